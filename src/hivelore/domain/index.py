@@ -1,0 +1,136 @@
+"""What the indexes and the store tell each other: keys, candidates, changes.
+
+Inside one store every memory, chunk and passage has a small integer key that is never used twice.
+Keys do not leave the process: the outside knows memories by their ``MemoryId``.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import IntEnum
+from typing import NewType
+
+from hivelore.domain.agent import AgentId
+from hivelore.domain.memory import Chunk, Memory, Scope, Source
+from hivelore.domain.search import Vector
+from hivelore.domain.text import Clean
+
+DocumentKey = NewType("DocumentKey", int)
+ChunkKey = NewType("ChunkKey", int)
+PassageKey = NewType("PassageKey", int)
+ModelKey = NewType("ModelKey", int)
+"""Stands for the fingerprint of an embedding model; vectors of two of them are never compared."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredChunk:
+    """A chunk as it lies in the store. ``passages`` has one key per ``chunk.passages``, same order."""
+
+    key: ChunkKey
+    document: DocumentKey
+    chunk: Chunk
+    passages: tuple[PassageKey, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A memory and the key it has in this store."""
+
+    key: DocumentKey
+    memory: Memory
+
+
+@dataclass(frozen=True, slots=True)
+class KeywordEntry:
+    """The terms of one chunk, by column; order and repetition count."""
+
+    chunk: ChunkKey
+    document: DocumentKey
+    own: tuple[str, ...]
+    context: tuple[str, ...]
+    header: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A document an index proposes, by its best chunk; ``score`` is that engine's own, higher is better."""
+
+    document: DocumentKey
+    chunk: ChunkKey
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Near:
+    """A passage and its cosine (-1..1) to the query."""
+
+    document: DocumentKey
+    chunk: ChunkKey
+    passage: PassageKey
+    cosine: float
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbours:
+    """The nearest passages of each document, best first, and how cosines spread over the searched scope."""
+
+    nearest: tuple[Near, ...]
+    count: int
+    """Passages that were compared: all that the filter admits."""
+    mean: float
+    deviation: float
+
+
+class ChangeKind(IntEnum):
+    """What happened to a document, as far as an index must know."""
+
+    CREATED = 1
+    CONTENT = 2
+    ATTRIBUTES = 3
+    VECTORS = 4
+    FORGOTTEN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    seq: int
+    kind: ChangeKind
+    document: DocumentKey
+
+
+@dataclass(frozen=True, slots=True)
+class Attributes:
+    """What a ``Filter`` asks of a document, without its texts."""
+
+    owner: AgentId | None
+    scope: Scope
+    source: Source
+    project: Clean | None
+    session: Clean | None
+    category: Clean
+    created_at: datetime
+    expires_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedPassage:
+    chunk: ChunkKey
+    passage: PassageKey
+    vector: Vector
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedDocument:
+    """A document with its vectors of one model; passages that wait for theirs are missing."""
+
+    key: DocumentKey
+    attributes: Attributes
+    passages: tuple[EmbeddedPassage, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A passage that has no vector of a model yet."""
+
+    passage: PassageKey
+    document: DocumentKey
+    text: Clean

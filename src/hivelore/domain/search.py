@@ -1,0 +1,176 @@
+"""What is asked for, and what comes back."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hivelore.domain.agent import AgentId
+from hivelore.domain.memory import Memory, Scope, Source
+from hivelore.domain.text import Clean
+
+Vector = NDArray[np.float32]
+"""One dimension, float32, L2-normalised; a stack of them has two."""
+
+LIMIT_RANGE = (1, 50)
+DEFAULT_LIMIT = 10
+
+
+class ScopeChoice(StrEnum):
+    """Which shelves a search looks at (A13)."""
+
+    ALL = "all"
+    AGENT = "agent"
+    SWARM = "swarm"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Visibility:
+    """What a viewer may see, ready for a store to apply without opinion.
+
+    A memory passes when it is shared and ``swarm`` holds, or private and of ``own``, or private and
+    ``others`` holds.
+    """
+
+    own: AgentId | None
+    swarm: bool
+    others: bool = False
+
+    def admits(self, owner: AgentId | None, scope: Scope) -> bool:
+        if scope is Scope.SWARM:
+            return self.swarm
+        return self.others or (self.own is not None and owner == self.own)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filter:
+    """Which memories count. Every part left at None admits all; parts are joined by AND."""
+
+    visibility: Visibility
+    owner: AgentId | None = None
+    source: Source | None = None
+    project: Clean | None = None
+    """A memory without a project is nobody's in particular and passes too."""
+    session: Clean | None = None
+    tag: Clean | None = None
+    category: Clean | None = None
+    live_at: datetime | None = None
+    """Only what has not expired at this instant."""
+    expired_at: datetime | None = None
+    """Only what has expired at this instant."""
+    created_before: datetime | None = None
+    created_after: datetime | None = None
+
+    def admits(self, memory: Memory) -> bool:
+        """The meaning of a filter; every store must agree with it."""
+        return (
+            self.visibility.admits(memory.owner, memory.scope)
+            and (self.owner is None or memory.owner == self.owner)
+            and (self.source is None or memory.source is self.source)
+            and (self.project is None or memory.project is None or memory.project == self.project)
+            and (self.session is None or memory.session == self.session)
+            and (self.tag is None or self.tag in memory.tags)
+            and (self.category is None or memory.category == self.category)
+            and (self.live_at is None or memory.is_live(self.live_at))
+            and (self.expired_at is None or not memory.is_live(self.expired_at))
+            and (self.created_before is None or memory.created_at < self.created_before)
+            and (self.created_after is None or memory.created_at >= self.created_after)
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """What somebody wants to know. ``project`` None: no filter by project."""
+
+    text: Clean
+    limit: int = DEFAULT_LIMIT
+    scope: ScopeChoice = ScopeChoice.ALL
+    source: Source | None = None
+    owner: AgentId | None = None
+    session: Clean | None = None
+    project: Clean | None = None
+    now: datetime | None = None
+    """Ask as if it were then (ranking and expiry); None: the present."""
+
+
+class Path(StrEnum):
+    """How an answer was found; an answer from a fallback says so (A24)."""
+
+    HYBRID = "hybrid"
+    KEYWORDS = "keywords"
+    RECENT = "recent"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Score:
+    """A score that keeps its parts (B21). ``similarity`` is the fused relevance, 0..1; so is ``total``
+    except under ``HIVELORE_RANKING=documented``, where an access boost can lift it to 1.5."""
+
+    total: float
+    similarity: float
+    keyword: float = 0.0
+    vector: float = 0.0
+    recency: float = 0.0
+    access: float = 0.0
+    confidence: float = 1.0
+    usefulness: float = 1.0
+
+    @property
+    def parts(self) -> Mapping[str, float]:
+        return {
+            "keyword": self.keyword,
+            "vector": self.vector,
+            "similarity": self.similarity,
+            "recency": self.recency,
+            "access": self.access,
+            "confidence": self.confidence,
+            "usefulness": self.usefulness,
+            "total": self.total,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Excerpt:
+    """The best passage of a hit, as shown (A20)."""
+
+    content: str
+    chunk_index: int
+    total_chunks: int
+    headings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    memory: Memory
+    passage: Excerpt
+    score: Score
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """Hits, best first, and the truth about how they were found."""
+
+    hits: tuple[Hit, ...]
+    path: Path
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """Memories, newest first with the id as tie; ``next`` continues behind the last one."""
+
+    memories: tuple[Memory, ...]
+    next: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stats:
+    total: int
+    by_source: Mapping[Source, int]
+    by_scope: Mapping[Scope, int]
+    pending_embeddings: int
+    failed: int
+    expired: int

@@ -1,0 +1,7 @@
+"""Texts that are safe to keep."""
+
+from typing import NewType
+
+Clean = NewType("Clean", str)
+"""A text that went through ``policies.redaction``: valid Unicode without NUL, secrets masked.
+Stores, indexes, embedders and logs accept nothing else."""

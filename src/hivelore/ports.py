@@ -1,0 +1,312 @@
+"""What we ask of the world, on one page.
+
+Instants are UTC. A port raises errors of ``hivelore.errors`` only.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from datetime import datetime
+from typing import Protocol, TypeVar
+
+from hivelore.domain.agent import Agent, AgentId, ApiKey, KeyId
+from hivelore.domain.audit import AuditEntry
+from hivelore.domain.index import (
+    Attributes,
+    Candidate,
+    Change,
+    ChunkKey,
+    DocumentKey,
+    EmbeddedDocument,
+    KeywordEntry,
+    ModelKey,
+    Neighbours,
+    PassageKey,
+    Stored,
+    StoredChunk,
+    Waiting,
+)
+from hivelore.domain.job import Job, JobId
+from hivelore.domain.memory import Action, Chunk, Memory, MemoryId, Version
+from hivelore.domain.search import Filter, Stats, Vector
+from hivelore.domain.text import Clean
+
+T = TypeVar("T")
+
+
+class Clock(Protocol):
+    def now(self) -> datetime:
+        """The present, UTC."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds that only go forward."""
+        ...
+
+
+class EmbeddingProvider(Protocol):
+    """Turns text into unit vectors of one model."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Provider, model, dimension and prefixes: equal only where vectors may be compared."""
+        ...
+
+    @property
+    def dimension(self) -> int: ...
+
+    def embed_query(self, text: Clean) -> Vector:
+        """The vector of a question. Raises Unavailable, or Invalid where this text can never be embedded."""
+        ...
+
+    def embed_documents(self, texts: Sequence[Clean]) -> Sequence[Vector]:
+        """One vector per text, same order. All or nothing: raises Unavailable when trying later may
+        help, Invalid when a text of the batch can never be embedded (``field`` is its position)."""
+        ...
+
+
+class MemoryView(Protocol):
+    """One consistent state of the memories, for reading."""
+
+    def get(self, memory: MemoryId) -> Stored | None: ...
+
+    def admitted(self, keys: Collection[DocumentKey], where: Filter) -> Mapping[DocumentKey, Memory]:
+        """Those of ``keys`` that exist in this state and pass the filter."""
+        ...
+
+    def matching(self, where: Filter) -> Sequence[DocumentKey]:
+        """All that pass, in no order; for filters an index cannot apply by itself."""
+        ...
+
+    def at_path(self, home: AgentId | None, path: Clean) -> Stored | None:
+        """The document of a source path on one shelf (``Memory.home``)."""
+        ...
+
+    def with_external_id(self, home: AgentId | None, external_id: Clean) -> Stored | None: ...
+
+    def same_statement(self, owner: AgentId | None, name: Clean, content: Clean) -> Stored | None:
+        """The newest memory of this owner with this very name and content."""
+        ...
+
+    def page(self, where: Filter, after: tuple[datetime, MemoryId] | None, limit: int) -> Sequence[Memory]:
+        """Newest first, id as tie; strictly behind ``after``."""
+        ...
+
+    def chunks(self, document: DocumentKey) -> Sequence[StoredChunk]:
+        """In order."""
+        ...
+
+    def before(self, document: DocumentKey, limit: int) -> Sequence[Stored]:
+        """The documents written just before it with the same session, owner and scope, nearest first;
+        none where it has no session."""
+        ...
+
+    def after(self, document: DocumentKey, limit: int) -> Sequence[Stored]:
+        """Likewise those written just after it."""
+        ...
+
+    def history(self, document: DocumentKey) -> Sequence[Version]:
+        """Every version, oldest first; the last one is the present."""
+        ...
+
+    def stats(self, where: Filter, model: ModelKey | None, now: datetime) -> Stats:
+        """``where`` should carry no ``live_at``: expired ones are counted apart and in the total."""
+        ...
+
+    def changes(self, after: int, limit: int) -> Sequence[Change]:
+        """Changes with ``seq > after``, in order."""
+        ...
+
+    def last_change(self) -> int:
+        """The seq of the newest change, 0 where there is none."""
+        ...
+
+    def model(self, fingerprint: str) -> ModelKey | None: ...
+
+    def embedded(self, model: ModelKey, keys: Sequence[DocumentKey]) -> Sequence[EmbeddedDocument]:
+        """Those of ``keys`` that exist, with the vectors they have, in no order."""
+        ...
+
+    def all_embedded(self, model: ModelKey) -> Iterator[Sequence[EmbeddedDocument]]:
+        """Every document that has a vector of the model, in batches."""
+        ...
+
+    def attributes(self, keys: Sequence[DocumentKey]) -> Mapping[DocumentKey, Attributes]: ...
+
+    def vectors(self, model: ModelKey, passages: Sequence[PassageKey]) -> Mapping[PassageKey, Vector]: ...
+
+    def waiting(self, model: ModelKey, now: datetime, limit: int) -> Sequence[Waiting]:
+        """Passages without a vector of the model, oldest first, without those that failed and whose
+        time has not come."""
+        ...
+
+    def pending(self, model: ModelKey) -> int:
+        """How many passages have no vector of the model and have not failed for good."""
+        ...
+
+
+class SwarmView(Protocol):
+    """One consistent state of agents, keys, jobs and audit, for reading."""
+
+    def agent(self, agent: AgentId) -> Agent | None: ...
+
+    def agent_named(self, name: str) -> Agent | None: ...
+
+    def agents(self) -> Sequence[Agent]:
+        """By name."""
+        ...
+
+    def api_key(self, key: KeyId) -> ApiKey | None: ...
+
+    def api_keys(self) -> Sequence[ApiKey]:
+        """Oldest first."""
+        ...
+
+    def audit(self, limit: int, memory: MemoryId | None = None) -> Sequence[AuditEntry]:
+        """Newest first."""
+        ...
+
+    def job(self, job: JobId) -> Job | None: ...
+
+    def jobs(self, kind: str | None = None) -> Sequence[Job]:
+        """Newest first."""
+        ...
+
+    def setting(self, name: str) -> str | None:
+        """A small named fact of this store (``incarnation``, ``model.serving``, ...)."""
+        ...
+
+
+class View(MemoryView, SwarmView, Protocol):
+    """One snapshot: both sides see the same state."""
+
+
+class MemoryTransaction(Protocol):
+    def add(self, memory: Memory, chunks: Sequence[Chunk]) -> Stored:
+        """Raises Conflict when its id, or its path or external id on its shelf, is taken."""
+        ...
+
+    def change(self, key: DocumentKey, memory: Memory, chunks: Sequence[Chunk] | None, action: Action) -> None:
+        """Replace a memory by its next version (``memory.version`` is one more). The state before it
+        stays in the history. ``chunks`` None: the content is as it was; else a chunk with the same text,
+        headings and passages as before keeps its key and vectors. Raises Conflict as ``add``."""
+        ...
+
+    def forget(self, key: DocumentKey) -> None:
+        """Remove the row, its history, chunks, passages and vectors. Forgetting twice is fine."""
+        ...
+
+    def touch(self, reads: Mapping[DocumentKey, tuple[int, datetime]]) -> None:
+        """Add to the access counts and set the last access; unknown keys are passed over."""
+        ...
+
+    def register_model(self, fingerprint: str, dimension: int) -> ModelKey:
+        """The key of a model, made on first use."""
+        ...
+
+    def put_vectors(self, model: ModelKey, vectors: Mapping[PassageKey, Vector]) -> int:
+        """Store vectors; passages that are gone by now are passed over. Answers how many were kept."""
+        ...
+
+    def embedding_failed(self, model: ModelKey, passage: PassageKey, error: Clean, not_before: datetime | None) -> None:
+        """Note a failure; ``not_before`` None: for good."""
+        ...
+
+    def retry_failed(self, model: ModelKey) -> int:
+        """Forget all failures of the model, so that they are tried again. Answers how many."""
+        ...
+
+    def drop_vectors(self, model: ModelKey, limit: int) -> int:
+        """Remove up to ``limit`` vectors of a model that serves no more. Answers how many."""
+        ...
+
+
+class SwarmTransaction(Protocol):
+    def put_agent(self, agent: Agent) -> None:
+        """Raises Conflict when another agent has the name."""
+        ...
+
+    def put_api_key(self, key: ApiKey) -> None: ...
+
+    def revoke_api_key(self, key: KeyId, at: datetime) -> bool:
+        """False where there is no such key or it was revoked before."""
+        ...
+
+    def record(self, entry: AuditEntry) -> None: ...
+
+    def put_job(self, job: Job) -> None:
+        """Insert or replace."""
+        ...
+
+    def set_setting(self, name: str, value: str) -> None: ...
+
+
+class Transaction(View, MemoryTransaction, SwarmTransaction, Protocol):
+    """Reads see what the transaction has written."""
+
+
+class MemoryStore(Protocol):
+    """Keeps memories and everything about the swarm. It does not expire, rank, fuse or forgive."""
+
+    @property
+    def name(self) -> str:
+        """The engine, for people: ``sqlite 3.54.1``."""
+        ...
+
+    def read(self, deadline: float | None = None) -> AbstractContextManager[View]:
+        """A snapshot. ``deadline`` is on the clock of ``Clock.monotonic``; past it, Expired is raised."""
+        ...
+
+    def write(self, work: Callable[[Transaction], T], deadline: float | None = None) -> T:
+        """Run ``work`` as one unit, all or nothing, and answer after it is durable. ``work`` has no
+        effect but through its transaction and may run twice. What it raises undoes it and is raised."""
+        ...
+
+    def check(self) -> Sequence[str]:
+        """What is wrong with the data, one sentence each; empty when it is sound."""
+        ...
+
+    def close(self) -> None:
+        """Wait for what was acknowledged and let go. Closing twice is fine."""
+        ...
+
+
+class KeywordIndex(Protocol):
+    """Finds chunks by their terms (``policies.terms``). An engine knows its own store's transactions."""
+
+    @property
+    def name(self) -> str: ...
+
+    def put(self, tx: Transaction, entries: Sequence[KeywordEntry]) -> None:
+        """Index chunks, in place of what was indexed for them."""
+        ...
+
+    def remove(self, tx: Transaction, chunks: Sequence[ChunkKey]) -> None:
+        """Unknown ones are passed over. Nothing of them stays behind."""
+        ...
+
+    def search(self, view: View, terms: Sequence[str], where: Filter, limit: int) -> Sequence[Candidate]:
+        """Documents with any of the terms that pass the filter, one candidate each, best first."""
+        ...
+
+
+class VectorIndex(Protocol):
+    """Finds the passages nearest to a vector, among those that pass a filter, never after it."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def ready(self) -> bool:
+        """False while it is still being built; ``nearest`` then raises Unavailable."""
+        ...
+
+    def follow(self, view: View) -> None:
+        """Apply every change that the view shows. Idempotent; safe from many threads."""
+        ...
+
+    def nearest(
+        self, view: View, query: Vector, where: Filter, limit: int, also: Collection[DocumentKey] = ()
+    ) -> Neighbours:
+        """The best passage of each of the ``limit`` nearest documents, and of each in ``also`` that passes
+        the filter and has a vector; by cosine, ties by passage key. Call ``follow`` with the same view before."""
+        ...
