@@ -143,6 +143,10 @@ class MemoryView(Protocol):
         """How many passages have no vector of the model and have not failed for good."""
         ...
 
+    def attempts(self, model: ModelKey, passage: PassageKey) -> int:
+        """How often embedding this passage has failed since it last succeeded."""
+        ...
+
 
 class SwarmView(Protocol):
     """One consistent state of agents, keys, jobs and audit, for reading."""
@@ -188,7 +192,12 @@ class MemoryTransaction(Protocol):
     def change(self, key: DocumentKey, memory: Memory, chunks: Sequence[Chunk] | None, action: Action) -> None:
         """Replace a memory by its next version (``memory.version`` is one more). The state before it
         stays in the history. ``chunks`` None: the content is as it was; else a chunk with the same text,
-        headings and passages as before keeps its key and vectors. Raises Conflict as ``add``."""
+        headings and passages as before keeps its key and vectors. Raises Conflict as ``add``, NotFound for
+        an unknown key, Stale for a version that is not the next one."""
+        ...
+
+    def renew(self, key: DocumentKey, expires_at: datetime | None) -> None:
+        """Move the expiry of a memory, as no new version."""
         ...
 
     def forget(self, key: DocumentKey) -> None:
@@ -200,7 +209,7 @@ class MemoryTransaction(Protocol):
         ...
 
     def register_model(self, fingerprint: str, dimension: int) -> ModelKey:
-        """The key of a model, made on first use."""
+        """The key of a model, made on first use. Passages that have its vectors no longer wait for them."""
         ...
 
     def put_vectors(self, model: ModelKey, vectors: Mapping[PassageKey, Vector]) -> int:
@@ -213,6 +222,15 @@ class MemoryTransaction(Protocol):
 
     def retry_failed(self, model: ModelKey) -> int:
         """Forget all failures of the model, so that they are tried again. Answers how many."""
+        ...
+
+    def queue_again(self, model: ModelKey) -> int:
+        """Let every passage wait for a new vector of the model; the old ones serve until then.
+        Answers how many."""
+        ...
+
+    def leave_queue(self, model: ModelKey) -> int:
+        """Undo ``queue_again`` for passages that still have a vector of the model. Answers how many."""
         ...
 
     def drop_vectors(self, model: ModelKey, limit: int) -> int:
@@ -298,6 +316,11 @@ class VectorIndex(Protocol):
     @property
     def ready(self) -> bool:
         """False while it is still being built; ``nearest`` then raises Unavailable."""
+        ...
+
+    def build(self, view: View) -> bool:
+        """Read what is there already; may take a while, beside calls of ``follow``. False where it does
+        not fit: the engine then stays not ready."""
         ...
 
     def follow(self, view: View) -> None:

@@ -1,0 +1,1 @@
+"""The command line: every verb talks to the service, which it starts on demand."""

@@ -1,0 +1,53 @@
+# Needs Python 3.11 or newer, make and git; everything else is put into .tools and .venv of this checkout.
+#
+#   PYTHON=python3.12          the interpreter, where the first one found is not the wanted one
+#   RUN_ARGS="--port 8800"     more arguments for `make run`
+#   PYTEST_ARGS="-k recall"    more arguments for `make test`
+#   PYTEST_WORKERS=2           run the tests in so many processes
+#   BENCH_ARGS="..."           more arguments for `make bench`
+
+.DEFAULT_GOAL := help
+.PHONY: help run test check lint format types imports docs bench runtime dev
+
+PYTEST_WORKERS ?= 0
+# The tests that measure search quality read their data here; without it they say that they were skipped.
+BENCH_DATA := ../shared/bench
+# pyright comes whole in its package; this keeps it from asking PyPI for a newer one each time.
+export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
+
+bin := .venv/bin
+
+help: ## Show this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 16
+
+run: runtime ## Start Hivelore on this machine
+	@exec $(bin)/hivelore serve $(RUN_ARGS)
+
+test: dev ## Run the tests
+	@if [ -d $(BENCH_DATA) ]; then \
+	  export HIVELORE_BENCH_DATA="$${HIVELORE_BENCH_DATA:-$$(cd $(BENCH_DATA) && pwd)}"; \
+	fi; \
+	exec $(bin)/python -m pytest -n $(PYTEST_WORKERS) $(PYTEST_ARGS)
+
+check: lint format types imports docs ## Check style, types, the direction of imports and the documents
+
+lint: dev
+	@$(bin)/ruff check
+
+format: dev
+	@$(bin)/ruff format --check
+
+types: dev
+	@$(bin)/pyright
+
+imports: dev
+	@$(bin)/lint-imports --no-logo
+
+docs: dev
+	@$(bin)/python scripts/check_docs.py
+
+bench: dev ## Measure speed and search quality
+	@exec $(bin)/python -m bench $(BENCH_ARGS)
+
+runtime dev:
+	@sh scripts/bootstrap.sh $@

@@ -1,0 +1,270 @@
+"""Writing to the in-memory store: a transaction is a view whose state moves on with each write."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+import numpy as np
+
+from hivelore.adapters.inmemory.state import (
+    NO_DOCUMENTS,
+    Document,
+    Failure,
+    Model,
+    external_place,
+    id_place,
+    path_place,
+    places,
+    unique_places,
+)
+from hivelore.adapters.inmemory.views import InMemoryView, detached
+from hivelore.domain.agent import Agent, ApiKey, KeyId
+from hivelore.domain.audit import AuditEntry
+from hivelore.domain.index import Change, ChangeKind, ChunkKey, DocumentKey, ModelKey, PassageKey, Stored, StoredChunk
+from hivelore.domain.job import Job
+from hivelore.domain.memory import Action, Chunk, Memory, Version
+from hivelore.domain.search import Vector
+from hivelore.domain.text import Clean
+from hivelore.errors import Conflict, Invalid, NotFound, Stale
+
+
+class InMemoryTransaction(InMemoryView):
+    def add(self, memory: Memory, chunks: Sequence[Chunk]) -> Stored:
+        self._refuse_taken(memory, None)
+        key = DocumentKey(self._new_key())
+        memory = detached(memory)
+        stored = tuple(self._new_chunk(key, chunk) for chunk in chunks)
+        self._put_document(key, Document(memory, (_version(memory, Action.CREATED),), stored))
+        self._log(ChangeKind.CREATED, key)
+        return self._stored(key)
+
+    def change(self, key: DocumentKey, memory: Memory, chunks: Sequence[Chunk] | None, action: Action) -> None:
+        before = self.state.documents.get(key)
+        if before is None:
+            raise NotFound("This memory was forgotten. Search again for what is there now.")
+        if memory.version != before.memory.version + 1:
+            raise Stale(
+                f"The memory has version {before.memory.version} now. Read it again and repeat the change.",
+                current=before.memory.version,
+            )
+        self._refuse_taken(memory, key)
+        memory = replace(
+            detached(memory), access_count=before.memory.access_count, accessed_at=before.memory.accessed_at
+        )
+        stored = before.chunks if chunks is None else self._rechunked(key, before, memory, chunks)
+        self._put_document(key, Document(memory, (*before.history, _version(memory, action)), stored))
+        self._log(ChangeKind.ATTRIBUTES if chunks is None else ChangeKind.CONTENT, key)
+
+    def renew(self, key: DocumentKey, expires_at: datetime | None) -> None:
+        document = self.state.documents.get(key)
+        if document is None:
+            return
+        memory = replace(document.memory, expires_at=expires_at)
+        history = (*document.history[:-1], replace(document.history[-1], expires_at=expires_at))
+        self._put_document(key, replace(document, memory=memory, history=history))
+        self._log(ChangeKind.ATTRIBUTES, key)
+
+    def forget(self, key: DocumentKey) -> None:
+        if key not in self.state.documents:
+            return
+        self._drop_passages(self.state.documents[key].chunks)
+        self._leave_places(key)
+        self.state = replace(self.state, documents=self.state.documents.drop(key))
+        self._log(ChangeKind.FORGOTTEN, key)
+
+    def touch(self, reads: Mapping[DocumentKey, tuple[int, datetime]]) -> None:
+        for key, (count, at) in reads.items():
+            if document := self.state.documents.get(key):
+                memory = document.memory
+                last = at if memory.accessed_at is None else max(at, memory.accessed_at)
+                touched = replace(memory, access_count=memory.access_count + count, accessed_at=last)
+                self._put_document(key, replace(document, memory=touched))
+
+    def register_model(self, fingerprint: str, dimension: int) -> ModelKey:
+        if known := self.model(fingerprint):
+            return known
+        model = Model(ModelKey(len(self.state.models) + 1), dimension)
+        self.state = replace(self.state, models=self.state.models.put(fingerprint, model))
+        return model.key
+
+    def put_vectors(self, model: ModelKey, vectors: Mapping[PassageKey, Vector]) -> int:
+        dimension = self._dimension(model)
+        present = {passage: vector for passage, vector in vectors.items() if passage in self.state.passages}
+        stored, failures, queued = self.state.vectors, self.state.failures, self.state.queued
+        for passage, vector in present.items():
+            if vector.shape != (dimension,):
+                raise Invalid(f"A vector of this model has {dimension} dimensions, not {vector.shape}.")
+            own = np.array(vector, dtype=np.float32)
+            own.setflags(write=False)
+            place = model, passage
+            stored, failures, queued = stored.put(place, own), failures.drop(place), queued.drop(place)
+        self.state = replace(self.state, vectors=stored, failures=failures, queued=queued)
+        for key in sorted({self.state.passages[passage] for passage in present}):
+            self._log(ChangeKind.VECTORS, key)
+        return len(present)
+
+    def embedding_failed(self, model: ModelKey, passage: PassageKey, error: Clean, not_before: datetime | None) -> None:
+        if passage in self.state.passages:
+            failure = Failure(error, not_before, self.attempts(model, passage) + 1)
+            failures = self.state.failures.put((model, passage), failure)
+            self.state = replace(self.state, failures=failures)
+
+    def retry_failed(self, model: ModelKey) -> int:
+        failures = self.state.failures
+        noted = [place for place in failures if place[0] == model]
+        for place in noted:
+            failures = failures.drop(place)
+        self.state = replace(self.state, failures=failures)
+        return len(noted)
+
+    def queue_again(self, model: ModelKey) -> int:
+        queued = self.state.queued
+        served = [place for place in self.state.vectors if place[0] == model]
+        for place in served:
+            queued = queued.put(place, True)
+        self.state = replace(self.state, queued=queued)
+        return len(served)
+
+    def leave_queue(self, model: ModelKey) -> int:
+        queued = self.state.queued
+        leaving = [place for place in queued if place[0] == model]
+        for place in leaving:
+            queued = queued.drop(place)
+        self.state = replace(self.state, queued=queued)
+        return len(leaving)
+
+    def drop_vectors(self, model: ModelKey, limit: int) -> int:
+        vectors, queued = self.state.vectors, self.state.queued
+        doomed = [place for place in vectors if place[0] == model][:limit]
+        for place in doomed:
+            vectors, queued = vectors.drop(place), queued.drop(place)
+        self.state = replace(self.state, vectors=vectors, queued=queued)
+        return len(doomed)
+
+    def put_agent(self, agent: Agent) -> None:
+        namesake = self.agent_named(agent.name)
+        if namesake is not None and namesake.id != agent.id:
+            raise Conflict(f"Another agent has the name {agent.name}. Choose another name.")
+        self.state = replace(self.state, agents=self.state.agents.put(agent.id, agent))
+
+    def put_api_key(self, key: ApiKey) -> None:
+        self.state = replace(self.state, api_keys=self.state.api_keys.put(key.id, key))
+
+    def revoke_api_key(self, key: KeyId, at: datetime) -> bool:
+        found = self.api_key(key)
+        if found is None or found.revoked_at is not None:
+            return False
+        self.put_api_key(replace(found, revoked_at=at))
+        return True
+
+    def record(self, entry: AuditEntry) -> None:
+        self.state = replace(self.state, audit=self.state.audit.put(len(self.state.audit) + 1, entry))
+
+    def put_job(self, job: Job) -> None:
+        self.state = replace(self.state, jobs=self.state.jobs.put(job.id, job))
+
+    def set_setting(self, name: str, value: str) -> None:
+        self.state = replace(self.state, settings=self.state.settings.put(name, value))
+
+    def _new_key(self) -> int:
+        self.state = replace(self.state, last_key=self.state.last_key + 1)
+        return self.state.last_key
+
+    def _log(self, kind: ChangeKind, key: DocumentKey) -> None:
+        change = Change(self.last_change() + 1, kind, key)
+        self.state = replace(self.state, changes=self.state.changes.put(change.seq, change))
+
+    def _dimension(self, model: ModelKey) -> int:
+        for known in self.state.models.values():
+            if known.key == model:
+                return known.dimension
+        raise NotFound("No such embedding model. Register it first.")
+
+    def _refuse_taken(self, memory: Memory, by: DocumentKey | None) -> None:
+        shelf = "the shared shelf" if memory.home is None else f"the shelf of {memory.home}"
+        words = {id_place(memory.id): f"A memory with the id {memory.id} exists already. Change that one."}
+        if memory.source_path is not None:
+            words[path_place(memory.home, memory.source_path)] = f"{memory.source_path} is taken on {shelf}."
+        if memory.external_id is not None:
+            words[external_place(memory.home, memory.external_id)] = f"{memory.external_id} is taken on {shelf}."
+        for place in unique_places(memory):
+            if self.state.places.get(place, NO_DOCUMENTS) - {by}:
+                raise Conflict(words[place])
+
+    def _put_document(self, key: DocumentKey, document: Document) -> None:
+        self._leave_places(key)
+        taken = self.state.places
+        for place in places(document.memory):
+            taken = taken.put(place, taken.get(place, NO_DOCUMENTS) | {key})
+        self.state = replace(self.state, documents=self.state.documents.put(key, document), places=taken)
+
+    def _leave_places(self, key: DocumentKey) -> None:
+        document = self.state.documents.get(key)
+        taken = self.state.places
+        for place in places(document.memory) if document else ():
+            others = taken[place] - {key}
+            taken = taken.put(place, others) if others else taken.drop(place)
+        self.state = replace(self.state, places=taken)
+
+    def _rechunked(
+        self, key: DocumentKey, before: Document, memory: Memory, chunks: Sequence[Chunk]
+    ) -> tuple[StoredChunk, ...]:
+        """These chunks, stored. One that was there before keeps its keys, wherever it stands now."""
+        left: defaultdict[object, list[StoredChunk]] = defaultdict(list)
+        for stored in reversed(before.chunks):
+            left[_identity(before.memory, stored.chunk)].append(stored)
+        now: list[StoredChunk] = []
+        for chunk in chunks:
+            same = left[_identity(memory, chunk)]
+            now.append(replace(same.pop(), chunk=chunk) if same else self._new_chunk(key, chunk))
+        self._drop_passages([stored for rest in left.values() for stored in rest])
+        return tuple(now)
+
+    def _new_chunk(self, key: DocumentKey, chunk: Chunk) -> StoredChunk:
+        stored = StoredChunk(
+            key=ChunkKey(self._new_key()),
+            document=key,
+            chunk=chunk,
+            passages=tuple(PassageKey(self._new_key()) for _ in chunk.passages),
+        )
+        passages = self.state.passages
+        for passage in stored.passages:
+            passages = passages.put(passage, key)
+        self.state = replace(self.state, passages=passages)
+        return stored
+
+    def _drop_passages(self, chunks: Sequence[StoredChunk]) -> None:
+        passages, vectors = self.state.passages, self.state.vectors
+        failures, queued = self.state.failures, self.state.queued
+        for passage in (passage for chunk in chunks for passage in chunk.passages):
+            passages = passages.drop(passage)
+            for model in self.state.models.values():
+                place = model.key, passage
+                vectors, failures, queued = vectors.drop(place), failures.drop(place), queued.drop(place)
+        self.state = replace(self.state, passages=passages, vectors=vectors, failures=failures, queued=queued)
+
+
+def _identity(memory: Memory, chunk: Chunk) -> object:
+    """What makes a chunk the same as before: its text, its headings and where its passages lie in it."""
+    spans = tuple((passage.start - chunk.start, passage.stop - chunk.start) for passage in chunk.passages)
+    return memory.content[chunk.start : chunk.stop], chunk.headings, spans
+
+
+def _version(memory: Memory, action: Action) -> Version:
+    return Version(
+        number=memory.version,
+        at=memory.updated_at,
+        action=action,
+        actor=memory.provenance.actor,
+        door=memory.provenance.door,
+        reason=memory.provenance.reason,
+        scope=memory.scope,
+        name=memory.name,
+        content=memory.content,
+        summary=memory.summary,
+        category=memory.category,
+        tags=memory.tags,
+        project=memory.project,
+        expires_at=memory.expires_at,
+    )

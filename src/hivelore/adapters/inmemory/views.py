@@ -1,0 +1,247 @@
+"""Reading a state of the in-memory store."""
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import replace
+from datetime import datetime
+from heapq import nlargest, nsmallest
+from itertools import islice
+from typing import Final
+
+from hivelore.adapters.inmemory.state import (
+    NO_DOCUMENTS,
+    Place,
+    State,
+    external_place,
+    id_place,
+    path_place,
+    statement_place,
+    thread_place,
+)
+from hivelore.domain.agent import Agent, AgentId, ApiKey, KeyId
+from hivelore.domain.audit import AuditEntry
+from hivelore.domain.index import (
+    Attributes,
+    Change,
+    DocumentKey,
+    EmbeddedDocument,
+    EmbeddedPassage,
+    ModelKey,
+    PassageKey,
+    Stored,
+    StoredChunk,
+    Waiting,
+)
+from hivelore.domain.job import Job, JobId
+from hivelore.domain.memory import Memory, MemoryId, Scope, Source, Version
+from hivelore.domain.search import Filter, Stats, Vector
+from hivelore.domain.text import Clean
+
+BATCH: Final = 1_000
+
+
+def detached(memory: Memory) -> Memory:
+    """The same memory with metadata of its own: the only part that a caller could change in place."""
+    return replace(memory, metadata=deepcopy(dict(memory.metadata))) if memory.metadata else memory
+
+
+class InMemoryView:
+    """Both sides of a snapshot. ``state`` is for the indexes that live in this store."""
+
+    def __init__(self, state: State) -> None:
+        self.state = state
+
+    def get(self, memory: MemoryId) -> Stored | None:
+        return self._newest(id_place(memory))
+
+    def admitted(self, keys: Collection[DocumentKey], where: Filter) -> Mapping[DocumentKey, Memory]:
+        found = {key: document.memory for key in keys if (document := self.state.documents.get(key))}
+        return {key: detached(memory) for key, memory in found.items() if where.admits(memory)}
+
+    def matching(self, where: Filter) -> Sequence[DocumentKey]:
+        return [key for key, document in self.state.documents.items() if where.admits(document.memory)]
+
+    def at_path(self, home: AgentId | None, path: Clean) -> Stored | None:
+        return self._newest(path_place(home, path))
+
+    def with_external_id(self, home: AgentId | None, external_id: Clean) -> Stored | None:
+        return self._newest(external_place(home, external_id))
+
+    def same_statement(self, owner: AgentId | None, name: Clean, content: Clean) -> Stored | None:
+        return self._newest(statement_place(owner, name, content))
+
+    def page(self, where: Filter, after: tuple[datetime, MemoryId] | None, limit: int) -> Sequence[Memory]:
+        behind = (
+            document.memory
+            for document in self.state.documents.values()
+            if (after is None or (document.memory.created_at, document.memory.id) < after)
+            and where.admits(document.memory)
+        )
+        return [detached(memory) for memory in nlargest(limit, behind, key=lambda one: (one.created_at, one.id))]
+
+    def chunks(self, document: DocumentKey) -> Sequence[StoredChunk]:
+        found = self.state.documents.get(document)
+        return found.chunks if found else ()
+
+    def before(self, document: DocumentKey, limit: int) -> Sequence[Stored]:
+        earlier, _ = self._thread(document)
+        return [self._stored(key) for key in islice(reversed(earlier), limit)]
+
+    def after(self, document: DocumentKey, limit: int) -> Sequence[Stored]:
+        _, later = self._thread(document)
+        return [self._stored(key) for key in islice(later, limit)]
+
+    def history(self, document: DocumentKey) -> Sequence[Version]:
+        found = self.state.documents.get(document)
+        return found.history if found else ()
+
+    def stats(self, where: Filter, model: ModelKey | None, now: datetime) -> Stats:
+        counted = {key: one for key, one in self.state.documents.items() if where.admits(one.memory)}
+        sources = Counter(one.memory.source for one in counted.values())
+        scopes = Counter(one.memory.scope for one in counted.values())
+        failed, pending = 0, 0
+        if model is not None:
+            passages = [passage for one in counted.values() for chunk in one.chunks for passage in chunk.passages]
+            failed = sum(self._failed_for_good(model, passage) for passage in passages)
+            pending = sum(self._is_pending(model, passage) for passage in passages)
+        return Stats(
+            total=len(counted),
+            by_source={source: sources[source] for source in Source},
+            by_scope={scope: scopes[scope] for scope in Scope},
+            pending_embeddings=pending,
+            failed=failed,
+            expired=sum(not one.memory.is_live(now) for one in counted.values()),
+        )
+
+    def changes(self, after: int, limit: int) -> Sequence[Change]:
+        first = max(after, 0) + 1
+        return [self.state.changes[seq] for seq in range(first, min(first + limit, self.last_change() + 1))]
+
+    def last_change(self) -> int:
+        return len(self.state.changes)
+
+    def model(self, fingerprint: str) -> ModelKey | None:
+        found = self.state.models.get(fingerprint)
+        return found.key if found else None
+
+    def embedded(self, model: ModelKey, keys: Sequence[DocumentKey]) -> Sequence[EmbeddedDocument]:
+        attributes = self.attributes(keys)
+        return [EmbeddedDocument(key, its, self._embedded_passages(model, key)) for key, its in attributes.items()]
+
+    def all_embedded(self, model: ModelKey) -> Iterator[Sequence[EmbeddedDocument]]:
+        keys = iter(self.state.documents)
+        while batch := list(islice(keys, BATCH)):
+            yield [document for document in self.embedded(model, batch) if document.passages]
+
+    def attributes(self, keys: Sequence[DocumentKey]) -> Mapping[DocumentKey, Attributes]:
+        found = {key: document.memory for key in keys if (document := self.state.documents.get(key))}
+        return {
+            key: Attributes(
+                owner=memory.owner,
+                scope=memory.scope,
+                source=memory.source,
+                project=memory.project,
+                session=memory.session,
+                category=memory.category,
+                created_at=memory.created_at,
+                expires_at=memory.expires_at,
+            )
+            for key, memory in found.items()
+        }
+
+    def vectors(self, model: ModelKey, passages: Sequence[PassageKey]) -> Mapping[PassageKey, Vector]:
+        found = self.state.vectors
+        return {passage: found[model, passage] for passage in passages if (model, passage) in found}
+
+    def waiting(self, model: ModelKey, now: datetime, limit: int) -> Sequence[Waiting]:
+        due = (
+            passage
+            for passage in self.state.passages
+            if self._wants_vector(model, passage) and self._is_due(model, passage, now)
+        )
+        return [self._waiting(passage) for passage in nsmallest(limit, due)]
+
+    def pending(self, model: ModelKey) -> int:
+        return sum(self._is_pending(model, passage) for passage in self.state.passages)
+
+    def attempts(self, model: ModelKey, passage: PassageKey) -> int:
+        failure = self.state.failures.get((model, passage))
+        return failure.attempts if failure else 0
+
+    def agent(self, agent: AgentId) -> Agent | None:
+        return self.state.agents.get(agent)
+
+    def agent_named(self, name: str) -> Agent | None:
+        return next((agent for agent in self.state.agents.values() if agent.name == name), None)
+
+    def agents(self) -> Sequence[Agent]:
+        return sorted(self.state.agents.values(), key=lambda agent: agent.name)
+
+    def api_key(self, key: KeyId) -> ApiKey | None:
+        return self.state.api_keys.get(key)
+
+    def api_keys(self) -> Sequence[ApiKey]:
+        return sorted(self.state.api_keys.values(), key=lambda key: (key.created_at, key.id))
+
+    def audit(self, limit: int, memory: MemoryId | None = None) -> Sequence[AuditEntry]:
+        entries = (self.state.audit[number] for number in range(len(self.state.audit), 0, -1))
+        return list(islice((entry for entry in entries if memory is None or entry.memory == memory), limit))
+
+    def job(self, job: JobId) -> Job | None:
+        return self.state.jobs.get(job)
+
+    def jobs(self, kind: str | None = None) -> Sequence[Job]:
+        found = [job for job in self.state.jobs.values() if kind is None or job.kind == kind]
+        return sorted(found, key=lambda job: (job.created_at, job.id), reverse=True)
+
+    def setting(self, name: str) -> str | None:
+        return self.state.settings.get(name)
+
+    def _stored(self, key: DocumentKey) -> Stored:
+        return Stored(key, detached(self.state.documents[key].memory))
+
+    def _newest(self, place: Place) -> Stored | None:
+        found = self.state.places.get(place, NO_DOCUMENTS)
+        return self._stored(max(found, key=self._created)) if found else None
+
+    def _created(self, key: DocumentKey) -> tuple[datetime, MemoryId]:
+        memory = self.state.documents[key].memory
+        return memory.created_at, memory.id
+
+    def _thread(self, key: DocumentKey) -> tuple[list[DocumentKey], list[DocumentKey]]:
+        """What was written before and after it in its session, each oldest first."""
+        document = self.state.documents.get(key)
+        if document is None or document.memory.session is None:
+            return [], []
+        thread = sorted(self.state.places[thread_place(document.memory)])
+        position = thread.index(key)
+        return thread[:position], thread[position + 1 :]
+
+    def _embedded_passages(self, model: ModelKey, key: DocumentKey) -> tuple[EmbeddedPassage, ...]:
+        return tuple(
+            EmbeddedPassage(chunk.key, passage, vector)
+            for chunk in self.chunks(key)
+            for passage, vector in self.vectors(model, chunk.passages).items()
+        )
+
+    def _waiting(self, passage: PassageKey) -> Waiting:
+        key = self.state.passages[passage]
+        document = self.state.documents[key]
+        stored = next(chunk for chunk in document.chunks if passage in chunk.passages)
+        span = stored.chunk.passages[stored.passages.index(passage)]
+        return Waiting(passage, key, Clean(document.memory.content[span.start : span.stop]))
+
+    def _wants_vector(self, model: ModelKey, passage: PassageKey) -> bool:
+        return (model, passage) not in self.state.vectors or (model, passage) in self.state.queued
+
+    def _is_pending(self, model: ModelKey, passage: PassageKey) -> bool:
+        return self._wants_vector(model, passage) and not self._failed_for_good(model, passage)
+
+    def _is_due(self, model: ModelKey, passage: PassageKey, now: datetime) -> bool:
+        failure = self.state.failures.get((model, passage))
+        return failure is None or (failure.not_before is not None and failure.not_before <= now)
+
+    def _failed_for_good(self, model: ModelKey, passage: PassageKey) -> bool:
+        failure = self.state.failures.get((model, passage))
+        return failure is not None and failure.not_before is None

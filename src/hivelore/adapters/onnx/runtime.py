@@ -1,0 +1,58 @@
+"""ONNX Runtime as we use it: on the thread that asks, in little memory, raising our errors."""
+
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hivelore.domain.search import Vector
+from hivelore.errors import Broken, Unavailable
+
+onnxruntime: Any = import_module("onnxruntime")  # has no types: what we use of it stands in Session
+
+native: dict[str, Any] = onnxruntime.capi.onnxruntime_pybind11_state.__dict__
+# Their only common base is Exception.
+FAULTS = tuple(kind for kind in native.values() if isinstance(kind, type) and issubclass(kind, Exception))
+FATAL = 4
+
+Tokens = NDArray[np.int64]
+"""One text, as the numbers of its word pieces."""
+
+
+class Session(Protocol):
+    """A graph that is loaded, with the outputs ``vector`` and ``tokens``."""
+
+    def run(self, outputs: Sequence[str], inputs: dict[str, Tokens], /) -> Sequence[Vector]: ...
+
+
+class Model:
+    """A graph that scripts/build_model.py has built; safe from many threads, and starts none."""
+
+    def __init__(self, graph: Path) -> None:
+        """Raises Broken where ONNX Runtime cannot load it."""
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = 1
+        options.inter_op_num_threads = 1
+        # An arena keeps what the longest text needed, once for each thread, and saves no time here.
+        options.enable_cpu_mem_arena = False
+        options.enable_mem_pattern = False
+        options.log_severity_level = FATAL  # all else is raised as well
+        try:
+            self._session: Session = onnxruntime.InferenceSession(
+                str(graph), options, providers=["CPUExecutionProvider"]
+            )
+        except FAULTS as error:
+            raise Broken(
+                f"ONNX Runtime {onnxruntime.__version__} cannot load the embedding model: {error}. Reinstall both:"
+                " pip install --force-reinstall hivelore onnxruntime"
+            ) from error
+
+    def vector(self, tokens: Tokens) -> Vector:
+        """The unit vector of one text. Raises Unavailable."""
+        try:
+            return self._session.run(["vector"], {"ids": tokens[np.newaxis]})[0][0]
+        except FAULTS as error:
+            raise Unavailable(f"The embedding model failed: {error}") from error

@@ -1,0 +1,312 @@
+-- Statements that every SQL engine understands. {where} is put together by where.py.
+
+-- name: memory_by_id
+SELECT {memory} FROM memory m WHERE m.namespace = :namespace AND m.id = :id
+
+-- name: memory_by_key
+SELECT {memory} FROM memory m WHERE m.namespace = :namespace AND m.key = :key
+
+-- name: memory_at_shared_path
+SELECT {memory} FROM memory m WHERE m.namespace = :namespace AND m.scope = 2 AND m.source_path = :path
+
+-- name: memory_at_private_path
+SELECT {memory} FROM memory m WHERE m.namespace = :namespace AND m.owner = :home AND m.scope = 1 AND m.source_path = :path
+
+-- name: memory_with_shared_external
+SELECT {memory} FROM memory m WHERE m.namespace = :namespace AND m.scope = 2 AND m.external_id = :external_id
+
+-- name: memory_with_private_external
+SELECT {memory} FROM memory m
+WHERE m.namespace = :namespace AND m.owner = :home AND m.scope = 1 AND m.external_id = :external_id
+
+-- name: memory_with_statement
+SELECT {memory} FROM memory m WHERE m.namespace = :namespace AND m.statement = :statement
+ORDER BY m.created_at DESC, m.id DESC LIMIT 1
+
+-- name: memory_page
+SELECT {memory} FROM memory m
+WHERE m.namespace = :namespace {where}
+ORDER BY m.created_at DESC, m.id DESC LIMIT :limit
+
+-- name: memory_keys
+SELECT m.key FROM memory m WHERE m.namespace = :namespace {where}
+
+-- name: memory_before
+SELECT {memory} FROM memory m
+WHERE m.namespace = :namespace AND m.session = :session AND m.owner IS :owner AND m.scope = :scope AND m.key < :key
+ORDER BY m.key DESC LIMIT :limit
+
+-- name: memory_after
+SELECT {memory} FROM memory m
+WHERE m.namespace = :namespace AND m.session = :session AND m.owner IS :owner AND m.scope = :scope AND m.key > :key
+ORDER BY m.key LIMIT :limit
+
+-- name: memory_counts
+SELECT m.source, m.scope, COUNT(*), SUM(CASE WHEN m.expires_at <= :now THEN 1 ELSE 0 END)
+FROM memory m WHERE m.namespace = :namespace {where}
+GROUP BY m.source, m.scope
+
+-- name: memory_insert
+INSERT INTO memory (namespace, id, owner, scope, source, name, content, summary, category, tags, project, session, author,
+  source_task_id, source_path, external_id, metadata, created_at, updated_at, expires_at, accessed_at, access_count,
+  version, action, actor, door, trust, reason, statement)
+VALUES (:namespace, :id, :owner, :scope, :source, :name, :content, :summary, :category, :tags, :project, :session, :author,
+  :source_task_id, :source_path, :external_id, :metadata, :created_at, :updated_at, :expires_at, :accessed_at, :access_count,
+  :version, :action, :actor, :door, :trust, :reason, :statement)
+RETURNING key
+
+-- name: memory_update
+UPDATE memory SET owner = :owner, scope = :scope, source = :source, name = :name, content = :content, summary = :summary,
+  category = :category, tags = :tags, project = :project, session = :session, author = :author,
+  source_task_id = :source_task_id, source_path = :source_path, external_id = :external_id, metadata = :metadata,
+  created_at = :created_at, updated_at = :updated_at, expires_at = :expires_at, version = :version, action = :action,
+  actor = :actor, door = :door, trust = :trust, reason = :reason, statement = :statement
+WHERE namespace = :namespace AND key = :key
+
+-- name: memory_touch
+UPDATE memory SET access_count = access_count + :count, accessed_at = MAX(COALESCE(accessed_at, :at), :at)
+WHERE namespace = :namespace AND key = :key
+
+-- name: memory_renew
+UPDATE memory SET expires_at = :expires_at WHERE namespace = :namespace AND key = :key
+
+-- name: memory_delete
+DELETE FROM memory WHERE namespace = :namespace AND key = :key
+
+-- name: memory_exists
+SELECT 1 FROM memory WHERE namespace = :namespace AND key = :key
+
+-- name: tag_insert
+INSERT INTO memory_tag (namespace, tag, document) VALUES (:namespace, :tag, :document) ON CONFLICT DO NOTHING
+
+-- name: tag_seen
+SELECT COUNT(*) FROM (SELECT 1 FROM memory_tag WHERE namespace = :namespace AND tag = :tag LIMIT :limit) AS seen
+
+-- name: tags_delete
+DELETE FROM memory_tag WHERE namespace = :namespace AND document = :document
+
+-- name: version_keep
+INSERT INTO version (namespace, document, number, at, action, actor, door, reason, scope, name, content, summary, category,
+  tags, project, expires_at)
+SELECT namespace, key, version, updated_at, action, actor, door, reason, scope, name, content, summary, category, tags,
+  project, expires_at
+FROM memory WHERE namespace = :namespace AND key = :key
+
+-- name: versions
+SELECT number, at, action, actor, door, reason, scope, name, content, summary, category, tags, project, expires_at
+FROM version WHERE namespace = :namespace AND document = :document
+UNION ALL
+SELECT version, updated_at, action, actor, door, reason, scope, name, content, summary, category, tags, project, expires_at
+FROM memory WHERE namespace = :namespace AND key = :document
+ORDER BY 1
+
+-- name: versions_delete
+DELETE FROM version WHERE namespace = :namespace AND document = :document
+
+-- name: chunks
+SELECT c.key, c.position, c.start, c.stop, c.headings FROM chunk c
+WHERE c.namespace = :namespace AND c.document = :document ORDER BY c.position
+
+-- name: chunk_insert
+INSERT INTO chunk (namespace, document, position, start, stop, headings)
+VALUES (:namespace, :document, :position, :start, :stop, :headings) RETURNING key
+
+-- name: chunk_move
+UPDATE chunk SET position = :position, start = :start, stop = :stop WHERE namespace = :namespace AND key = :key
+
+-- name: chunk_delete
+DELETE FROM chunk WHERE namespace = :namespace AND key = :key
+
+-- name: chunks_delete
+DELETE FROM chunk WHERE namespace = :namespace AND document = :document
+
+-- name: passages
+SELECT p.chunk, p.key, p.start, p.stop FROM passage p
+WHERE p.namespace = :namespace AND p.document = :document ORDER BY p.chunk, p.position
+
+-- name: passage_insert
+INSERT INTO passage (namespace, document, chunk, position, start, stop)
+VALUES (:namespace, :document, :chunk, :position, :start, :stop) RETURNING key
+
+-- name: passage_move
+UPDATE passage SET start = :start, stop = :stop WHERE namespace = :namespace AND key = :key
+
+-- name: chunk_vectors_delete
+DELETE FROM vector WHERE namespace = :namespace
+  AND passage IN (SELECT key FROM passage WHERE namespace = :namespace AND document = :document AND chunk = :chunk)
+  AND model IN (SELECT key FROM model WHERE namespace = :namespace)
+
+-- name: chunk_failures_delete
+DELETE FROM embedding_failure WHERE namespace = :namespace
+  AND passage IN (SELECT key FROM passage WHERE namespace = :namespace AND document = :document AND chunk = :chunk)
+  AND model IN (SELECT key FROM model WHERE namespace = :namespace)
+
+-- name: chunk_passages_delete
+DELETE FROM passage WHERE namespace = :namespace AND document = :document AND chunk = :chunk
+
+-- name: model_by_fingerprint
+SELECT key FROM model WHERE namespace = :namespace AND fingerprint = :fingerprint
+
+-- name: model_insert
+INSERT INTO model (namespace, key, fingerprint, dimension)
+SELECT :namespace, COALESCE(MAX(key), 0) + 1, :fingerprint, :dimension FROM model WHERE namespace = :namespace
+RETURNING key
+
+-- name: vector_put
+INSERT INTO vector (namespace, model, passage, vector) VALUES (:namespace, :model, :passage, :vector)
+ON CONFLICT (namespace, model, passage) DO UPDATE SET vector = excluded.vector
+
+-- name: passage_embedded
+UPDATE passage SET model = :model, again = CASE WHEN again = :model THEN 0 ELSE again END
+WHERE namespace = :namespace AND key = :passage RETURNING document
+
+-- name: passages_adopt
+UPDATE passage SET model = :model WHERE namespace = :namespace AND model {side} :model
+  AND EXISTS (SELECT 1 FROM vector v WHERE v.namespace = passage.namespace AND v.model = :model AND v.passage = passage.key)
+
+-- name: passages_queue
+UPDATE passage SET again = :model WHERE namespace = :namespace AND EXISTS (
+  SELECT 1 FROM vector v WHERE v.namespace = passage.namespace AND v.model = :model AND v.passage = passage.key)
+
+-- name: passages_leave_queue
+UPDATE passage SET again = 0 WHERE namespace = :namespace AND again = :model AND again <> 0
+
+-- name: passages_unmark
+UPDATE passage SET model = 0 WHERE namespace = :namespace AND model = :model AND NOT EXISTS (
+  SELECT 1 FROM vector v WHERE v.namespace = passage.namespace AND v.model = :model AND v.passage = passage.key)
+
+-- name: models
+SELECT key FROM model WHERE namespace = :namespace
+
+-- name: failure_put
+INSERT INTO embedding_failure (namespace, model, passage, attempts, not_before, error)
+SELECT namespace, :model, key, 1, :not_before, :error FROM passage WHERE namespace = :namespace AND key = :passage
+ON CONFLICT (namespace, model, passage) DO UPDATE
+SET attempts = embedding_failure.attempts + 1, not_before = excluded.not_before, error = excluded.error
+
+-- name: waiting
+SELECT p.key, p.document, p.start, p.stop, m.content FROM passage p
+JOIN memory m ON m.namespace = p.namespace AND m.key = p.document
+LEFT JOIN embedding_failure f ON f.namespace = p.namespace AND f.model = :model AND f.passage = p.key
+WHERE p.namespace = :namespace AND {queue} AND (f.passage IS NULL OR f.not_before <= :now)
+ORDER BY p.key LIMIT :limit
+
+-- name: pending
+SELECT COUNT(*) FROM passage p
+LEFT JOIN embedding_failure f ON f.namespace = p.namespace AND f.model = :model AND f.passage = p.key
+WHERE p.namespace = :namespace AND {queue} AND (f.passage IS NULL OR f.not_before IS NOT NULL)
+
+-- name: pending_visible
+SELECT COUNT(*) FROM passage p
+JOIN memory m ON m.namespace = p.namespace AND m.key = p.document
+LEFT JOIN embedding_failure f ON f.namespace = p.namespace AND f.model = :model AND f.passage = p.key
+WHERE p.namespace = :namespace AND {queue} AND (f.passage IS NULL OR f.not_before IS NOT NULL) {where}
+
+-- name: queue_new
+p.model = :other AND NOT EXISTS (
+  SELECT 1 FROM vector v WHERE v.namespace = p.namespace AND v.model = :model AND v.passage = p.key)
+
+-- name: queue_again
+p.again = :model AND p.again <> 0
+
+-- name: failure_clear
+DELETE FROM embedding_failure WHERE namespace = :namespace AND model = :model AND passage = :passage
+
+-- name: failures_clear
+DELETE FROM embedding_failure WHERE namespace = :namespace AND model = :model
+
+-- name: attempts
+SELECT attempts FROM embedding_failure WHERE namespace = :namespace AND model = :model AND passage = :passage
+
+-- name: vectors_drop
+DELETE FROM vector WHERE namespace = :namespace AND model = :model
+  AND passage IN (SELECT passage FROM vector WHERE namespace = :namespace AND model = :model LIMIT :limit)
+
+-- name: failed_visible
+SELECT COUNT(*) FROM embedding_failure f
+JOIN passage p ON p.namespace = f.namespace AND p.key = f.passage
+JOIN memory m ON m.namespace = p.namespace AND m.key = p.document
+WHERE f.namespace = :namespace AND f.model = :model AND f.not_before IS NULL {where}
+
+-- name: embedded_all
+SELECT m.key, m.owner, m.scope, m.source, m.project, m.session, m.category, m.created_at, m.expires_at,
+  p.chunk, p.key, v.vector
+FROM passage p
+JOIN vector v ON v.namespace = p.namespace AND v.model = :model AND v.passage = p.key
+JOIN memory m ON m.namespace = p.namespace AND m.key = p.document
+WHERE p.namespace = :namespace
+ORDER BY p.document, p.chunk, p.position
+
+-- name: change_insert
+INSERT INTO change (namespace, kind, document) VALUES (:namespace, :kind, :document)
+
+-- name: changes
+SELECT seq, kind, document FROM change WHERE namespace = :namespace AND seq > :after ORDER BY seq LIMIT :limit
+
+-- name: last_change
+SELECT COALESCE(MAX(seq), 0) FROM change
+
+-- name: setting
+SELECT value FROM meta WHERE namespace = :namespace AND name = :name
+
+-- name: setting_put
+INSERT INTO meta (namespace, name, value) VALUES (:namespace, :name, :value)
+ON CONFLICT (namespace, name) DO UPDATE SET value = excluded.value
+
+-- name: agent_by_id
+SELECT id, name, role, created_at FROM agent WHERE namespace = :namespace AND id = :id
+
+-- name: agent_by_name
+SELECT id, name, role, created_at FROM agent WHERE namespace = :namespace AND name = :name
+
+-- name: agents
+SELECT id, name, role, created_at FROM agent WHERE namespace = :namespace ORDER BY name
+
+-- name: agent_put
+INSERT INTO agent (namespace, id, name, role, created_at) VALUES (:namespace, :id, :name, :role, :created_at)
+ON CONFLICT (namespace, id) DO UPDATE SET name = excluded.name, role = excluded.role
+
+-- name: api_key_by_id
+SELECT id, agent, role, digest, created_at, expires_at, revoked_at FROM api_key
+WHERE namespace = :namespace AND id = :id
+
+-- name: api_keys
+SELECT id, agent, role, digest, created_at, expires_at, revoked_at FROM api_key
+WHERE namespace = :namespace ORDER BY created_at, id
+
+-- name: api_key_put
+INSERT INTO api_key (namespace, id, agent, role, digest, created_at, expires_at, revoked_at)
+VALUES (:namespace, :id, :agent, :role, :digest, :created_at, :expires_at, :revoked_at)
+ON CONFLICT (namespace, id) DO UPDATE SET agent = excluded.agent, role = excluded.role, digest = excluded.digest,
+  expires_at = excluded.expires_at, revoked_at = excluded.revoked_at
+
+-- name: api_key_revoke
+UPDATE api_key SET revoked_at = :at WHERE namespace = :namespace AND id = :id AND revoked_at IS NULL RETURNING id
+
+-- name: audit_insert
+INSERT INTO audit (namespace, at, actor, door, action, memory, detail)
+VALUES (:namespace, :at, :actor, :door, :action, :memory, :detail)
+
+-- name: audit_newest
+SELECT at, actor, door, action, memory, detail FROM audit WHERE namespace = :namespace ORDER BY key DESC LIMIT :limit
+
+-- name: audit_of
+SELECT at, actor, door, action, memory, detail FROM audit
+WHERE namespace = :namespace AND memory = :memory ORDER BY key DESC LIMIT :limit
+
+-- name: job_by_id
+SELECT id, kind, state, created_at, updated_at, done, total, error FROM job WHERE namespace = :namespace AND id = :id
+
+-- name: jobs
+SELECT id, kind, state, created_at, updated_at, done, total, error FROM job
+WHERE namespace = :namespace ORDER BY created_at DESC, id DESC
+
+-- name: jobs_of_kind
+SELECT id, kind, state, created_at, updated_at, done, total, error FROM job
+WHERE namespace = :namespace AND kind = :kind ORDER BY created_at DESC, id DESC
+
+-- name: job_put
+INSERT INTO job (namespace, id, kind, state, created_at, updated_at, done, total, error)
+VALUES (:namespace, :id, :kind, :state, :created_at, :updated_at, :done, :total, :error)
+ON CONFLICT (namespace, id) DO UPDATE SET state = excluded.state, updated_at = excluded.updated_at, done = excluded.done,
+  total = excluded.total, error = excluded.error

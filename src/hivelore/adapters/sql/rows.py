@@ -1,0 +1,225 @@
+"""Rows become values here, and values parameters; each table in exactly one function."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from hivelore.adapters.sql.codes import (
+    ACTION,
+    ACTION_OF,
+    DOOR,
+    DOOR_OF,
+    JOB_STATE,
+    JOB_STATE_OF,
+    ROLE,
+    ROLE_OF,
+    SCOPE,
+    SCOPE_OF,
+    SOURCE,
+    SOURCE_OF,
+    TRUST,
+    TRUST_OF,
+)
+from hivelore.adapters.sql.instants import from_micros, from_micros_or_none, to_micros, to_micros_or_none
+from hivelore.adapters.sql.where import Param
+from hivelore.domain.agent import Agent, AgentId, ApiKey
+from hivelore.domain.audit import AuditEntry
+from hivelore.domain.index import Attributes, DocumentKey, Stored
+from hivelore.domain.job import Job
+from hivelore.domain.memory import Action, Memory, Provenance, Version
+from hivelore.domain.text import Clean
+
+Row = Sequence[Any]
+
+MEMORY_COLUMNS = (
+    "m.key, m.id, m.owner, m.scope, m.source, m.name, m.content, m.summary, m.category, m.tags, m.project, m.session, "
+    "m.author, m.source_task_id, m.source_path, m.external_id, m.metadata, m.created_at, m.updated_at, m.expires_at, "
+    "m.accessed_at, m.access_count, m.version, m.actor, m.door, m.trust, m.reason"
+)
+
+
+def stored(row: Row) -> Stored:
+    """A row of ``MEMORY_COLUMNS``."""
+    memory = Memory(
+        id=row[1],
+        owner=row[2],
+        scope=SCOPE_OF[row[3]],
+        source=SOURCE_OF[row[4]],
+        name=row[5],
+        content=row[6],
+        summary=row[7],
+        category=row[8],
+        tags=tuple(json.loads(row[9])) if row[9] != "[]" else (),
+        project=row[10],
+        session=row[11],
+        author=row[12],
+        source_task_id=row[13],
+        source_path=row[14],
+        external_id=row[15],
+        metadata=json.loads(row[16]) if row[16] != "{}" else {},
+        created_at=from_micros(row[17]),
+        updated_at=from_micros(row[18]),
+        expires_at=from_micros_or_none(row[19]),
+        accessed_at=from_micros_or_none(row[20]),
+        access_count=row[21],
+        version=row[22],
+        provenance=Provenance(actor=row[23], door=DOOR_OF[row[24]], trust=TRUST_OF[row[25]], reason=row[26]),
+    )
+    return Stored(DocumentKey(row[0]), memory)
+
+
+def memory_params(memory: Memory, action: Action) -> dict[str, Param]:
+    return {
+        "id": memory.id,
+        "owner": memory.owner,
+        "scope": SCOPE[memory.scope],
+        "source": SOURCE[memory.source],
+        "name": memory.name,
+        "content": memory.content,
+        "summary": memory.summary,
+        "category": memory.category,
+        "tags": json.dumps(memory.tags, ensure_ascii=False),
+        "project": memory.project,
+        "session": memory.session,
+        "author": memory.author,
+        "source_task_id": memory.source_task_id,
+        "source_path": memory.source_path,
+        "external_id": memory.external_id,
+        "metadata": json.dumps(memory.metadata, ensure_ascii=False),
+        "created_at": to_micros(memory.created_at),
+        "updated_at": to_micros(memory.updated_at),
+        "expires_at": to_micros_or_none(memory.expires_at),
+        "accessed_at": to_micros_or_none(memory.accessed_at),
+        "access_count": memory.access_count,
+        "version": memory.version,
+        "action": ACTION[action],
+        "actor": memory.provenance.actor,
+        "door": DOOR[memory.provenance.door],
+        "trust": TRUST[memory.provenance.trust],
+        "reason": memory.provenance.reason,
+        "statement": statement(memory.owner, memory.name, memory.content),
+    }
+
+
+def statement(owner: AgentId | None, name: str, content: str) -> bytes:
+    """16 bytes that stand for who said what under which name."""
+    digest = hashlib.blake2b(digest_size=16)
+    for part in (owner or "", name, content):
+        data = part.encode()
+        digest.update(len(data).to_bytes(8, "big"))
+        digest.update(data)
+    return digest.digest()
+
+
+def attributes(row: Row) -> Attributes:
+    """Columns owner, scope, source, project, session, category, created_at, expires_at."""
+    return Attributes(
+        owner=row[0],
+        scope=SCOPE_OF[row[1]],
+        source=SOURCE_OF[row[2]],
+        project=row[3],
+        session=row[4],
+        category=row[5],
+        created_at=from_micros(row[6]),
+        expires_at=from_micros_or_none(row[7]),
+    )
+
+
+def version(row: Row) -> Version:
+    return Version(
+        number=row[0],
+        at=from_micros(row[1]),
+        action=ACTION_OF[row[2]],
+        actor=row[3],
+        door=DOOR_OF[row[4]],
+        reason=row[5],
+        scope=SCOPE_OF[row[6]],
+        name=row[7],
+        content=row[8],
+        summary=row[9],
+        category=row[10],
+        tags=tuple(Clean(tag) for tag in json.loads(row[11])),
+        project=row[12],
+        expires_at=from_micros_or_none(row[13]),
+    )
+
+
+def agent(row: Row) -> Agent:
+    return Agent(id=row[0], name=row[1], role=ROLE_OF[row[2]], created_at=from_micros(row[3]))
+
+
+def agent_params(value: Agent) -> dict[str, Param]:
+    return {"id": value.id, "name": value.name, "role": ROLE[value.role], "created_at": to_micros(value.created_at)}
+
+
+def api_key(row: Row) -> ApiKey:
+    return ApiKey(
+        id=row[0],
+        agent=row[1],
+        role=ROLE_OF[row[2]],
+        digest=bytes(row[3]),
+        created_at=from_micros(row[4]),
+        expires_at=from_micros_or_none(row[5]),
+        revoked_at=from_micros_or_none(row[6]),
+    )
+
+
+def api_key_params(value: ApiKey) -> dict[str, Param]:
+    return {
+        "id": value.id,
+        "agent": value.agent,
+        "role": ROLE[value.role],
+        "digest": value.digest,
+        "created_at": to_micros(value.created_at),
+        "expires_at": to_micros_or_none(value.expires_at),
+        "revoked_at": to_micros_or_none(value.revoked_at),
+    }
+
+
+def audit_entry(row: Row) -> AuditEntry:
+    return AuditEntry(
+        at=from_micros(row[0]),
+        actor=row[1],
+        door=DOOR_OF[row[2]],
+        action=ACTION_OF[row[3]],
+        memory=row[4],
+        detail=row[5],
+    )
+
+
+def audit_params(entry: AuditEntry) -> dict[str, Param]:
+    return {
+        "at": to_micros(entry.at),
+        "actor": entry.actor,
+        "door": DOOR[entry.door],
+        "action": ACTION[entry.action],
+        "memory": entry.memory,
+        "detail": entry.detail,
+    }
+
+
+def job(row: Row) -> Job:
+    return Job(
+        id=row[0],
+        kind=row[1],
+        state=JOB_STATE_OF[row[2]],
+        created_at=from_micros(row[3]),
+        updated_at=from_micros(row[4]),
+        done=row[5],
+        total=row[6],
+        error=row[7],
+    )
+
+
+def job_params(value: Job) -> dict[str, Param]:
+    return {
+        "id": value.id,
+        "kind": value.kind,
+        "state": JOB_STATE[value.state],
+        "created_at": to_micros(value.created_at),
+        "updated_at": to_micros(value.updated_at),
+        "done": value.done,
+        "total": value.total,
+        "error": value.error,
+    }

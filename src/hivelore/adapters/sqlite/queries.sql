@@ -1,0 +1,46 @@
+-- What SQLite says in its own way: sets of keys travel as one JSON array, and a join that starts from such a set is
+-- crossed, because SQLite keeps the order of those.
+
+-- name: memory_admitted
+SELECT {memory} FROM json_each(:keys) k CROSS JOIN memory m ON m.key = k.value
+WHERE m.namespace = :namespace {where}
+
+-- name: attributes
+SELECT m.key, m.owner, m.scope, m.source, m.project, m.session, m.category, m.created_at, m.expires_at
+FROM json_each(:keys) k CROSS JOIN memory m ON m.key = k.value WHERE m.namespace = :namespace
+
+-- name: embedded
+SELECT m.key, m.owner, m.scope, m.source, m.project, m.session, m.category, m.created_at, m.expires_at,
+  p.chunk, p.key, v.vector
+FROM json_each(:keys) k
+CROSS JOIN memory m ON m.key = k.value
+LEFT JOIN passage p ON p.namespace = m.namespace AND p.document = m.key
+  AND EXISTS (SELECT 1 FROM vector w WHERE w.namespace = p.namespace AND w.model = :model AND w.passage = p.key)
+LEFT JOIN vector v ON v.namespace = m.namespace AND v.model = :model AND v.passage = p.key
+WHERE m.namespace = :namespace
+ORDER BY m.key, p.chunk, p.position
+
+-- name: vectors
+SELECT v.passage, v.vector FROM json_each(:passages) k
+CROSS JOIN vector v ON v.namespace = :namespace AND v.model = :model AND v.passage = k.value
+
+-- name: audit_newest
+SELECT at, actor, door, action, memory, detail FROM audit NOT INDEXED
+WHERE namespace = :namespace ORDER BY key DESC LIMIT :limit
+
+-- name: keyword_put
+INSERT OR REPLACE INTO keyword (rowid, own, context, header) VALUES (:chunk, :own, :context, :header)
+
+-- name: keyword_delete
+DELETE FROM keyword WHERE rowid = :chunk
+
+-- name: keyword_search
+SELECT c.document, c.key, -bm25(keyword, 1.0, 0.5, 1.0) AS score
+FROM keyword
+CROSS JOIN chunk c ON c.key = keyword.rowid
+CROSS JOIN memory m ON m.key = c.document
+WHERE keyword MATCH :terms AND m.namespace = :namespace {where}
+ORDER BY score DESC, c.key LIMIT :limit
+
+-- name: keyword_merge
+INSERT INTO keyword (keyword, rank) VALUES ('merge', :pages)

@@ -1,0 +1,168 @@
+"""The SQLite store: one file, one writer, many readers, each on a snapshot of its own."""
+
+import queue
+import threading
+import uuid
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TypeVar
+
+import apsw
+
+from hivelore.adapters.sqlite import migrations
+from hivelore.adapters.sqlite.connection import connect, our_errors, pragma, rows, run_script
+from hivelore.adapters.sqlite.view import SQL, SqliteView
+from hivelore.adapters.sqlite.writer import Writer
+from hivelore.errors import Expired, HiveloreError, Unavailable
+from hivelore.ports import Clock, Transaction, View
+
+T = TypeVar("T")
+
+NAMESPACE = 1
+CHECKPOINT_EVERY = 0.5
+WAL_LIMIT = 64 * 1024 * 1024
+_PROGRESS_STEPS = 5_000
+"""Virtual machine steps between two looks at the deadline: well under a millisecond."""
+
+
+class SqliteStore:
+    """Implements ``ports.MemoryStore`` on a file.
+
+    ``durable``: acknowledge after the disk has it (synchronous FULL); else a power cut may lose the
+    last moments, never the integrity. ``vfs`` names an SQLite VFS, for tests of faults.
+    """
+
+    def __init__(
+        self, path: Path, *, clock: Clock, readers: int = 8, durable: bool = True, vfs: str | None = None
+    ) -> None:
+        self._path = path
+        self._clock = clock
+        self._vfs = vfs
+        writer, checkpointer = _open(path, durable, vfs)
+        self._writer = Writer(writer, NAMESPACE, clock)
+        self._idle: queue.LifoQueue[apsw.Connection | None] = queue.LifoQueue()
+        for _ in range(readers):
+            self._idle.put(None)
+        self._readers = readers
+        self._closed = threading.Event()
+        self._checkpoints = threading.Thread(
+            target=self._checkpoint, args=(checkpointer,), name="hivelore-checkpoints", daemon=True
+        )
+        self._checkpoints.start()
+        try:
+            self.write(_first_facts)
+        except HiveloreError:
+            self.close()
+            raise
+
+    @property
+    def name(self) -> str:
+        return f"sqlite {apsw.sqlite_lib_version()}"
+
+    @contextmanager
+    def read(self, deadline: float | None = None) -> Generator[View]:
+        with our_errors():
+            connection = self._take(deadline)
+            try:
+                self._mind(connection, deadline)
+                run_script(connection, "BEGIN")
+                # The first statement that reads is what fixes the snapshot.
+                list(rows(connection, SQL["last_change"]))
+                yield SqliteView(connection, NAMESPACE)
+            finally:
+                self._idle.put(_rested(connection))
+
+    def _take(self, deadline: float | None) -> apsw.Connection:
+        try:
+            wait = None if deadline is None else max(deadline - self._clock.monotonic(), 0.001)
+            connection = self._idle.get(timeout=wait)
+        except queue.Empty:
+            raise Expired("All readers stayed busy until the deadline. Try again.") from None
+        if self._closed.is_set():
+            self._idle.put(connection)
+            raise Unavailable("The store is closed.")
+        if connection is not None:
+            return connection
+        try:
+            connection = connect(self._path, vfs=self._vfs)
+            run_script(connection, "PRAGMA query_only = ON")
+        except apsw.Error:
+            self._idle.put(None)
+            raise
+        return connection
+
+    def _mind(self, connection: apsw.Connection, deadline: float | None) -> None:
+        if deadline is None:
+            return
+        if self._clock.monotonic() > deadline:
+            raise Expired("The deadline had passed before the call began.")
+        connection.set_progress_handler(lambda: self._clock.monotonic() > deadline, _PROGRESS_STEPS)
+
+    def write(self, work: Callable[[Transaction], T], deadline: float | None = None) -> T:
+        return self._writer.submit(work, deadline).result()
+
+    def check(self) -> Sequence[str]:
+        with self.read() as view:
+            assert isinstance(view, SqliteView)
+            return [row[0] for row in view.rows("PRAGMA integrity_check") if row[0] != "ok"]
+
+    def close(self) -> None:
+        if self._closed.is_set():
+            return
+        self._closed.set()
+        self._checkpoints.join()
+        self._writer.close()
+        for _ in range(self._readers):
+            connection = self._idle.get()
+            if connection is not None:
+                connection.close()
+        self._idle.put(None)  # wakes whoever waits for a reader, one after the other
+
+    def _checkpoint(self, connection: apsw.Connection) -> None:
+        """Copy the write-ahead log into the file beside the writer, so that no commit has to. What fails is tried
+        again: until then the log grows, and nothing is lost."""
+        while not self._closed.wait(CHECKPOINT_EVERY):
+            with suppress(apsw.Error):
+                size, _ = connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+                if size * pragma(connection, "page_size") > WAL_LIMIT:
+                    connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        connection.close()
+
+
+def _open(path: Path, durable: bool, vfs: str | None) -> tuple[apsw.Connection, apsw.Connection]:
+    """The connections of the writer and of the checkpoints, on a file that is brought to this schema."""
+    opened: list[apsw.Connection] = []
+    try:
+        with our_errors():
+            opened.append(writer := connect(path, vfs=vfs))
+            run_script(writer, f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}; PRAGMA foreign_keys = OFF;")
+            run_script(writer, "PRAGMA wal_autocheckpoint = 0; PRAGMA secure_delete = ON;")
+            # Before the journal mode, which writes: a file that is refused stays as it is.
+            migrations.migrate(writer, migrations.shipped())
+            if list(rows(writer, "PRAGMA journal_mode = WAL")) != [("wal",)]:
+                raise Unavailable("Its folder cannot hold a database, as on a network drive. Choose a local one.")
+            opened.append(checkpointer := connect(path, vfs=vfs))
+            # A checkpoint that waits for readers keeps writers waiting meanwhile: it gives way at once.
+            checkpointer.set_busy_timeout(0)
+    except HiveloreError:
+        for connection in opened:
+            connection.close()
+        raise
+    return writer, checkpointer
+
+
+def _rested(connection: apsw.Connection) -> apsw.Connection | None:
+    """A reader without its snapshot; None where somebody still walks through it, which only closing ends."""
+    connection.set_progress_handler(None)
+    if connection.in_transaction:
+        run_script(connection, "ROLLBACK")
+    if connection.txn_state() == apsw.SQLITE_TXN_NONE:
+        return connection
+    connection.close()
+    return None
+
+
+def _first_facts(tx: Transaction) -> None:
+    if tx.setting("incarnation") is None:
+        tx.set_setting("incarnation", str(uuid.uuid4()))

@@ -1,0 +1,297 @@
+"""Reading one snapshot of a SQLite store."""
+
+import heapq
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import datetime
+from itertools import groupby
+from typing import Any
+
+import apsw
+import numpy as np
+
+from hivelore.adapters.sql import rows
+from hivelore.adapters.sql.codes import SCOPE, SCOPE_OF, SOURCE_OF
+from hivelore.adapters.sql.instants import to_micros
+from hivelore.adapters.sql.names import load
+from hivelore.adapters.sql.where import Param, Params, condition, parts
+from hivelore.adapters.sqlite import connection as sqlite
+from hivelore.domain.agent import Agent, AgentId, ApiKey, KeyId
+from hivelore.domain.audit import AuditEntry
+from hivelore.domain.index import (
+    Attributes,
+    Change,
+    ChangeKind,
+    ChunkKey,
+    DocumentKey,
+    EmbeddedDocument,
+    EmbeddedPassage,
+    ModelKey,
+    PassageKey,
+    Stored,
+    StoredChunk,
+    Waiting,
+)
+from hivelore.domain.job import Job, JobId
+from hivelore.domain.memory import Chunk, Memory, MemoryId, Passage, Scope, Source, Version
+from hivelore.domain.search import Filter, Stats, Vector
+from hivelore.domain.text import Clean
+from hivelore.errors import Unavailable
+
+_STATEMENTS = load(("hivelore.adapters.sql", "queries.sql"), ("hivelore.adapters.sqlite", "queries.sql"))
+SQL = {name: text.replace("{memory}", rows.MEMORY_COLUMNS) for name, text in _STATEMENTS.items()}
+
+_BATCH = 2_000
+_COMMON = 1_000
+"""Memories that have the same tag, from which on it is common."""
+
+
+class SqliteView:
+    """Implements ``ports.View`` on a connection that is inside a transaction."""
+
+    def __init__(self, connection: apsw.Connection, namespace: int) -> None:
+        self._connection = connection
+        self._namespace = namespace
+
+    def rows(self, sql: str, params: Params | None = None) -> list[Any]:
+        """Run one statement and fetch all it answers. ``:namespace`` is always bound."""
+        return list(self._stream(sql, params))
+
+    def _stream(self, sql: str, params: Params | None = None) -> Iterator[Any]:
+        if not self._connection.in_transaction:
+            raise Unavailable(sqlite.OVER)
+        return sqlite.rows(self._connection, sql, {"namespace": self._namespace, **(params or {})})
+
+    def row(self, statement: str, /, **params: Param) -> Any:
+        """The first row of a named statement, or None."""
+        found = self.rows(SQL[statement], params)
+        return found[0] if found else None
+
+    # memories
+
+    def get(self, memory: MemoryId) -> Stored | None:
+        return self._stored("memory_by_id", id=memory)
+
+    def _stored(self, statement: str, /, **params: Param) -> Stored | None:
+        row = self.row(statement, **params)
+        return None if row is None else rows.stored(row)
+
+    def admitted(self, keys: Collection[DocumentKey], where: Filter) -> Mapping[DocumentKey, Memory]:
+        if not keys:
+            return {}
+        sql, params = condition(where)
+        found = self.rows(SQL["memory_admitted"].replace("{where}", sql), {**params, "keys": _array(keys)})
+        return {entry.key: entry.memory for entry in map(rows.stored, found)}
+
+    def matching(self, where: Filter) -> Sequence[DocumentKey]:
+        return [
+            row[0]
+            for sql, params in parts(where)
+            for row in self.rows(SQL["memory_keys"].replace("{where}", sql), params)
+        ]
+
+    def at_path(self, home: AgentId | None, path: Clean) -> Stored | None:
+        if home is None:
+            return self._stored("memory_at_shared_path", path=path)
+        return self._stored("memory_at_private_path", home=home, path=path)
+
+    def with_external_id(self, home: AgentId | None, external_id: Clean) -> Stored | None:
+        if home is None:
+            return self._stored("memory_with_shared_external", external_id=external_id)
+        return self._stored("memory_with_private_external", home=home, external_id=external_id)
+
+    def same_statement(self, owner: AgentId | None, name: Clean, content: Clean) -> Stored | None:
+        return self._stored("memory_with_statement", statement=rows.statement(owner, name, content))
+
+    def page(self, where: Filter, after: tuple[datetime, MemoryId] | None, limit: int) -> Sequence[Memory]:
+        behind, position = "", {}
+        if after is not None:
+            behind = " AND (m.created_at, m.id) < (:after_at, :after_id)"
+            position = {"after_at": to_micros(after[0]), "after_id": after[1]}
+        found: list[list[Memory]] = []
+        for sql, params in parts(where, common_tag=self._is_common(where.tag)):
+            statement = SQL["memory_page"].replace("{where}", sql + behind)
+            page = self.rows(statement, {**params, **position, "limit": limit})
+            found.append([rows.stored(row).memory for row in page])
+        merged = heapq.merge(*found, key=lambda memory: (memory.created_at, memory.id), reverse=True)
+        return [memory for memory, _ in zip(merged, range(limit), strict=False)]
+
+    def _is_common(self, tag: Clean | None) -> bool:
+        return tag is not None and self.row("tag_seen", tag=tag, limit=_COMMON)[0] == _COMMON
+
+    def chunks(self, document: DocumentKey) -> Sequence[StoredChunk]:
+        passages: dict[int, list[Any]] = {}
+        for chunk, *passage in self.rows(SQL["passages"], {"document": document}):
+            passages.setdefault(chunk, []).append(passage)
+        return [
+            StoredChunk(
+                key=ChunkKey(key),
+                document=document,
+                chunk=Chunk(
+                    index=position,
+                    start=start,
+                    stop=stop,
+                    headings=tuple(json.loads(headings)),
+                    passages=tuple(Passage(start=first, stop=last) for _, first, last in passages.get(key, [])),
+                ),
+                passages=tuple(PassageKey(passage) for passage, _, _ in passages.get(key, [])),
+            )
+            for key, position, start, stop, headings in self.rows(SQL["chunks"], {"document": document})
+        ]
+
+    def before(self, document: DocumentKey, limit: int) -> Sequence[Stored]:
+        return self._beside("memory_before", document, limit)
+
+    def after(self, document: DocumentKey, limit: int) -> Sequence[Stored]:
+        return self._beside("memory_after", document, limit)
+
+    def _beside(self, name: str, document: DocumentKey, limit: int) -> Sequence[Stored]:
+        this = self._stored("memory_by_key", key=document)
+        if this is None or this.memory.session is None:
+            return []
+        params: dict[str, Param] = {
+            "session": this.memory.session,
+            "owner": this.memory.owner,
+            "scope": SCOPE[this.memory.scope],
+            "key": document,
+            "limit": limit,
+        }
+        return [rows.stored(row) for row in self.rows(SQL[name], params)]
+
+    def history(self, document: DocumentKey) -> Sequence[Version]:
+        return [rows.version(row) for row in self.rows(SQL["versions"], {"document": document})]
+
+    def stats(self, where: Filter, model: ModelKey | None, now: datetime) -> Stats:
+        sql, params = condition(where)
+        by_source = dict.fromkeys(Source, 0)
+        by_scope = dict.fromkeys(Scope, 0)
+        expired = 0
+        for part, asked in parts(where):
+            counts = self.rows(SQL["memory_counts"].replace("{where}", part), {**asked, "now": to_micros(now)})
+            for source, scope, count, gone in counts:
+                by_source[SOURCE_OF[source]] += count
+                by_scope[SCOPE_OF[scope]] += count
+                expired += gone
+        pending = failed = 0
+        if model is not None:
+            asked = {**params, "model": model}
+            counted = self._queued(SQL["pending_visible"].replace("{where}", sql), asked)
+            pending = sum(row[0] for row in counted)
+            failed = self.rows(SQL["failed_visible"].replace("{where}", sql), asked)[0][0]
+        return Stats(
+            total=sum(by_source.values()),
+            by_source=by_source,
+            by_scope=by_scope,
+            pending_embeddings=pending,
+            failed=failed,
+            expired=expired,
+        )
+
+    # changes and vectors
+
+    def changes(self, after: int, limit: int) -> Sequence[Change]:
+        found = self.rows(SQL["changes"], {"after": after, "limit": limit})
+        return [Change(seq, ChangeKind(kind), DocumentKey(document)) for seq, kind, document in found]
+
+    def last_change(self) -> int:
+        return self.row("last_change")[0]
+
+    def model(self, fingerprint: str) -> ModelKey | None:
+        row = self.row("model_by_fingerprint", fingerprint=fingerprint)
+        return None if row is None else ModelKey(row[0])
+
+    def embedded(self, model: ModelKey, keys: Sequence[DocumentKey]) -> Sequence[EmbeddedDocument]:
+        found = self.rows(SQL["embedded"], {"model": model, "keys": _array(set(keys))})
+        return [_embedded(key, list(group)) for key, group in groupby(found, key=lambda row: row[0])]
+
+    def all_embedded(self, model: ModelKey) -> Iterator[Sequence[EmbeddedDocument]]:
+        batch: list[EmbeddedDocument] = []
+        for key, group in groupby(self._stream(SQL["embedded_all"], {"model": model}), key=lambda row: row[0]):
+            batch.append(_embedded(key, list(group)))
+            if len(batch) == _BATCH:
+                yield batch
+                batch = []
+        if batch:
+            yield batch
+
+    def attributes(self, keys: Sequence[DocumentKey]) -> Mapping[DocumentKey, Attributes]:
+        return {row[0]: rows.attributes(row[1:]) for row in self.rows(SQL["attributes"], {"keys": _array(set(keys))})}
+
+    def vectors(self, model: ModelKey, passages: Sequence[PassageKey]) -> Mapping[PassageKey, Vector]:
+        found = self.rows(SQL["vectors"], {"model": model, "passages": _array(set(passages))})
+        return {PassageKey(key): np.frombuffer(blob, dtype="<f4") for key, blob in found}
+
+    def waiting(self, model: ModelKey, now: datetime, limit: int) -> Sequence[Waiting]:
+        asked: dict[str, Param] = {"model": model, "now": to_micros(now), "limit": limit}
+        found = sorted(self._queued(SQL["waiting"], asked), key=lambda row: row[0])
+        return [
+            Waiting(PassageKey(key), DocumentKey(document), Clean(content[start:stop]))
+            for key, document, start, stop, content in found[:limit]
+        ]
+
+    def pending(self, model: ModelKey) -> int:
+        return sum(row[0] for row in self._queued(SQL["pending"], {"model": model}))
+
+    def _queued(self, statement: str, asked: Mapping[str, Param]) -> list[Any]:
+        """Run a statement over every part of the queue, each of which is a range of one index."""
+        others = [0, *(row[0] for row in self.rows(SQL["models"]) if row[0] != asked["model"])]
+        found = self.rows(statement.replace("{queue}", SQL["queue_again"]), asked)
+        for other in others:
+            found += self.rows(statement.replace("{queue}", SQL["queue_new"]), {**asked, "other": other})
+        return found
+
+    def attempts(self, model: ModelKey, passage: PassageKey) -> int:
+        row = self.row("attempts", model=model, passage=passage)
+        return 0 if row is None else row[0]
+
+    # the swarm
+
+    def agent(self, agent: AgentId) -> Agent | None:
+        row = self.row("agent_by_id", id=agent)
+        return None if row is None else rows.agent(row)
+
+    def agent_named(self, name: str) -> Agent | None:
+        row = self.row("agent_by_name", name=name)
+        return None if row is None else rows.agent(row)
+
+    def agents(self) -> Sequence[Agent]:
+        return [rows.agent(row) for row in self.rows(SQL["agents"])]
+
+    def api_key(self, key: KeyId) -> ApiKey | None:
+        row = self.row("api_key_by_id", id=key)
+        return None if row is None else rows.api_key(row)
+
+    def api_keys(self) -> Sequence[ApiKey]:
+        return [rows.api_key(row) for row in self.rows(SQL["api_keys"])]
+
+    def audit(self, limit: int, memory: MemoryId | None = None) -> Sequence[AuditEntry]:
+        name, params = ("audit_newest", {}) if memory is None else ("audit_of", {"memory": memory})
+        return [rows.audit_entry(row) for row in self.rows(SQL[name], {**params, "limit": limit})]
+
+    def job(self, job: JobId) -> Job | None:
+        row = self.row("job_by_id", id=job)
+        return None if row is None else rows.job(row)
+
+    def jobs(self, kind: str | None = None) -> Sequence[Job]:
+        found = self.rows(SQL["jobs"]) if kind is None else self.rows(SQL["jobs_of_kind"], {"kind": kind})
+        return [rows.job(row) for row in found]
+
+    def setting(self, name: str) -> str | None:
+        row = self.row("setting", name=name)
+        return None if row is None else row[0]
+
+
+def _array(keys: Collection[int]) -> str:
+    return json.dumps(list(keys))
+
+
+def _embedded(key: int, group: Sequence[Any]) -> EmbeddedDocument:
+    return EmbeddedDocument(
+        DocumentKey(key),
+        rows.attributes(group[0][1:9]),
+        tuple(
+            EmbeddedPassage(ChunkKey(row[9]), PassageKey(row[10]), np.frombuffer(row[11], dtype="<f4"))
+            for row in group
+            if row[11] is not None
+        ),
+    )

@@ -1,0 +1,125 @@
+"""The one thread that writes: units of work share a commit, and each is answered after it is durable."""
+
+import queue
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any
+
+import apsw
+
+from hivelore.adapters.sqlite.connection import our_errors, run_script, translated
+from hivelore.adapters.sqlite.transaction import SqliteTransaction
+from hivelore.errors import Expired, HiveloreError, Unavailable
+from hivelore.ports import Clock, Transaction
+
+GROUP_LIMIT = 256
+LINGER = 0.001
+"""Seconds a group waits for as many units as the last one had; only when that were several."""
+_LOST = "The disk failed in the middle of a write: nothing of this was stored. Try again."
+"""SQLite then gives up the transaction of the whole group by itself."""
+
+
+@dataclass(slots=True)
+class _Unit:
+    work: Callable[[Transaction], Any]
+    deadline: float | None
+    answer: Future[Any]
+    result: Any = None
+
+
+class Writer:
+    """Owns the writing connection. Every unit runs in a SAVEPOINT of the group's transaction."""
+
+    def __init__(self, connection: apsw.Connection, namespace: int, clock: Clock) -> None:
+        self._connection = connection
+        self._transaction = SqliteTransaction(connection, namespace)
+        self._clock = clock
+        self._queue: queue.SimpleQueue[_Unit | None] = queue.SimpleQueue()
+        self._closing = threading.Lock()
+        self._closed = False
+        self._last_group = 1
+        self._thread = threading.Thread(target=self._run, name="hivelore-writer", daemon=True)
+        self._thread.start()
+
+    def submit(self, work: Callable[[Transaction], Any], deadline: float | None) -> Future[Any]:
+        answer: Future[Any] = Future()
+        with self._closing:
+            if self._closed:
+                raise Unavailable("The store is closed.")
+            self._queue.put(_Unit(work, deadline, answer))
+        return answer
+
+    def close(self) -> None:
+        """Finish what was submitted, then end the thread and close the connection."""
+        with self._closing:
+            if not self._closed:
+                self._closed = True
+                self._queue.put(None)
+        self._thread.join()
+
+    def _run(self) -> None:
+        while True:
+            first = self._queue.get()
+            if first is None:
+                break
+            group, ended = self._gather(first)
+            self._last_group = len(group)
+            self._commit(group)
+            if ended:
+                break
+        self._connection.close()
+
+    def _gather(self, first: _Unit) -> tuple[list[_Unit], bool]:
+        group = [first]
+        until = self._clock.monotonic() + LINGER if self._last_group > 1 else 0.0
+        while len(group) < GROUP_LIMIT:
+            wait = until - self._clock.monotonic() if len(group) < self._last_group else 0.0
+            try:
+                unit = self._queue.get(timeout=wait) if wait > 0 else self._queue.get_nowait()
+            except queue.Empty:
+                break
+            if unit is None:
+                return group, True
+            group.append(unit)
+        return group, False
+
+    def _commit(self, group: list[_Unit]) -> None:
+        done: list[_Unit] = []
+        try:
+            with our_errors():
+                run_script(self._connection, "BEGIN IMMEDIATE")
+                done.extend(unit for unit in group if self._perform(unit))
+                run_script(self._connection, "COMMIT")
+        except HiveloreError as error:
+            self._rollback()
+            for unit in group:
+                if not unit.answer.done():
+                    unit.answer.set_exception(error)
+            return
+        for unit in done:
+            unit.answer.set_result(unit.result)
+
+    def _perform(self, unit: _Unit) -> bool:
+        """Run one unit; a failing one is undone alone. Raises when the whole transaction is lost."""
+        if unit.deadline is not None and self._clock.monotonic() > unit.deadline:
+            unit.answer.set_exception(Expired("The write waited longer than its deadline; nothing was stored."))
+            return False
+        run_script(self._connection, "SAVEPOINT unit")
+        try:
+            unit.result = unit.work(self._transaction)
+            if not self._connection.in_transaction:
+                raise Unavailable(_LOST)
+        except BaseException as error:  # whatever it is, it belongs to the caller who waits for it
+            unit.answer.set_exception(translated(error) if isinstance(error, apsw.Error) else error)
+            if not self._connection.in_transaction:
+                raise Unavailable(_LOST) from error
+            run_script(self._connection, "ROLLBACK TO unit; RELEASE unit")
+            return False
+        run_script(self._connection, "RELEASE unit")
+        return True
+
+    def _rollback(self) -> None:
+        if self._connection.in_transaction:
+            run_script(self._connection, "ROLLBACK")

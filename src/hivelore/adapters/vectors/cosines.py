@@ -1,0 +1,52 @@
+"""The arithmetic that all vector engines share, so that their answers can be compared."""
+
+from collections.abc import Collection, Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hivelore.domain.index import DocumentKey, Near, Neighbours, PassageKey
+from hivelore.domain.search import Vector
+from hivelore.errors import Invalid
+from hivelore.policies.vectors import normalised
+
+DECIMALS = 6
+"""A sum of floats depends in its last bits on the order of its terms; equal texts must tie all the same."""
+
+NOBODY = Neighbours(nearest=(), count=0, mean=0.0, deviation=0.0)
+
+
+def unit(query: Vector, dimension: int) -> Vector:
+    """The query at length one. Raises Invalid where it is no direction in a space of that dimension."""
+    if query.shape != (dimension,):
+        raise Invalid(f"The query has the shape {query.shape}, the model has {dimension} dimensions.", field="query")
+    return normalised(query)
+
+
+def cosines(rows: NDArray[np.float32], query: Vector) -> NDArray[np.float64]:
+    """The cosine of each row to the query; both have length one."""
+    return np.round(rows.astype(np.float64) @ query.astype(np.float64), DECIMALS)
+
+
+def neighbours(nearest: tuple[Near, ...], admitted: NDArray[np.floating]) -> Neighbours:
+    """An answer with the spread of the cosines of every admitted passage."""
+    if not admitted.size:
+        return NOBODY
+    return Neighbours(nearest, admitted.size, float(admitted.mean()), float(admitted.std()))
+
+
+def order(near: Near) -> tuple[float, PassageKey]:
+    """Sorts the nearest first; of equally near ones that with the lowest key."""
+    return -near.cosine, near.passage
+
+
+def best_per_document(found: Iterable[Near], limit: int, also: Collection[DocumentKey]) -> tuple[Near, ...]:
+    """The best passage of each of the ``limit`` nearest documents and of those in ``also``, best first."""
+    best: dict[DocumentKey, Near] = {}
+    for near in found:
+        known = best.get(near.document)
+        if known is None or order(near) < order(known):
+            best[near.document] = near
+    wanted = frozenset(also)
+    ranked = sorted(best.values(), key=order)
+    return tuple(near for place, near in enumerate(ranked) if place < limit or near.document in wanted)

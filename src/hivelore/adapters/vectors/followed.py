@@ -1,0 +1,117 @@
+"""The state of a vector index between two changes: what it holds, and of which moment that is."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from hivelore.adapters.vectors.attributes import CodeBook
+from hivelore.adapters.vectors.quantised import Quantised
+from hivelore.adapters.vectors.slabs import DOCUMENT, PASSAGE, Rows, Slabs
+from hivelore.domain.index import Attributes, Change, ChangeKind, DocumentKey, EmbeddedDocument, ModelKey
+from hivelore.errors import Unavailable
+from hivelore.ports import View
+
+STEPS = 4_096
+"""How many steps of following are remembered, and so how old a snapshot may be and still be answered. A step is
+what one recall found new: together they are seconds of the heaviest writing, and a recall takes milliseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Documents that were read anew, and the last change shown by the view that they were read from."""
+
+    seq: int
+    documents: frozenset[DocumentKey]
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """The vectors of one model as they were after the change ``seq``; ``steps`` say which documents are newer."""
+
+    slabs: Slabs
+    codes: CodeBook
+    incarnation: str | None
+    model: ModelKey | None
+    """None: no vector of this model was ever stored."""
+    seq: int
+    newest: int
+    """The newest change whose effect may be in here; ``seq``, unless following stopped half-way."""
+    remembers: int
+    """Every document that was read from a view behind this change is in ``steps``."""
+    steps: tuple[Step, ...] = ()
+
+    def after(self, changes: Sequence[Change], model: ModelKey | None, view: View) -> "Followed":
+        """Some changes later. The documents are read as the view shows them, which may be newer still."""
+        touched = frozenset(change.document for change in changes)
+        reread = frozenset(change.document for change in changes if change.kind is not ChangeKind.ATTRIBUTES)
+        slabs = self.slabs
+        if model is not None:
+            slabs = self._reread(slabs, sorted(reread), view.embedded(model, sorted(reread)))
+            relabelled = sorted(touched - reread)
+            slabs = self._relabelled(slabs, relabelled, view.attributes(relabelled) if relabelled else {})
+        shown = view.last_change()
+        steps = (*self.steps, Step(shown, touched))
+        return replace(
+            self,
+            slabs=slabs.compacted(),
+            model=model,
+            seq=changes[-1].seq,
+            newest=max(self.newest, shown),
+            remembers=max((self.remembers, *(step.seq for step in steps[:-STEPS]))),
+            steps=steps[-STEPS:],
+        )
+
+    def as_of(self, view: View, seq: int) -> Slabs:
+        """What a view holds that shows the changes up to ``seq``, which this state has all followed.
+
+        Raises Unavailable where nothing is known any more of what came after."""
+        if self.newest <= seq or self.model is None:
+            return self.slabs
+        if seq < self.remembers:
+            raise Unavailable("The store has moved on too far since this search began; search again.", retry_after=0.0)
+        newer = sorted({document for step in self.steps if step.seq > seq for document in step.documents})
+        rows = rows_of(view.embedded(self.model, newer), self.slabs.dimension, self.codes)
+        return self.slabs.without(self.slabs.slots_of(newer)).set_apart(rows)
+
+    def _reread(self, slabs: Slabs, keys: Sequence[DocumentKey], documents: Sequence[EmbeddedDocument]) -> Slabs:
+        """With these documents as given, or not at all. A passage whose vector is as before keeps its slot."""
+        rows = rows_of(documents, slabs.dimension, self.codes)
+        slots = slabs.slots_of(keys)
+        before = slabs.take(slots)
+        place_of = {passage: place for place, passage in enumerate(before.keys[PASSAGE].tolist())}
+        places = np.array([place_of.get(passage, -1) for passage in rows.keys[PASSAGE].tolist()], np.intp)
+        known = np.flatnonzero(places >= 0)
+        same = (before.vectors.codes[places[known]] == rows.vectors.codes[known]).all(axis=1)
+        kept = known[same]
+        new = np.ones(len(rows), np.bool_)
+        new[kept] = False
+        gone = np.ones(len(slots), np.bool_)
+        gone[places[kept]] = False
+        moved = kept[before.labels.take(places[kept]).differ(rows.labels.take(kept))]
+        slabs = slabs.relabelled(slots[places[moved]], rows.labels.take(moved))
+        return slabs.without(slots[gone]).added(rows.take(new))
+
+    def _relabelled(
+        self, slabs: Slabs, keys: Sequence[DocumentKey], attributes: Mapping[DocumentKey, Attributes]
+    ) -> Slabs:
+        """With these attributes on all passages of these documents; a document without any is gone."""
+        slots = slabs.slots_of(keys)
+        labels = self.codes.encode(list(attributes.values()))
+        place_of = {document: place for place, document in enumerate(attributes)}
+        owners = slabs.keys(slots)[DOCUMENT].tolist()
+        places = np.array([place_of.get(DocumentKey(owner), -1) for owner in owners], np.intp)
+        present = places >= 0
+        slabs = slabs.relabelled(slots[present], labels.take(places[present]))
+        return slabs.without(slots[~present])
+
+
+def rows_of(documents: Sequence[EmbeddedDocument], dimension: int, codes: CodeBook) -> Rows:
+    """One row per passage, ready for the slabs."""
+    keys = [(passage.passage, document.key, passage.chunk) for document in documents for passage in document.passages]
+    if not keys:
+        return Rows.empty(0, dimension)
+    vectors = Quantised.of(np.stack([passage.vector for document in documents for passage in document.passages]))
+    labels = codes.encode([document.attributes for document in documents])
+    each = np.repeat(np.arange(len(documents)), [len(document.passages) for document in documents])
+    return Rows(vectors, np.array(keys, np.int64).T, labels.take(each))

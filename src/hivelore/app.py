@@ -1,0 +1,254 @@
+"""Putting everything together, once: the only place that knows which adapters there are."""
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+
+from hivelore import __version__, endpoint
+from hivelore.adapters import randomness
+from hivelore.adapters.clock import SystemClock
+from hivelore.adapters.inmemory.keywords import ExactKeywords
+from hivelore.adapters.inmemory.store import InMemoryStore
+from hivelore.adapters.keywords.fts5 import Fts5
+from hivelore.adapters.onnx.provider import OnnxEmbedder
+from hivelore.adapters.openai.provider import OpenAIEmbedder
+from hivelore.adapters.sqlite.store import NAMESPACE, SqliteStore
+from hivelore.adapters.vectors.exact import ExactVectors
+from hivelore.adapters.vectors.scan import ScanVectors
+from hivelore.adapters.vectors.sqlite_vec import SqliteVecVectors
+from hivelore.config import Embedder, Settings, Vectors
+from hivelore.domain.agent import Door
+from hivelore.errors import Invalid, Unauthenticated
+from hivelore.lock import Lock, Owner
+from hivelore.policies.fusion import Weighting
+from hivelore.policies.redaction import Redactor
+from hivelore.ports import Clock, EmbeddingProvider, KeywordIndex, MemoryStore, VectorIndex
+from hivelore.services.agents import Agents, Random
+from hivelore.services.drafting import Drafting
+from hivelore.services.embedding import SERVING, Embedding, Model, Serving
+from hivelore.services.recall import Recalling
+from hivelore.services.reembed import Reembedding
+from hivelore.services.remember import Remembering
+from hivelore.services.shelving import Shelf
+from hivelore.services.tally import Tally
+
+FLUSH_EVERY = 1.0
+IDLE_LOOK = 5.0
+"""Seconds after which the embedder looks for work that nobody announced."""
+REDACTION_KEY = "redaction.key"
+BACKGROUND_NICENESS = 10
+
+
+class Application:
+    """Every service over one store, and the threads behind them. ``close`` ends both."""
+
+    def __init__(self, settings: Settings, *, clock: Clock | None = None, owner: Owner | None = None) -> None:
+        """``owner`` is written into the lock of the data directory; None leaves a store in memory unlocked."""
+        self.settings = settings
+        self.clock = clock or SystemClock()
+        self.lock = Lock(endpoint.make_home(settings.home), owner) if owner is not None else None
+        try:
+            self.store, self.keywords = _store(settings, self.clock)
+        except BaseException:
+            if self.lock is not None:
+                self.lock.release()
+            raise
+        self.serving = _serving(settings, self.store, self.clock)
+        self.redactor = Redactor(_redaction_key(self.store))
+        self.tally = Tally(self.store)
+        self.agents = Agents(
+            self.store,
+            NAMESPACE,
+            self.clock,
+            Random(agent_id=randomness.agent_id, key_id=randomness.key_id, secret=randomness.secret),
+        )
+        self.embedding = Embedding(self.store, self.serving, self.clock)
+        self.reembedding = Reembedding(self.store, self.serving, self.embedding, self.clock, randomness.job_id)
+        self.remembering = Remembering(
+            store=self.store,
+            shelf=Shelf(self.keywords),
+            drafting=Drafting(self.redactor, settings.lifetimes, self.clock, randomness.memory_id),
+            lifetimes=settings.lifetimes,
+            lead_sees=settings.lead_sees,
+            clock=self.clock,
+            written=self.embedding.wake,
+        )
+        self.recalling = Recalling(
+            store=self.store,
+            keywords=self.keywords,
+            serving=self.serving,
+            ranking=settings.ranking_constants,
+            weighting=Weighting(),
+            lead_sees=settings.lead_sees,
+            tally=self.tally,
+            clock=self.clock,
+        )
+        self._stop = threading.Event()
+        self._threads: list[threading.Thread] = []
+
+    def start(self) -> None:
+        """Begin what runs beside the calls: building the vector index, embedding, writing the tally."""
+        self._background("hivelore-embedding", self._embed)
+        self._background("hivelore-tally", self._flush)
+
+    def close(self) -> None:
+        """Stop the threads, write what has gathered, and let go of the store. Closing twice is fine."""
+        if self._stop.is_set():
+            return
+        self._stop.set()
+        self.embedding.wake()
+        for thread in self._threads:
+            thread.join()
+        self.tally.flush()
+        self.store.close()
+        if self.lock is not None:
+            self.lock.release()
+
+    def status(self) -> dict[str, object]:
+        """What is running: engines, model, queue. No texts, no names."""
+        current, wanted = self.serving.current, self.serving.wanted
+        with self.store.read() as view:
+            incarnation = view.setting("incarnation")
+        return {
+            "version": __version__,
+            "store": self.store.name,
+            "incarnation": incarnation,
+            "keywords": self.keywords.name,
+            "vectors": None if current is None else current.index.name,
+            "vectorsReady": current is not None and current.index.ready,
+            "model": None if current is None else current.provider.fingerprint,
+            "wantedModel": None if wanted is None else wanted.provider.fingerprint,
+            "pendingEmbeddings": self.embedding.pending(),
+            "embeddingTrouble": self.embedding.last_error,
+            "ranking": self.settings.ranking.value,
+            "leadSees": self.settings.lead_sees.value,
+        }
+
+    def make_keys(self) -> None:
+        """See that the home folder has an operator's key and one of this machine's agent, both good."""
+        for name, agent in ((endpoint.OPERATOR_KEY, None), (endpoint.AGENT_KEY, self.agents.local().id)):
+            file = self.settings.home / name
+            try:
+                self.agents.viewer(file.read_text(encoding="ascii").strip(), Door.SERVICE)
+            except (OSError, UnicodeDecodeError, Unauthenticated):
+                endpoint.write_private(file, self.agents.issue(agent).text + "\n")
+
+    def _background(self, name: str, work: Callable[[], None]) -> None:
+        thread = threading.Thread(target=_niced, args=(work,), name=name, daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def _embed(self) -> None:
+        for model in {id(model): model for model in (self.serving.current, self.serving.wanted) if model}.values():
+            with self.store.read() as view:
+                model.index.build(view)
+        self.embedding.run(self._stop, IDLE_LOOK)
+
+    def _flush(self) -> None:
+        while not self._stop.wait(FLUSH_EVERY):
+            self.tally.flush()
+
+
+def open_application(settings: Settings, *, kind: str, url: str | None = None) -> Application:
+    """An application that owns its data directory, with its keys made and its threads running.
+
+    Raises Busy where somebody else owns it.
+    """
+    clock = SystemClock()
+    started = clock.now().isoformat()
+    app = Application(settings, clock=clock, owner=Owner(pid=os.getpid(), kind=kind, url=url, started_at=started))
+    try:
+        app.make_keys()
+        app.start()
+    except BaseException:
+        app.close()
+        raise
+    return app
+
+
+def _niced(work: Callable[[], None]) -> None:
+    """Run in a thread that yields to those somebody waits for; niceness is per thread on Linux."""
+    with suppress(OSError):  # Not allowed or not possible here: it works all the same.
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), BACKGROUND_NICENESS)
+    work()
+
+
+def _store(settings: Settings, clock: Clock) -> tuple[MemoryStore, KeywordIndex]:
+    path = settings.database_path
+    if path is None:
+        return InMemoryStore(clock), ExactKeywords()
+    endpoint.make_home(path.parent)
+    return SqliteStore(path, clock=clock), Fts5()
+
+
+def _redaction_key(store: MemoryStore) -> bytes:
+    """The key of this store's masks: made once, kept with the data it masks."""
+    with store.read() as view:
+        known = view.setting(REDACTION_KEY)
+    if known is None:
+        fresh = randomness.secret()
+        store.write(lambda tx: None if tx.setting(REDACTION_KEY) else tx.set_setting(REDACTION_KEY, fresh))
+        return _redaction_key(store)
+    return bytes.fromhex(known)
+
+
+def _serving(settings: Settings, store: MemoryStore, clock: Clock) -> Serving:
+    """The wanted model, and the one that served before while the wanted one is not complete."""
+    provider = _provider(settings, clock)
+    if provider is None:
+        return Serving(None)
+    wanted = Model(provider, _index(settings, store, provider))
+    with store.read() as view:
+        named = view.setting(SERVING)
+    if named is None or named == provider.fingerprint:
+        return Serving(wanted)
+    for other in _other_providers(settings, clock):
+        if other.fingerprint == named:
+            return Serving(wanted, before=Model(other, _index(settings, store, other)))
+    return Serving(wanted, before=None, incomplete=True)
+
+
+def _provider(settings: Settings, clock: Clock) -> EmbeddingProvider | None:
+    match settings.embedder:
+        case Embedder.NONE:
+            return None
+        case Embedder.LOCAL:
+            return OnnxEmbedder()
+        case Embedder.OPENAI:
+            return _openai(settings, clock)
+
+
+def _other_providers(settings: Settings, clock: Clock) -> Iterator[EmbeddingProvider]:
+    """Models that may have served before and can still be called."""
+    if settings.embedder is not Embedder.LOCAL:
+        yield OnnxEmbedder()
+    if settings.embedder is not Embedder.OPENAI and settings.openai_api_key is not None:
+        yield _openai(settings, clock)
+
+
+def _openai(settings: Settings, clock: Clock) -> OpenAIEmbedder:
+    key = settings.openai_api_key
+    return OpenAIEmbedder(
+        clock=clock,
+        base_url=settings.embedding_url,
+        api_key=None if key is None else key.get_secret_value(),
+        model=settings.embedding_model,
+        dimension=settings.embedding_dimensions,
+        send_dimensions=settings.embedding_model.startswith("text-embedding-3"),
+        query_prefix=settings.embedding_query_prefix,
+        document_prefix=settings.embedding_document_prefix,
+    )
+
+
+def _index(settings: Settings, store: MemoryStore, provider: EmbeddingProvider) -> VectorIndex:
+    fingerprint, dimension = provider.fingerprint, provider.dimension
+    match settings.vectors:
+        case Vectors.SCAN:
+            return ScanVectors(fingerprint, dimension)
+        case Vectors.SQLITE_VEC if isinstance(store, SqliteStore):
+            return SqliteVecVectors(fingerprint, dimension)
+        case Vectors.SQLITE_VEC:
+            raise Invalid("HIVELORE_VECTORS=sqlite-vec needs a SQLite database.", field="HIVELORE_VECTORS")
+        case Vectors.EXACT:
+            return ExactVectors(fingerprint, dimension)

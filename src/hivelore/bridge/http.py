@@ -1,0 +1,229 @@
+"""HTTP/1.1 over one connection: what is needed of it to post a message and read the answer.
+
+``http.client`` would take longer to import than everything else together, and ``socket`` nearly as long; its core
+``_socket`` takes nothing.
+"""
+
+import _socket
+
+from hivelore.errors import Expired, Invalid, Unavailable
+
+TYPE_CHECKING = False
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+CONNECTING = 5.0
+SILENCE = 60.0
+"""Seconds without a byte after which an answer is given up. The service gives up its own calls before that."""
+_CHUNK = 65_536
+_LONGEST_HEAD = 65_536
+
+
+class Unsent(Unavailable):
+    """The service cannot have carried it out: it did not get all of it."""
+
+
+class Unanswered(Unavailable):
+    """The service got all of it and did not answer: it may have carried it out."""
+
+
+class Place:
+    """Where an http or https URL leads."""
+
+    __slots__ = ("authority", "host", "path", "port", "tls")
+
+    def __init__(self, url: str) -> None:
+        """Raises Invalid for what is no such URL."""
+        scheme, _, rest = url.partition("://")
+        self.authority, slash, path = rest.partition("/")
+        self.path = (slash + path).rstrip("/")
+        self.tls = scheme.lower() == "https"
+        host, port = self.authority, ""
+        if host.startswith("["):
+            host, _, port = host[1:].partition("]")
+        elif ":" in host:
+            host, _, port = host.partition(":")
+        port = port.lstrip(":") or ("443" if self.tls else "80")
+        if scheme.lower() not in ("http", "https") or not host or not port.isdecimal() or not url.isascii():
+            raise Invalid(f"{url!r} is not the URL of a service, like http://127.0.0.1:4483.", field="HIVELORE_URL")
+        self.host, self.port = host, int(port)
+
+
+class Connection:
+    """Good for one request after the other, as long as each answer was read to its end."""
+
+    def __init__(self, place: Place) -> None:
+        """Raises Unsent where nobody answers."""
+        self._place = place
+        self._received = bytearray()
+        try:
+            self._socket = _connected(place)
+        except (OSError, UnicodeError, OverflowError) as error:
+            raise Unsent(f"No service answers at {place.host}:{place.port} ({error}).") from None
+        self._socket.settimeout(SILENCE)
+
+    def is_silent(self) -> bool:
+        """Whether it still stands and nothing came that nobody had asked for."""
+        self._socket.settimeout(0)
+        try:
+            self._socket.recv(1, _socket.MSG_PEEK)
+        except (BlockingIOError, InterruptedError):
+            return not self._received
+        except OSError:
+            return False
+        finally:
+            self._socket.settimeout(SILENCE)
+        return False
+
+    def post(self, headers: "Mapping[str, str]", body: bytes) -> "Response":
+        """The answer to one request, read to its end unless it is a stream.
+
+        Raises Unsent, Unanswered, or Expired after SILENCE.
+        """
+        head = [f"POST {self._place.path}/mcp HTTP/1.1", f"Host: {self._place.authority}"]
+        head += [f"{name}: {value}" for name, value in headers.items()]
+        head += [f"Content-Length: {len(body)}", "", ""]
+        sent = False
+        try:
+            self._socket.sendall("\r\n".join(head).encode() + body)
+            sent = True
+        except TimeoutError:
+            raise Unsent(f"The service took nothing for {SILENCE:.0f} s.") from None
+        except OSError:
+            pass  # It may have refused before it had read all: then there is an answer.
+        try:
+            return Response(self, *self._head())
+        except TimeoutError:
+            raise Expired(
+                f"The service has not answered for {SILENCE:.0f} s. It may still do what was asked."
+            ) from None
+        except (OSError, ValueError):
+            if sent:
+                raise Unanswered("The service ended before it answered.") from None
+            raise Unsent("The service ended while it was asked.") from None
+
+    def abort(self) -> None:
+        """End it from another thread: who reads it is told that it has ended."""
+        try:
+            self._socket.shutdown(_socket.SHUT_RDWR)
+        except OSError:
+            pass  # It has ended already.
+
+    def close(self) -> None:
+        self._socket.close()
+
+    def _head(self) -> "tuple[int, dict[str, str]]":
+        """Status and headers, names in lower case. Raises ValueError for what is not HTTP."""
+        while True:
+            lines = self._until(b"\r\n\r\n").decode("latin-1").split("\r\n")
+            protocol, code = lines[0].split(" ", 2)[:2]
+            if not protocol.startswith("HTTP/1."):
+                raise ValueError(protocol)
+            if not code.startswith("1"):
+                break
+        fields = (line.partition(":") for line in lines[1:])
+        return int(code), {name.strip().lower(): value.strip() for name, _, value in fields}
+
+    def _until(self, end: bytes) -> bytes:
+        while (found := self._received.find(end)) < 0:
+            if len(self._received) > _LONGEST_HEAD:
+                raise ValueError("no end of a line or a head")
+            self._receive()
+        data = bytes(self._received[:found])
+        del self._received[: found + len(end)]
+        return data
+
+    def _receive(self) -> None:
+        data = self._socket.recv(_CHUNK)
+        if not data:
+            raise ConnectionResetError("the connection has ended")
+        self._received += data
+
+    def _exactly(self, size: int) -> bytes:
+        while len(self._received) < size:
+            self._receive()
+        data = bytes(self._received[:size])
+        del self._received[:size]
+        return data
+
+    def _to_the_end(self) -> "Iterator[bytes]":
+        while True:
+            yield self._exactly(len(self._received))
+            try:
+                self._receive()
+            except ConnectionResetError:
+                return
+
+    def _chunks(self) -> "Iterator[bytes]":
+        while size := int(self._until(b"\r\n").partition(b";")[0], 16):
+            yield self._exactly(size)
+            self._until(b"\r\n")
+        while self._until(b"\r\n"):
+            pass
+
+    def pieces(self, headers: "Mapping[str, str]") -> "Iterator[bytes]":
+        """A body as it comes. Raises ValueError, OSError."""
+        if "chunked" in headers.get("transfer-encoding", "").lower():
+            return self._chunks()
+        length = headers.get("content-length")
+        return self._to_the_end() if length is None else iter((self._exactly(int(length)),))
+
+
+class Response:
+    """An answer. ``body`` is empty for a stream, whose events come one by one."""
+
+    def __init__(self, connection: Connection, status: int, headers: "dict[str, str]") -> None:
+        self.status = status
+        self.kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+        self.is_stream = self.kind == "text/event-stream"
+        framed = "content-length" in headers or "transfer-encoding" in headers
+        has_none = status in (204, 304)
+        self._pieces = iter(()) if has_none else connection.pieces(headers)
+        self.body = b"" if self.is_stream else b"".join(self._pieces)
+        closes = headers.get("connection", "").lower() == "close"
+        self.is_over = not self.is_stream and not closes and (framed or has_none)
+        """Whether the connection can take another request."""
+
+    def events(self) -> "Iterator[bytes]":
+        """What the events of a stream carry. Raises Unanswered when it breaks off, Expired after SILENCE."""
+        rest, data = b"", b""
+        try:
+            for piece in self._pieces:
+                *lines, rest = (rest + piece).split(b"\n")
+                for line in lines:
+                    field, _, value = line.rstrip(b"\r").partition(b":")
+                    if field == b"data":
+                        data += value.removeprefix(b" ") + b"\n"
+                    elif not line.strip() and data.strip():
+                        yield data
+                        data = b""
+        except TimeoutError:
+            raise Expired(f"The service was silent for {SILENCE:.0f} s.") from None
+        except (OSError, ValueError):
+            raise Unanswered("The service ended before it had answered.") from None
+
+
+def _connected(place: Place) -> _socket.socket:
+    problem = OSError("it has no address")
+    # As bytes, or the codec for international names would be imported first.
+    found = _socket.getaddrinfo(place.host.encode(), place.port, type=_socket.SOCK_STREAM)
+    for family, kind, protocol, _, address in found:
+        raw = _socket.socket(family, kind, protocol)
+        raw.settimeout(CONNECTING)
+        try:
+            raw.connect(address)
+            raw.setsockopt(_socket.IPPROTO_TCP, _socket.TCP_NODELAY, 1)
+            return _encrypted(raw, place.host) if place.tls else raw
+        except OSError as error:
+            raw.close()
+            problem = error
+    raise problem
+
+
+def _encrypted(raw: _socket.socket, host: str) -> _socket.socket:
+    # Only for a service on another machine: this takes longer than all the rest, and as much memory.
+    import socket
+    import ssl
+
+    return ssl.create_default_context().wrap_socket(socket.socket(fileno=raw.detach()), server_hostname=host)

@@ -1,0 +1,90 @@
+"""The verb ``agent``: who may come in, and with which key."""
+
+from datetime import UTC, datetime
+from typing import Annotated, Any, Literal
+from urllib.parse import quote
+
+from cyclopts import App, Parameter
+
+from hivelore.cli import output, session
+from hivelore.cli.options import AsJson, moment
+from hivelore.cli.present import now
+
+app = App(name="agent", help="Agents and their keys: add, list, revoke.")
+
+
+@app.command
+def add(
+    name: Annotated[str, Parameter(help="A name that nobody has yet.")],
+    /,
+    *,
+    role: Annotated[
+        Literal["worker", "lead"], Parameter(help="A lead also changes what is shared, and sees the workers' memories.")
+    ] = "worker",
+    expires: Annotated[
+        str | None, Parameter(help="When the key stops working: 30d, 2026-12-31. Else: never.", metavar="WHEN")
+    ] = None,
+    json: AsJson = False,
+) -> None:
+    """Add an agent and print its key.
+
+    The key is shown this one time.
+
+    Example: hivelore agent add reviewer --role worker --expires 30d
+    """
+    body: dict[str, Any] = {"name": name, "role": role}
+    if expires is not None:
+        body["expiresAt"] = moment(expires, now(), field="expires").isoformat()
+    with session.operator() as client:
+        issued = client.call("POST", "/api/agents", body=body)
+    if json:
+        output.as_json(issued)
+        return
+    output.say(issued["key"])
+    output.note(f"The key of {issued['agent']['name']}, shown this one time. Hand it over as HIVELORE_KEY.")
+
+
+@app.command(name="list")
+def list_agents(*, json: AsJson = False) -> None:
+    """List agents and their keys, without secrets.
+
+    Example: hivelore agent list
+    """
+    with session.operator() as client:
+        answer = client.call("GET", "/api/agents")
+    if json:
+        output.as_json(answer)
+        return
+    rows: list[list[str]] = []
+    for agent in answer["agents"]:
+        keys = [_told(key) for key in agent["keys"]] or ["no key"]
+        rows.append([agent["role"], agent["id"], "; ".join(keys), agent["name"]])
+    output.table(["role", "id", "keys", "name"], rows)
+
+
+def _told(key: dict[str, Any]) -> str:
+    if key["revokedAt"] is not None:
+        return f"{key['id']} revoked"
+    if key["expiresAt"] is None:
+        return str(key["id"])
+    until = datetime.fromisoformat(key["expiresAt"]).astimezone(UTC)
+    return f"{key['id']} {'expired' if until <= now() else 'until'} {until.date().isoformat()}"
+
+
+@app.command
+def revoke(
+    agent_or_key: Annotated[str, Parameter(help="An agent (all its keys), or one key by its id.")],
+    /,
+    *,
+    json: AsJson = False,
+) -> None:
+    """Take keys away for good.
+
+    Example: hivelore agent revoke reviewer
+    """
+    with session.operator() as client:
+        answer = client.call("DELETE", f"/api/agents/{quote(agent_or_key, safe='')}")
+    if json:
+        output.as_json(answer)
+    else:
+        output.say(f"Revoked: {answer['revoked']}.")

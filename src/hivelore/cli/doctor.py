@@ -1,0 +1,161 @@
+"""The verb ``doctor``: look at everything that could be wrong, and say what helps."""
+
+import os
+import shutil
+import socket
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from hivelore import __version__, endpoint, launch
+from hivelore.cli import exits, home_checks, output, service_checks
+from hivelore.cli.findings import Finding, Level, error, ok
+from hivelore.cli.options import AsJson
+from hivelore.cli.present import now
+from hivelore.client import Client
+from hivelore.domain import wire
+from hivelore.errors import HiveloreError
+from hivelore.lock import SERVICE, Owner, read_owner
+
+_MOUNTS = Path("/proc/self/mounts")
+_PATIENCE = 2.0
+_LONG = 600.0
+_REINSTALL = "Install Hivelore anew: pip install --force-reinstall --no-deps hivelore"
+_RESTORE = "Keep a copy of the home folder as it is, then restore your last backup or export."
+
+
+def doctor(*, json: AsJson = False) -> int:
+    """Look for what is wrong, and what helps.
+
+    Starts no service. Exit code 1 where something does not work.
+
+    Example: hivelore doctor
+    """
+    findings = list(examined(endpoint.home()))
+    if json:
+        output.as_json({"findings": [asdict(one) for one in findings]})
+    else:
+        for one in findings:
+            _show(one)
+    return exits.UNEXPECTED if any(one.level is Level.ERROR for one in findings) else 0
+
+
+def _show(finding: Finding) -> None:
+    style = {Level.OK: "green", Level.WARNING: "yellow", Level.ERROR: "bold red"}[finding.level]
+    output.say((f"{finding.level.value:8}", style), f"{finding.name:16} {finding.what}")
+    if finding.remedy is not None:
+        output.say(f"{'':25}→ {finding.remedy}")
+
+
+def examined(home: Path) -> Iterator[Finding]:
+    """Everything there is to find, the ground first."""
+    yield home_checks.program(shutil.which("hivelore"), Path(sys.executable).parent, __version__)
+    folder = home_checks.folder(home)
+    yield folder
+    if folder.level is Level.ERROR:
+        return
+    place = next(one for one in (home, *home.parents) if one.exists())
+    if _MOUNTS.exists():
+        mounts = _MOUNTS.read_text(encoding="utf-8", errors="replace")
+        yield home_checks.file_system(home_checks.kind_of_file_system(place, mounts))
+    yield home_checks.disk(shutil.disk_usage(place).free)
+    yield home_checks.keys(home)
+    yield home_checks.write_ahead_log(home)
+    owner = read_owner(home)
+    yield home_checks.last_start(home, owner)
+    yield from _settings(home, owner)
+    yield home_checks.holder(owner, launch.is_alive)
+    yield from _service(home, owner)
+
+
+def _settings(home: Path, owner: Owner | None) -> Iterator[Finding]:
+    """The settings, and what can be tried out with them where no service does it already."""
+    from hivelore.config import Embedder, load
+
+    try:
+        settings = load(home=home)
+    except HiveloreError as trouble:
+        yield error("settings", str(trouble), "Correct the environment variable, or unset it.")
+        return
+    yield ok("settings", "understood")
+    if settings.embedder is Embedder.LOCAL:
+        yield home_checks.works("model", "undamaged", lambda: _load_model(home), _REINSTALL)
+    if owner is None and (home / endpoint.DATABASE).exists():
+        yield home_checks.works("database", "sound", lambda: _check_database(home), _RESTORE)
+
+
+def _load_model(home: Path) -> list[str]:
+    from hivelore.app import Application
+    from hivelore.config import IN_MEMORY, Vectors, load
+
+    Application(load(home=home, database=IN_MEMORY, vectors=Vectors.EXACT)).close()
+    return []
+
+
+def _check_database(home: Path) -> list[str]:
+    """Open it as a service would, holding the lock meanwhile."""
+    from hivelore.app import Application
+    from hivelore.config import Embedder, load
+    from hivelore.lock import EMBEDDED
+
+    owner = Owner(pid=os.getpid(), kind=EMBEDDED, url=None, started_at=now().isoformat())
+    app = Application(load(home=home, embedder=Embedder.NONE), owner=owner)
+    try:
+        return list(app.store.check())
+    finally:
+        app.close()
+
+
+def _service(home: Path, owner: Owner | None) -> Iterator[Finding]:
+    chosen = endpoint.given_url()
+    if chosen is None or launch.is_local(chosen):
+        yield home_checks.port(chosen or endpoint.DEFAULT_URL, owner, _listens, launch.is_alive)
+    if owner is not None and owner.kind == SERVICE and owner.url is not None:
+        url = owner.url
+    elif chosen is not None and not launch.is_local(chosen):
+        url = chosen
+    else:
+        return
+    try:
+        client = Client(url, endpoint.key(endpoint.OPERATOR_KEY, home), door="cli")
+    except HiveloreError as trouble:
+        yield error("way in", str(trouble), "Correct HIVELORE_URL, or unset it; 'hivelore start' makes keys.")
+        return
+    try:
+        yield from _answers(client)
+    finally:
+        client.close()
+
+
+def _answers(client: Client) -> Iterator[Finding]:
+    try:
+        me = client.call("GET", "/api/me", timeout=_PATIENCE)
+    except HiveloreError as trouble:
+        given = "HIVELORE_KEY" if endpoint.given_key() is not None else "operator.key"
+        yield error("way in", str(trouble), f"Look at HIVELORE_URL and {given}.")
+        return
+    yield ok("way in", f"{client.url} knows us as {me['name'] or me['role']}")
+    status = client.call("GET", "/api/status")
+    yield service_checks.version(status["version"], __version__)
+    yield service_checks.queue(status)
+    yield service_checks.vectors(status)
+    yield service_checks.failed(client.call("GET", "/api/memory/stats")["failed"])
+    newest = wire.read_page(client.call("GET", "/api/memory", query={"limit": 1})).memories
+    yield service_checks.clock(newest[0].created_at if newest else None, now())
+    if me["role"] == "operator":
+        yield home_checks.works("database", "sound", lambda: _check(client), _RESTORE)
+
+
+def _check(client: Client) -> list[str]:
+    return client.call("GET", "/api/check", timeout=_LONG)["problems"]
+
+
+def _listens(url: str) -> bool:
+    parts = urlsplit(url)
+    try:
+        with socket.create_connection((parts.hostname or "", parts.port or 80), timeout=_PATIENCE):
+            return True
+    except OSError:
+        return False

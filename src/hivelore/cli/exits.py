@@ -1,0 +1,34 @@
+"""Exit codes: the one table from our errors to what a shell sees."""
+
+from hivelore import errors
+from hivelore.client import BY_CODE
+from hivelore.errors import HiveloreError
+
+UNEXPECTED = 1
+USAGE = 2
+UNAVAILABLE = 6
+LEFT_OUT = 7
+"""Done, but some lines or files were left out."""
+INTERRUPTED = 130
+CLOSED_PIPE = 141
+
+CODES: dict[type[HiveloreError], int] = {
+    errors.Invalid: USAGE,
+    errors.NotFound: 3,
+    errors.Unauthenticated: 4,
+    errors.Forbidden: 4,
+    errors.Conflict: 5,
+    errors.Unavailable: UNAVAILABLE,
+    HiveloreError: UNEXPECTED,
+}
+"""The nearest kind of an error decides."""
+_NAMES = {kind: name for name, kind in BY_CODE.items()}
+
+
+def code_of(error: HiveloreError) -> int:
+    return next(CODES[kind] for kind in type(error).__mro__ if kind in CODES)
+
+
+def name_of(error: HiveloreError) -> str:
+    """What the service calls this kind of error, too."""
+    return _NAMES.get(type(error), "error")

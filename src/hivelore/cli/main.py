@@ -1,0 +1,28 @@
+"""The ``hivelore`` command."""
+
+import sys
+
+INTERRUPTED = 130
+
+
+def main() -> None:
+    """Run one verb and exit."""
+    try:
+        sys.exit(_run(sys.argv[1:]))
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
+
+
+def _run(argv: list[str]) -> int:
+    if argv == ["mcp"]:
+        # An agent waits for this one to start: nothing else is imported.
+        from hivelore.bridge import main as bridge
+
+        return bridge()
+    from hivelore.cli.running import run
+
+    return run(argv)
+
+
+if __name__ == "__main__":
+    main()

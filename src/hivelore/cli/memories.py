@@ -1,0 +1,176 @@
+"""Verbs that change memories: remember, edit, forget."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from hivelore.cli import output, session
+from hivelore.cli.options import (
+    STDIN,
+    AsJson,
+    InProject,
+    Origin,
+    Shelf,
+    Speaker,
+    Tags,
+    moment,
+    project_meant,
+    read_text,
+    text_of,
+)
+from hivelore.cli.present import now
+from hivelore.client import Client
+from hivelore.domain import wire
+from hivelore.domain.draft import Draft, Remembered
+from hivelore.domain.memory import Scope, Source
+from hivelore.errors import Invalid
+from hivelore.hive.remote import RemoteHive
+
+Expiry = Annotated[str | None, Parameter(help="When it stops being found: 7d, 12h, or 2026-01-31.", metavar="WHEN")]
+
+
+def remember(
+    *text: Annotated[str, Parameter(help="What to keep; - reads it from stdin.")],
+    name: str | None = None,
+    scope: Annotated[Shelf, Parameter(help="agent: private; swarm: for all agents.")] = "agent",
+    tag: Tags = (),
+    category: str | None = None,
+    source: Origin = "manual",
+    session_id: Annotated[str | None, Parameter(name="--session")] = None,
+    author: str | None = None,
+    project: InProject = None,
+    expires: Expiry = None,
+    agent: Speaker = None,
+    json: AsJson = False,
+) -> None:
+    """Keep something you learned.
+
+    It is durable when this returns; the same words again are the same memory.
+
+    Example: hivelore remember "The API wants a Bearer prefix." --scope swarm
+    """
+    content = text_of(text, "what to remember")
+    draft = Draft(
+        content=content,
+        name=name,
+        scope=Scope(scope),
+        source=Source(source),
+        category=category,
+        tags=tag,
+        session=session_id,
+        author=author,
+        project=project_meant(project),
+        expires_at=None if expires is None else moment(expires, now(), field="expires"),
+    )
+    with session.hive(agent) as hive:
+        (done,) = hive.remember_many([draft])
+    if json:
+        output.as_json(wire.remembered(done))
+        return
+    output.say(_what_happened(done), " ", (done.memory.id, "bold"), ": ", output.shortened(done.memory.name, 100))
+    if done.memory.content != content:
+        output.note("What looks like a secret in it was masked before it was kept.")
+
+
+def _what_happened(done: Remembered) -> str:
+    if done.created:
+        return "Remembered"
+    return "Renewed" if done.changed else "Known already:"
+
+
+def edit(
+    memory: Annotated[str, Parameter(name="id", help="Which memory.")],
+    /,
+    *,
+    content: Annotated[str | None, Parameter(help="The new text; - reads it from stdin.")] = None,
+    name: str | None = None,
+    scope: Annotated[Shelf | None, Parameter(help="swarm shares it, agent takes it back.")] = None,
+    tag: Annotated[tuple[str, ...] | None, Parameter(help="In place of all tags; '' for none.")] = None,
+    category: str | None = None,
+    summary: str | None = None,
+    project: Annotated[str | None, Parameter(help="'' for none.")] = None,
+    expires: Annotated[str | None, Parameter(help="7d, 12h, 2026-01-31, or never.", metavar="WHEN")] = None,
+    reason: Annotated[str | None, Parameter(help="Why; kept in the history.")] = None,
+    if_version: Annotated[int | None, Parameter(help="Only if this is still its version.")] = None,
+    agent: Speaker = None,
+    json: AsJson = False,
+) -> None:
+    """Change a memory.
+
+    What is not given stays. The version before stays in its history.
+
+    Example: hivelore edit ID --scope swarm --reason "useful to all"
+    """
+    texts = {"content": read_text() if content == STDIN else content, "name": name, "scope": scope, "summary": summary}
+    changes: dict[str, Any] = {field: text for field, text in texts.items() if text is not None}
+    if category is not None:
+        changes["category"] = category
+    if tag is not None:
+        changes["tags"] = tag
+    if project is not None:
+        changes["project"] = project_meant(project)
+    if expires is not None:
+        changes["expires_at"] = None if expires == "never" else moment(expires, now(), field="expires")
+    if not changes:
+        raise Invalid("Say what to change, like --content TEXT or --scope swarm.")
+    with session.hive(agent) as hive:
+        edited = hive.edit(memory, **changes, reason=reason, version=if_version)
+    if json:
+        output.as_json(wire.memory(edited))
+    else:
+        output.say("Version ", str(edited.version), " of ", (edited.id, "bold"), f": {edited.name}")
+
+
+def forget(
+    *memory: Annotated[str, Parameter(name="id", help="Which memories.")],
+    path: Annotated[Path | None, Parameter(help="What was indexed from this file.")] = None,
+    yes: Annotated[bool, Parameter(alias="-y", help="Do not ask.")] = False,
+    agent: Speaker = None,
+    json: AsJson = False,
+) -> None:
+    """Remove memories for good.
+
+    Their text, history, vectors and keywords go with them.
+
+    Example: hivelore forget ID --yes
+    """
+    if bool(memory) == (path is not None):
+        raise Invalid("Say what to forget: ids, or --path FILE.")
+    with session.client(agent) as client:
+        count = _forget(RemoteHive(client), memory, yes) if path is None else _forget_path(client, path, yes)
+    if json:
+        output.as_json({"forgotten": count})
+    else:
+        output.say(f"Forgotten: {count}.")
+
+
+def _forget(hive: RemoteHive, ids: Sequence[str], yes: bool) -> int:
+    # All are read before the first one goes: one that is unknown leaves everything as it was.
+    found = {memory.id: memory for memory in map(hive.get, ids)}
+    names = "\n".join(f"{memory.id}  {output.shortened(memory.name, 100)}" for memory in found.values())
+    if not _agreed(names, len(found), yes):
+        return 0
+    for one in found:
+        hive.forget(one)
+    return len(found)
+
+
+def _forget_path(client: Client, path: Path, yes: bool) -> int:
+    if not _agreed(f"What was indexed from {path}", 1, yes):
+        return 0
+    return client.call("DELETE", "/api/memory", query={"sourcePath": str(path.absolute())})["forgotten"]
+
+
+def _agreed(what: str, count: int, yes: bool) -> bool:
+    """Ask whoever sits at the terminal. Where nobody does, one memory goes at once and several need --yes."""
+    if yes:
+        return True
+    if not sys.stdin.isatty():
+        if count > 1:
+            raise Invalid(f"{count} memories are forgotten without asking only with --yes.")
+        return True
+    output.note(f"{what}\nForget for good? y or n:")
+    return sys.stdin.readline().strip().lower() in ("y", "yes")

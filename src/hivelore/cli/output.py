@@ -1,0 +1,108 @@
+"""What people and programs see: results on stdout, everything else on stderr.
+
+Styles only on a terminal, and none with NO_COLOR; nothing is cut or wrapped where a program reads.
+"""
+
+import json
+import re
+import shutil
+import sys
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from typing import Any
+
+Part = str | tuple[str, str]
+"""A piece of a line: plain, or with a style like ``bold``."""
+
+_UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_UNITS = (("d", 86_400), ("h", 3_600), ("min", 60))
+_DATE_FROM = timedelta(days=60)
+_LEAST_LAST_COLUMN = 20
+
+
+def say(*parts: Part) -> None:
+    """One line of a result."""
+    plain = "".join(part if isinstance(part, str) else part[0] for part in parts)
+    if not sys.stdout.isatty():
+        print(plain)
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(highlight=False)
+    if console.no_color or not console.is_terminal:
+        print(printable(plain))
+        return
+    shown = [printable(part) if isinstance(part, str) else (printable(part[0]), part[1]) for part in parts]
+    console.print(Text.assemble(*shown), soft_wrap=True)
+
+
+def note(text: str) -> None:
+    """Something about a result, or about how it goes."""
+    print(printable(text) if sys.stderr.isatty() else text, file=sys.stderr)
+
+
+def as_json(value: Any) -> None:
+    """A result for programs."""
+    utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
+    print(json.dumps(value, ensure_ascii=not utf8, indent=2))
+
+
+def fail(message: str, code: str, *, as_json: bool, **details: Any) -> None:
+    """Why nothing came of it: one sentence, or a JSON object, on stderr."""
+    if as_json:
+        print(json.dumps({"code": code, "detail": message, **details}), file=sys.stderr)
+    else:
+        note(f"hivelore: {message}")
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Aligned columns; on a terminal the last one is cut to its width."""
+    lines = [[" ".join(cell.split()) for cell in row] for row in rows]
+    widths = [max(len(row[column]) for row in [head, *lines]) for column in range(len(head))]
+    if sys.stdout.isatty():
+        rest = shutil.get_terminal_size().columns - sum(width + 2 for width in widths[:-1])
+        lines = [[*row[:-1], shortened(row[-1], max(rest, _LEAST_LAST_COLUMN))] for row in lines]
+    for number, row in enumerate([list(head), *lines]):
+        cells = [cell.ljust(width) for cell, width in zip(row[:-1], widths, strict=False)]
+        text = "  ".join([*cells, row[-1]])
+        say((text, "dim") if number == 0 else text)
+
+
+@contextmanager
+def progress(label: str, total: float | None) -> Generator[Callable[[float], None]]:
+    """A bar on stderr; call what is handed out with how much is done. Nothing is shown without a terminal."""
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(label, total=total)
+        yield lambda done: bar.update(task, completed=done)
+
+
+def printable(text: str) -> str:
+    """A text that cannot take over a terminal: control characters other than newline and tab, and those that turn
+    the direction of writing, become visible."""
+    return _UNPRINTABLE.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
+
+
+def shortened(text: str, length: int) -> str:
+    """On one line and at most ``length`` characters."""
+    line = " ".join(text.split())
+    return line if len(line) <= length else line[: length - 1].rstrip() + "…"
+
+
+def age(instant: datetime, now: datetime) -> str:
+    """How long ago, in one unit; the date where that says more."""
+    passed = now - instant
+    if abs(passed) >= _DATE_FROM:
+        return instant.date().isoformat()
+    seconds = abs(passed).total_seconds()
+    unit, size = next(((unit, size) for unit, size in _UNITS if seconds >= size), ("", 0))
+    if not unit:
+        return "now"
+    return f"{seconds // size:.0f} {unit} ago" if passed > timedelta(0) else f"in {seconds // size:.0f} {unit}"

@@ -1,0 +1,195 @@
+"""Verbs that read memories: recall, get, list, stats."""
+
+from collections.abc import Iterable
+from typing import Annotated, Any, Literal
+
+from cyclopts import Parameter
+
+from hivelore.cli import output, session
+from hivelore.cli.options import AsJson, InProject, Origin, Shelves, Speaker, moment, project_meant, text_of
+from hivelore.cli.present import now
+from hivelore.domain import wire
+from hivelore.domain.memory import Memory
+from hivelore.domain.search import DEFAULT_LIMIT, Answer, Hit, Page, Score
+from hivelore.errors import Invalid
+from hivelore.hive.remote import RemoteHive
+
+_SNIPPET = 200
+_PAGE = 500
+
+
+def recall(
+    *query: Annotated[str, Parameter(help="What you want to know, in your own words; - reads it from stdin.")],
+    limit: Annotated[int, Parameter(alias="-n", help="1 to 50.")] = DEFAULT_LIMIT,
+    scope: Shelves = "all",
+    source: Origin | None = None,
+    session_id: Annotated[str | None, Parameter(name="--session")] = None,
+    project: InProject = None,
+    explain: Annotated[bool, Parameter(help="Show the parts of each score.")] = False,
+    agent: Speaker = None,
+    json: AsJson = False,
+) -> None:
+    """Show the memories most worth reading now, best first.
+
+    Example: hivelore recall why do I get a 403 --limit 3 --explain
+    """
+    text = text_of(query, "what you want to know")
+    with session.hive(agent) as hive:
+        hits = hive.recall(
+            text, limit=limit, scope=scope, source=source, session=session_id, project=project_meant(project)
+        )
+    if json:
+        output.as_json(wire.answer(Answer(hits=tuple(hits), path=hits.path, message=hits.message)))
+        return
+    output.note(hits.message)
+    for rank, hit in enumerate(hits, start=1):
+        _show(rank, hit)
+    if explain and hits:
+        parts = list(hits[0].score.parts)
+        rows = [[str(rank), *_figures(hit.score)] for rank, hit in enumerate(hits, start=1)]
+        output.say()
+        output.table(["", *parts], rows)
+
+
+def _show(rank: int, hit: Hit) -> None:
+    memory = hit.memory
+    output.say(f"{rank}. {hit.score.total:.2f}  ", (output.shortened(memory.name, 100), "bold"))
+    snippet = output.shortened(hit.passage.content, _SNIPPET)
+    if snippet != memory.name:
+        output.say(f"   {snippet}")
+    output.say((f"   {memory.id}  {memory.scope}  {output.age(memory.created_at, now())}", "dim"))
+
+
+def _figures(score: Score) -> list[str]:
+    return [f"{part:.3f}" for part in score.parts.values()]
+
+
+def get(
+    memory: Annotated[str, Parameter(name="id", help="Which memory.")],
+    /,
+    *,
+    chunks: Annotated[bool, Parameter(help="As it is cut for the index.")] = False,
+    history: Annotated[bool, Parameter(help="Every version.")] = False,
+    agent: Speaker = None,
+    json: AsJson = False,
+) -> None:
+    """Show one memory, also one that has expired.
+
+    Example: hivelore get ID --history
+    """
+    if chunks and history:
+        raise Invalid("Choose one of --chunks and --history.")
+    with session.client(agent) as client:
+        found = RemoteHive(client).get(memory)
+        if chunks or history:
+            parts = client.call("GET", f"/api/memory/{found.id}/{'chunks' if chunks else 'history'}")
+        else:
+            parts = None
+    if json:
+        output.as_json(wire.memory(found) if parts is None else parts)
+    elif parts is None:
+        _show_whole(found)
+    elif chunks:
+        _show_chunks(parts["chunks"])
+    else:
+        _show_history(parts["versions"])
+
+
+def _show_whole(memory: Memory) -> None:
+    output.say((memory.name, "bold"))
+    fields = wire.memory(memory)
+    for name in ("content", "name"):
+        del fields[name]
+    for name, value in fields.items():
+        if value not in (None, [], {}):
+            output.say((f"{name:14}", "dim"), _told(value))
+    output.say()
+    output.say(memory.content)
+
+
+def _told(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(str, value))  # pyright: ignore[reportUnknownArgumentType]
+    return str(value)
+
+
+def _show_chunks(chunks: Iterable[dict[str, Any]]) -> None:
+    for chunk in chunks:
+        heading = " > ".join(chunk["headings"])
+        output.say((f"[{chunk['chunkIndex'] + 1}/{chunk['totalChunks']}] {heading}".rstrip(), "bold"))
+        output.say(chunk["content"])
+        output.say()
+
+
+def _show_history(versions: Iterable[dict[str, Any]]) -> None:
+    rows = [
+        [str(one["version"]), one["at"], one["action"], one["door"], one["reason"] or "", one["content"]]
+        for one in versions
+    ]
+    output.table(["version", "at", "action", "door", "reason", "content"], rows)
+
+
+def list_memories(
+    *,
+    limit: Annotated[int, Parameter(alias="-n", help="1 to 500.")] = 20,
+    every: Annotated[bool, Parameter(name="--all", help="All pages.")] = False,
+    after: Annotated[str | None, Parameter(help="Go on behind a page: its `next` (--json).")] = None,
+    scope: Shelves = "all",
+    source: Origin | None = None,
+    status: Literal["all", "live", "expired"] = "all",
+    owner: Annotated[str | None, Parameter(help="Only those of this agent (id).")] = None,
+    project: InProject = None,
+    session_id: Annotated[str | None, Parameter(name="--session")] = None,
+    tag: str | None = None,
+    category: str | None = None,
+    since: Annotated[str | None, Parameter(help="Created since: 2026-01-31, or 7d ago as 7d.", metavar="WHEN")] = None,
+    until: Annotated[str | None, Parameter(help="Created before.", metavar="WHEN")] = None,
+    agent: Speaker = None,
+    json: AsJson = False,
+) -> None:
+    """List memories, newest first.
+
+    Example: hivelore list --since 7d --tag auth
+    """
+    filters: dict[str, Any] = {
+        "scope": scope,
+        "source": source,
+        "status": status,
+        "agent": owner,
+        "project": project_meant(project),
+        "session": session_id,
+        "tag": tag,
+        "category": category,
+        "created_after": None if since is None else moment(since, now(), past=True, field="since"),
+        "created_before": None if until is None else moment(until, now(), past=True, field="until"),
+    }
+    with session.hive(agent) as hive:
+        page = hive.list(limit=_PAGE if every else limit, after=after, **filters)
+        while every and page.next is not None:
+            more = hive.list(limit=_PAGE, after=page.next, **filters)
+            page = Page(memories=page.memories + more.memories, next=more.next)
+    if json:
+        output.as_json(wire.page(page))
+        return
+    rows = [[one.id, output.age(one.created_at, now()), one.scope, one.source, one.name] for one in page.memories]
+    output.table(["id", "created", "scope", "source", "name"], rows)
+    if page.next is not None:
+        output.note("There are more: --all shows them.")
+
+
+def stats(*, agent: Speaker = None, json: AsJson = False) -> None:
+    """Count what is kept.
+
+    Example: hivelore stats
+    """
+    with session.hive(agent) as hive:
+        counts = hive.stats()
+    if json:
+        output.as_json(wire.stats(counts))
+        return
+    rows = [("memories", counts.total), ("expired", counts.expired)]
+    rows += [(f"scope {scope.value}", count) for scope, count in counts.by_scope.items()]
+    rows += [(f"source {source.value}", count) for source, count in counts.by_source.items()]
+    rows += [("waiting for a vector", counts.pending_embeddings), ("failed to embed", counts.failed)]
+    for name, count in rows:
+        output.say((f"{name:24}", "dim"), f"{count:>10,}")

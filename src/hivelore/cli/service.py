@@ -1,0 +1,131 @@
+"""Verbs about the service of this machine: serve, start, stop, status, mcp."""
+
+import sys
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from hivelore import __version__, endpoint, launch
+from hivelore.cli import exits, output
+from hivelore.cli.options import AsJson
+from hivelore.cli.present import now
+from hivelore.client import Client
+from hivelore.errors import Invalid
+from hivelore.lock import Owner, read_owner
+
+
+def serve(
+    *,
+    host: Annotated[str | None, Parameter(help="Where to listen. Else: the host of HIVELORE_URL.")] = None,
+    port: Annotated[int | None, Parameter(help="0 takes any free one. Else: the port of HIVELORE_URL.")] = None,
+) -> None:
+    """Run the service here, until Ctrl-C.
+
+    Example: hivelore serve --host 127.0.0.1 --port 0
+    """
+    if port is not None and not 0 <= port <= 65_535:
+        raise Invalid(f"A port is 0 to 65535, not {port}.", field="port")
+    from hivelore.config import load
+    from hivelore.server.run import serve as run_service
+
+    settings = load()
+    output.note(f"Hivelore {__version__} opens {settings.home} ...")
+    run_service(settings, host=host, port=port, ready=lambda url: _welcome(url, settings.home))
+    output.note("Hivelore has ended.")
+
+
+def _welcome(url: str, home: Path) -> None:
+    output.say(f"Hivelore {__version__} answers at ", (url, "bold"))
+    if sys.stdout.isatty():
+        output.say()
+        output.say("  hivelore remember ", ('"..."', "dim"), "    keep something")
+        output.say("  hivelore recall ", ('"..."', "dim"), "      find it again")
+        output.say("  hivelore doctor            see whether all is well")
+        output.say()
+        output.say("Claude Code remembers with it after:")
+        key = home / endpoint.AGENT_KEY
+        header = f'--header "Authorization: Bearer $(cat {key})"'
+        output.say(f"  claude mcp add --transport http hivelore {url}/mcp {header}")
+        output.say()
+        output.say("Ctrl-C ends it.")
+    sys.stdout.flush()
+
+
+def start(*, json: AsJson = False) -> None:
+    """Start the service in the background.
+
+    Example: hivelore start
+    """
+    home = endpoint.home()
+    before = read_owner(home)
+    url = launch.ensure(home)
+    owner = read_owner(home)
+    if json:
+        output.as_json({"url": url, "pid": None if owner is None else owner.pid, "started": before != owner})
+    elif before == owner:
+        output.say(f"Hivelore answers at {url} already.")
+    else:
+        output.say("Hivelore answers at ", (url, "bold"))
+
+
+def stop(*, json: AsJson = False) -> None:
+    """End the service, after what it is doing.
+
+    Example: hivelore stop
+    """
+    stopped = launch.stop(endpoint.home())
+    if json:
+        output.as_json({"stopped": stopped})
+    else:
+        output.say("Hivelore has ended." if stopped else "No service was running.")
+
+
+def status(*, json: AsJson = False) -> int:
+    """Show how the service is.
+
+    Starts none; exit code 6 where none answers.
+
+    Example: hivelore status
+    """
+    home = endpoint.home()
+    owner = read_owner(home)
+    url = owner.url if owner is not None and owner.url is not None else endpoint.given_url()
+    if url is None or not launch.is_alive(url):
+        if json:
+            output.as_json({"running": False, "home": str(home)})
+        else:
+            output.say(f"No service runs on {home}. 'hivelore start' starts one.")
+        return exits.UNAVAILABLE
+    client = Client(url, endpoint.key(endpoint.OPERATOR_KEY, home), door="cli")
+    try:
+        facts = _process(url, home, owner) | client.call("GET", "/api/status")
+    finally:
+        client.close()
+    if json:
+        output.as_json(facts)
+    else:
+        for name, value in list(facts.items())[1:]:
+            output.say((f"{name:20}", "dim"), "-" if value is None else str(value))
+    return 0
+
+
+def _process(url: str, home: Path, owner: Owner | None) -> dict[str, Any]:
+    facts: dict[str, Any] = {"running": True, "url": url, "home": str(home)}
+    if owner is not None:
+        uptime = now() - datetime.fromisoformat(owner.started_at)
+        facts |= {"pid": owner.pid, "startedAt": owner.started_at, "uptimeSeconds": round(uptime.total_seconds())}
+    return facts
+
+
+def mcp() -> int:
+    """Speak MCP on stdin and stdout.
+
+    For agents that start their tools themselves.
+
+    Example: hivelore mcp
+    """
+    from hivelore.bridge import main
+
+    return main()

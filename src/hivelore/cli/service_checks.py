@@ -1,0 +1,68 @@
+"""What a running service knows about how it is."""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from hivelore.cli.findings import Finding, error, ok, warning
+
+_RESTART = "Run 'hivelore stop' and 'hivelore start'."
+_CLOCK_SLACK = timedelta(hours=1)
+
+
+def version(service: str, ours: str) -> Finding:
+    if service != ours:
+        return warning("version", f"The service is of version {service}, this command of {ours}.", _RESTART)
+    return ok("version", service)
+
+
+def failed(count: int) -> Finding:
+    if count:
+        return warning(
+            "embeddings",
+            f"{count} passages could not be embedded: they are found by keywords only.",
+            "Run 'hivelore reembed' to try them again.",
+        )
+    return ok("embeddings", "none failed")
+
+
+def queue(status: Mapping[str, Any]) -> Finding:
+    pending, trouble = status["pendingEmbeddings"], status["embeddingTrouble"]
+    if status["wantedModel"] is None:
+        return ok("embedding queue", "no embedding model is configured: keywords only")
+    if trouble is not None:
+        return error(
+            "embedding queue",
+            f"{pending} passages wait for a vector, and the embedder does not work: {trouble}",
+            "Look at HIVELORE_EMBEDDER and what belongs to it; nothing is lost meanwhile.",
+        )
+    return ok("embedding queue", f"{pending} passages wait" if pending else "empty")
+
+
+def vectors(status: Mapping[str, Any]) -> Finding:
+    if status["wantedModel"] is None:
+        return ok("vectors", "no embedding model is configured")
+    if status["model"] is None:
+        return warning(
+            "vectors",
+            "The embedding model was changed, and until all is embedded anew there are keywords only.",
+            "Wait; 'hivelore reembed' shows how far it is.",
+        )
+    if not status["vectorsReady"]:
+        return warning(
+            "vectors",
+            "The vector index is not ready: keywords only meanwhile.",
+            f"Wait a minute; if it stays so: {_RESTART}",
+        )
+    return ok("vectors", f"{status['vectors']}, {status['model']}")
+
+
+def clock(newest: datetime | None, now: datetime) -> Finding:
+    """``newest``: when the newest memory was made."""
+    if newest is not None and newest > now + _CLOCK_SLACK:
+        return warning(
+            "clock",
+            f"The newest memory is from {newest.isoformat(timespec='minutes')}, which is in the future.",
+            "Set the clock of this machine, or of the one that wrote it: age counts when memories are ranked.",
+        )
+    return ok("clock", now.isoformat(timespec="seconds"))

@@ -1,0 +1,47 @@
+"""Coming in: the service of this machine, started where it has to be, and the key to it."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from hivelore import endpoint, launch
+from hivelore.client import Client
+from hivelore.domain.memory import NAME_LENGTH
+from hivelore.errors import Invalid
+from hivelore.hive.remote import RemoteHive
+
+LOCAL_AGENT = "local"
+"""Whom the operator of a machine speaks for when nobody is named."""
+
+
+@contextmanager
+def client(agent: str | None = None) -> Generator[Client]:
+    """A client that speaks for an agent: ``agent``, else whose key HIVELORE_KEY is, else the local one."""
+    home = endpoint.home()
+    url = launch.ensure(home)
+    if agent is not None and not (agent.strip() and len(agent) <= NAME_LENGTH):
+        raise Invalid(f"An agent's name has 1 to {NAME_LENGTH} characters.", field="agent")
+    if agent is None and endpoint.given_key() is None:
+        agent = LOCAL_AGENT
+    yield from _closing(Client(url, endpoint.key(endpoint.OPERATOR_KEY, home), agent=agent, door="cli"))
+
+
+@contextmanager
+def hive(agent: str | None = None) -> Generator[RemoteHive]:
+    """The same as a hive."""
+    with client(agent) as link:
+        yield RemoteHive(link)
+
+
+@contextmanager
+def operator() -> Generator[Client]:
+    """A client that speaks for nobody, for what only an operator may."""
+    home = endpoint.home()
+    url = launch.ensure(home)
+    yield from _closing(Client(url, endpoint.key(endpoint.OPERATOR_KEY, home), door="cli"))
+
+
+def _closing(client: Client) -> Generator[Client]:
+    try:
+        yield client
+    finally:
+        client.close()

@@ -1,0 +1,60 @@
+"""Verbs for who looks after an installation: reembed, completion."""
+
+import time
+from typing import Annotated, Any, Literal
+
+from cyclopts import Parameter
+
+from hivelore.cli import exits, output, session
+from hivelore.cli.options import AsJson
+from hivelore.client import Client
+
+_LOOK_EVERY = 0.2
+_JOBS = "/api/memory/re-embed"
+
+
+def reembed(
+    *,
+    everything: Annotated[bool, Parameter(help="Also what has a vector of this model already.")] = False,
+    detach: Annotated[bool, Parameter(help="Do not wait for the end.")] = False,
+    json: AsJson = False,
+) -> int:
+    """Embed what has no vector of the configured model.
+
+    What failed is tried again. The old vectors serve until the new ones are there. Ctrl-C ends the waiting, not the
+    work.
+
+    Example: hivelore reembed --detach
+    """
+    with session.operator() as client:
+        job = client.call("POST", _JOBS, body={"everything": everything})
+        if not detach:
+            job = _awaited(client, job)
+    if json:
+        output.as_json(job)
+    else:
+        error = f" ({job['error']})" if job["error"] else ""
+        output.say(f"Re-embedding is {job['state']}: {job['done']} of {job['total']} passages{error}.")
+    return exits.UNEXPECTED if job["state"] == "failed" else 0
+
+
+def _awaited(client: Client, job: dict[str, Any]) -> dict[str, Any]:
+    with output.progress("Embedding", job["total"]) as advance:
+        while job["state"] == "running":
+            time.sleep(_LOOK_EVERY)
+            job = client.call("GET", f"{_JOBS}/{job['id']}")
+            advance(job["done"])
+    return job
+
+
+def completion(shell: Annotated[Literal["bash", "zsh", "fish"], Parameter(help="For which shell.")], /) -> None:
+    """Print a script that completes verbs and options.
+
+    Where it goes: for bash into ~/.bash_completion, for zsh into a file _hivelore in a folder of your fpath, for fish
+    into ~/.config/fish/completions/hivelore.fish.
+
+    Example: hivelore completion bash
+    """
+    from hivelore.cli.running import build
+
+    print(build().generate_completion(shell=shell))

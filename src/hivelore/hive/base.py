@@ -1,0 +1,272 @@
+"""What a hive offers, wherever it lives."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path as FilePath
+from types import TracebackType
+from typing import Literal, Self, TypeVar
+
+from hivelore.domain.agent import AgentId
+from hivelore.domain.draft import UNSET, Draft, Edit, Remembered, Unset
+from hivelore.domain.memory import Json, Memory, MemoryId, Scope, Source
+from hivelore.domain.search import DEFAULT_LIMIT, Answer, Hit, Page, Path, ScopeChoice, Stats
+from hivelore.errors import Invalid
+from hivelore.hive.intake import Skipped, drafts_under
+
+E = TypeVar("E", Scope, Source, ScopeChoice)
+
+UNIT = 100
+UNIT_CHARACTERS = 4_000_000
+"""What is stored in one unit at most, so that it fits into one request."""
+
+
+class Hits(list[Hit]):
+    """Hits, best first, that also say how they were found. As text a short list of them; with ``explain``
+    each with the parts of its score."""
+
+    def __init__(self, answer: Answer, *, explain: bool = False) -> None:
+        super().__init__(answer.hits)
+        self.path: Path = answer.path
+        self.message: str = answer.message
+        self._explain = explain
+
+    def __str__(self) -> str:
+        lines = [self.message]
+        for hit in self:
+            lines.append(f"{hit.score.total:.3f}  {hit.memory.name}  ({hit.memory.id})")
+            if self._explain:
+                lines.append("       " + "  ".join(f"{name} {part:.3f}" for name, part in hit.score.parts.items()))
+        return "\n".join(lines)
+
+
+class Indexed(list[Memory]):
+    """What was indexed of a path, and what was left out and why."""
+
+    def __init__(self, memories: Iterable[Memory], skipped: Iterable[Skipped]) -> None:
+        super().__init__(memories)
+        self.skipped: list[Skipped] = list(skipped)
+
+
+class Hive(ABC):
+    """Where memories are kept. Use it as a context manager; ``hivelore.open`` makes one.
+
+    Everything raises the errors of ``hivelore.errors``.
+    """
+
+    def remember(
+        self,
+        content: str,
+        *,
+        name: str | None = None,
+        scope: Scope | str = Scope.AGENT,
+        source: Source | str = Source.MANUAL,
+        agent: str | None = None,
+        session: str | None = None,
+        author: str | None = None,
+        project: str | None = None,
+        category: str | None = None,
+        tags: Sequence[str] = (),
+        metadata: Mapping[str, Json] | None = None,
+        created_at: datetime | None = None,
+        source_path: str | None = None,
+        source_task_id: str | None = None,
+        external_id: str | None = None,
+        expires_at: datetime | None = None,
+    ) -> Memory:
+        """Keep something; durable when this returns. ``agent``: for whom, only for operators.
+
+        The same owner, name and content again is the same memory; so is the same path or external id.
+        """
+        draft = Draft(
+            content=content,
+            name=name,
+            scope=choice(Scope, scope, "scope"),
+            source=choice(Source, source, "source"),
+            owner=None if agent is None else AgentId(agent),
+            session=session,
+            author=author,
+            project=project,
+            category=category,
+            tags=tuple(tags),
+            metadata=metadata,
+            created_at=created_at,
+            source_path=source_path,
+            source_task_id=source_task_id,
+            external_id=external_id,
+            expires_at=expires_at,
+        )
+        return self._store([draft])[0].memory
+
+    def remember_many(self, drafts: Iterable[Draft | str]) -> list[Remembered]:
+        """Keep many, in their order, up to a hundred at a time; each such unit is all or nothing."""
+        texts = (Draft(content=one) if isinstance(one, str) else one for one in drafts)
+        return [done for unit in units(texts) for done in self._store(unit)]
+
+    def recall(
+        self,
+        query: str,
+        *,
+        limit: int = DEFAULT_LIMIT,
+        scope: ScopeChoice | str = ScopeChoice.ALL,
+        source: Source | str | None = None,
+        session: str | None = None,
+        project: str | None = None,
+        now: datetime | None = None,
+        explain: bool = False,
+    ) -> Hits:
+        """The memories most worth reading now, best first. Each hit's score keeps its parts.
+
+        ``limit`` 1..50. ``project`` None: no filter; memories of no project always count. ``now``: ask as if
+        it were then. ``explain``: the text of the answer shows the parts of each score.
+        """
+        answer = self._recall(
+            query,
+            limit=limit,
+            scope=choice(ScopeChoice, scope, "scope"),
+            source=None if source is None else choice(Source, source, "source"),
+            session=session,
+            project=project,
+            now=now,
+        )
+        return Hits(answer, explain=explain)
+
+    @abstractmethod
+    def get(self, memory: str) -> Memory:
+        """One memory by id, also an expired one."""
+
+    @abstractmethod
+    def list(
+        self,
+        *,
+        limit: int = 50,
+        after: str | None = None,
+        scope: ScopeChoice | str = ScopeChoice.ALL,
+        source: Source | str | None = None,
+        agent: str | None = None,
+        project: str | None = None,
+        session: str | None = None,
+        tag: str | None = None,
+        category: str | None = None,
+        status: Literal["all", "live", "expired"] = "all",
+        created_after: datetime | None = None,
+        created_before: datetime | None = None,
+    ) -> Page:
+        """Memories, newest first; ``after`` is the ``next`` of the page before."""
+
+    def edit(
+        self,
+        memory: str,
+        *,
+        content: str | Unset = UNSET,
+        name: str | Unset = UNSET,
+        summary: str | Unset = UNSET,
+        scope: Scope | str | Unset = UNSET,
+        category: str | Unset = UNSET,
+        tags: Sequence[str] | Unset = UNSET,
+        project: str | Unset | None = UNSET,
+        metadata: Mapping[str, Json] | Unset = UNSET,
+        expires_at: datetime | Unset | None = UNSET,
+        reason: str | None = None,
+        version: int | None = None,
+    ) -> Memory:
+        """Change what is given. ``version``: only if this is still the present one, else ``errors.Stale``."""
+        edit = Edit(
+            content=content,
+            name=name,
+            summary=summary,
+            scope=scope if isinstance(scope, Unset) else choice(Scope, scope, "scope"),
+            category=category,
+            tags=tags,
+            project=project,
+            metadata=metadata,
+            expires_at=expires_at,
+            reason=reason,
+        )
+        return self._edit(MemoryId(memory), edit, version)
+
+    @abstractmethod
+    def forget(self, memory: str, *, version: int | None = None) -> None:
+        """Remove a memory for good, with its history and every index entry."""
+
+    def index(self, path: FilePath | str, *, scope: Scope | str = Scope.AGENT, project: str | None = None) -> Indexed:
+        """Keep a text file, or every text file of a folder (.gitignore respected), as file_index memories.
+
+        A file indexed before keeps its id; its unchanged parts keep their vectors.
+        """
+        skipped: list[Skipped] = []
+        memories: list[Memory] = []
+        for found in drafts_under(FilePath(path), choice(Scope, scope, "scope"), project):
+            if isinstance(found, Skipped):
+                skipped.append(found)
+            else:
+                try:
+                    memories.append(self._store([found])[0].memory)
+                except Invalid as error:
+                    skipped.append(Skipped(FilePath(found.source_path or path), str(error)))
+        return Indexed(memories, skipped)
+
+    @abstractmethod
+    def stats(self) -> Stats:
+        """Counts of all that is visible."""
+
+    @abstractmethod
+    def wait_until_indexed(self, timeout: float = 60.0) -> bool:
+        """Wait until everything has its vector; False when ``timeout`` seconds were not enough."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go. Closing twice is fine."""
+
+    @abstractmethod
+    def _recall(
+        self,
+        query: str,
+        *,
+        limit: int,
+        scope: ScopeChoice,
+        source: Source | None,
+        session: str | None,
+        project: str | None,
+        now: datetime | None,
+    ) -> Answer:
+        """Answer a question."""
+
+    @abstractmethod
+    def _edit(self, memory: MemoryId, edit: Edit, version: int | None) -> Memory:
+        """Apply an edit."""
+
+    @abstractmethod
+    def _store(self, drafts: Sequence[Draft]) -> Sequence[Remembered]:
+        """Keep a batch in one unit."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def choice(kind: type[E], value: E | str, field: str) -> E:
+    """The member of an enumeration, from itself or its value."""
+    try:
+        return kind(value)
+    except ValueError:
+        allowed = ", ".join(one.value for one in kind)
+        raise Invalid(f"{field} is one of {allowed}, not {value!r}.", field=field) from None
+
+
+def units(drafts: Iterable[Draft]) -> Iterator[list[Draft]]:
+    """Drafts in groups that are stored together."""
+    unit: list[Draft] = []
+    characters = 0
+    for draft in drafts:
+        if unit and (len(unit) == UNIT or characters + len(draft.content) > UNIT_CHARACTERS):
+            yield unit
+            unit, characters = [], 0
+        unit.append(draft)
+        characters += len(draft.content)
+    if unit:
+        yield unit

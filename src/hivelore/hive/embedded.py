@@ -1,0 +1,97 @@
+"""A hive inside this process: it owns its data directory and runs its own background work."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Literal
+
+from hivelore.app import Application
+from hivelore.domain.agent import AgentId, Viewer
+from hivelore.domain.draft import Draft, Edit, Remembered
+from hivelore.domain.memory import Memory, MemoryId, Source
+from hivelore.domain.search import Answer, Page, ScopeChoice, Stats
+from hivelore.hive.base import Hive, choice
+from hivelore.services.asking import Listing, asked, listed
+
+
+class EmbeddedHive(Hive):
+    """Speaks as one viewer with the services of an application that it closes in the end."""
+
+    def __init__(self, app: Application, viewer: Viewer) -> None:
+        self._app = app
+        self._viewer = viewer
+
+    def _recall(
+        self,
+        query: str,
+        *,
+        limit: int,
+        scope: ScopeChoice,
+        source: Source | None,
+        session: str | None,
+        project: str | None,
+        now: datetime | None,
+    ) -> Answer:
+        question = asked(
+            self._app.redactor,
+            text=query,
+            limit=limit,
+            scope=scope,
+            source=source,
+            session=session,
+            project=project,
+            now=now,
+        )
+        return self._app.recalling.recall(question, self._viewer)
+
+    def get(self, memory: str) -> Memory:
+        return self._app.recalling.get(MemoryId(memory), self._viewer)
+
+    def list(
+        self,
+        *,
+        limit: int = 50,
+        after: str | None = None,
+        scope: ScopeChoice | str = ScopeChoice.ALL,
+        source: Source | str | None = None,
+        agent: str | None = None,
+        project: str | None = None,
+        session: str | None = None,
+        tag: str | None = None,
+        category: str | None = None,
+        status: Literal["all", "live", "expired"] = "all",
+        created_after: datetime | None = None,
+        created_before: datetime | None = None,
+    ) -> Page:
+        listing = Listing(
+            limit=limit,
+            after=after,
+            scope=choice(ScopeChoice, scope, "scope"),
+            source=None if source is None else choice(Source, source, "source"),
+            agent=None if agent is None else AgentId(agent),
+            project=project,
+            session=session,
+            tag=tag,
+            category=category,
+            status=status,
+            created_after=created_after,
+            created_before=created_before,
+        )
+        return listed(self._app.recalling, self._app.redactor, listing, self._viewer)
+
+    def forget(self, memory: str, *, version: int | None = None) -> None:
+        self._app.remembering.forget(MemoryId(memory), self._viewer, version=version)
+
+    def stats(self) -> Stats:
+        return self._app.recalling.stats(self._viewer)
+
+    def wait_until_indexed(self, timeout: float = 60.0) -> bool:
+        return self._app.embedding.wait(timeout)
+
+    def close(self) -> None:
+        self._app.close()
+
+    def _edit(self, memory: MemoryId, edit: Edit, version: int | None) -> Memory:
+        return self._app.remembering.edit(memory, edit, self._viewer, version=version)
+
+    def _store(self, drafts: Sequence[Draft]) -> Sequence[Remembered]:
+        return self._app.remembering.remember_many(drafts, self._viewer)

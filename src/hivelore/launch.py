@@ -1,0 +1,186 @@
+"""Starting the service on demand, once, whoever asks first; standard library only.
+
+The bridge looks here on its first message, so what only a start or an end needs is imported there.
+"""
+
+import fcntl
+import os
+import sys
+import time
+
+from hivelore import endpoint
+from hivelore.endpoint import Folder
+from hivelore.errors import Broken, Busy, Unavailable
+from hivelore.lock import EMBEDDED, SERVICE, held_by, read_owner
+
+TYPE_CHECKING = False
+"""Written out, because importing typing takes time too."""
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from subprocess import Popen
+
+LOG = "service.log"
+_STARTING = "starting.lock"
+FIRST_START = 30.0
+_LOOK_EVERY = 0.05
+_GRACE = 20
+"""Looks that another service gets to take the lock after ours has given way to it."""
+_LARGEST_LOG = 5_000_000
+_LARGEST_ANSWER = 4_096
+
+
+def running(home: Folder) -> str | None:
+    """The URL of the service that holds a data directory; None where none does."""
+    owner = read_owner(home)
+    return owner.url if owner is not None and owner.kind == SERVICE else None
+
+
+def is_alive(url: str, timeout: float = 2.0) -> bool:
+    """Whether a Hivelore answers at a URL."""
+    import socket
+    from urllib.parse import urlsplit
+
+    answer = b""
+    try:
+        parts = urlsplit(url)
+        with socket.create_connection((parts.hostname or "", parts.port or 80), timeout) as connection:
+            # As HTTP/1.0, where the end of the connection is the end of the answer.
+            connection.sendall(f"GET /health HTTP/1.0\r\nHost: {parts.netloc}\r\n\r\n".encode())
+            while len(answer) < _LARGEST_ANSWER and (more := connection.recv(_LARGEST_ANSWER)):
+                answer += more
+    except (OSError, ValueError):
+        return False
+    head, _, body = answer.partition(b"\r\n\r\n")
+    return head.startswith((b"HTTP/1.1 200 ", b"HTTP/1.0 200 ")) and b'"ok"' in body
+
+
+def ensure(home: Folder, patience: float = FIRST_START) -> str:
+    """The URL of a service that answers, started if need be. Two at once start one.
+
+    Raises Busy when an embedded process holds the data directory, Unavailable when none comes up.
+    """
+    chosen = endpoint.given_url()
+    if chosen is not None and not is_local(chosen):
+        return chosen.rstrip("/")
+    turn = _Turn(endpoint.make_home(home))
+    try:
+        return _awaited(home, chosen, turn, patience)
+    finally:
+        turn.end()
+
+
+def _awaited(home: Folder, chosen: str | None, turn: "_Turn", patience: float) -> str:
+    process: Popen[bytes] | None = None
+    without_owner = 0
+    for _ in range(round(patience / _LOOK_EVERY)):
+        owner = read_owner(home)
+        if owner is not None and owner.kind == EMBEDDED and owner.pid:
+            raise held_by(owner)
+        if owner is not None:
+            if owner.url is not None and is_alive(owner.url):
+                return owner.url
+        elif chosen is not None and is_alive(chosen):
+            return chosen.rstrip("/")
+        elif process is None:
+            # Whoever had the turn before may have started one since the look above.
+            if turn.is_ours() and read_owner(home) is None:
+                process = start(home)
+        elif process.poll() is not None:
+            # Perhaps another one was quicker with the port and is about to take the lock.
+            without_owner += 1
+            if without_owner > _GRACE:
+                raise Unavailable(f"The service did not start: {last_words(home)}")
+        time.sleep(_LOOK_EVERY)
+    raise Unavailable(f"The service did not answer within {patience:.0f} s. See {log_of(home)}.")
+
+
+class _Turn:
+    """Whose turn it is to start a service: a lock that the kernel frees, whatever becomes of its holder."""
+
+    def __init__(self, home: "Path") -> None:
+        try:
+            self._descriptor = os.open(home / _STARTING, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise Broken(f"Nothing can be written in {home} ({error.strerror}). Set HIVELORE_HOME.") from None
+
+    def is_ours(self) -> bool:
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def end(self) -> None:
+        os.close(self._descriptor)
+
+
+def is_local(url: str) -> bool:
+    """Whether a URL is one of this machine, where a service can be started."""
+    from urllib.parse import urlsplit
+
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname, parts.port
+    except ValueError:  # A port that is no number: nothing of ours.
+        return False
+    return host in ("127.0.0.1", "localhost", "::1")
+
+
+def start(home: Folder) -> "Popen[bytes]":
+    """Start a service that outlives this process; it logs to a file in the home folder."""
+    import subprocess
+
+    log = log_of(home)
+    if log.exists() and log.stat().st_size > _LARGEST_LOG:
+        log.replace(log.with_name(f"{LOG}.1"))
+    with log.open("ab") as out:
+        return subprocess.Popen(
+            # -P: the home folder, which it works in, is no place to import from.
+            [sys.executable, "-P", "-m", "hivelore.cli.main", "serve"],
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=out,
+            cwd=home,
+            env=endpoint.inherited(home),
+            start_new_session=True,
+        )
+
+
+def stop(home: Folder, patience: float = 15.0) -> bool:
+    """Ask the service of a data directory to end, and wait for it. False where none ran."""
+    import signal
+
+    owner = read_owner(home)
+    if owner is None:
+        return False
+    if owner.kind != SERVICE:
+        raise Busy(f"Not a service but process {owner.pid} holds this data directory; end it there.", pid=owner.pid)
+    try:
+        os.kill(owner.pid, signal.SIGTERM)
+    except ProcessLookupError:
+        pass  # It ended between the two looks, or lives where its number means nothing to us.
+    except PermissionError:
+        raise Busy(f"The service (pid {owner.pid}) belongs to another user; end it there.", pid=owner.pid) from None
+    for _ in range(round(patience / _LOOK_EVERY)):
+        now = read_owner(home)
+        if now is None or now.pid != owner.pid:
+            return True
+        time.sleep(_LOOK_EVERY)
+    raise Unavailable(f"The service (pid {owner.pid}) did not end within {patience:.0f} s.")
+
+
+def last_words(home: Folder) -> str:
+    """The last line that a service of this data directory has logged."""
+    try:
+        lines = log_of(home).read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    except OSError:
+        lines = []
+    return lines[-1] if lines else "it said nothing."
+
+
+def log_of(home: Folder) -> "Path":
+    """Where services that were started on demand write what they have to say."""
+    from pathlib import Path
+
+    return Path(home) / LOG

@@ -1,0 +1,43 @@
+"""Who sees what and who changes what (X3, X4): the one place."""
+
+from enum import StrEnum
+
+from hivelore.domain.agent import LeadSees, Role, Viewer
+from hivelore.domain.memory import Memory, Scope
+from hivelore.domain.search import ScopeChoice, Visibility
+
+
+class Verb(StrEnum):
+    """What can be done to a memory that one may see."""
+
+    EDIT = "edit"
+    DELETE = "delete"
+    PROMOTE = "promote"
+    DEMOTE = "demote"
+
+
+def visible_to(viewer: Viewer, lead_sees: LeadSees, scope: ScopeChoice = ScopeChoice.ALL) -> Visibility:
+    """What ``viewer`` may see of the shelves they ask for (A13)."""
+    private, shared = scope is not ScopeChoice.SWARM, scope is not ScopeChoice.AGENT
+    wide = viewer.role is Role.OPERATOR or (viewer.role is Role.LEAD and lead_sees is LeadSees.ALL)
+    return Visibility(own=viewer.agent if private else None, swarm=shared, others=wide and private)
+
+
+def may_change(viewer: Viewer, memory: Memory, verb: Verb) -> bool:
+    """Whether ``viewer``, who sees ``memory``, may do this to it.
+
+    Agents change their own; a lead also what is shared; an operator all. Nobody becomes the owner of
+    the swarm's own memories, so those cannot be demoted.
+    """
+    if verb is Verb.DEMOTE and memory.owner is None:
+        return False
+    if viewer.role is Role.OPERATOR:
+        return True
+    if viewer.agent is not None and memory.owner == viewer.agent:
+        return True
+    return viewer.role is Role.LEAD and memory.scope is Scope.SWARM and verb is not Verb.DEMOTE
+
+
+def reads_of_others(viewer: Viewer, memory: Memory) -> bool:
+    """Whether reading this uses a wider view than an agent's own, and so belongs in the audit trail."""
+    return memory.scope is Scope.AGENT and memory.owner != viewer.agent

@@ -1,0 +1,90 @@
+"""One relevance, 0..1, out of keyword scores and cosines.
+
+A weighted sum of normalised scores over the union of both lists. The weight of the vector side
+follows how far the best vector stands out from what chance would give among that many passages: a
+keyword list that matches only noise must not outvote a confident vector, nor the other way round.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+K = TypeVar("K")
+
+_SMALL_SCOPE = 20
+"""Below so many passages the spread of cosines says nothing; the vector then counts as outstanding."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Weighting:
+    """Share of the vector side: ``slope`` times how far it stands out, within ``low``..``high``."""
+
+    slope: float = 0.6
+    low: float = 0.3
+    high: float = 0.85
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spread:
+    """How the cosines of all passages in the searched scope lie."""
+
+    count: int
+    mean: float
+    deviation: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Relevance:
+    """The two sides, each 0..1 and already normalised, and their weighted sum, 0..1."""
+
+    keyword: float
+    vector: float
+    fused: float
+
+
+def prominence(best: float, spread: Spread) -> float:
+    """How far the best cosine stands out: 1 is what the best of ``count`` normal draws reaches by chance.
+
+    (best - mean) / (deviation * sqrt(2 ln count)): the expected maximum of n standard normal draws
+    grows like sqrt(2 ln n).
+    """
+    if spread.count < _SMALL_SCOPE or spread.deviation <= 0.0:
+        return 1.0
+    return (best - spread.mean) / (spread.deviation * math.sqrt(2.0 * math.log(spread.count)))
+
+
+def fuse(
+    keywords: Mapping[K, float], cosines: Mapping[K, float], spread: Spread, weighting: Weighting
+) -> dict[K, Relevance]:
+    """The relevance of every candidate of either list.
+
+    ``keywords`` are scores above 0 (missing: 0), divided by the best; cosines are stretched from the
+    lowest to the best of the candidates (missing: 0). With one list empty the other decides alone.
+    """
+    candidates = keywords.keys() | cosines.keys()
+    top = max(keywords.values(), default=0.0)
+    best, worst = max(cosines.values(), default=0.0), min(cosines.values(), default=0.0)
+    share = _share(keywords, cosines, spread, weighting)
+    fused: dict[K, Relevance] = {}
+    for key in candidates:
+        keyword = max(keywords.get(key, 0.0), 0.0) / top if top > 0.0 else 0.0
+        vector = _stretched(cosines[key], worst, best) if key in cosines else 0.0
+        total = min(max(share * vector + (1.0 - share) * keyword, 0.0), 1.0)
+        fused[key] = Relevance(keyword=keyword, vector=vector, fused=total)
+    return fused
+
+
+def _share(keywords: Mapping[K, float], cosines: Mapping[K, float], spread: Spread, weighting: Weighting) -> float:
+    if not cosines:
+        return 0.0
+    if not keywords:
+        return 1.0
+    outstanding = prominence(max(cosines.values()), spread)
+    return min(max(weighting.slope * outstanding, weighting.low), weighting.high)
+
+
+def _stretched(value: float, worst: float, best: float) -> float:
+    if best <= worst:
+        return 1.0
+    return (value - worst) / (best - worst)

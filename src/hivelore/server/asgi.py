@@ -1,0 +1,71 @@
+"""The service as one ASGI application: guard and figures around REST, MCP and health."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from hivelore import __version__
+from hivelore.app import Application
+from hivelore.errors import HiveloreError
+from hivelore.server.context import Context
+from hivelore.server.gate import Gate
+from hivelore.server.guard import Guard
+from hivelore.server.mcp.door import PATH as MCP_PATH
+from hivelore.server.mcp.door import McpDoor
+from hivelore.server.metrics import Measured, Metrics
+from hivelore.server.pools import Pools
+from hivelore.server.problems import TITLES, on_error, problem
+from hivelore.server.rest import admin, memories
+
+_CODES = {400: "bad-request", 404: "not-found", 405: "method-not-allowed", 413: "too-large"}
+
+
+def create_asgi(app: Application) -> ASGIApp:
+    """The whole service over an application that is running; it is not closed with it."""
+    pools, metrics = Pools(), Metrics()
+    context = Context(app, pools, Gate(app.agents, pools, app.clock), metrics)
+    metrics.gauge("hivelore_embedding_queue", "Passages that wait for a vector.", app.embedding.pending)
+
+    mcp = McpDoor(context)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncGenerator[None]:
+        async with mcp.manager.run():
+            yield
+        pools.close()
+
+    api = FastAPI(title="Hivelore", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None)
+    api.state.context = context
+    api.include_router(admin.router)
+    api.include_router(memories.router)
+    api.router.routes.append(Route(MCP_PATH, mcp))
+    api.add_exception_handler(HiveloreError, on_error)
+    api.add_exception_handler(RequestValidationError, _on_invalid)
+    api.add_exception_handler(HTTPException, _on_http)
+    return Guard(Measured(api, metrics, app.clock.monotonic), app.settings.allowed_hosts)
+
+
+async def _on_invalid(request: Request, error: Exception) -> Response:
+    """400 for what is not JSON, 415 for what is not said to be, 422 that names the field for the rest."""
+    assert isinstance(error, RequestValidationError)
+    first = error.errors()[0]
+    if first["type"] == "json_invalid":
+        return problem(400, "The body is not valid JSON.", "not-json")
+    if first["loc"] == ("body",) and "json" not in request.headers.get("content-type", ""):
+        return problem(415, "Send JSON, and say so: Content-Type: application/json.", "not-json")
+    place = [str(part) for part in first["loc"] if part not in ("body", "query", "path", "header")]
+    field = ".".join(place) or "body"
+    return problem(422, f"{field}: {first['msg']}.", "invalid", field=field)
+
+
+async def _on_http(_: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    status = error.status_code
+    detail = "There is nothing here. GET /openapi.json lists what there is." if status == 404 else str(error.detail)
+    return problem(status, detail or TITLES.get(status, "Error"), _CODES.get(status, "error"))

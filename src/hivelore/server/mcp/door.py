@@ -1,0 +1,122 @@
+"""MCP over stateless streamable HTTP at /mcp, for both protocol eras, on the official SDK."""
+
+from typing import Any, cast
+
+import orjson
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.server.transport_security import TransportSecuritySettings
+from mcp.types import (
+    CallToolRequestParams,
+    CallToolResult,
+    ListToolsResult,
+    PaginatedRequestParams,
+    TextContent,
+    ToolAnnotations,
+)
+from mcp.types import Tool as ListedTool
+from pydantic import ValidationError
+from starlette.requests import Request
+from starlette.types import Receive, Scope, Send
+
+from hivelore import __version__
+from hivelore.domain.agent import Door
+from hivelore.errors import HiveloreError, Invalid
+from hivelore.server.context import Caller, Context
+from hivelore.server.gate import project_of
+from hivelore.server.mcp.schemas import input_schema, output_schema
+from hivelore.server.mcp.tools import CAPABILITY, TOOLS, Reply, Tool
+from hivelore.server.problems import of_error
+
+PATH = "/mcp"
+INSTRUCTIONS = (
+    "Your memory across sessions. Mental notes do not survive a session; what you store here does. Search at the "
+    "start of a task; store solutions, patterns, mistakes, configuration and instructions when you learn them."
+)
+_NO_AGENT = "An operator's key speaks for no agent here: say for which one with the header X-Agent-ID."
+
+
+class McpDoor:
+    """An ASGI application for one path. Run ``manager.run()`` around its lifetime."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._tools = {tool.name: tool for tool in TOOLS if CAPABILITY in context.app.settings.capabilities}
+        self._listed = {name: _listed(tool) for name, tool in self._tools.items()}
+        server: Server[Any] = Server(
+            "hivelore",
+            version=__version__,
+            instructions=INSTRUCTIONS,
+            on_list_tools=self._list,
+            on_call_tool=self._call,
+        )
+        # The guard around the whole service has looked at Host and Origin already.
+        security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+        self.manager = StreamableHTTPSessionManager(
+            server, stateless=True, json_response=True, security_settings=security
+        )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await self._context.gate.viewer(Request(scope), Door.MCP)
+        except HiveloreError as error:
+            await of_error(error)(scope, receive, send)
+            return
+        await self.manager.handle_request(scope, receive, send)
+
+    async def _caller(self, ctx: ServerRequestContext[Any, Any]) -> Caller:
+        request = cast(Request, ctx.request)
+        viewer = await self._context.gate.viewer(request, Door.MCP)
+        return Caller(self._context, viewer, project_of(request))
+
+    async def _list(self, ctx: ServerRequestContext[Any, Any], _: PaginatedRequestParams | None) -> ListToolsResult:
+        caller = await self._caller(ctx)
+        tools = [self._listed[name] for name, tool in self._tools.items() if tool.is_for(caller.viewer)]
+        return ListToolsResult(tools=tools)
+
+    async def _call(self, ctx: ServerRequestContext[Any, Any], params: CallToolRequestParams) -> CallToolResult:
+        agent: str | None = None
+        try:
+            caller = await self._caller(ctx)
+            agent = caller.viewer.agent
+            if agent is None:
+                raise Invalid(_NO_AGENT)
+            tool = self._tools.get(params.name)
+            if tool is None or not tool.is_for(caller.viewer):
+                raise Invalid(f"There is no tool {params.name!r} for you. tools/list names those there are.")
+            reply = await tool.run(caller, _arguments(tool, params.arguments or {}))
+        except HiveloreError as error:
+            return _result(Reply(str(error), {}), agent, success=False)
+        return _result(reply, agent, success=True)
+
+
+def _listed(tool: Tool) -> ListedTool:
+    return ListedTool(
+        name=tool.name,
+        description=tool.description,
+        input_schema=input_schema(tool.input),
+        output_schema=output_schema(tool),
+        annotations=ToolAnnotations(
+            read_only_hint=tool.read_only,
+            destructive_hint=tool.destructive,
+            idempotent_hint=tool.idempotent,
+            open_world_hint=False,
+        ),
+    )
+
+
+def _arguments(tool: Tool, given: dict[str, Any]) -> Any:
+    try:
+        return tool.input.model_validate({name: value for name, value in given.items() if value is not None})
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(str(part) for part in first["loc"])
+        raise Invalid(f"{field}: {first['msg']}.", field=field) from None
+
+
+def _result(reply: Reply, agent: str | None, *, success: bool) -> CallToolResult:
+    data = {"yourAgentId": agent, "success": success, "message": reply.message, **reply.data}
+    data = {name: value for name, value in data.items() if value is not None}
+    text = orjson.dumps(data).decode()
+    return CallToolResult(content=[TextContent(text=text)], structured_content=data, is_error=not success)

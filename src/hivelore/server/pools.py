@@ -1,0 +1,64 @@
+"""Three bounded pools of threads: a door hands a call to one of them, and waits without blocking.
+
+recall: answers somebody waits for; write: they mostly wait for the group's commit; slow: import, export,
+maintenance. A full pool refuses at once, so that a flood does not become a queue without end.
+"""
+
+import asyncio
+import os
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from enum import StrEnum
+from typing import TypeVar
+
+from hivelore.errors import Overloaded
+
+T = TypeVar("T")
+
+
+class Lane(StrEnum):
+    RECALL = "recall"
+    WRITE = "write"
+    SLOW = "slow"
+
+
+_THREADS = {Lane.RECALL: (os.cpu_count() or 2) + 2, Lane.WRITE: 64, Lane.SLOW: 2}
+_WAITING = {Lane.RECALL: 256, Lane.WRITE: 512, Lane.SLOW: 8}
+_RETRY_AFTER = 1.0
+
+
+class Pool:
+    """At most ``threads`` calls at work and ``waiting`` more in line."""
+
+    def __init__(self, name: str, threads: int, waiting: int) -> None:
+        self.name = name
+        self._executor = ThreadPoolExecutor(threads, thread_name_prefix=f"hivelore-{name}")
+        self._places = threading.Semaphore(threads + waiting)
+
+    async def run(self, call: Callable[[], T]) -> T:
+        """The answer of ``call``. Raises Overloaded when every place is taken."""
+        if not self._places.acquire(blocking=False):
+            raise Overloaded("The service has too many calls at once. Try again in a second.", retry_after=_RETRY_AFTER)
+        try:
+            future = self._executor.submit(call)
+        except BaseException:
+            self._places.release()
+            raise
+        future.add_done_callback(lambda _: self._places.release())
+        return await asyncio.wrap_future(future)
+
+    def close(self) -> None:
+        self._executor.shutdown(wait=True, cancel_futures=True)
+
+
+class Pools:
+    def __init__(self) -> None:
+        self._pools = {lane: Pool(lane.value, _THREADS[lane], _WAITING[lane]) for lane in Lane}
+
+    async def run(self, lane: Lane, call: Callable[[], T]) -> T:
+        return await self._pools[lane].run(call)
+
+    def close(self) -> None:
+        for pool in self._pools.values():
+            pool.close()

@@ -1,0 +1,123 @@
+"""The routes about the service itself: agents and keys, who I am, health, figures, embedding again."""
+
+from collections.abc import Sequence
+
+from fastapi import APIRouter, Response
+from starlette.responses import Response as RawResponse
+
+from hivelore.domain import wire
+from hivelore.domain.agent import Agent, ApiKey, Role
+from hivelore.domain.job import JobId
+from hivelore.errors import Forbidden
+from hivelore.server.context import Asking
+from hivelore.server.metrics import CONTENT_TYPE
+from hivelore.server.pools import Lane
+from hivelore.server.rest.memories import json
+from hivelore.server.rest.models import AgentRequest, ReembedRequest
+from hivelore.services.asking import LIMITS
+
+router = APIRouter()
+
+
+@router.get("/health", tags=["service"])
+async def health() -> Response:
+    """Whether the service is alive; needs no key and tells nothing else."""
+    return json({"status": "ok"})
+
+
+@router.get("/metrics", tags=["service"])
+async def metrics(caller: Asking) -> Response:
+    """Figures in Prometheus' text format."""
+    text = await caller.run(Lane.RECALL, lambda _: caller.context.metrics.text())
+    return RawResponse(text, media_type=CONTENT_TYPE)
+
+
+@router.get("/api/status", tags=["service"])
+async def status(caller: Asking) -> Response:
+    """Engines, model and queue."""
+    return json(await caller.run(Lane.RECALL, lambda _: caller.app.status()))
+
+
+@router.get("/api/check", tags=["service"])
+async def check(caller: Asking) -> Response:
+    """Read the whole database for damage; takes a while. For operators."""
+    _operator(caller)
+    problems = await caller.run(Lane.SLOW, lambda _: list(caller.app.store.check()))
+    return json({"problems": problems})
+
+
+@router.get("/api/me", tags=["agents"])
+async def me(caller: Asking) -> Response:
+    """Who this key is, and what it may do."""
+    viewer, app = caller.viewer, caller.app
+    own = viewer.agent
+    agent = None if own is None else await caller.run(Lane.RECALL, lambda _: app.agents.agent(own))
+    return json(
+        {
+            "agentId": viewer.agent,
+            "name": None if agent is None else agent.name,
+            "role": viewer.role.value,
+            "acting": viewer.acting,
+            "capabilities": list(app.settings.capabilities),
+            "leadSees": app.settings.lead_sees.value,
+            "limits": LIMITS,
+        }
+    )
+
+
+@router.get("/api/agents", tags=["agents"])
+async def agents(caller: Asking) -> Response:
+    """All agents; their keys, without secrets, for operators."""
+    found = await caller.run(Lane.RECALL, lambda _: caller.app.agents.all())
+    operator = caller.viewer.role is Role.OPERATOR
+
+    def shown(agent: Agent, keys: Sequence[ApiKey]) -> wire.Object:
+        return wire.agent(agent) | ({"keys": [wire.api_key(key) for key in keys]} if operator else {})
+
+    return json({"agents": [shown(agent, keys) for agent, keys in found]})
+
+
+@router.post("/api/agents", status_code=201, tags=["agents"])
+async def add_agent(request: AgentRequest, caller: Asking) -> Response:
+    """A new agent with its key, which is shown this one time."""
+    _operator(caller)
+    issued = await caller.run(
+        Lane.WRITE, lambda _: caller.app.agents.add(request.name, Role(request.role), request.expires_at)
+    )
+    assert issued.agent is not None
+    return json(
+        {"agent": wire.agent(issued.agent), "key": issued.text, "expiresAt": wire.instant(issued.key.expires_at)}, 201
+    )
+
+
+@router.delete("/api/agents/{agent_or_key}", tags=["agents"])
+async def revoke(agent_or_key: str, caller: Asking) -> Response:
+    """Revoke one key by its id, or all keys of an agent."""
+    _operator(caller)
+    count = await caller.run(Lane.WRITE, lambda _: caller.app.agents.revoke(agent_or_key))
+    return json({"revoked": count})
+
+
+@router.post("/api/memory/re-embed", status_code=202, tags=["service"])
+async def reembed(caller: Asking, request: ReembedRequest | None = None) -> Response:
+    """Give every passage a vector of the configured model. A second call joins the first."""
+    everything = request is not None and request.everything
+    job = await caller.run(Lane.WRITE, lambda _: caller.app.reembedding.begin(caller.viewer, everything=everything))
+    return json(wire.job(job), 202)
+
+
+@router.get("/api/memory/re-embed/{job_id}", tags=["service"])
+async def look_at_reembedding(job_id: str, caller: Asking) -> Response:
+    job = await caller.run(Lane.RECALL, lambda _: caller.app.reembedding.look(JobId(job_id), caller.viewer))
+    return json(wire.job(job))
+
+
+@router.delete("/api/memory/re-embed/{job_id}", tags=["service"])
+async def cancel_reembedding(job_id: str, caller: Asking) -> Response:
+    job = await caller.run(Lane.WRITE, lambda _: caller.app.reembedding.cancel(JobId(job_id), caller.viewer))
+    return json(wire.job(job))
+
+
+def _operator(caller: Asking) -> None:
+    if caller.viewer.role is not Role.OPERATOR:
+        raise Forbidden("Only an operator may do this. Use the operator's key.")

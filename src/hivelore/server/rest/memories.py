@@ -1,0 +1,184 @@
+"""The routes of memories."""
+
+from typing import Annotated, Any
+
+import orjson
+from fastapi import APIRouter, Header, Query, Response
+from starlette.responses import Response as RawResponse
+
+from hivelore.domain import wire
+from hivelore.domain.agent import AgentId
+from hivelore.domain.memory import Memory, MemoryId, Source
+from hivelore.domain.search import ScopeChoice
+from hivelore.errors import Invalid
+from hivelore.server.context import Asking
+from hivelore.server.pools import Lane
+from hivelore.server.rest.models import BatchRequest, EditRequest, IndexRequest, Instant, SearchRequest, Status
+from hivelore.services.asking import Listing, answered, asked, listed
+
+router = APIRouter(prefix="/api/memory", tags=["memory"])
+
+
+def json(body: Any, status: int = 200, headers: dict[str, str] | None = None) -> RawResponse:
+    """An answer written at once, past the framework's own serialisation."""
+    return RawResponse(orjson.dumps(body), status, headers=headers, media_type="application/json")
+
+
+def _tagged(memory: Memory) -> RawResponse:
+    return json(wire.memory(memory), headers={"ETag": f'"{memory.version}"'})
+
+
+@router.post("/index", status_code=202)
+async def index(request: IndexRequest, caller: Asking) -> Response:
+    """Keep a text. Durable and found by keywords when this answers; its vectors follow."""
+    draft = request.draft(caller.project)
+    done = await caller.run(Lane.WRITE, lambda until: caller.app.remembering.remember(draft, caller.viewer, until))
+    caller.context.metrics.writes.inc()
+    return json({"queued": True, "memoryIds": [done.memory.id]}, 202)
+
+
+@router.post("/batch")
+async def batch(request: BatchRequest, caller: Asking) -> Response:
+    """Keep many texts in one unit, all or none."""
+    drafts = [item.draft(caller.project) for item in request.memories]
+    done = await caller.run(
+        Lane.WRITE, lambda until: caller.app.remembering.remember_many(drafts, caller.viewer, until)
+    )
+    caller.context.metrics.writes.inc(len(done))
+    return json({"results": [wire.remembered(one) for one in done]})
+
+
+@router.post("/search")
+async def search(request: SearchRequest, caller: Asking) -> Response:
+    """The memories most worth reading now, best first, each with the parts of its score."""
+    project = caller.project if request.project is None else request.project
+    query = asked(
+        caller.app.redactor,
+        text=request.query,
+        limit=request.limit,
+        scope=request.scope,
+        source=request.source,
+        agent=None if request.agent_id is None else AgentId(request.agent_id),
+        session=request.session,
+        project=project,
+        now=request.now,
+    )
+    answer = await caller.run(Lane.RECALL, lambda until: caller.app.recalling.recall(query, caller.viewer, until))
+    caller.context.metrics.recalls.labels(answer.path.value).inc()
+    return json(wire.answer(answered(answer, query, project)))
+
+
+@router.get("")
+async def page(
+    caller: Asking,
+    limit: int = 50,
+    after: str | None = None,
+    scope: ScopeChoice = ScopeChoice.ALL,
+    source: Source | None = None,
+    agent_id: Annotated[str | None, Query(alias="agentId")] = None,
+    project: str | None = None,
+    session: str | None = None,
+    tag: str | None = None,
+    category: str | None = None,
+    status: Status = "all",
+    created_after: Annotated[Instant, Query(alias="createdAfter")] = None,
+    created_before: Annotated[Instant, Query(alias="createdBefore")] = None,
+) -> Response:
+    """Memories, newest first. Hand ``next`` back as ``after`` for the following page."""
+    listing = Listing(
+        limit=limit,
+        after=after,
+        scope=scope,
+        source=source,
+        agent=None if agent_id is None else AgentId(agent_id),
+        project=project,
+        session=session,
+        tag=tag,
+        category=category,
+        status=status,
+        created_after=created_after,
+        created_before=created_before,
+    )
+    app = caller.app
+    found = await caller.run(Lane.RECALL, lambda _: listed(app.recalling, app.redactor, listing, caller.viewer))
+    return json(wire.page(found))
+
+
+@router.delete("")
+async def forget_path(
+    caller: Asking,
+    source_path: Annotated[str, Query(alias="sourcePath", min_length=1)],
+    agent_id: Annotated[str | None, Query(alias="agentId")] = None,
+) -> Response:
+    """Forget what was indexed from a path. Says how many."""
+    owner = None if agent_id is None else AgentId(agent_id)
+    count = await caller.run(
+        Lane.WRITE, lambda _: caller.app.remembering.forget_path(source_path, caller.viewer, owner=owner)
+    )
+    return json({"forgotten": count})
+
+
+@router.get("/stats")
+async def stats(caller: Asking) -> Response:
+    """Counts of all that the caller may see."""
+    return json(wire.stats(await caller.run(Lane.RECALL, lambda _: caller.app.recalling.stats(caller.viewer))))
+
+
+@router.get("/{memory_id}")
+async def get(memory_id: str, caller: Asking) -> Response:
+    """One memory by id, also an expired one."""
+    return _tagged(await caller.run(Lane.RECALL, lambda _: caller.app.recalling.get(_id(memory_id), caller.viewer)))
+
+
+@router.get("/{memory_id}/chunks")
+async def chunks(memory_id: str, caller: Asking) -> Response:
+    """A memory as it is cut for the index."""
+    found = await caller.run(Lane.RECALL, lambda _: caller.app.recalling.chunks(_id(memory_id), caller.viewer))
+    return json({"chunks": [wire.excerpt(one) for one in found]})
+
+
+@router.get("/{memory_id}/history")
+async def history(memory_id: str, caller: Asking) -> Response:
+    """Every version, oldest first."""
+    found = await caller.run(Lane.RECALL, lambda _: caller.app.recalling.history(_id(memory_id), caller.viewer))
+    return json({"versions": [wire.version(one) for one in found]})
+
+
+@router.patch("/{memory_id}")
+async def edit(
+    memory_id: str, request: EditRequest, caller: Asking, if_match: Annotated[str | None, Header()] = None
+) -> Response:
+    """Change the given fields. With If-Match only if that is still the present version."""
+    version = _version(if_match)
+    changes = request.edit()
+    return _tagged(
+        await caller.run(
+            Lane.WRITE,
+            lambda until: caller.app.remembering.edit(
+                _id(memory_id), changes, caller.viewer, version=version, deadline=until
+            ),
+        )
+    )
+
+
+@router.delete("/{memory_id}", status_code=204)
+async def forget(memory_id: str, caller: Asking, if_match: Annotated[str | None, Header()] = None) -> Response:
+    """Forget a memory for good: its text, history, vectors and keywords."""
+    version = _version(if_match)
+    await caller.run(
+        Lane.WRITE, lambda _: caller.app.remembering.forget(_id(memory_id), caller.viewer, version=version)
+    )
+    return RawResponse(status_code=204)
+
+
+def _id(text: str) -> MemoryId:
+    return MemoryId(text.lower())
+
+
+def _version(if_match: str | None) -> int | None:
+    if if_match is None or if_match.strip() == "*":
+        return None
+    number = if_match.strip().removeprefix("W/").strip('"')
+    if not number.isdigit():
+        raise Invalid('If-Match holds the version, like "3".', field="If-Match")
+    return int(number)

@@ -1,0 +1,129 @@
+"""What REST takes in. Unknown fields are refused; names are camelCase."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic.alias_generators import to_camel
+
+from hivelore.domain.agent import AgentId
+from hivelore.domain.draft import Draft, Edit
+from hivelore.domain.memory import Scope, Source
+from hivelore.domain.search import DEFAULT_LIMIT, LIMIT_RANGE, ScopeChoice
+
+Text = Annotated[str, StringConstraints(strict=True)]
+
+
+class Body(BaseModel):
+    model_config = ConfigDict(alias_generator=to_camel, extra="forbid", validate_by_name=False, validate_by_alias=True)
+
+
+class _Told(Body):
+    """What can be said about a text to remember."""
+
+    content: Text
+    agent_id: Text | None = None
+    source_task_id: Text | None = None
+    source_path: Text | None = None
+    external_id: Text | None = None
+    category: Text | None = None
+    tags: list[Text] = []
+    project: Text | None = None
+    session: Text | None = None
+    author: Text | None = None
+    summary: Text | None = None
+    metadata: dict[str, Any] | None = None
+    created_at: AwareDatetime | None = None
+    expires_at: AwareDatetime | None = None
+
+    def told(self, *, name: str | None, scope: Scope, source: Source, project: str | None) -> Draft:
+        return Draft(
+            content=self.content,
+            name=name,
+            scope=scope,
+            source=source,
+            owner=None if self.agent_id is None else AgentId(self.agent_id),
+            summary=self.summary,
+            category=self.category,
+            tags=tuple(self.tags),
+            project=self.project or project,
+            session=self.session,
+            author=self.author,
+            source_task_id=self.source_task_id,
+            source_path=self.source_path,
+            external_id=self.external_id,
+            metadata=self.metadata,
+            created_at=self.created_at,
+            expires_at=self.expires_at,
+        )
+
+
+class IndexRequest(_Told):
+    """A text to remember (A29)."""
+
+    name: Text
+    scope: Scope
+    source: Source
+
+    def draft(self, project: str | None) -> Draft:
+        return self.told(name=self.name, scope=self.scope, source=self.source, project=project)
+
+
+class BatchItem(_Told):
+    """As for index, with everything but the content optional."""
+
+    name: Text | None = None
+    scope: Scope = Scope.AGENT
+    source: Source = Source.MANUAL
+
+    def draft(self, project: str | None) -> Draft:
+        return self.told(name=self.name, scope=self.scope, source=self.source, project=project)
+
+
+class BatchRequest(Body):
+    """Up to 1,000 texts, kept in their order, all or none."""
+
+    memories: Annotated[list[BatchItem], Field(min_length=1, max_length=1000)]
+
+
+class SearchRequest(Body):
+    query: Annotated[str, StringConstraints(strict=True, min_length=1)]
+    limit: Annotated[int, Field(strict=True, ge=LIMIT_RANGE[0], le=LIMIT_RANGE[1])] = DEFAULT_LIMIT
+    scope: ScopeChoice = ScopeChoice.ALL
+    source: Source | None = None
+    agent_id: Text | None = None
+    session: Text | None = None
+    project: Text | None = None
+    now: AwareDatetime | None = None
+
+
+class EditRequest(Body):
+    """Only the given fields change."""
+
+    content: Text = ""
+    name: Text = ""
+    summary: Text = ""
+    scope: Scope = Scope.AGENT
+    category: Text = ""
+    tags: list[Text] = []
+    project: Text | None = None
+    metadata: dict[str, Any] = {}
+    expires_at: AwareDatetime | None = None
+    reason: Text | None = None
+
+    def edit(self) -> Edit:
+        given = {name: getattr(self, name) for name in self.model_fields_set}
+        return Edit(**given)
+
+
+class AgentRequest(Body):
+    name: Text
+    role: Literal["worker", "lead"] = "worker"
+    expires_at: AwareDatetime | None = None
+
+
+class ReembedRequest(Body):
+    everything: Annotated[bool, Field(strict=True)] = False
+
+
+Instant = AwareDatetime | None
+Status = Literal["all", "live", "expired"]

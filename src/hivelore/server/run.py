@@ -1,0 +1,86 @@
+"""Running the service: the socket, the lock on the data directory, and an orderly end."""
+
+import errno
+import socket
+from collections.abc import Callable
+from types import FrameType
+from urllib.parse import urlsplit
+
+import uvicorn
+
+from hivelore.app import open_application
+from hivelore.config import Settings
+from hivelore.errors import Busy, Invalid
+from hivelore.lock import SERVICE
+from hivelore.server.asgi import create_asgi
+
+_GRACE = 10
+"""Seconds that open requests get when the service ends."""
+
+
+def serve(settings: Settings, *, host: str | None, port: int | None, ready: Callable[[str], None]) -> None:
+    """Run until SIGINT or SIGTERM. ``ready`` is called with the URL once requests are answered.
+
+    ``host`` and ``port`` default to those of HIVELORE_URL; port 0 takes any free one. Raises Busy when the
+    port or the data directory is taken.
+    """
+    parts = urlsplit(settings.url)
+    wanted = parts.port if port is None else port
+    listener = _bound(host or parts.hostname or "127.0.0.1", 80 if wanted is None else wanted)
+    with listener:
+        url = _url(listener)
+        app = open_application(settings, kind=SERVICE, url=url)
+        try:
+            config = uvicorn.Config(
+                create_asgi(app),
+                log_level="warning",
+                access_log=False,
+                server_header=False,
+                timeout_graceful_shutdown=_GRACE,
+            )
+            _Server(config, lambda: ready(url)).run(sockets=[listener])
+        finally:
+            app.close()
+
+
+class _Server(uvicorn.Server):
+    """Says when it has started, and leaves the end of the process to its caller."""
+
+    def __init__(self, config: uvicorn.Config, started: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._say = started
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        super().handle_exit(sig, frame)
+        # Uvicorn would raise it again once it has ended, before anybody could close the store.
+        self._captured_signals.clear()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            self._say()
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+        listener.listen(1024)
+    except OSError as error:
+        listener.close()
+        if error.errno == errno.EADDRINUSE:
+            raise Busy(
+                f"Port {port} is taken, perhaps by another Hivelore. 'hivelore status' tells; "
+                "or choose another with --port or HIVELORE_URL."
+            ) from None
+        raise Invalid(f"Cannot listen on {host}:{port} ({error.strerror}).", field="host") from None
+    return listener
+
+
+def _url(listener: socket.socket) -> str:
+    host, port = listener.getsockname()[:2]
+    # Who listens everywhere is reached here by the name of this machine.
+    host = "127.0.0.1" if host == "0.0.0.0" else "::1" if host == "::" else host
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

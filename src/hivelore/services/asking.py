@@ -1,0 +1,132 @@
+"""From what came in at a door to a question: limits checked, texts cleaned, the same at every door."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Literal
+
+from hivelore.domain.agent import AgentId, Viewer
+from hivelore.domain.memory import NAME_LENGTH, MemoryId, Source
+from hivelore.domain.search import DEFAULT_LIMIT, LIMIT_RANGE, Answer, Page, Query, ScopeChoice
+from hivelore.domain.text import Clean
+from hivelore.errors import Invalid
+from hivelore.policies.redaction import Redactor
+from hivelore.services.drafting import CONTENT_LENGTH, TAGS, utc
+from hivelore.services.recall import Recalling
+
+QUERY_LENGTH = 100_000
+LIMITS = {
+    "content": CONTENT_LENGTH,
+    "name": NAME_LENGTH,
+    "query": QUERY_LENGTH,
+    "results": LIMIT_RANGE[1],
+    "tags": TAGS,
+}
+"""The limits a caller should know of, in characters or numbers."""
+PAGE_RANGE = (1, 500)
+ANY_PROJECT = "*"
+"""Ask for this project to search all of them."""
+
+Status = Literal["all", "live", "expired"]
+
+
+def asked(
+    redactor: Redactor,
+    *,
+    text: str,
+    limit: int = DEFAULT_LIMIT,
+    scope: ScopeChoice = ScopeChoice.ALL,
+    source: Source | None = None,
+    agent: AgentId | None = None,
+    session: str | None = None,
+    project: str | None = None,
+    now: datetime | None = None,
+) -> Query:
+    """A query, or Invalid with the field at fault."""
+    if not text.strip():
+        raise Invalid("The query is empty: say what you are looking for.", field="query")
+    if len(text) > QUERY_LENGTH:
+        raise Invalid(f"The query has {len(text):,} characters; at most {QUERY_LENGTH:,}.", field="query")
+    _within(limit, LIMIT_RANGE)
+    return Query(
+        text=redactor.clean(text, field="query"),
+        limit=limit,
+        scope=scope,
+        source=source,
+        owner=agent,
+        session=_clean(redactor, session, "session"),
+        project=project_of(redactor, project),
+        now=utc(now, "now"),
+    )
+
+
+def answered(answer: Answer, query: Query, project: str | None) -> Answer:
+    """The answer as a door gives it: it says so when no project narrowed the search (N16)."""
+    if query.project is not None or project is not None:
+        return answer
+    return replace(answer, message=f"{answer.message} Project unknown: all projects were searched.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listing:
+    """What a page of memories may be asked for (A12)."""
+
+    limit: int = 50
+    after: str | None = None
+    scope: ScopeChoice = ScopeChoice.ALL
+    source: Source | None = None
+    agent: AgentId | None = None
+    project: str | None = None
+    session: str | None = None
+    tag: str | None = None
+    category: str | None = None
+    status: Status = "all"
+    created_after: datetime | None = None
+    created_before: datetime | None = None
+
+
+def listed(recalling: Recalling, redactor: Redactor, listing: Listing, viewer: Viewer) -> Page:
+    """A page of what the viewer may see."""
+    _within(listing.limit, PAGE_RANGE)
+    now = recalling.now()
+    where = replace(
+        recalling.listing(viewer, listing.scope),
+        owner=listing.agent,
+        source=listing.source,
+        project=project_of(redactor, listing.project),
+        session=_clean(redactor, listing.session, "session"),
+        tag=_clean(redactor, listing.tag, "tag"),
+        category=_clean(redactor, listing.category, "category"),
+        live_at=now if listing.status == "live" else None,
+        expired_at=now if listing.status == "expired" else None,
+        created_after=utc(listing.created_after, "createdAfter"),
+        created_before=utc(listing.created_before, "createdBefore"),
+    )
+    return recalling.page(where, _position(listing.after), listing.limit, viewer)
+
+
+def project_of(redactor: Redactor, project: str | None) -> Clean | None:
+    """The project to narrow to; None, for no filter, where none is known or ``*`` is asked for."""
+    return None if project is None or project.strip() in ("", ANY_PROJECT) else _clean(redactor, project, "project")
+
+
+def _position(after: str | None) -> tuple[datetime, MemoryId] | None:
+    if after is None:
+        return None
+    at, _, memory = after.partition("~")
+    try:
+        position = utc(datetime.fromisoformat(at), "after")
+    except ValueError:
+        position = None
+    if position is None or not memory:
+        raise Invalid("after is not the `next` of a page. Start again without it.", field="after")
+    return position, MemoryId(memory)
+
+
+def _within(limit: int, span: tuple[int, int]) -> None:
+    least, most = span
+    if not least <= limit <= most:
+        raise Invalid(f"limit is {least} to {most}, not {limit}.", field="limit")
+
+
+def _clean(redactor: Redactor, text: str | None, field: str) -> Clean | None:
+    return None if text is None or not text.strip() else Clean(redactor.clean(text, field=field).strip())

@@ -1,0 +1,186 @@
+"""From what came in at a door to what can be kept: cleaned, named, summarised, cut into chunks.
+
+All of this is slow work and happens before a write begins.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from math import isfinite
+
+from hivelore.domain.agent import AgentId, Role, Viewer
+from hivelore.domain.draft import Draft
+from hivelore.domain.memory import (
+    CATEGORY_LENGTH,
+    DEFAULT_CATEGORY,
+    NAME_LENGTH,
+    Chunk,
+    Json,
+    Memory,
+    MemoryId,
+    Provenance,
+    Scope,
+    Trust,
+)
+from hivelore.domain.text import Clean
+from hivelore.errors import Forbidden, Invalid, TooLarge
+from hivelore.policies.chunking import chunk
+from hivelore.policies.redaction import Redactor
+from hivelore.policies.summary import summarise
+from hivelore.policies.ttl import Lifetimes
+from hivelore.ports import Clock
+
+CONTENT_LENGTH = 2_000_000
+"""Characters of one memory: about a thousand chunks."""
+TAGS = 100
+FIELD_LENGTH = 4_096
+_AUTOMATIC_NAME = 80
+_CLOCK_SLACK = timedelta(days=1)
+"""How far in the future a creation date may lie: clocks of other machines differ."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A draft after all slow work."""
+
+    memory: Memory
+    chunks: tuple[Chunk, ...]
+    draft: Draft
+
+
+class Drafting:
+    def __init__(
+        self, redactor: Redactor, lifetimes: Lifetimes, clock: Clock, new_id: Callable[[datetime], MemoryId]
+    ) -> None:
+        self._redactor = redactor
+        self._lifetimes = lifetimes
+        self._clock = clock
+        self._new_id = new_id
+
+    def prepare(self, draft: Draft, viewer: Viewer, target: AgentId | None = None) -> Prepared:
+        """A draft as a memory with a new id. ``target``: whose it is to be, where the caller may say so."""
+        now = self._clock.now()
+        content = self.content(draft.content)
+        owner = target or _owner_of(draft, viewer)
+        if owner is None and draft.scope is Scope.AGENT:
+            raise Invalid("A private memory needs an agent: name one (agentId) or use scope swarm.", field="agentId")
+        created = utc(draft.created_at, "createdAt") or now
+        if created > now + _CLOCK_SLACK:
+            raise Invalid("createdAt lies in the future.", field="createdAt")
+        trust = Trust.OPERATOR if viewer.role is Role.OPERATOR and draft.trust is Trust.AGENT else draft.trust
+        memory = Memory(
+            id=self._new_id(now),
+            owner=owner,
+            scope=draft.scope,
+            name=self.name(draft.name, content),
+            content=content,
+            summary=self.summary(draft.summary, content),
+            source=draft.source,
+            category=self.category(draft.category),
+            tags=self.tags(draft.tags),
+            project=self.field(draft.project, "project"),
+            session=self.field(draft.session, "session"),
+            author=self.field(draft.author, "author"),
+            source_task_id=self.field(draft.source_task_id, "sourceTaskId"),
+            source_path=self.field(draft.source_path, "sourcePath"),
+            external_id=self.field(draft.external_id, "externalId"),
+            metadata=self.metadata(draft.metadata or {}),
+            created_at=created,
+            updated_at=now,
+            expires_at=utc(draft.expires_at, "expiresAt") or self._lifetimes.expiry(draft.source, now),
+            provenance=Provenance(actor=viewer.agent, door=viewer.door, trust=trust),
+        )
+        return Prepared(memory, chunk(content), draft)
+
+    def content(self, text: str) -> Clean:
+        if len(text) > CONTENT_LENGTH:
+            raise TooLarge(
+                f"The content has {len(text):,} characters; a memory may have {CONTENT_LENGTH:,}. Split it.",
+                field="content",
+            )
+        content = self._redactor.clean(text, field="content")
+        if not content.strip():
+            raise Invalid("The content is empty: say what is to be remembered.", field="content")
+        return content
+
+    def name(self, name: str | None, content: Clean) -> Clean:
+        """The given name, else one made from the content."""
+        return Clean(_shortened(summarise(content), _AUTOMATIC_NAME)) if name is None else self.given_name(name)
+
+    def given_name(self, name: str) -> Clean:
+        clean = Clean(self._redactor.clean(name, field="name").strip())
+        if not 1 <= len(clean) <= NAME_LENGTH:
+            raise Invalid(f"A name has 1 to {NAME_LENGTH} characters, this one {len(clean)}.", field="name")
+        return clean
+
+    def summary(self, summary: str | None, content: Clean) -> Clean:
+        given = self.field(summary, "summary")
+        return Clean(summarise(content)) if given is None else given
+
+    def category(self, category: str | None) -> Clean:
+        clean = self.field(category, "category")
+        if clean is not None and len(clean) > CATEGORY_LENGTH:
+            raise Invalid(f"A category has at most {CATEGORY_LENGTH} characters.", field="category")
+        return DEFAULT_CATEGORY if clean is None else clean
+
+    def tags(self, tags: Sequence[str]) -> tuple[Clean, ...]:
+        cleaned = (self.field(tag, "tags") for tag in tags)
+        unique = tuple(dict.fromkeys(tag for tag in cleaned if tag is not None))
+        if len(unique) > TAGS:
+            raise Invalid(f"A memory has at most {TAGS} tags, this one {len(unique)}.", field="tags")
+        return unique
+
+    def field(self, text: str | None, name: str) -> Clean | None:
+        """A short text; blank counts as absent."""
+        if text is None or not text.strip():
+            return None
+        if len(text) > FIELD_LENGTH:
+            raise TooLarge(f"{name} has {len(text):,} characters; at most {FIELD_LENGTH:,}.", field=name)
+        return Clean(self._redactor.clean(text, field=name).strip())
+
+    def metadata(self, metadata: Mapping[str, Json]) -> dict[str, Json]:
+        """Cleaned. Raises Invalid for numbers that not every reader of JSON can hold."""
+        clean = self._redactor.clean_metadata(metadata)
+        _refuse_numbers(clean)
+        return clean
+
+    def path(self, path: str) -> Clean:
+        return self._redactor.clean(path, field="sourcePath")
+
+
+def _owner_of(draft: Draft, viewer: Viewer) -> AgentId | None:
+    if draft.owner is None or draft.owner == viewer.agent:
+        return viewer.agent
+    if viewer.role is not Role.OPERATOR:
+        raise Forbidden("Only an operator's key may write for another agent. Leave agentId out to write your own.")
+    return draft.owner
+
+
+def utc(instant: datetime | None, field: str) -> datetime | None:
+    if instant is None:
+        return None
+    if instant.tzinfo is None:
+        raise Invalid(f"{field} needs a time zone, like 2026-01-31T12:00:00Z.", field=field)
+    try:
+        return instant.astimezone(UTC)
+    except OverflowError:
+        raise Invalid(f"{field} is no year of the calendar in UTC.", field=field) from None
+
+
+def _refuse_numbers(value: Json) -> None:
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list):
+        for one in value:
+            _refuse_numbers(one)
+    elif (isinstance(value, int) and not -(2**63) <= value < 2**63) or (
+        isinstance(value, float) and not isfinite(value)
+    ):
+        raise Invalid("metadata has a number beyond 64 bits. Write it as text.", field="metadata")
+
+
+def _shortened(text: str, length: int) -> str:
+    if len(text) <= length:
+        return text
+    cut = text[: length - 1]
+    return (cut.rsplit(" ", 1)[0] or cut).rstrip() + "…"

@@ -1,0 +1,248 @@
+"""Embedding: which model serves questions, and the background work that gives every passage its vector.
+
+A passage without a vector of the wanted model is the queue; nothing else is kept about it, so crashes
+and outages heal by themselves. While the wanted model is not complete, the one that served before goes
+on serving; then they are swapped at once. Vectors of two models are never compared.
+"""
+
+import threading
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from hivelore.domain.index import DocumentKey, ModelKey, Neighbours, Waiting
+from hivelore.domain.search import Filter, Vector
+from hivelore.domain.text import Clean
+from hivelore.errors import Invalid, Unavailable
+from hivelore.ports import Clock, EmbeddingProvider, MemoryStore, MemoryView, Transaction, VectorIndex, View
+
+SERVING = "model.serving"
+"""The setting that names the fingerprint whose vectors answer questions."""
+BATCH = 64
+ATTEMPTS = 3
+FIRST_PAUSE = 1.0
+LONGEST_PAUSE = 300.0
+_HARMLESS = Clean("memory")
+NONE_CONFIGURED = "no embedding model is configured"
+NOT_COMPLETE = "the embedding model was changed and not everything is embedded with the new one yet"
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedQuery:
+    vector: Vector | None
+    why_not: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A provider and the index over its vectors."""
+
+    provider: EmbeddingProvider
+    index: VectorIndex
+
+
+class Serving:
+    """The model that answers questions now, and the one that is wanted. ``wanted`` None: no embedder."""
+
+    def __init__(self, wanted: Model | None, *, before: Model | None = None, incomplete: bool = False) -> None:
+        """``before`` answers until ``wanted`` is complete. ``incomplete``: another model served before and
+        can no longer be called, so nothing answers until then."""
+        self._wanted = wanted
+        self._model = None if incomplete else before or wanted
+
+    @property
+    def wanted(self) -> Model | None:
+        return self._wanted
+
+    @property
+    def current(self) -> Model | None:
+        return self._model
+
+    @property
+    def swapping(self) -> bool:
+        """True while the wanted model is not complete and another one answers."""
+        return self._model is not self._wanted
+
+    def swap(self) -> None:
+        self._model = self._wanted
+
+    def embed_query(self, text: Clean) -> EmbeddedQuery:
+        """The vector of a question, or why there is none."""
+        model = self._model
+        if model is None:
+            return EmbeddedQuery(None, NONE_CONFIGURED if self._wanted is None else NOT_COMPLETE)
+        if not model.index.ready:
+            return EmbeddedQuery(None, "the vector index is still being built")
+        try:
+            return EmbeddedQuery(model.provider.embed_query(text))
+        except (Unavailable, Invalid) as error:
+            return EmbeddedQuery(None, str(error).rstrip("."))
+
+    def nearest(
+        self, view: View, vector: Vector, where: Filter, limit: int, also: Collection[DocumentKey]
+    ) -> Neighbours:
+        model = self._model
+        if model is None or model.provider.dimension != vector.shape[0]:
+            # Swapped between the two steps: the next question has the new model.
+            return Neighbours((), 0, 0.0, 0.0)
+        model.index.follow(view)
+        return model.index.nearest(view, vector, where, limit, also)
+
+    def wanted_model(self, view: MemoryView) -> ModelKey | None:
+        return None if self._wanted is None else view.model(self._wanted.provider.fingerprint)
+
+
+class Embedding:
+    """Works off the queue. ``step`` is one batch; ``run`` goes on until told to stop."""
+
+    def __init__(self, store: MemoryStore, serving: Serving, clock: Clock) -> None:
+        self._store = store
+        self._serving = serving
+        self._clock = clock
+        self._pause = FIRST_PAUSE
+        self._troubles = 0
+        self._news = threading.Event()
+        self._progress = threading.Condition()
+        self.last_error: str | None = None
+
+    def wake(self) -> None:
+        """Something was written: look at the queue soon."""
+        self._news.set()
+
+    def step(self) -> int:
+        """Embed one batch of what waits. Answers how many passages were settled; 0 when none waits.
+
+        Raises Unavailable when the provider does not answer; nothing is lost by that.
+        """
+        model = self._serving.wanted
+        if model is None:
+            return 0
+        provider = model.provider
+        key = self._model_key(provider)
+        with self._store.read() as view:
+            waiting = view.waiting(key, self._clock.now(), BATCH)
+        if not waiting:
+            self._complete(key)
+            return 0
+        settled = self._embed(provider, key, waiting)
+        self.last_error = None
+        return settled
+
+    def run(self, stop: threading.Event, idle: float) -> None:
+        """Work until ``stop`` is set (``wake`` after setting it); with nothing to do look again on
+        ``wake`` or after ``idle`` seconds."""
+        while not stop.is_set():
+            self._news.clear()
+            try:
+                settled = self.step()
+                self._pause = FIRST_PAUSE
+            except Unavailable as error:
+                settled = 0
+                self.last_error = str(error)
+                stop.wait(min(max(self._pause, error.retry_after or 0.0), LONGEST_PAUSE))
+                self._pause = min(self._pause * 2.0, LONGEST_PAUSE)
+            with self._progress:
+                self._progress.notify_all()
+            if not settled:
+                self._news.wait(idle)
+
+    def wait(self, timeout: float) -> bool:
+        """Wait until nothing waits for a vector any more; False when ``timeout`` seconds were not enough.
+        What failed for good is not waited for."""
+        until = self._clock.monotonic() + timeout
+        with self._progress:
+            while self.pending():
+                left = until - self._clock.monotonic()
+                if left <= 0:
+                    return False
+                self._progress.wait(min(left, 1.0))
+        return True
+
+    def pending(self) -> int:
+        """How many passages wait for a vector of the wanted model; 0 where none is wanted."""
+        model = self._serving.wanted
+        if model is None:
+            return 0
+        key = self._model_key(model.provider)
+        with self._store.read() as view:
+            return view.pending(key)
+
+    def _model_key(self, provider: EmbeddingProvider) -> ModelKey:
+        with self._store.read() as view:
+            known = view.model(provider.fingerprint)
+        if known is not None:
+            return known
+        return self._store.write(lambda tx: tx.register_model(provider.fingerprint, provider.dimension))
+
+    def _embed(self, provider: EmbeddingProvider, key: ModelKey, waiting: Sequence[Waiting]) -> int:
+        try:
+            vectors = provider.embed_documents([one.text for one in waiting])
+        except Invalid as error:
+            return self._set_aside(provider, key, waiting, error)
+        except Unavailable as error:
+            self._troubles += 1
+            if self._troubles < ATTEMPTS or not _answers(provider):
+                raise
+            # It answers others, so one of these texts makes it fail: try them one by one.
+            return self._one_by_one(provider, key, waiting, error)
+        self._troubles = 0
+        found = {one.passage: vector for one, vector in zip(waiting, vectors, strict=True)}
+        self._store.write(lambda tx: tx.put_vectors(key, found))
+        return len(waiting)
+
+    def _set_aside(self, provider: EmbeddingProvider, key: ModelKey, waiting: Sequence[Waiting], error: Invalid) -> int:
+        """Mark the text that can never be embedded and go on with the others."""
+        position = int(error.field) if error.field is not None and error.field.isdigit() else None
+        if position is None or position >= len(waiting):
+            if len(waiting) == 1:
+                position = 0
+            else:
+                return sum(self._embed(provider, key, [one]) for one in waiting)
+        poison = waiting[position]
+        self._store.write(lambda tx: tx.embedding_failed(key, poison.passage, Clean(str(error)), None))
+        rest = [one for one in waiting if one is not poison]
+        return 1 + (self._embed(provider, key, rest) if rest else 0)
+
+    def _one_by_one(
+        self, provider: EmbeddingProvider, key: ModelKey, waiting: Sequence[Waiting], error: Unavailable
+    ) -> int:
+        for one in waiting:
+            try:
+                vectors = provider.embed_documents([one.text])
+            except (Unavailable, Invalid) as again:
+                if not _answers(provider):
+                    raise error from None
+                self._store.write(lambda tx, one=one, again=again: self._fail(tx, key, one, str(again)))
+            else:
+                self._store.write(lambda tx, one=one, vectors=vectors: tx.put_vectors(key, {one.passage: vectors[0]}))
+        self._troubles = 0
+        return len(waiting)
+
+    def _fail(self, tx: Transaction, key: ModelKey, one: Waiting, error: str) -> None:
+        attempts = tx.attempts(key, one.passage) + 1
+        pause = timedelta(seconds=min(FIRST_PAUSE * 4.0**attempts, LONGEST_PAUSE))
+        later = None if attempts >= ATTEMPTS else self._clock.now() + pause
+        tx.embedding_failed(key, one.passage, Clean(error), later)
+
+    def _complete(self, key: ModelKey) -> None:
+        """When every passage has its vector, let the wanted model serve."""
+        model = self._serving.wanted
+        if model is None:
+            return
+        with self._store.read() as view:
+            if view.pending(key):
+                return
+            named = view.setting(SERVING)
+        if named != model.provider.fingerprint:
+            self._store.write(lambda tx: tx.set_setting(SERVING, model.provider.fingerprint))
+        if self._serving.swapping and model.index.ready:
+            self._serving.swap()
+
+
+def _answers(provider: EmbeddingProvider) -> bool:
+    """Whether the provider embeds a text that nothing is wrong with."""
+    try:
+        provider.embed_documents([_HARMLESS])
+    except (Unavailable, Invalid):
+        return False
+    return True

@@ -1,0 +1,238 @@
+"""Recalling: the memories most worth reading now, and reading one by its id."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from hivelore.domain.agent import LeadSees, Role, Viewer
+from hivelore.domain.audit import AuditEntry
+from hivelore.domain.index import Candidate, ChunkKey, DocumentKey, Near, Neighbours, PassageKey, StoredChunk
+from hivelore.domain.memory import Action, Chunk, Memory, MemoryId, Passage, Version
+from hivelore.domain.search import Answer, Excerpt, Filter, Hit, Page, Path, Query, ScopeChoice, Score, Stats, Vector
+from hivelore.policies.access import reads_of_others, visible_to
+from hivelore.policies.fusion import Relevance, Spread, Weighting, fuse
+from hivelore.policies.ranking import Ranking, score
+from hivelore.policies.terms import document_terms, query_terms
+from hivelore.ports import Clock, KeywordIndex, MemoryStore, View
+from hivelore.services.embedding import Serving
+from hivelore.services.remember import unknown
+from hivelore.services.tally import Tally
+
+LEAST_CANDIDATES = 50
+"""Candidates asked of each index even for small limits: fusion needs a list to compare within."""
+NO_NEIGHBOURS = Neighbours((), 0, 0.0, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What the indexes propose, still unchecked."""
+
+    keywords: Mapping[DocumentKey, Candidate]
+    nearest: Mapping[DocumentKey, Near]
+    relevance: Mapping[DocumentKey, Relevance]
+
+
+class Recalling:
+    def __init__(
+        self,
+        *,
+        store: MemoryStore,
+        keywords: KeywordIndex,
+        serving: Serving,
+        ranking: Ranking,
+        weighting: Weighting,
+        lead_sees: LeadSees,
+        tally: Tally,
+        clock: Clock,
+    ) -> None:
+        self._store = store
+        self._keywords = keywords
+        self._serving = serving
+        self._ranking = ranking
+        self._weighting = weighting
+        self._lead_sees = lead_sees
+        self._tally = tally
+        self._clock = clock
+
+    def now(self) -> datetime:
+        return self._clock.now()
+
+    def recall(self, query: Query, viewer: Viewer, deadline: float | None = None) -> Answer:
+        """The memories most worth reading now, best first, and the truth about how they were found."""
+        now = query.now or self._clock.now()
+        where = self._filter(query, viewer, now)
+        terms = query_terms(query.text)
+        embedded = self._serving.embed_query(query.text)
+        with self._store.read(deadline) as view:
+            found = self._candidates(view, query.limit, terms, embedded.vector, where)
+            hits = self._ranked(view, found, where, now, query.limit, set(terms))
+            if hits or embedded.vector is not None:
+                path = Path.HYBRID if embedded.vector is not None else Path.KEYWORDS
+                message = _message(len(hits), path, embedded.why_not)
+            else:
+                hits = self._recent(view, where, query.limit)
+                path, message = Path.RECENT, _message(len(hits), Path.RECENT, embedded.why_not)
+        self._note_reads([hit.memory for hit in hits], viewer)
+        return Answer(hits=tuple(hits), path=path, message=message)
+
+    def get(self, memory: MemoryId, viewer: Viewer) -> Memory:
+        """One memory by id, also an expired one. An agent's reading counts as an access (A25)."""
+        with self._store.read() as view:
+            key, found = self._visible(view, memory, viewer)
+        if viewer.role is not Role.OPERATOR:
+            self._tally.count_read(key, self._clock.now())
+        return found
+
+    def chunks(self, memory: MemoryId, viewer: Viewer) -> list[Excerpt]:
+        """A memory as it is cut for the index, in order (A20)."""
+        with self._store.read() as view:
+            key, found = self._visible(view, memory, viewer)
+            chunks = view.chunks(key)
+        return [_excerpt(found, one.chunk, one.chunk.start, one.chunk.stop, len(chunks)) for one in chunks]
+
+    def history(self, memory: MemoryId, viewer: Viewer) -> Sequence[Version]:
+        with self._store.read() as view:
+            key, _ = self._visible(view, memory, viewer)
+            return view.history(key)
+
+    def page(self, where: Filter, after: tuple[datetime, MemoryId] | None, limit: int, viewer: Viewer) -> Page:
+        """A page of what the filter admits; build it with ``listing`` so that it holds the viewer's eyes."""
+        with self._store.read() as view:
+            found = view.page(where, after, limit + 1)
+        page, last = tuple(found[:limit]), found[limit - 1] if len(found) > limit else None
+        self._note_reads(page, viewer)
+        return Page(memories=page, next=None if last is None else cursor(last))
+
+    def listing(self, viewer: Viewer, scope: ScopeChoice = ScopeChoice.ALL) -> Filter:
+        """The widest filter this viewer may use."""
+        return Filter(visibility=visible_to(viewer, self._lead_sees, scope))
+
+    def stats(self, viewer: Viewer, where: Filter | None = None) -> Stats:
+        now = self._clock.now()
+        with self._store.read() as view:
+            model = self._serving.wanted_model(view)
+            return view.stats(where or self.listing(viewer), model, now)
+
+    # steps
+
+    def _filter(self, query: Query, viewer: Viewer, now: datetime) -> Filter:
+        return Filter(
+            visibility=visible_to(viewer, self._lead_sees, query.scope),
+            owner=query.owner,
+            source=query.source,
+            project=query.project,
+            session=query.session,
+            live_at=now,
+        )
+
+    def _visible(self, view: View, memory: MemoryId, viewer: Viewer) -> tuple[DocumentKey, Memory]:
+        stored = view.get(memory)
+        seen = visible_to(viewer, self._lead_sees)
+        if stored is None or not seen.admits(stored.memory.owner, stored.memory.scope):
+            raise unknown(memory)
+        self._note_reads([stored.memory], viewer)
+        return stored.key, stored.memory
+
+    def _candidates(self, view: View, limit: int, terms: Sequence[str], vector: Vector | None, where: Filter) -> _Found:
+        wanted = max(self._ranking.candidate_multiplier * limit, LEAST_CANDIDATES)
+        keywords = {one.document: one for one in self._keywords.search(view, terms, where, wanted)}
+        neighbours = NO_NEIGHBOURS
+        if vector is not None:
+            neighbours = self._serving.nearest(view, vector, where, wanted, keywords.keys())
+        nearest = {near.document: near for near in neighbours.nearest}
+        relevance = fuse(
+            {key: one.score for key, one in keywords.items()},
+            {key: near.cosine for key, near in nearest.items()},
+            Spread(count=neighbours.count, mean=neighbours.mean, deviation=neighbours.deviation),
+            self._weighting,
+        )
+        return _Found(keywords, nearest, relevance)
+
+    def _ranked(
+        self, view: View, found: _Found, where: Filter, now: datetime, limit: int, terms: set[str]
+    ) -> list[Hit]:
+        """Read the candidates' rows in the same snapshot, check them, score them and show the best."""
+        rows = view.admitted(found.relevance.keys(), where)
+        scored = [
+            (key, memory, score(memory, found.relevance[key], now, self._ranking)) for key, memory in rows.items()
+        ]
+        scored.sort(key=lambda one: (-one[2].total, -one[1].created_at.timestamp(), one[1].id))
+        return [
+            Hit(memory=memory, passage=_best_passage(view, key, memory, found, terms), score=points)
+            for key, memory, points in scored[:limit]
+        ]
+
+    def _recent(self, view: View, where: Filter, limit: int) -> list[Hit]:
+        return [
+            Hit(memory=memory, passage=_opening(memory), score=Score(total=0.0, similarity=0.0))
+            for memory in view.page(where, None, limit)
+        ]
+
+    def _note_reads(self, memories: Sequence[Memory], viewer: Viewer) -> None:
+        """A read with a wider view than an agent's own is kept in the audit trail (X3)."""
+        now = self._clock.now()
+        for memory in memories:
+            if reads_of_others(viewer, memory):
+                self._tally.record(
+                    AuditEntry(
+                        at=now, actor=viewer.agent, door=viewer.door, action=Action.READ, memory=memory.id, detail=None
+                    )
+                )
+
+
+def cursor(memory: Memory) -> str:
+    """Where a page ended, as text to hand back for the next one."""
+    return f"{memory.created_at.isoformat()}~{memory.id}"
+
+
+def _message(count: int, path: Path, why_not: str | None) -> str:
+    found = f"{count} {'memory' if count == 1 else 'memories'} found"
+    match path:
+        case Path.HYBRID:
+            return f"{found}." if count else "Nothing matches."
+        case Path.KEYWORDS:
+            return f"{found} by keywords only: {why_not}."
+        case Path.RECENT:
+            return f"No keyword matches, and no semantic search ({why_not}): the {count} most recent instead."
+
+
+def _best_passage(view: View, key: DocumentKey, memory: Memory, found: _Found, terms: set[str]) -> Excerpt:
+    """The nearest passage by meaning, else the one of the best chunk that holds most of the terms."""
+    chunks = view.chunks(key)
+    near, keyword = found.nearest.get(key), found.keywords.get(key)
+    if near is not None:
+        span = _passage(chunks, near.passage)
+        if span is not None:
+            return _excerpt(memory, span[0], span[1].start, span[1].stop, len(chunks))
+    if keyword is not None:
+        chunk = _chunk(chunks, keyword.chunk)
+        if chunk is not None:
+            best = max(chunk.passages, key=lambda one: _matches(memory.content[one.start : one.stop], terms))
+            return _excerpt(memory, chunk, best.start, best.stop, len(chunks))
+    return replace(_opening(memory), total_chunks=max(len(chunks), 1))
+
+
+def _passage(chunks: Sequence[StoredChunk], key: PassageKey) -> tuple[Chunk, Passage] | None:
+    for stored in chunks:
+        for passage_key, passage in zip(stored.passages, stored.chunk.passages, strict=True):
+            if passage_key == key:
+                return stored.chunk, passage
+    return None
+
+
+def _chunk(chunks: Sequence[StoredChunk], key: ChunkKey) -> Chunk | None:
+    return next((stored.chunk for stored in chunks if stored.key == key and stored.chunk.passages), None)
+
+
+def _matches(text: str, terms: set[str]) -> int:
+    return len(terms.intersection(document_terms(text)))
+
+
+def _opening(memory: Memory) -> Excerpt:
+    return Excerpt(content=memory.summary, chunk_index=0, total_chunks=1, headings=())
+
+
+def _excerpt(memory: Memory, chunk: Chunk, start: int, stop: int, total: int) -> Excerpt:
+    return Excerpt(
+        content=memory.content[start:stop].strip(), chunk_index=chunk.index, total_chunks=total, headings=chunk.headings
+    )

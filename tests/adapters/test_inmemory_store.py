@@ -1,0 +1,57 @@
+"""The in-memory store, beyond the contract of every store: how its states share what they have in common."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hivelore.adapters.inmemory.state import Shelf
+from hivelore.adapters.inmemory.store import InMemoryStore
+from hivelore.domain.index import ModelKey
+from hivelore.errors import Invalid, NotFound, Unavailable
+from hivelore.ports import Transaction
+from support.clocks import FixedClock
+from support.memories import a_memory
+from support.stores import add
+
+keys = st.integers(-300, 300) | st.text(max_size=2) | st.tuples(st.integers(0, 3), st.integers(0, 300))
+
+
+@settings(max_examples=50)
+@given(steps=st.lists(st.tuples(keys, st.none() | st.integers())))
+def test_a_shelf_is_a_map_of_which_every_earlier_state_stays(steps: list[tuple[object, int | None]]) -> None:
+    shelf, plain = Shelf[object, int](), dict[object, int]()
+    states: list[tuple[Shelf[object, int], dict[object, int]]] = []
+    for key, value in steps:
+        if value is None:
+            shelf, plain = shelf.drop(key), {other: kept for other, kept in plain.items() if other != key}
+        else:
+            shelf, plain = shelf.put(key, value), {**plain, key: value}
+        states.append((shelf, plain))
+    for state, expected in states:
+        assert dict(state) == expected
+        assert len(state) == len(expected)
+
+
+def test_a_closed_store_says_so() -> None:
+    store = InMemoryStore(FixedClock())
+    add(store, a_memory())
+    store.close()
+    with pytest.raises(Unavailable, match="closed"):
+        add(store, a_memory())
+    with pytest.raises(Unavailable, match="closed"), store.read():
+        pass
+
+
+def test_a_vector_of_another_length_is_refused() -> None:
+    store = InMemoryStore(FixedClock())
+    stored = add(store, a_memory())
+
+    def work(tx: Transaction) -> None:
+        (passage,) = tx.chunks(stored.key)[0].passages
+        tx.put_vectors(tx.register_model("m", 3), {passage: np.ones(2, dtype=np.float32)})
+
+    with pytest.raises(Invalid, match="3 dimensions"):
+        store.write(work)
+    with pytest.raises(NotFound, match="embedding model"):
+        store.write(lambda tx: tx.put_vectors(ModelKey(9), {}))

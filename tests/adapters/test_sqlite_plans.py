@@ -1,0 +1,219 @@
+"""How SQLite goes about every statement of ours: through an index that fits, never past everything (A12)."""
+
+import re
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+from apsw import Connection
+
+from hivelore.adapters.clock import SystemClock
+from hivelore.adapters.sql.where import Params, condition, parts
+from hivelore.adapters.sqlite.connection import connect, rows
+from hivelore.adapters.sqlite.store import SqliteStore
+from hivelore.adapters.sqlite.view import SQL
+from hivelore.domain.memory import Memory
+from hivelore.domain.search import Filter, Visibility
+from support.memories import ADA
+from support.small_world import TAGS, VALUES, VISIBILITIES, census
+
+LARGE = {
+    "memory": "m",
+    "memory_tag": "t",
+    "version": "",
+    "chunk": "c",
+    "passage": "p",
+    "vector": "v w",
+    "embedding_failure": "f",
+    "change": "",
+    "audit": "",
+}
+"""The tables that grow with what is remembered, and what statements call them."""
+TABLES = {name: table for table, aliases in LARGE.items() for name in (table, *aliases.split())}
+
+LOOKS_AT_EVERYTHING = {
+    "last_change": "the last row of a table is one step away",
+    "audit_newest": "walks back from the newest and stops at the limit",
+    "embedded_all": "an index of vectors is built from all of them",
+    "passages_queue": "puts every passage into the queue",
+}
+"""Each with the reason why it is better so."""
+
+FRAGMENTS = {"{queue}": ("queue_new", "queue_again"), "{side}": ("<", ">")}
+LISTED_BY_PARTS = ("memory_page", "memory_keys", "memory_counts")
+EVERYBODY = Visibility(own=None, swarm=True, others=True)
+WORKER = Visibility(own=ADA, swarm=True)
+SHARED = Visibility(own=None, swarm=True)
+OWN = Visibility(own=ADA, swarm=False)
+
+INDEX_OF = {
+    "owner": "memory_owner",
+    "source": "memory_source",
+    "project": "memory_project",
+    "session": "memory_session",
+    "tag": "memory_tag",
+    "category": "memory_category",
+    "live_at": "memory_scope",
+    "expired_at": "memory_scope",
+    "created_before": "memory_scope",
+    "created_after": "memory_scope",
+}
+"""Which index finds the shared memories of a list that is narrowed by this part of a filter."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """How one table is gone through: by which columns of which index."""
+
+    table: str
+    index: str
+    columns: tuple[str, ...]
+
+    @property
+    def looks_at_everything(self) -> bool:
+        return self.table in LARGE and set(self.columns) <= {"namespace"}
+
+
+@pytest.fixture(scope="module")
+def connection(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Connection]:
+    path = tmp_path_factory.mktemp("plans") / "hivelore.db"
+    SqliteStore(path, clock=SystemClock()).close()
+    with closing(connect(path)) as connection:
+        yield connection
+
+
+def plan(connection: Connection, statement: str) -> list[str]:
+    params = dict.fromkeys(re.findall(r":(\w+)", statement))
+    return [row[3] for row in rows(connection, f"EXPLAIN QUERY PLAN {statement}", params)]
+
+
+def steps(connection: Connection, statement: str) -> list[Step]:
+    found: list[Step] = []
+    for line in plan(connection, statement):
+        if match := re.match(r"(?:SCAN|SEARCH) (\w+)", line):
+            index = re.search(r" INDEX (\w+)", line)
+            columns = re.search(r"\((.*)\)", line)
+            names = tuple(re.findall(r"(\w+)[=<>]", columns[1])) if columns else ()
+            found.append(Step(TABLES.get(match[1], match[1]), index[1] if index else "", names))
+    return found
+
+
+def narrowed(visibility: Visibility) -> list[Filter]:
+    """Every filter with at most one part."""
+    bare = Filter(visibility=visibility)
+    return [bare, *(narrow(visibility, part) for part in VALUES)]
+
+
+def narrow(visibility: Visibility, part: str) -> Filter:
+    values: dict[str, Any] = {part: VALUES[part][0]}
+    return Filter(visibility=visibility, **values)
+
+
+def variants(name: str) -> list[str]:
+    """Every form in which a statement is run."""
+    forms = [SQL[name]]
+    for mark, fragments in FRAGMENTS.items():
+        if mark in SQL[name]:
+            forms = [form.replace(mark, SQL.get(fragment, fragment)) for form in forms for fragment in fragments]
+    if "{where}" in SQL[name]:
+        filters = [one for seen in (EVERYBODY, WORKER, OWN) for one in narrowed(seen)]
+        conditions = {sql for where in filters for sql in conditions_of(name, where)}
+        forms = [form.replace("{where}", sql) for form, sql in product(forms, sorted(conditions))]
+    return forms
+
+
+def conditions_of(name: str, where: Filter) -> list[str]:
+    found: list[tuple[str, Params]] = [condition(where)]
+    if name in LISTED_BY_PARTS:
+        found = [*parts(where), *(parts(where, common_tag=True) if name == "memory_page" else [])]
+    return [sql for sql, _ in found]
+
+
+WHOLE = sorted(set(SQL) - {name for fragments in FRAGMENTS.values() for name in fragments})
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_no_statement_looks_at_everything_without_a_reason(connection: Connection, name: str) -> None:
+    forms = variants(name)
+    assert not any("{" in form for form in forms)
+    looking = [form for form in forms if any(step.looks_at_everything for step in steps(connection, form))]
+    assert (name in LOOKS_AT_EVERYTHING) == bool(looking), looking[:1]
+
+
+@pytest.mark.parametrize("part", INDEX_OF)
+@pytest.mark.parametrize("name", ["memory_page", "memory_keys"])
+def test_every_part_of_a_filter_has_an_index_for_lists(connection: Connection, name: str, part: str) -> None:
+    assert set(INDEX_OF) == set(VALUES)
+    for sql, _ in parts(narrow(SHARED, part)):
+        used = steps(connection, SQL[name].replace("{where}", sql))
+        columns = {column for step in used for column in step.columns}
+        if INDEX_OF[part] == "memory_scope":
+            assert {"namespace", "scope"} <= columns
+        else:
+            assert INDEX_OF[part] in {step.index or step.table for step in used}
+            assert part in columns
+
+
+@pytest.mark.parametrize("part", [None, *INDEX_OF])
+def test_a_list_of_one_s_own_looks_at_nobody_else_s(connection: Connection, part: str | None) -> None:
+    where = Filter(visibility=OWN) if part is None else narrow(OWN, part)
+    narrowing = {"owner"} if part not in ("session", "tag") else {part}
+    for name, (sql, _) in product(LISTED_BY_PARTS, parts(where)):
+        used = steps(connection, SQL[name].replace("{where}", sql))
+        assert narrowing <= {column for step in used for column in step.columns}
+
+
+@pytest.mark.parametrize("visibility", [EVERYBODY, WORKER])
+def test_a_page_is_walked_in_order_unless_its_filter_leaves_few(connection: Connection, visibility: Visibility) -> None:
+    for where in narrowed(visibility):
+        for (sql, _), behind in product(parts(where), ("", " AND (m.created_at, m.id) < (:at, :id)")):
+            sorted_after = any("TEMP B-TREE" in line for line in plan(connection, page(sql + behind)))
+            assert sorted_after == (where.session is not None or where.tag is not None)
+
+
+def page(where: str) -> str:
+    return SQL["memory_page"].replace("{where}", where)
+
+
+def test_a_page_by_a_common_tag_is_walked_in_order(connection: Connection) -> None:
+    for sql, _ in parts(narrow(EVERYBODY, "tag"), common_tag=True):
+        assert not any("TEMP B-TREE" in line for line in plan(connection, page(sql)))
+
+
+@pytest.mark.parametrize("name", ["memory_admitted", "attributes", "embedded", "vectors"])
+def test_what_is_asked_for_by_key_is_fetched_key_by_key(connection: Connection, name: str) -> None:
+    for form in variants(name):
+        first, second, *_ = steps(connection, form)
+        assert first.table == "k"
+        assert second.columns[-1] in ("rowid", "passage")
+
+
+def test_keywords_are_searched_before_anything_else_is_looked_at(connection: Connection) -> None:
+    for form in variants("keyword_search"):
+        assert [step.table for step in steps(connection, form)][:3] == ["keyword", "chunk", "memory"]
+
+
+def test_counting_what_is_visible_reads_no_memory_itself(connection: Connection) -> None:
+    for sql, _ in parts(Filter(visibility=EVERYBODY)):
+        (line,) = plan(connection, SQL["memory_counts"].replace("{where}", sql))
+        assert "COVERING INDEX" in line
+
+
+def test_a_common_tag_lists_what_a_rare_one_would(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with closing(SqliteStore(tmp_path / "hivelore.db", clock=SystemClock())) as store:
+        for memory in census():
+            store.write(lambda tx, memory=memory: tx.add(memory, ()))
+        rare = pages_by_tag(store)
+        monkeypatch.setattr("hivelore.adapters.sqlite.view._COMMON", 1)
+        assert pages_by_tag(store) == rare
+        assert any(rare)
+
+
+def pages_by_tag(store: SqliteStore) -> list[list[Memory]]:
+    filters = [Filter(visibility=seen, tag=tag) for seen, tag in product(VISIBILITIES, TAGS)]
+    with store.read() as view:
+        return [list(view.page(where, None, 5)) for where in filters]

@@ -1,0 +1,72 @@
+"""Every store, and every keyword engine on the store it works on, one after the other."""
+
+from collections.abc import Callable, Generator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from hivelore.ports import KeywordIndex, MemoryStore
+from support.clocks import SteppingClock
+from support.keywords import Indexed
+from support.stores import KEYWORDS, STORES, Fresh, OpenStore
+
+IN_MEMORY = Path("/dev/shm")
+"""Where folders are made where there is one: making a database is mostly waiting for the disk."""
+
+
+def _fresh(open_store: OpenStore, clock: SteppingClock) -> Fresh:
+    where = IN_MEMORY if IN_MEMORY.is_dir() else None
+
+    @contextmanager
+    def fresh() -> Generator[MemoryStore]:
+        with TemporaryDirectory(dir=where) as folder, closing(open_store(Path(folder), clock)) as store:
+            yield store
+
+    return fresh
+
+
+@pytest.fixture
+def clock() -> SteppingClock:
+    return SteppingClock()
+
+
+@pytest.fixture(params=STORES)
+def fresh(request: pytest.FixtureRequest, clock: SteppingClock) -> Fresh:
+    """Opens a new, empty store each time it is called."""
+    return _fresh(STORES[request.param].open, clock)
+
+
+@pytest.fixture
+def store(fresh: Fresh) -> Generator[MemoryStore]:
+    with fresh() as store:
+        yield store
+
+
+@pytest.fixture(params=[name for name, kind in STORES.items() if kind.durable])
+def open_durable(request: pytest.FixtureRequest, tmp_path: Path, clock: SteppingClock) -> Callable[[], MemoryStore]:
+    """Opens the same store each time it is called."""
+    return lambda: STORES[request.param].open(tmp_path, clock)
+
+
+@pytest.fixture(params=KEYWORDS)
+def keyword_engine(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+@pytest.fixture
+def keywords(keyword_engine: str) -> KeywordIndex:
+    return KEYWORDS[keyword_engine].index()
+
+
+@pytest.fixture
+def fresh_searched(keyword_engine: str, clock: SteppingClock) -> Fresh:
+    """Opens a new, empty store that ``keywords`` works on."""
+    return _fresh(STORES[KEYWORDS[keyword_engine].store].open, clock)
+
+
+@pytest.fixture
+def indexed(fresh_searched: Fresh, keywords: KeywordIndex) -> Generator[Indexed]:
+    with fresh_searched() as store:
+        yield Indexed(store, keywords)

@@ -1,0 +1,351 @@
+"""Every store: adding memories, finding them by what is theirs alone, forgetting them."""
+
+import json
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hivelore.domain.agent import AgentId
+from hivelore.domain.index import Change, ChangeKind, DocumentKey, ModelKey, Stored
+from hivelore.domain.memory import Json, Memory, MemoryId, Scope
+from hivelore.domain.text import Clean
+from hivelore.errors import Conflict
+from hivelore.ports import MemoryStore, Transaction
+from support.clocks import START
+from support.memories import (
+    ADA,
+    BOB,
+    EVERYTHING,
+    a_memory,
+    chunks_of,
+    document,
+    instant,
+    memories,
+    memory_id,
+    next_version,
+    whole,
+)
+from support.stores import Fresh, add, change, chunks, forget, history, law, listed, present
+
+PATH = Clean("/shared/memory/build.md")
+
+
+# Adding.
+
+
+@law
+@given(memory=memories(), data=st.data())
+def test_a_memory_comes_back_as_it_was_added(fresh: Fresh, memory: Memory, data: st.DataObject) -> None:
+    pieces = data.draw(chunks_of(memory.content))
+    with fresh() as store:
+        added = add(store, memory, pieces)
+        found = present(store, memory)
+        stored_chunks = chunks(store, found.key)
+    assert added == found == Stored(found.key, memory)
+    assert json.dumps(found.memory.metadata, sort_keys=True) == json.dumps(memory.metadata, sort_keys=True)
+    assert [stored.chunk for stored in stored_chunks] == list(pieces)
+    assert {stored.document for stored in stored_chunks} <= {found.key}
+    assert [len(stored.passages) for stored in stored_chunks] == [len(piece.passages) for piece in pieces]
+
+
+def test_a_memory_without_chunks_is_fine(store: MemoryStore) -> None:
+    assert list(chunks(store, add(store, a_memory(), ()).key)) == []
+
+
+def test_every_document_chunk_and_passage_has_a_key_of_its_own(store: MemoryStore) -> None:
+    content, pieces = document("first part", "second part", passage=4)
+    stored = [add(store, a_memory(content), pieces) for _ in range(3)]
+    kept = [chunk for one in stored for chunk in chunks(store, one.key)]
+    assert len({one.key for one in stored}) == 3
+    assert len({chunk.key for chunk in kept}) == len(kept) == 6
+    passages = [passage for chunk in kept for passage in chunk.passages]
+    assert len(set(passages)) == len(passages) == 18
+
+
+@pytest.mark.parametrize("unknown", ["", "%", "no id at all", memory_id(10**9), "é" * 100])
+def test_an_unknown_id_is_found_nowhere(store: MemoryStore, unknown: str) -> None:
+    add(store, a_memory())
+    with store.read() as view:
+        assert view.get(MemoryId(unknown)) is None
+
+
+def test_an_unknown_key_has_nothing(store: MemoryStore) -> None:
+    unknown = DocumentKey(add(store, a_memory()).key + 1_000)
+    with store.read() as view:
+        assert list(view.chunks(unknown)) == []
+        assert list(view.history(unknown)) == []
+        assert list(view.before(unknown, 5)) == []
+        assert list(view.after(unknown, 5)) == []
+        assert view.admitted([unknown], EVERYTHING) == {}
+        assert view.attributes([unknown]) == {}
+
+
+def test_changing_a_value_handed_in_or_out_does_not_change_the_store(store: MemoryStore) -> None:
+    seen: list[Json] = [1]
+    memory = a_memory(metadata={"inner": {"seen": seen}})
+    add(store, memory)
+    seen.append(2)
+    handed_out = present(store, memory).memory.metadata
+    assert handed_out == {"inner": {"seen": [1]}}
+    inner = handed_out["inner"]
+    assert isinstance(inner, dict)
+    inner.clear()
+    assert present(store, memory).memory.metadata == {"inner": {"seen": [1]}}
+
+
+# What only one may have.
+
+
+def refused(store: MemoryStore, memory: Memory) -> None:
+    before = listed(store)
+    with store.read() as view:
+        newest = view.last_change()
+    with pytest.raises(Conflict) as error:
+        add(store, memory)
+    assert str(error.value).strip()
+    assert listed(store) == before
+    with store.read() as view:
+        assert view.last_change() == newest
+
+
+def test_an_id_is_given_once(store: MemoryStore) -> None:
+    memory = a_memory()
+    add(store, memory)
+    refused(store, a_memory("Something else.", id=memory.id, owner=BOB))
+    assert present(store, memory).memory == memory
+
+
+def at_path(name: str, owner: AgentId | None, scope: Scope) -> Memory:
+    return a_memory(source_path=Clean(name), owner=owner, scope=scope)
+
+
+def with_external_id(name: str, owner: AgentId | None, scope: Scope) -> Memory:
+    return a_memory(external_id=Clean(name), owner=owner, scope=scope)
+
+
+MakeNamed = Callable[[str, AgentId | None, Scope], Memory]
+each_name = pytest.mark.parametrize("named", [at_path, with_external_id])
+
+
+@each_name
+def test_a_private_name_is_taken_once_per_owner(store: MemoryStore, named: MakeNamed) -> None:
+    add(store, named("n", ADA, Scope.AGENT))
+    refused(store, named("n", ADA, Scope.AGENT))
+    add(store, named("n", BOB, Scope.AGENT))
+
+
+@each_name
+def test_a_shared_name_is_taken_once_whoever_wrote_it(store: MemoryStore, named: MakeNamed) -> None:
+    add(store, named("n", ADA, Scope.SWARM))
+    refused(store, named("n", BOB, Scope.SWARM))
+    refused(store, named("n", None, Scope.SWARM))
+
+
+@each_name
+def test_the_swarm_s_own_name_is_taken_once(store: MemoryStore, named: MakeNamed) -> None:
+    add(store, named("n", None, Scope.SWARM))
+    refused(store, named("n", None, Scope.SWARM))
+
+
+@each_name
+def test_a_name_may_be_private_and_shared_at_once(store: MemoryStore, named: MakeNamed) -> None:
+    add(store, named("n", ADA, Scope.SWARM))
+    add(store, named("n", ADA, Scope.AGENT))
+    assert len(listed(store)) == 2
+
+
+@each_name
+@pytest.mark.parametrize("other", ["N", "n ", "", "%", "_"])
+def test_names_that_differ_at_all_are_different(store: MemoryStore, named: MakeNamed, other: str) -> None:
+    add(store, named("n", ADA, Scope.AGENT))
+    add(store, named(other, ADA, Scope.AGENT))
+    assert len(listed(store)) == 2
+
+
+def test_a_path_and_an_external_id_do_not_get_in_each_other_s_way(store: MemoryStore) -> None:
+    add(store, at_path("n", ADA, Scope.AGENT))
+    add(store, with_external_id("n", ADA, Scope.AGENT))
+    assert len(listed(store)) == 2
+
+
+def test_a_document_is_found_by_its_path_on_its_shelf_only(store: MemoryStore) -> None:
+    private, shared = at_path(PATH, ADA, Scope.AGENT), at_path(PATH, BOB, Scope.SWARM)
+    found = {add(store, memory).memory.id: memory for memory in (private, shared)}
+    assert len(found) == 2
+    with store.read() as view:
+        assert view.at_path(ADA, PATH) == view.get(private.id)
+        assert view.at_path(None, PATH) == view.get(shared.id)
+        assert view.at_path(BOB, PATH) is None
+        assert view.at_path(ADA, Clean(PATH.upper())) is None
+        assert view.with_external_id(ADA, PATH) is None
+
+
+def test_a_document_is_found_by_its_external_id_on_its_shelf_only(store: MemoryStore) -> None:
+    private, shared = with_external_id("x-1", ADA, Scope.AGENT), with_external_id("x-1", BOB, Scope.SWARM)
+    found = {add(store, memory).memory.id: memory for memory in (private, shared)}
+    assert len(found) == 2
+    with store.read() as view:
+        assert view.with_external_id(ADA, Clean("x-1")) == view.get(private.id)
+        assert view.with_external_id(None, Clean("x-1")) == view.get(shared.id)
+        assert view.with_external_id(BOB, Clean("x-1")) is None
+        assert view.at_path(ADA, Clean("x-1")) is None
+
+
+Statement = tuple[AgentId | None, Clean, Clean]
+
+statements: st.SearchStrategy[Statement] = st.tuples(
+    st.sampled_from([None, ADA, BOB]),
+    st.sampled_from([Clean("build"), Clean("Build"), Clean("\u00e9"), Clean("e\u0301")]),
+    st.sampled_from([Clean("Use Java 21."), Clean("Use Java 21. "), Clean("build")]),
+)
+
+
+@law
+@given(written=st.lists(st.tuples(statements, st.integers(0, 3)), max_size=8), asked=statements)
+def test_the_same_statement_is_the_newest_of_this_owner_with_this_name_and_content(
+    fresh: Fresh, written: list[tuple[Statement, int]], asked: Statement
+) -> None:
+    with fresh() as store:
+        for (owner, name, content), minute in written:
+            add(store, a_memory(content, owner=owner, scope=Scope.SWARM, name=name, created_at=instant(minute)))
+        same = [memory for memory in listed(store) if (memory.owner, memory.name, memory.content) == asked]
+        with store.read() as view:
+            found = view.same_statement(*asked)
+    newest = max(same, key=lambda memory: (memory.created_at, memory.id), default=None)
+    assert (found.memory if found else None) == newest
+
+
+def test_the_newest_of_the_same_statements_is_the_one_created_last_not_the_one_added_last(store: MemoryStore) -> None:
+    newest = add(store, a_memory("Use Java 21.", created_at=instant(5)))
+    add(store, a_memory("Use Java 21.", created_at=instant(4)))
+    with store.read() as view:
+        assert view.same_statement(ADA, newest.memory.name, newest.memory.content) == newest
+
+
+def test_a_private_and_a_shared_memory_of_one_owner_can_be_the_same_statement(store: MemoryStore) -> None:
+    private = a_memory("Use Java 21.", name=Clean("java"))
+    add(store, private)
+    with store.read() as view:
+        assert view.same_statement(ADA, Clean("java"), Clean("Use Java 21.")) == view.get(private.id)
+        assert view.same_statement(None, Clean("java"), Clean("Use Java 21.")) is None
+    shared = a_memory("Use Java 21.", name=Clean("java"), scope=Scope.SWARM, created_at=instant(1))
+    add(store, shared)
+    with store.read() as view:
+        assert view.same_statement(ADA, Clean("java"), Clean("Use Java 21.")) == view.get(shared.id)
+
+
+def test_a_statement_that_was_changed_is_no_longer_the_same(store: MemoryStore) -> None:
+    stored = add(store, a_memory("Use Java 17.", name=Clean("java")))
+    change(store, stored.key, next_version(stored.memory, "Use Java 21."), whole("Use Java 21."))
+    with store.read() as view:
+        assert view.same_statement(ADA, Clean("java"), Clean("Use Java 17.")) is None
+        assert view.same_statement(ADA, Clean("java"), Clean("Use Java 21.")) is not None
+
+
+# Forgetting.
+
+
+def test_forgetting_leaves_nothing(store: MemoryStore) -> None:
+    content, pieces = document("first part", "second part", passage=4)
+    memory = a_memory(
+        content, source_path=PATH, external_id=Clean("x"), session=Clean("s"), tags=(Clean("t"),), expires_at=START
+    )
+    stored = add(store, memory, pieces)
+    change(store, stored.key, next_version(memory))
+    passages = [passage for chunk in chunks(store, stored.key) for passage in chunk.passages]
+
+    def embed(tx: Transaction) -> ModelKey:
+        model = tx.register_model("m", 2)
+        tx.put_vectors(model, {passages[0]: np.array([1, 0], dtype=np.float32)})
+        tx.embedding_failed(model, passages[1], Clean("too long"), None)
+        return model
+
+    model = store.write(embed)
+    forget(store, stored.key)
+    with store.read() as view:
+        assert view.get(memory.id) is None
+        assert view.at_path(ADA, PATH) is None
+        assert view.with_external_id(ADA, Clean("x")) is None
+        assert view.same_statement(ADA, memory.name, memory.content) is None
+        assert list(view.page(EVERYTHING, None, 10)) == []
+        assert list(view.matching(EVERYTHING)) == []
+        assert view.admitted([stored.key], EVERYTHING) == {}
+        assert view.attributes([stored.key]) == {}
+        assert list(view.chunks(stored.key)) == []
+        assert list(view.history(stored.key)) == []
+        assert view.vectors(model, passages) == {}
+        assert list(view.embedded(model, [stored.key])) == []
+        assert [document for batch in view.all_embedded(model) for document in batch] == []
+        assert list(view.waiting(model, instant(10), 10)) == []
+        assert view.pending(model) == 0
+        stats = view.stats(EVERYTHING, model, instant(10))
+        assert (stats.total, stats.expired, stats.pending_embeddings, stats.failed) == (0, 0, 0, 0)
+    assert store.write(lambda tx: tx.retry_failed(model)) == 0
+    assert store.write(lambda tx: tx.drop_vectors(model, 10)) == 0
+
+
+def test_forgetting_is_told_to_who_follows(store: MemoryStore) -> None:
+    stored = add(store, a_memory())
+    with store.read() as view:
+        before = view.last_change()
+    forget(store, stored.key)
+    with store.read() as view:
+        (change,) = view.changes(before, 10)
+    assert change == Change(change.seq, ChangeKind.FORGOTTEN, stored.key)
+
+
+def test_forgetting_twice_is_fine_and_told_once(store: MemoryStore) -> None:
+    stored = add(store, a_memory())
+    forget(store, stored.key)
+    forget(store, stored.key)
+    forget(store, DocumentKey(stored.key + 1_000))
+    with store.read() as view:
+        kinds = [change.kind for change in view.changes(0, 10)]
+    assert kinds == [ChangeKind.CREATED, ChangeKind.FORGOTTEN]
+
+
+def test_forgetting_one_leaves_the_others_as_they_were(store: MemoryStore) -> None:
+    twin, other = a_memory(tags=(Clean("t"),)), a_memory(tags=(Clean("t"),))
+    doomed = add(store, twin)
+    kept = add(store, other)
+    before = chunks(store, kept.key)
+    forget(store, doomed.key)
+    assert listed(store) == [other]
+    assert chunks(store, kept.key) == before
+    assert len(history(store, kept.key)) == 1
+
+
+def test_what_was_forgotten_can_be_written_again_and_gets_new_keys(store: MemoryStore) -> None:
+    content, pieces = document("first part", "second part")
+    memory = a_memory(content, source_path=PATH, external_id=Clean("x"))
+    first = add(store, memory, pieces)
+    old = chunks(store, first.key)
+    forget(store, first.key)
+    second = add(store, memory, pieces)
+    new = chunks(store, second.key)
+    assert second.key != first.key
+    assert not {chunk.key for chunk in old} & {chunk.key for chunk in new}
+    assert not {key for chunk in old for key in chunk.passages} & {key for chunk in new for key in chunk.passages}
+    assert len(history(store, second.key)) == 1
+
+
+@law
+@given(forgotten=st.lists(st.booleans(), min_size=1, max_size=12))
+def test_no_key_is_ever_used_twice(fresh: Fresh, forgotten: list[bool]) -> None:
+    documents: list[int] = []
+    pieces: list[int] = []
+    passages: list[int] = []
+    with fresh() as store:
+        for doomed in forgotten:
+            stored = add(store, a_memory("some text"))
+            documents.append(stored.key)
+            for chunk in chunks(store, stored.key):
+                pieces.append(chunk.key)
+                passages.extend(chunk.passages)
+            if doomed:
+                forget(store, stored.key)
+    for keys in (documents, pieces, passages):
+        assert len(set(keys)) == len(keys) == len(forgotten)

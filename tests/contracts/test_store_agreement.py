@@ -1,0 +1,205 @@
+"""Every store does what the in-memory one does, whatever is done to it and in whatever order."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hivelore.adapters.inmemory.store import InMemoryStore
+from hivelore.domain.index import ModelKey, PassageKey, Stored
+from hivelore.domain.memory import Action, Memory, MemoryId, Scope
+from hivelore.domain.text import Clean
+from hivelore.errors import Conflict
+from hivelore.ports import MemoryStore, Transaction
+from support.clocks import FixedClock
+from support.memories import ADA, BOB, a_memory, document, instant, next_version
+from support.observed import observed
+from support.small_world import SESSIONS, TAGS
+from support.stores import Fresh, law
+
+MODELS = ("m", "n")
+
+
+class Step(Protocol):
+    """Something done to a store; ``ids`` are of all memories ever added. Its answer must be the same everywhere."""
+
+    def do(self, tx: Transaction, ids: Sequence[MemoryId]) -> object: ...
+
+
+@dataclass(frozen=True)
+class Add:
+    memory: Memory
+    texts: tuple[str, ...]
+
+    def do(self, tx: Transaction, ids: Sequence[MemoryId]) -> object:
+        content, chunks = document(*self.texts, passage=2)
+        return tx.add(replace(self.memory, content=content), chunks).memory
+
+
+@dataclass(frozen=True)
+class OnOne:
+    """Done to one of the memories that were added; nothing where it was forgotten."""
+
+    which: int
+
+    def do(self, tx: Transaction, ids: Sequence[MemoryId]) -> object:
+        stored = tx.get(ids[self.which % len(ids)]) if ids else None
+        return None if stored is None else self.do_to(tx, stored)
+
+    def do_to(self, tx: Transaction, stored: Stored) -> object:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Change(OnOne):
+    like: Memory
+    texts: tuple[str, ...] | None
+
+    def do_to(self, tx: Transaction, stored: Stored) -> object:
+        content, chunks = (stored.memory.content, None) if self.texts is None else document(*self.texts, passage=2)
+        changed = next_version(
+            replace(self.like, id=stored.memory.id, content=content), version=stored.memory.version + 1
+        )
+        tx.change(stored.key, changed, chunks, Action.EDITED)
+        return tx.get(changed.id)
+
+
+@dataclass(frozen=True)
+class Forget(OnOne):
+    def do_to(self, tx: Transaction, stored: Stored) -> object:
+        return tx.forget(stored.key)
+
+
+@dataclass(frozen=True)
+class Touch(OnOne):
+    minute: int
+
+    def do_to(self, tx: Transaction, stored: Stored) -> object:
+        return tx.touch({stored.key: (1, instant(self.minute))})
+
+
+@dataclass(frozen=True)
+class Renew(OnOne):
+    minute: int | None
+
+    def do_to(self, tx: Transaction, stored: Stored) -> object:
+        return tx.renew(stored.key, None if self.minute is None else instant(self.minute))
+
+
+@dataclass(frozen=True)
+class OnPassage(OnOne):
+    position: int
+    model: str
+
+    def do_to(self, tx: Transaction, stored: Stored) -> object:
+        passages = [key for chunk in tx.chunks(stored.key) for key in chunk.passages]
+        return self.do_to_passage(tx, tx.register_model(self.model, 1), passages[self.position % len(passages)])
+
+    def do_to_passage(self, tx: Transaction, model: ModelKey, passage: PassageKey) -> object:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Embed(OnPassage):
+    number: int
+
+    def do_to_passage(self, tx: Transaction, model: ModelKey, passage: PassageKey) -> object:
+        return tx.put_vectors(model, {passage: np.array([self.number], dtype=np.float32)})
+
+
+@dataclass(frozen=True)
+class Fail(OnPassage):
+    minute: int | None
+
+    def do_to_passage(self, tx: Transaction, model: ModelKey, passage: PassageKey) -> object:
+        later = None if self.minute is None else instant(self.minute)
+        tx.embedding_failed(model, passage, Clean("no"), later)
+        return tx.attempts(model, passage)
+
+
+@dataclass(frozen=True)
+class OnModel:
+    model: str
+    what: str
+
+    def do(self, tx: Transaction, ids: Sequence[MemoryId]) -> object:
+        model = tx.register_model(self.model, 1)
+        match self.what:
+            case "retry":
+                return tx.retry_failed(model)
+            case "queue":
+                return tx.queue_again(model)
+            case "leave":
+                return tx.leave_queue(model)
+            case _:
+                return tx.drop_vectors(model, 1_000)
+
+
+@st.composite
+def new_memories(draw: st.DrawFn) -> Memory:
+    return a_memory(
+        owner=draw(st.sampled_from([ADA, BOB])),
+        scope=draw(st.sampled_from(Scope)),
+        session=draw(st.sampled_from(SESSIONS)),
+        source_path=draw(st.sampled_from([None, None, Clean("/p"), Clean("/q")])),
+        tags=tuple(draw(st.lists(st.sampled_from(TAGS), max_size=2))),
+        created_at=instant(draw(st.integers(-2, 2))),
+    )
+
+
+words = st.sampled_from(["abc", "de", "\U0001f41d\U0001f41d\U0001f41d"])
+some_texts = st.lists(words, min_size=1, max_size=3).map(tuple)
+which = st.integers(0, 2)
+position = st.integers(0, 1)
+minutes = st.none() | st.integers(-1, 1)
+models = st.sampled_from(MODELS)
+
+additions = st.builds(Add, new_memories(), some_texts)
+embeddings = st.builds(Embed, which, position, models, st.integers(0, 9))
+
+steps: st.SearchStrategy[Step] = st.one_of(
+    additions,
+    embeddings,
+    embeddings,
+    st.builds(Change, which, new_memories(), st.none() | some_texts),
+    st.builds(Forget, which),
+    st.builds(Touch, which, st.integers(-1, 1)),
+    st.builds(Renew, which, minutes),
+    st.builds(Fail, which, position, models, minutes),
+    st.builds(OnModel, models, st.sampled_from(["retry", "drop"])),
+    st.builds(OnModel, st.just("m"), st.sampled_from(["queue", "leave"])),
+)
+
+
+@st.composite
+def scripts(draw: st.DrawFn) -> list[Step]:
+    return [draw(additions), draw(additions), *draw(st.lists(steps, min_size=5, max_size=25))]
+
+
+def play(store: MemoryStore, script: Sequence[Step]) -> tuple[list[object], object]:
+    """What each step answered, and what there is in the end."""
+    answers: list[object] = []
+    ids: list[MemoryId] = []
+    for step in script:
+        try:
+            answer = store.write(lambda tx, step=step: step.do(tx, ids))
+        except Conflict:
+            answer = Conflict
+        else:
+            if isinstance(step, Add):
+                ids.append(step.memory.id)
+        answers.append(answer.memory if isinstance(answer, Stored) else answer)
+    inside = store.write(lambda tx: observed(tx, MODELS))
+    with store.read() as view:
+        assert observed(view, MODELS) == inside
+    return answers, inside
+
+
+@settings(law, max_examples=80)
+@given(script=scripts())
+def test_any_script_plays_as_in_memory(fresh: Fresh, script: list[Step]) -> None:
+    with fresh() as store:
+        assert play(store, script) == play(InMemoryStore(FixedClock()), script)

@@ -1,0 +1,267 @@
+"""Every store: a memory is replaced by its next version; what did not change keeps its keys and vectors."""
+
+from dataclasses import fields, replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hivelore.domain.agent import Door
+from hivelore.domain.index import DocumentKey
+from hivelore.domain.memory import Action, Memory, Provenance, Scope, Version
+from hivelore.domain.search import Filter, Visibility
+from hivelore.domain.text import Clean
+from hivelore.errors import Conflict, NotFound, Stale
+from hivelore.ports import MemoryStore
+from support.memories import (
+    ADA,
+    BOB,
+    EVERYTHING,
+    a_memory,
+    instant,
+    memories,
+    next_version,
+    whole,
+)
+from support.stores import Fresh, add, change, forget, history, law, listed, present
+
+PATH = Clean("/memory/build.md")
+
+
+# The next version.
+
+
+@law
+@given(first=memories(), other=memories())
+def test_every_part_is_replaced_but_the_counted_accesses(fresh: Fresh, first: Memory, other: Memory) -> None:
+    second = replace(other, id=first.id, version=2)
+    with fresh() as store:
+        stored = add(store, first)
+        change(store, stored.key, second, whole(second.content))
+        found = present(store, first)
+        passed = listed(store)
+    expected = replace(second, access_count=first.access_count, accessed_at=first.accessed_at)
+    assert found.key == stored.key
+    assert found.memory == expected
+    assert passed == [expected]
+
+
+def test_accesses_counted_since_a_memory_was_read_survive_its_change(store: MemoryStore) -> None:
+    stored = add(store, a_memory())
+    store.write(lambda tx: tx.touch({stored.key: (2, instant(3))}))
+    change(store, stored.key, next_version(stored.memory))
+    now = present(store, stored.memory).memory
+    assert (now.access_count, now.accessed_at) == (2, instant(3))
+
+
+def test_filters_see_the_new_version_only(store: MemoryStore) -> None:
+    stored = add(store, a_memory(tags=(Clean("old"), Clean("kept")), category=Clean("old")))
+    change(store, stored.key, next_version(stored.memory, tags=(Clean("new"), Clean("kept")), category=Clean("new")))
+    everyone = EVERYTHING.visibility
+    for tag, count in (("old", 0), ("new", 1), ("kept", 1)):
+        assert len(listed(store, Filter(visibility=everyone, tag=Clean(tag)))) == count
+    assert listed(store, Filter(visibility=everyone, category=Clean("old"))) == []
+    assert len(listed(store, Filter(visibility=everyone, category=Clean("new")))) == 1
+
+
+def test_a_promoted_memory_is_seen_by_others_and_a_demoted_one_no_longer(store: MemoryStore) -> None:
+    seen_by_bob = Filter(visibility=Visibility(own=BOB, swarm=True))
+    stored = add(store, a_memory())
+    assert listed(store, seen_by_bob) == []
+    shared = next_version(stored.memory, scope=Scope.SWARM)
+    change(store, stored.key, shared, action=Action.PROMOTED)
+    assert listed(store, seen_by_bob) == [shared]
+    change(store, stored.key, next_version(shared, scope=Scope.AGENT), action=Action.DEMOTED)
+    assert listed(store, seen_by_bob) == []
+
+
+def test_an_unknown_memory_cannot_be_changed(store: MemoryStore) -> None:
+    stored = add(store, a_memory())
+    forget(store, stored.key)
+    with pytest.raises(NotFound):
+        change(store, stored.key, next_version(stored.memory))
+    assert listed(store) == []
+
+
+@pytest.mark.parametrize("version", [1, 2, 4, 5])
+def test_a_version_that_is_not_the_next_one_is_refused_with_the_present_one(store: MemoryStore, version: int) -> None:
+    stored = add(store, a_memory())
+    second = next_version(stored.memory)
+    change(store, stored.key, second)
+    with pytest.raises(Stale) as error:
+        change(store, stored.key, next_version(second, "Overwritten.", version=version), whole("Overwritten."))
+    assert error.value.current == 2
+    assert listed(store) == [second]
+    assert len(history(store, stored.key)) == 2
+
+
+# What only one may have.
+
+
+@pytest.mark.parametrize("field", ["source_path", "external_id"])
+@pytest.mark.parametrize(
+    ("taken_by", "before", "after"), [(BOB, Scope.AGENT, Scope.SWARM), (ADA, Scope.SWARM, Scope.AGENT)]
+)
+def test_a_memory_does_not_move_onto_a_shelf_where_its_name_is_taken(
+    store: MemoryStore, field: str, taken_by: str, before: Scope, after: Scope
+) -> None:
+    mine = replace(a_memory(scope=before), **{field: "n"})
+    stored = add(store, mine)
+    add(store, replace(a_memory(scope=after), owner=taken_by, **{field: "n"}))
+    all_before = listed(store)
+    with pytest.raises(Conflict):
+        change(store, stored.key, next_version(mine, scope=after), whole(mine.content), Action.PROMOTED)
+    assert listed(store) == all_before
+    assert [version.number for version in history(store, stored.key)] == [1]
+
+
+def test_a_memory_does_not_take_the_path_of_another(store: MemoryStore) -> None:
+    add(store, a_memory(source_path=PATH))
+    stored = add(store, a_memory())
+    with pytest.raises(Conflict):
+        change(store, stored.key, next_version(stored.memory, source_path=PATH))
+    assert present(store, stored.memory) == stored
+
+
+def test_a_memory_is_not_in_its_own_way(store: MemoryStore) -> None:
+    stored = add(store, a_memory(source_path=PATH, external_id=Clean("x")))
+    change(store, stored.key, next_version(stored.memory))
+    with store.read() as view:
+        assert view.at_path(ADA, PATH) == view.with_external_id(ADA, Clean("x")) == view.get(stored.memory.id)
+
+
+def test_a_path_that_was_left_is_free_again(store: MemoryStore) -> None:
+    stored = add(store, a_memory(source_path=PATH))
+    moved = next_version(stored.memory, source_path=Clean("/elsewhere"))
+    change(store, stored.key, moved)
+    heir = add(store, a_memory(source_path=PATH))
+    with store.read() as view:
+        assert view.at_path(ADA, PATH) == heir
+        assert view.at_path(ADA, Clean("/elsewhere")) == view.get(moved.id)
+    change(store, stored.key, next_version(moved, source_path=None, scope=Scope.SWARM))
+    with store.read() as view:
+        assert view.at_path(ADA, Clean("/elsewhere")) is None
+
+
+# History.
+
+
+def test_the_history_tells_every_version_and_who_made_it_oldest_first(store: MemoryStore) -> None:
+    first = a_memory("one", provenance=Provenance(actor=None, door=Door.CLI), tags=(Clean("t"),), project=Clean("p"))
+    stored = add(store, first)
+    second = next_version(first, "two", name=Clean("Renamed"), expires_at=instant(9), tags=())
+    change(store, stored.key, second, whole("two"), Action.EDITED)
+    third = next_version(second, scope=Scope.SWARM, provenance=Provenance(actor=ADA, door=Door.HOOK))
+    change(store, stored.key, third, None, Action.PROMOTED)
+    assert list(history(store, stored.key)) == [
+        Version(
+            number=1,
+            at=first.updated_at,
+            action=Action.CREATED,
+            actor=None,
+            door=Door.CLI,
+            reason=None,
+            scope=Scope.AGENT,
+            name=first.name,
+            content=Clean("one"),
+            summary=first.summary,
+            category=first.category,
+            tags=(Clean("t"),),
+            project=Clean("p"),
+            expires_at=None,
+        ),
+        Version(
+            number=2,
+            at=second.updated_at,
+            action=Action.EDITED,
+            actor=BOB,
+            door=Door.REST,
+            reason=Clean("it was wrong"),
+            scope=Scope.AGENT,
+            name=Clean("Renamed"),
+            content=Clean("two"),
+            summary=first.summary,
+            category=first.category,
+            tags=(),
+            project=Clean("p"),
+            expires_at=instant(9),
+        ),
+        Version(
+            number=3,
+            at=third.updated_at,
+            action=Action.PROMOTED,
+            actor=ADA,
+            door=Door.HOOK,
+            reason=None,
+            scope=Scope.SWARM,
+            name=Clean("Renamed"),
+            content=Clean("two"),
+            summary=first.summary,
+            category=first.category,
+            tags=(),
+            project=Clean("p"),
+            expires_at=instant(9),
+        ),
+    ]
+
+
+@law
+@given(states=st.lists(memories(), min_size=1, max_size=4), action=st.sampled_from([Action.EDITED, Action.DEMOTED]))
+def test_no_version_is_lost_or_altered_by_later_ones(fresh: Fresh, states: list[Memory], action: Action) -> None:
+    versions = [replace(state, id=states[0].id, version=number) for number, state in enumerate(states, 1)]
+    with fresh() as store:
+        stored = add(store, versions[0])
+        for later in versions[1:]:
+            change(store, stored.key, later, whole(later.content), action)
+        told = history(store, stored.key)
+    assert [version.action for version in told] == [Action.CREATED] + [action] * (len(versions) - 1)
+    shared = {field.name for field in fields(Version)} & {field.name for field in fields(Memory)}
+    for version, memory in zip(told, versions, strict=True):
+        assert {name: getattr(version, name) for name in shared} == {name: getattr(memory, name) for name in shared}
+        assert (version.number, version.at) == (memory.version, memory.updated_at)
+        told_by = memory.provenance
+        assert (version.actor, version.door, version.reason) == (told_by.actor, told_by.door, told_by.reason)
+
+
+def test_each_memory_has_a_history_of_its_own(store: MemoryStore) -> None:
+    one, other = add(store, a_memory("one")), add(store, a_memory("other"))
+    change(store, one.key, next_version(one.memory, "changed"), whole("changed"))
+    assert [version.content for version in history(store, one.key)] == ["one", "changed"]
+    assert [version.content for version in history(store, other.key)] == ["other"]
+
+
+def test_reads_are_no_versions(store: MemoryStore) -> None:
+    stored = add(store, a_memory())
+    store.write(lambda tx: tx.touch({stored.key: (1, instant(1))}))
+    assert len(history(store, stored.key)) == 1
+    assert present(store, stored.memory).memory.updated_at == stored.memory.updated_at
+
+
+# What is not a version.
+
+
+def test_a_renewal_moves_the_expiry_and_is_no_version(store: MemoryStore) -> None:
+    memory = a_memory(expires_at=instant(1))
+    stored = add(store, memory)
+    other = add(store, a_memory(expires_at=instant(1)))
+    store.write(lambda tx: tx.renew(stored.key, instant(5)))
+    renewed = replace(memory, expires_at=instant(5))
+    assert present(store, memory).memory == renewed
+    assert present(store, other.memory) == other
+    (version,) = history(store, stored.key)
+    assert (version.number, version.at, version.expires_at) == (1, memory.updated_at, instant(5))
+    live = Filter(visibility=EVERYTHING.visibility, live_at=instant(3))
+    assert listed(store, live) == [renewed]
+    store.write(lambda tx: tx.renew(stored.key, None))
+    assert present(store, memory).memory == replace(memory, expires_at=None)
+
+
+def test_accesses_add_up_and_the_latest_is_kept(store: MemoryStore) -> None:
+    one, other = add(store, a_memory()), add(store, a_memory())
+    unknown = DocumentKey(other.key + 1_000)
+    store.write(lambda tx: tx.touch({one.key: (2, instant(5)), other.key: (1, instant(1)), unknown: (7, instant(9))}))
+    store.write(lambda tx: tx.touch({one.key: (3, instant(4))}))
+    for stored, expected in ((one, (5, instant(5))), (other, (1, instant(1)))):
+        now = present(store, stored.memory).memory
+        assert (now.access_count, now.accessed_at) == expected
+        assert replace(now, access_count=0, accessed_at=None) == stored.memory

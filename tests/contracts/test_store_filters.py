@@ -1,0 +1,182 @@
+"""Every store: lists, candidates and counts under a filter, as ``Filter.admits`` means it."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hivelore.domain.index import Attributes, DocumentKey
+from hivelore.domain.memory import Memory, MemoryId, Scope, Source
+from hivelore.domain.search import Filter, Visibility
+from hivelore.ports import MemoryStore, Transaction, View
+from support.memories import ADA, BOB, EVERYTHING, a_memory, instant, whole
+from support.small_world import INSTANTS, census, filters, populations, single_filters
+from support.stores import Fresh, add, forget, law
+
+
+def fill(store: MemoryStore, population: Sequence[Memory]) -> dict[MemoryId, DocumentKey]:
+    def work(tx: Transaction) -> dict[MemoryId, DocumentKey]:
+        return {memory.id: tx.add(memory, whole(memory.content)).key for memory in population}
+
+    return store.write(work)
+
+
+def newest_first(memories: Sequence[Memory]) -> list[Memory]:
+    return sorted(memories, key=lambda memory: (memory.created_at, memory.id), reverse=True)
+
+
+def walk(view: View, where: Filter, limit: int) -> list[Memory]:
+    """All pages of a list, one after the other."""
+    walked: list[Memory] = []
+    after: tuple[datetime, MemoryId] | None = None
+    while page := view.page(where, after, limit):
+        assert len(page) <= limit
+        walked.extend(page)
+        after = page[-1].created_at, page[-1].id
+    return walked
+
+
+def assert_agrees(view: View, keys: dict[MemoryId, DocumentKey], population: Sequence[Memory], where: Filter) -> None:
+    """All that a view says under this filter is what ``admits`` says."""
+    admitted = [memory for memory in population if where.admits(memory)]
+    assert list(view.page(where, None, 1_000)) == newest_first(admitted)
+    assert sorted(view.matching(where)) == sorted(keys[memory.id] for memory in admitted)
+    assert view.admitted(list(keys.values()), where) == {keys[memory.id]: memory for memory in admitted}
+    now = INSTANTS[1]
+    stats = view.stats(where, None, now)
+    assert stats.total == len(admitted)
+    assert stats.by_source == {source: sum(one.source is source for one in admitted) for source in Source}
+    assert stats.by_scope == {scope: sum(one.scope is scope for one in admitted) for scope in Scope}
+    assert stats.expired == sum(not memory.is_live(now) for memory in admitted)
+    assert (stats.pending_embeddings, stats.failed) == (0, 0)
+
+
+def test_each_part_of_a_filter_means_the_same_to_every_reader(store: MemoryStore) -> None:
+    population = census()
+    keys = fill(store, population)
+    with store.read() as view:
+        for where in single_filters():
+            assert_agrees(view, keys, population, where)
+
+
+@law
+@given(population=populations, asked=st.lists(filters(), min_size=1, max_size=15))
+def test_parts_of_a_filter_are_joined_by_and(fresh: Fresh, population: list[Memory], asked: list[Filter]) -> None:
+    with fresh() as store:
+        keys = fill(store, population)
+        with store.read() as view:
+            for where in asked:
+                assert_agrees(view, keys, population, where)
+
+
+# Pages.
+
+
+@law
+@given(population=populations, asked=st.lists(filters(), max_size=5), limit=st.integers(1, 5))
+def test_walking_the_pages_shows_the_whole_list_in_order(
+    fresh: Fresh, population: list[Memory], asked: list[Filter], limit: int
+) -> None:
+    with fresh() as store:
+        fill(store, population)
+        with store.read() as view:
+            for where in (EVERYTHING, *asked):
+                expected = newest_first([memory for memory in population if where.admits(memory)])
+                assert walk(view, where, limit) == expected
+
+
+def test_memories_of_the_same_instant_are_listed_by_id_latest_first(store: MemoryStore) -> None:
+    memories = [a_memory() for _ in range(7)]
+    fill(store, memories[::2])
+    fill(store, memories[1::2])
+    with store.read() as view:
+        for limit in range(1, 8):
+            assert walk(view, EVERYTHING, limit) == memories[::-1]
+
+
+def test_a_microsecond_decides(store: MemoryStore) -> None:
+    later, earlier = (a_memory(created_at=at) for at in (INSTANTS[2], INSTANTS[1]))
+    fill(store, [later, earlier])
+    with store.read() as view:
+        assert list(view.page(EVERYTHING, None, 2)) == [later, earlier]
+        assert list(view.page(EVERYTHING, (later.created_at, later.id), 2)) == [earlier]
+
+
+def test_a_list_goes_on_where_it_was_though_the_memory_there_was_forgotten_and_newer_ones_came(
+    store: MemoryStore,
+) -> None:
+    memories = [a_memory(created_at=instant(minute)) for minute in range(6)]
+    keys = fill(store, memories)
+    with store.read() as view:
+        first = view.page(EVERYTHING, None, 2)
+    assert list(first) == [memories[5], memories[4]]
+    forget(store, keys[memories[4].id])
+    add(store, a_memory(created_at=instant(99)))
+    with store.read() as view:
+        assert list(view.page(EVERYTHING, (first[-1].created_at, first[-1].id), 10)) == memories[3::-1]
+
+
+# Candidates.
+
+
+def test_candidates_are_looked_up_whatever_else_is_in_the_list(store: MemoryStore) -> None:
+    memories = [a_memory(str(number), owner=(ADA, BOB)[number % 2]) for number in range(3_000)]
+    keys = fill(store, memories)
+    asked = [*keys.values(), *keys.values(), *(DocumentKey(unknown) for unknown in range(10**9, 10**9 + 5_000))]
+    only_adas = Filter(visibility=Visibility(own=ADA, swarm=True))
+    with store.read() as view:
+        assert view.admitted(asked, only_adas) == {keys[memory.id]: memory for memory in memories[::2]}
+        assert view.admitted(frozenset(asked), EVERYTHING) == {keys[memory.id]: memory for memory in memories}
+        assert set(view.attributes(asked)) == set(keys.values())
+        assert view.admitted([], EVERYTHING) == {}
+        assert view.attributes([]) == {}
+
+
+@law
+@given(population=populations)
+def test_attributes_are_what_a_filter_asks_for(fresh: Fresh, population: list[Memory]) -> None:
+    with fresh() as store:
+        keys = fill(store, population)
+        with store.read() as view:
+            found = view.attributes(list(keys.values()))
+    assert found == {
+        keys[memory.id]: Attributes(
+            owner=memory.owner,
+            scope=memory.scope,
+            source=memory.source,
+            project=memory.project,
+            session=memory.session,
+            category=memory.category,
+            created_at=memory.created_at,
+            expires_at=memory.expires_at,
+        )
+        for memory in population
+    }
+
+
+# What was written around it.
+
+
+@law
+@given(population=populations, limit=st.integers(1, 4))
+def test_neighbours_are_those_of_the_same_session_owner_and_scope_nearest_first(
+    fresh: Fresh, population: list[Memory], limit: int
+) -> None:
+    written = sorted(population, key=lambda memory: (memory.created_at, memory.id))
+    with fresh() as store:
+        keys = fill(store, written)
+        with store.read() as view:
+            for position, memory in enumerate(written):
+                before = view.before(keys[memory.id], limit)
+                after = view.after(keys[memory.id], limit)
+                earlier = [other for other in reversed(written[:position]) if same_thread(memory, other)]
+                later = [other for other in written[position + 1 :] if same_thread(memory, other)]
+                assert [(one.key, one.memory) for one in before] == [(keys[one.id], one) for one in earlier[:limit]]
+                assert [(one.key, one.memory) for one in after] == [(keys[one.id], one) for one in later[:limit]]
+
+
+def same_thread(one: Memory, other: Memory) -> bool:
+    if one.session is None:
+        return False
+    return (one.session, one.owner, one.scope) == (other.session, other.owner, other.scope)

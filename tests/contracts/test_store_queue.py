@@ -1,0 +1,253 @@
+"""Every store: which passages wait for a vector, which failed, which are tried again."""
+
+from datetime import datetime
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hivelore.domain.agent import AgentId
+from hivelore.domain.index import DocumentKey, ModelKey, PassageKey
+from hivelore.domain.memory import Scope
+from hivelore.domain.search import Filter, Visibility
+from hivelore.domain.text import Clean
+from hivelore.ports import MemoryStore
+from support.memories import ADA, BOB, EVERYTHING, a_memory, document, instant
+from support.stores import Fresh, add, chunks, forget, law
+
+NOW = instant(10)
+
+
+def add_document(store: MemoryStore, *texts: str, owner: AgentId = ADA) -> tuple[DocumentKey, list[PassageKey]]:
+    content, pieces = document(*texts)
+    stored = add(store, a_memory(content, owner=owner), pieces)
+    return stored.key, [key for chunk in chunks(store, stored.key) for key in chunk.passages]
+
+
+def register(store: MemoryStore, fingerprint: str = "m") -> ModelKey:
+    return store.write(lambda tx: tx.register_model(fingerprint, 1))
+
+
+def embed(store: MemoryStore, model: ModelKey, *keys: PassageKey) -> None:
+    store.write(lambda tx: tx.put_vectors(model, {key: np.ones(1, dtype=np.float32) for key in keys}))
+
+
+def fail(store: MemoryStore, model: ModelKey, key: PassageKey, not_before: datetime | None) -> None:
+    store.write(lambda tx: tx.embedding_failed(model, key, Clean("no answer"), not_before))
+
+
+def waiting(store: MemoryStore, model: ModelKey, now: datetime = NOW, limit: int = 1_000) -> list[PassageKey]:
+    with store.read() as view:
+        return [one.passage for one in view.waiting(model, now, limit)]
+
+
+def counts(store: MemoryStore, model: ModelKey, where: Filter = EVERYTHING) -> tuple[int, int]:
+    """Pending and failed."""
+    with store.read() as view:
+        stats = view.stats(where, model, NOW)
+        if where == EVERYTHING:
+            assert stats.pending_embeddings == view.pending(model)
+    return stats.pending_embeddings, stats.failed
+
+
+def test_what_was_added_waits_with_its_own_words(store: MemoryStore) -> None:
+    model = register(store)
+    texts = ("caf\u00e9 \U0001f41d bees", "second e\u0301", "third")
+    key, keys = add_document(store, *texts)
+    with store.read() as view:
+        found = view.waiting(model, NOW, 10)
+    assert [(one.passage, one.document, one.text) for one in found] == [
+        (passage, key, text) for passage, text in zip(keys, texts, strict=True)
+    ]
+
+
+def test_the_oldest_wait_first(store: MemoryStore) -> None:
+    model = register(store)
+    expected = [passage for _ in range(4) for passage in add_document(store, "one", "two")[1]]
+    for limit in (1, 3, 8, 9):
+        assert waiting(store, model, limit=limit) == expected[:limit]
+
+
+def test_the_oldest_wait_first_also_when_some_have_a_vector_of_another_model(store: MemoryStore) -> None:
+    model, other = register(store, "wanted"), register(store, "other")
+    newest = register(store, "newest")
+    expected = [passage for _ in range(4) for passage in add_document(store, "one", "two")[1]]
+    embed(store, other, expected[0], expected[3])
+    embed(store, newest, expected[1])
+    for limit in (1, 2, 3, 5, 8):
+        assert waiting(store, model, limit=limit) == expected[:limit]
+
+
+def test_what_has_its_vector_waits_no_more(store: MemoryStore) -> None:
+    model = register(store)
+    _, keys = add_document(store, "one", "two")
+    embed(store, model, keys[0])
+    assert waiting(store, model) == [keys[1]]
+    assert counts(store, model) == (1, 0)
+    embed(store, model, keys[1])
+    assert waiting(store, model) == []
+    assert counts(store, model) == (0, 0)
+
+
+def test_a_failure_waits_for_its_time(store: MemoryStore) -> None:
+    model = register(store)
+    _, (failed, fine) = add_document(store, "one", "two")
+    fail(store, model, failed, instant(10))
+    assert waiting(store, model, instant(9.99)) == [fine]
+    assert waiting(store, model, instant(10)) == [failed, fine]
+    assert counts(store, model) == (2, 0)
+
+
+def test_a_failure_for_good_waits_no_more_and_is_counted(store: MemoryStore) -> None:
+    model = register(store)
+    _, (failed, fine) = add_document(store, "one", "two")
+    fail(store, model, failed, None)
+    assert waiting(store, model, datetime.max.replace(tzinfo=NOW.tzinfo)) == [fine]
+    assert counts(store, model) == (1, 1)
+
+
+def test_the_last_failure_counts(store: MemoryStore) -> None:
+    model = register(store)
+    _, (passage,) = add_document(store, "one")
+    fail(store, model, passage, None)
+    fail(store, model, passage, instant(5))
+    assert waiting(store, model) == [passage]
+    fail(store, model, passage, instant(50))
+    assert waiting(store, model) == []
+    fail(store, model, passage, None)
+    assert counts(store, model) == (0, 1)
+
+
+def test_a_failure_of_one_model_says_nothing_about_another(store: MemoryStore) -> None:
+    model, other = register(store, "one"), register(store, "other")
+    _, (passage,) = add_document(store, "one")
+    fail(store, model, passage, None)
+    assert waiting(store, other) == [passage]
+    assert counts(store, other) == (1, 0)
+    with store.read() as view:
+        assert (view.attempts(model, passage), view.attempts(other, passage)) == (1, 0)
+
+
+def test_failures_are_counted_until_it_succeeds(store: MemoryStore) -> None:
+    model = register(store)
+    _, (passage, other) = add_document(store, "one", "two")
+    for attempt in range(1, 4):
+        fail(store, model, passage, instant(attempt))
+        with store.read() as view:
+            assert view.attempts(model, passage) == attempt
+            assert view.attempts(model, other) == 0
+    embed(store, model, passage)
+    with store.read() as view:
+        assert view.attempts(model, passage) == 0
+    assert counts(store, model) == (1, 0)
+
+
+def test_all_failures_of_a_model_are_tried_again(store: MemoryStore) -> None:
+    model, other = register(store, "one"), register(store, "other")
+    _, keys = add_document(store, "one", "two", "three")
+    fail(store, model, keys[0], None)
+    fail(store, model, keys[1], instant(99))
+    fail(store, other, keys[0], None)
+    assert store.write(lambda tx: tx.retry_failed(model)) == 2
+    assert waiting(store, model) == keys
+    assert counts(store, model) == (3, 0)
+    assert counts(store, other) == (2, 1)
+    with store.read() as view:
+        assert view.attempts(model, keys[0]) == 0
+    assert store.write(lambda tx: tx.retry_failed(model)) == 0
+
+
+def test_a_failure_of_a_passage_that_is_gone_is_passed_over(store: MemoryStore) -> None:
+    model = register(store)
+    key, (passage,) = add_document(store, "one")
+    forget(store, key)
+    fail(store, model, passage, None)
+    assert counts(store, model) == (0, 0)
+    assert store.write(lambda tx: tx.retry_failed(model)) == 0
+
+
+# Embedding again.
+
+
+def test_what_waits_again_is_served_by_its_old_vector_until_the_new_one_comes(store: MemoryStore) -> None:
+    model = register(store)
+    key, keys = add_document(store, "one", "two", "three")
+    embed(store, model, *keys)
+    assert store.write(lambda tx: tx.queue_again(model)) == 3
+    assert waiting(store, model) == keys
+    assert counts(store, model) == (3, 0)
+    with store.read() as view:
+        assert set(view.vectors(model, keys)) == set(keys)
+        assert {one.passage for one in view.embedded(model, [key])[0].passages} == set(keys)
+        assert [len(one.passages) for batch in view.all_embedded(model) for one in batch] == [3]
+    embed(store, model, keys[0])
+    assert waiting(store, model) == keys[1:]
+    assert counts(store, model) == (2, 0)
+
+
+def test_leaving_the_queue_spares_what_has_a_vector_only(store: MemoryStore) -> None:
+    model = register(store)
+    _, keys = add_document(store, "one", "two")
+    embed(store, model, *keys)
+    store.write(lambda tx: tx.queue_again(model))
+    _, (new,) = add_document(store, "three")
+    embed(store, model, keys[0])
+    assert store.write(lambda tx: tx.leave_queue(model)) == 1
+    assert waiting(store, model) == [new]
+    assert store.write(lambda tx: tx.leave_queue(model)) == 0
+
+
+def test_queueing_one_model_again_leaves_the_other_complete(store: MemoryStore) -> None:
+    model, other = register(store, "one"), register(store, "other")
+    _, keys = add_document(store, "one", "two")
+    embed(store, model, *keys)
+    embed(store, other, *keys)
+    store.write(lambda tx: tx.queue_again(model))
+    assert waiting(store, model) == keys
+    assert waiting(store, other) == []
+    store.write(lambda tx: tx.leave_queue(model))
+    assert waiting(store, model) == []
+
+
+# Counted under a filter.
+
+
+def test_only_what_a_filter_admits_is_counted(store: MemoryStore) -> None:
+    model = register(store)
+    _, adas = add_document(store, "one", "two", owner=ADA)
+    _, bobs = add_document(store, "three", "four", "five", owner=BOB)
+    fail(store, model, adas[0], None)
+    fail(store, model, bobs[0], None)
+    embed(store, model, bobs[1])
+    assert counts(store, model, Filter(visibility=Visibility(own=ADA, swarm=True))) == (1, 1)
+    assert counts(store, model, Filter(visibility=Visibility(own=BOB, swarm=True))) == (1, 1)
+    assert counts(store, model, Filter(visibility=Visibility(own=None, swarm=True))) == (0, 0)
+    assert counts(store, model) == (2, 2)
+
+
+fates = st.sampled_from(["nothing", "embedded", "failed", "later", "failed, then embedded"])
+
+
+@law
+@given(fates=st.lists(st.tuples(st.sampled_from([Scope.AGENT, Scope.SWARM]), fates), max_size=10))
+def test_every_passage_is_embedded_or_pending_or_failed(fresh: Fresh, fates: list[tuple[Scope, str]]) -> None:
+    with fresh() as store:
+        model = register(store)
+        keys: list[tuple[Scope, str, PassageKey]] = []
+        for scope, fate in fates:
+            content, pieces = document("text")
+            stored = add(store, a_memory(content, scope=scope), pieces)
+            (passage,) = chunks(store, stored.key)[0].passages
+            keys.append((scope, fate, passage))
+            if fate in ("failed", "failed, then embedded"):
+                fail(store, model, passage, None)
+            if fate == "later":
+                fail(store, model, passage, instant(11))
+            if fate in ("embedded", "failed, then embedded"):
+                embed(store, model, passage)
+        shared = Filter(visibility=Visibility(own=None, swarm=True))
+        for where, seen in ((EVERYTHING, keys), (shared, [one for one in keys if one[0] is Scope.SWARM])):
+            pending = sum(fate in ("nothing", "later") for _, fate, _ in seen)
+            failed = sum(fate == "failed" for _, fate, _ in seen)
+            assert counts(store, model, where) == (pending, failed)
+        assert waiting(store, model) == [passage for _, fate, passage in keys if fate == "nothing"]

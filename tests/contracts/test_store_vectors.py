@@ -1,0 +1,206 @@
+"""Every store: vectors of passages, of several models, bit for bit."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hivelore.domain.index import ChunkKey, DocumentKey, EmbeddedDocument, ModelKey, PassageKey
+from hivelore.domain.search import Vector
+from hivelore.ports import MemoryStore, Transaction, View
+from support.memories import a_memory, document, instant
+from support.stores import Fresh, add, chunks, forget, law
+
+finite = st.floats(width=32, allow_nan=False, allow_infinity=False)
+
+
+def vector(*numbers: float) -> Vector:
+    return np.array(numbers, dtype=np.float32)
+
+
+def add_document(store: MemoryStore, *texts: str, passage: int = 500) -> tuple[DocumentKey, list[PassageKey]]:
+    content, pieces = document(*texts, passage=passage)
+    stored = add(store, a_memory(content), pieces)
+    return stored.key, [key for chunk in chunks(store, stored.key) for key in chunk.passages]
+
+
+def register(store: MemoryStore, fingerprint: str, dimension: int) -> ModelKey:
+    return store.write(lambda tx: tx.register_model(fingerprint, dimension))
+
+
+def put(store: MemoryStore, model: ModelKey, vectors: dict[PassageKey, Vector]) -> int:
+    return store.write(lambda tx: tx.put_vectors(model, vectors))
+
+
+def stored_vectors(store: MemoryStore, model: ModelKey, keys: Sequence[PassageKey]) -> dict[PassageKey, bytes]:
+    with store.read() as view:
+        found = view.vectors(model, keys)
+    assert all(one.dtype == np.float32 and one.ndim == 1 for one in found.values())
+    return {key: one.tobytes() for key, one in found.items()}
+
+
+# Models.
+
+
+def test_a_model_has_one_key_for_ever(store: MemoryStore) -> None:
+    with store.read() as view:
+        assert view.model("openai/small/512") is None
+    key = register(store, "openai/small/512", 512)
+    assert register(store, "openai/small/512", 512) == key
+    assert register(store, "openai/small/256", 256) != key
+    with store.read() as view:
+        assert view.model("openai/small/512") == key
+        assert view.model("OPENAI/small/512") is None
+
+
+# Vectors.
+
+
+@law
+@given(numbers=st.lists(finite, min_size=1, max_size=9))
+def test_a_vector_comes_back_bit_for_bit(fresh: Fresh, numbers: list[float]) -> None:
+    with fresh() as store:
+        _, (passage,) = add_document(store, "text")
+        model = register(store, "m", len(numbers))
+        given_vector = vector(*numbers)
+        assert put(store, model, {passage: given_vector}) == 1
+        assert stored_vectors(store, model, [passage]) == {passage: given_vector.tobytes()}
+
+
+def test_rows_and_columns_of_a_matrix_are_vectors_like_others(store: MemoryStore) -> None:
+    _, keys = add_document(store, "one", "two")
+    matrix = np.arange(9, dtype=np.float32).reshape(3, 3)
+    model = register(store, "m", 3)
+    assert put(store, model, {keys[0]: matrix[1], keys[1]: matrix[:, 1]}) == 2
+    assert stored_vectors(store, model, keys) == {
+        keys[0]: vector(3, 4, 5).tobytes(),
+        keys[1]: vector(1, 4, 7).tobytes(),
+    }
+
+
+def test_a_vector_does_not_change_with_the_array_it_came_in_or_went_out_as(store: MemoryStore) -> None:
+    _, (passage,) = add_document(store, "text")
+    model = register(store, "m", 2)
+    array = vector(1, 0)
+    put(store, model, {passage: array})
+    array[0] = 9
+    with store.read() as view, suppress(ValueError):
+        view.vectors(model, [passage])[passage][0] = 9
+    assert stored_vectors(store, model, [passage]) == {passage: vector(1, 0).tobytes()}
+
+
+def test_a_new_vector_takes_the_place_of_the_old_one(store: MemoryStore) -> None:
+    _, (passage,) = add_document(store, "text")
+    model = register(store, "m", 2)
+    put(store, model, {passage: vector(1, 0)})
+    assert put(store, model, {passage: vector(0, 1)}) == 1
+    assert stored_vectors(store, model, [passage]) == {passage: vector(0, 1).tobytes()}
+
+
+def test_vectors_of_passages_that_are_gone_are_passed_over(store: MemoryStore) -> None:
+    doomed, (gone,) = add_document(store, "gone")
+    _, (kept,) = add_document(store, "kept")
+    model = register(store, "m", 1)
+    forget(store, doomed)
+    unknown = PassageKey(kept + 1_000)
+    assert put(store, model, {gone: vector(1), kept: vector(2), unknown: vector(3)}) == 1
+    assert stored_vectors(store, model, [gone, kept, unknown]) == {kept: vector(2).tobytes()}
+
+
+def test_only_what_has_a_vector_is_answered(store: MemoryStore) -> None:
+    _, keys = add_document(store, "one", "two")
+    model = register(store, "m", 1)
+    put(store, model, {keys[0]: vector(1)})
+    assert stored_vectors(store, model, [*keys, *keys]) == {keys[0]: vector(1).tobytes()}
+    assert stored_vectors(store, model, []) == {}
+
+
+def test_two_models_stand_side_by_side(store: MemoryStore) -> None:
+    key, (passage,) = add_document(store, "text")
+    small, large = register(store, "small", 1), register(store, "large", 3)
+    put(store, small, {passage: vector(1)})
+    with store.read() as view:
+        assert (view.pending(small), view.pending(large)) == (0, 1)
+    put(store, large, {passage: vector(1, 2, 3)})
+    assert stored_vectors(store, small, [passage]) == {passage: vector(1).tobytes()}
+    assert stored_vectors(store, large, [passage]) == {passage: vector(1, 2, 3).tobytes()}
+    with store.read() as view:
+        assert (view.pending(small), view.pending(large)) == (0, 0)
+        assert list(view.waiting(small, instant(0), 10)) == []
+        assert list(view.waiting(large, instant(0), 10)) == []
+        (embedded,) = view.embedded(small, [key])
+        assert [one.vector.tolist() for one in embedded.passages] == [[1]]
+        (embedded,) = view.embedded(large, [key])
+        assert [one.vector.tolist() for one in embedded.passages] == [[1, 2, 3]]
+
+
+def test_vectors_of_a_model_that_serves_no_more_are_removed_bit_by_bit(store: MemoryStore) -> None:
+    _, keys = add_document(store, "one", "two", "three")
+    old, new = register(store, "old", 1), register(store, "new", 1)
+    for model in (old, new):
+        put(store, model, {key: vector(1) for key in keys})
+    assert store.write(lambda tx: tx.drop_vectors(old, 2)) == 2
+    assert len(stored_vectors(store, old, keys)) == 1
+    assert store.write(lambda tx: tx.drop_vectors(old, 2)) == 1
+    assert store.write(lambda tx: tx.drop_vectors(old, 2)) == 0
+    assert stored_vectors(store, old, keys) == {}
+    assert len(stored_vectors(store, new, keys)) == 3
+    with store.read() as view:
+        assert (view.pending(old), view.pending(new)) == (3, 0)
+        assert [document for batch in view.all_embedded(old) for document in batch] == []
+
+
+# Documents with their vectors.
+
+VectorOf = tuple[ChunkKey, PassageKey, bytes]
+
+
+def summary(documents: Sequence[EmbeddedDocument]) -> dict[DocumentKey, set[VectorOf]]:
+    found = {one.key: {(p.chunk, p.passage, p.vector.tobytes()) for p in one.passages} for one in documents}
+    assert len(found) == len(documents)
+    return found
+
+
+def all_embedded(view: View, model: ModelKey) -> list[EmbeddedDocument]:
+    return [document for batch in view.all_embedded(model) for document in batch]
+
+
+@law
+@given(having=st.lists(st.lists(st.booleans(), min_size=1, max_size=4), max_size=6))
+def test_documents_are_answered_with_the_vectors_they_have(fresh: Fresh, having: list[list[bool]]) -> None:
+    with fresh() as store:
+        model, other = register(store, "m", 1), register(store, "other", 1)
+        expected: dict[DocumentKey, set[VectorOf]] = {}
+        for embedded in having:
+            key, keys = add_document(store, *["abcd"] * len(embedded), passage=2)
+            wanted = {p for position, p in enumerate(keys) if embedded[position // 2]}
+            chunk_of = {p: chunk.key for chunk in chunks(store, key) for p in chunk.passages}
+            put(store, model, {p: vector(p) for p in wanted})
+            put(store, other, {p: vector(-1) for p in keys})
+            expected[key] = {(chunk_of[p], p, vector(p).tobytes()) for p in wanted}
+        with store.read() as view:
+            unknown = DocumentKey(10**9)
+            found = view.embedded(model, [*expected, *expected, unknown])
+            assert summary(found) == expected
+            assert {one.key: one.attributes for one in found} == view.attributes(list(expected))
+            everything = all_embedded(view, model)
+            assert summary(everything) == {key: passages for key, passages in expected.items() if passages}
+            assert {one.key: one.attributes for one in everything} == view.attributes([one.key for one in everything])
+
+
+def test_a_large_store_is_answered_whole(store: MemoryStore) -> None:
+    model = register(store, "m", 1)
+    content, pieces = document("text")
+
+    def work(tx: Transaction) -> set[DocumentKey]:
+        stored = [tx.add(a_memory(content), pieces) for _ in range(2_500)]
+        keys = [key for one in stored for chunk in tx.chunks(one.key) for key in chunk.passages]
+        tx.put_vectors(model, {key: vector(key) for key in keys})
+        return {one.key for one in stored}
+
+    keys = store.write(work)
+    with store.read() as view:
+        assert {one.key for one in all_embedded(view, model)} == keys
+        assert {one.key for one in view.embedded(model, list(keys))} == keys

@@ -1,0 +1,101 @@
+"""agent add, list and revoke, and coming in with a key."""
+
+import pytest
+from support.command_line import CommandLine
+
+
+def test_a_new_agent_comes_in_with_the_key_that_was_printed(
+    cli: CommandLine, me: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    added = cli("agent", "add", me, "--role", "lead")
+    assert added.err.startswith(f"The key of {me}, shown this one time.")
+    monkeypatch.setenv("HIVELORE_KEY", added.out.strip())
+    memory = cli.json("remember", "Mine.")["memory"]
+    assert memory["agentId"] == memory["provenance"]["actor"]
+
+
+def test_an_agent_is_added_with_its_role_and_the_end_of_its_key(cli: CommandLine, me: str) -> None:
+    added = cli.json("agent", "add", me, "--expires", "2031-01-01T00:00Z")
+    assert (added["agent"]["name"], added["agent"]["role"]) == (me, "worker")
+    assert added["expiresAt"] == "2031-01-01T00:00:00Z"
+    assert added["key"].startswith("hl_1_")
+
+
+def test_the_list_shows_keys_without_secrets(cli: CommandLine, me: str) -> None:
+    key = cli.json("agent", "add", me, "--expires", "2031-01-01T00:00Z")["key"]
+    _, _, number, secret = key.split("_")
+    listed = cli("agent", "list")
+    row = next(line for line in listed.out.splitlines() if line.endswith(me))
+    assert row.startswith("worker")
+    assert f"{number} until 2031-01-01" in row
+    assert secret not in listed.out
+    assert secret not in cli("agent", "list", "--json").out
+
+
+def test_a_revoked_key_lets_nobody_in(cli: CommandLine, me: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    key = cli.json("agent", "add", me)["key"]
+    assert cli("agent", "revoke", me).out == "Revoked: 1.\n"
+    assert "revoked" in next(line for line in cli("agent", "list").out.splitlines() if line.endswith(me))
+    monkeypatch.setenv("HIVELORE_KEY", key)
+    result = cli("stats", "--json")
+    assert (result.code, result.error["code"]) == (4, "unauthenticated")
+
+
+def test_one_key_can_be_revoked_by_its_id(cli: CommandLine, me: str) -> None:
+    number = cli.json("agent", "add", me)["key"].split("_")[2]
+    assert cli.json("agent", "revoke", number) == {"revoked": 1}
+
+
+def test_a_worker_manages_no_agents(cli: CommandLine, me: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HIVELORE_KEY", cli.json("agent", "add", me)["key"])
+    for words in (("agent", "add", "other"), ("agent", "revoke", "local"), ("reembed",)):
+        result = cli(*words, "--json")
+        assert (result.code, result.error["code"]) == (4, "forbidden")
+
+
+def test_a_worker_speaks_for_nobody_else(cli: CommandLine, me: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HIVELORE_KEY", cli.json("agent", "add", me)["key"])
+    assert cli("stats", "--agent", "local").code == 4
+
+
+@pytest.mark.parametrize("key", ["nonsense", "hl_1_0000000000_" + "0" * 64, "two words"])
+def test_a_wrong_key_is_an_error_and_no_reason_to_try_another(
+    cli: CommandLine, monkeypatch: pytest.MonkeyPatch, key: str
+) -> None:
+    monkeypatch.setenv("HIVELORE_KEY", key)
+    result = cli("stats")
+    assert (result.code, result.out) == (4, "")
+    assert result.err.startswith("hivelore: This key is not known here.")
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("add",), 2),
+        (("add", ""), 2),
+        (("add", " "), 2),
+        (("add", "a\0b"), 2),
+        (("add", "n" * 501), 2),
+        (("add", "n" * 5_000_000), 2),
+        (("add", "late", "--expires", "2020-01-01T00:00Z"), 2),
+        (("add", "king", "--role", "operator"), 2),
+        (("add", "local"), 5),
+        (("revoke", "nobody-of-this-name"), 3),
+        (("revoke", "a/b"), 3),
+        (("revoke", ""), 3),
+        (("revoke", "n" * 5_000_000), 2),
+        (("promote",), 2),
+    ],
+)
+def test_what_cannot_be_done_with_agents_is_refused(cli: CommandLine, words: tuple[str, ...], code: int) -> None:
+    result = cli("agent", *words)
+    assert (result.code, result.out) == (code, "")
+    assert result.err.startswith("hivelore: ")
+    assert result.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", ["Ревьюер", "審査員", "o'brien & co"])
+def test_an_agent_may_have_any_name(cli: CommandLine, name: str) -> None:
+    agent = cli.json("agent", "add", name)["agent"]
+    assert cli.json("remember", "By name.", "--agent", name)["memory"]["agentId"] == agent["id"]
+    assert cli.json("agent", "revoke", name) == {"revoked": 1}

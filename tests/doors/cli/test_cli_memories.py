@@ -1,0 +1,234 @@
+"""remember, edit and forget."""
+
+from pathlib import Path
+
+import pytest
+from support.command_line import CommandLine, Result
+
+NOWHERE = "01a20000-0000-7000-8000-000000000000"
+
+
+def kept(cli: CommandLine, me: str, text: str, *options: str) -> str:
+    """The id of a memory that is made."""
+    return cli.json("remember", text, "--agent", me, *options)["memory"]["id"]
+
+
+def test_remembering_says_what_was_kept(cli: CommandLine, me: str) -> None:
+    result = cli("remember", "The proxy wants a Bearer prefix.", "--agent", me)
+    assert (result.code, result.err) == (0, "")
+    assert result.out.startswith("Remembered ")
+    assert result.out.endswith(": The proxy wants a Bearer prefix.\n")
+
+
+def test_what_was_remembered_is_what_the_service_has(cli: CommandLine, me: str) -> None:
+    done = cli.json("remember", "Port 5433 is the replica.", "--name", "Ports", "--tag", "db", "--agent", me)
+    assert (done["created"], done["changed"]) == (True, True)
+    assert cli.json("get", done["memory"]["id"], "--agent", me) == done["memory"]
+    assert (done["memory"]["name"], done["memory"]["tags"]) == ("Ports", ["db"])
+
+
+def test_every_option_arrives(cli: CommandLine, me: str) -> None:
+    options = "--scope swarm --tag a --tag b --category fix --source task_completion --session s1 --author ann"
+    words = (*options.split(), "--project", "acme/shop", "--expires", "2031-05-01T12:00Z", "--agent", me)
+    memory = cli.json("remember", f"Everything said by {me}", *words)["memory"]
+    assert (memory["scope"], memory["tags"], memory["category"]) == ("swarm", ["a", "b"], "fix")
+    assert (memory["source"], memory["session"], memory["author"]) == ("task_completion", "s1", "ann")
+    assert (memory["project"], memory["expiresAt"]) == ("acme/shop", "2031-05-01T12:00:00Z")
+    assert memory["provenance"]["door"] == "cli"
+
+
+def test_words_need_no_quotes(cli: CommandLine, me: str) -> None:
+    assert cli.json("remember", "two", "words", "--agent", me)["memory"]["content"] == "two words"
+
+
+def test_a_text_may_begin_with_a_dash_behind_two_of_them(cli: CommandLine, me: str) -> None:
+    assert cli("remember", "--agent", me, "--json", "--", "-", "-x").json["memory"]["content"] == "- -x"
+
+
+def test_a_dash_reads_from_stdin(cli: CommandLine, me: str) -> None:
+    done = cli.json("remember", "-", "--agent", me, stdin="two\nlines\n".encode())
+    assert done["memory"]["content"] == "two\nlines"
+
+
+def test_the_same_words_again_are_the_same_memory(cli: CommandLine, me: str) -> None:
+    first = kept(cli, me, "Said twice.")
+    again = cli("remember", "Said twice.", "--agent", me)
+    assert again.out == f"Known already: {first}: Said twice.\n"
+
+
+def test_a_masked_secret_is_mentioned(cli: CommandLine, me: str) -> None:
+    result = cli("remember", f"the token is ghp_{'a1B2' * 9}", "--agent", me)
+    assert result.err == "What looks like a secret in it was masked before it was kept.\n"
+    assert "ghp_" not in result.out
+
+
+@pytest.mark.parametrize("text", ["дождь в Москве 🐝", "東京の秘密", "שלום עולם", "e\u0301 \u200d ＡＢＣ"])
+def test_every_language_comes_back_as_it_went_in(cli: CommandLine, me: str, text: str) -> None:
+    memory = kept(cli, me, text)
+    assert cli.json("get", memory, "--agent", me)["content"] == text
+    assert text.splitlines()[-1] in cli("get", memory, "--agent", me).out
+
+
+@pytest.mark.parametrize(
+    ("words", "stdin", "reason"),
+    [
+        ((), b"", "Say what to remember"),
+        (("",), b"", "The content is empty"),
+        ((" \n",), b"", "The content is empty"),
+        (("-",), b"", "The content is empty"),
+        (("-",), b"a\0b", "NUL"),
+        (("-",), b"\xff\xfe", "Stdin is not UTF-8 (byte 0)"),
+        (("-",), b"x" * 5_000_000, "5,000,000 characters"),
+        (("-",), b"x" * 20_000_000, "more than 8,000,000 bytes"),
+        (("lone \udc80",), b"", "Argument 2 is not valid Unicode"),
+        (("text", "--scope", "everyone"), b"", 'Choose from: "agent", "swarm"'),
+        (("text", "--source", "dream"), b"", '"file_index"'),
+        (("text", "--name", "n" * 501), b"", "1 to 500 characters"),
+        (("text", "--name", " "), b"", "1 to 500 characters"),
+        (("text", "--category", "c" * 101), b"", "at most 100"),
+        (("text", "--expires", "soon"), b"", "'soon' is no time"),
+        (("text", "--expires", "9999999d"), b"", "is no time"),
+        (("text", "--agent", " "), b"", "agent's name"),
+        (("text", "--agent", "a" * 501), b"", "agent's name"),
+        (("text", "--scop", "swarm"), b"", "--scope"),
+    ],
+)
+def test_what_cannot_be_remembered_is_refused_with_one_sentence(
+    cli: CommandLine, me: str, words: tuple[str, ...], stdin: bytes, reason: str
+) -> None:
+    speaker = () if "--agent" in words else ("--agent", me)
+    result = cli("remember", *words, *speaker, stdin=stdin)
+    assert (result.code, result.out) == (2, "")
+    assert reason in result.err
+    assert result.err.startswith("hivelore: ")
+    assert result.err.count("\n") == 1
+    assert cli.json("stats", "--agent", me)["byScope"]["agent"] == 0
+
+
+def test_the_repository_of_the_folder_is_the_project(cli: CommandLine, me: str) -> None:
+    git = Path.cwd() / ".git"
+    git.mkdir()
+    (git / "config").write_text('[remote "origin"]\n\turl = git@example.org:acme/shop.git\n')
+    assert cli.json("remember", "here", "--agent", me)["memory"]["project"] == "example.org/acme/shop"
+    assert cli.json("remember", "there", "--project", "other", "--agent", me)["memory"]["project"] == "other"
+    assert cli.json("remember", "anywhere", "--project", "*", "--agent", me)["memory"]["project"] is None
+
+
+def test_a_span_of_time_counts_from_now(cli: CommandLine, me: str) -> None:
+    memory = cli.json("remember", "for a week", "--expires", "7d", "--agent", me)["memory"]
+    assert memory["expiresAt"] > memory["createdAt"]
+    assert cli("remember", "until then", "--expires", "2031-01-31", "--agent", me).err == (
+        "2031-01-31 has no time zone: taken as UTC.\n"
+    )
+
+
+def test_editing_changes_what_is_given_and_nothing_else(cli: CommandLine, me: str) -> None:
+    memory = kept(cli, me, "The limit is 10.", "--tag", "api", "--project", "shop")
+    words = ("--content", "The limit is 20.", "--name", "Limit", "--reason", "measured", "--agent", me)
+    edited = cli.json("edit", memory, *words)
+    assert (edited["content"], edited["name"], edited["version"]) == ("The limit is 20.", "Limit", 2)
+    assert (edited["tags"], edited["project"]) == (["api"], "shop")
+    history = cli("get", memory, "--history", "--agent", me).out
+    assert "measured" in history
+    assert "The limit is 10." in history
+
+
+def test_editing_says_which_version_it_is_now(cli: CommandLine, me: str) -> None:
+    memory = kept(cli, me, "Shared soon.")
+    result = cli("edit", memory, "--scope", "swarm", "--agent", me)
+    assert result.out == f"Version 2 of {memory}: Shared soon.\n"
+
+
+def test_an_empty_text_clears_what_may_be_empty(cli: CommandLine, me: str) -> None:
+    memory = kept(cli, me, "To be bared.", "--tag", "x", "--category", "fix", "--project", "p", "--expires", "7d")
+    bare = ("--tag", "", "--category", "", "--project", "", "--expires", "never")
+    edited = cli.json("edit", memory, *bare, "--agent", me)
+    assert (edited["tags"], edited["category"], edited["project"], edited["expiresAt"]) == ([], "note", None, None)
+
+
+def test_editing_can_read_the_new_text_from_stdin(cli: CommandLine, me: str) -> None:
+    memory = kept(cli, me, "Old.")
+    assert cli.json("edit", memory, "--content", "-", "--agent", me, stdin=b"New.\n")["content"] == "New."
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "reason"),
+    [
+        ((), 2, "Say what to change"),
+        (("--reason", "just so"), 2, "Say what to change"),
+        (("--content", ""), 2, "The content is empty"),
+        (("--content", "x" * 2_000_001), 2, "2,000,001 characters"),
+        (("--name", ""), 2, "1 to 500 characters"),
+        (("--scope", "all"), 2, "Choose from"),
+        (("--content", "new", "--if-version", "7"), 5, "at version 1 by now"),
+    ],
+)
+def test_an_edit_that_cannot_be_is_refused(
+    cli: CommandLine, me: str, words: tuple[str, ...], code: int, reason: str
+) -> None:
+    memory = kept(cli, me, "Stays as it is.")
+    result = cli("edit", memory, *words, "--agent", me)
+    assert (result.code, result.out) == (code, "")
+    assert reason in result.err
+    assert cli.json("get", memory, "--agent", me)["version"] == 1
+
+
+def test_the_version_that_stands_is_told_with_a_stale_edit(cli: CommandLine, me: str) -> None:
+    memory = kept(cli, me, "First.")
+    cli("edit", memory, "--content", "Second.", "--agent", me)
+    result = cli("edit", memory, "--content", "Third.", "--if-version", "1", "--agent", me, "--json")
+    assert (result.code, result.error["code"], result.error["current"]) == (5, "stale", 2)
+
+
+def test_what_is_forgotten_is_gone(cli: CommandLine, me: str) -> None:
+    memory = kept(cli, me, "Never mind.")
+    assert cli("forget", memory, "--agent", me).out == "Forgotten: 1.\n"
+    assert cli("get", memory, "--agent", me).code == 3
+
+
+def test_without_a_terminal_forgetting_several_needs_yes(cli: CommandLine, me: str) -> None:
+    memories = [kept(cli, me, text) for text in ("one", "two")]
+    refused = cli("forget", *memories, "--agent", me)
+    assert (refused.code, refused.out) == (2, "")
+    assert "--yes" in refused.err
+    assert cli.json("forget", *memories, "--yes", "--agent", me) == {"forgotten": 2}
+
+
+def test_one_unknown_id_keeps_all_the_others(cli: CommandLine, me: str) -> None:
+    memory = kept(cli, me, "Stays.")
+    assert cli("forget", memory, NOWHERE, "--yes", "--agent", me).code == 3
+    assert cli("get", memory, "--agent", me).code == 0
+
+
+def test_what_was_indexed_from_a_file_is_forgotten_by_its_path(cli: CommandLine, me: str) -> None:
+    Path("notes.md").write_text("Written down.")
+    assert cli("index", "notes.md", "--agent", me).code == 0
+    assert cli.json("forget", "--path", "notes.md", "--agent", me) == {"forgotten": 1}
+    assert cli.json("forget", "--path", "notes.md", "--agent", me) == {"forgotten": 0}
+
+
+def test_forgetting_needs_to_know_what(cli: CommandLine, me: str) -> None:
+    for words in ((), (NOWHERE, "--path", "x")):
+        result = cli("forget", *words, "--agent", me)
+        assert (result.code, "ids, or --path" in result.err) == (2, True)
+
+
+@pytest.mark.parametrize("verb", [("get",), ("edit",), ("forget",)])
+@pytest.mark.parametrize(
+    ("memory", "code"),
+    [(NOWHERE, 3), ("", 3), ("nonsense", 3), ("a\0b", 3), ("дождь", 3), (" ", 3), ("../agents", 3), ("x" * 5_000_000, 2)],
+)
+def test_an_id_that_nothing_has_is_not_found(
+    cli: CommandLine, me: str, verb: tuple[str], memory: str, code: int
+) -> None:
+    change = ("--name", "n") if verb == ("edit",) else ()
+    result: Result = cli(*verb, memory, *change, "--agent", me, "--json")
+    assert (result.code, result.out) == (code, "")
+    assert result.error["code"] == {2: "too-large", 3: "not-found"}[code]
+
+
+def test_another_agents_memory_reads_like_none(cli: CommandLine, me: str) -> None:
+    memory = kept(cli, me, "Private.")
+    stranger = "01a20000-0000-7000-8000-00000000beef"
+    unknown = cli("get", NOWHERE, "--agent", stranger)
+    assert cli("get", memory, "--agent", stranger).err == unknown.err.replace(NOWHERE, memory)

@@ -1,0 +1,195 @@
+"""recall, get, list and stats."""
+
+from pathlib import Path
+
+import pytest
+from support.command_line import CommandLine
+from support.service import Service
+
+
+def kept(cli: CommandLine, me: str, text: str, *options: str) -> str:
+    return cli.json("remember", text, "--agent", me, *options)["memory"]["id"]
+
+
+def test_recalling_shows_the_best_first_with_its_id(cli: CommandLine, me: str) -> None:
+    kept(cli, me, "Kumquats are stored in the pantry.")
+    wanted = kept(cli, me, "The kumquat order is due on Friday, says the kumquat calendar.")
+    result = cli("recall", "when", "is", "the", "kumquat", "order", "due", "--agent", me)
+    assert result.code == 0
+    assert result.out.startswith("1. ")
+    assert wanted in result.out.partition("\n2. ")[0]
+
+
+def test_how_it_was_found_is_said_beside_the_result(cli: CommandLine, me: str) -> None:
+    kept(cli, me, "Tamarind is sour.")
+    result = cli("recall", "tamarind", "--agent", me)
+    assert result.err.startswith("1 memory found by keywords only: no embedding model is configured.")
+    assert "keywords only" not in result.out
+
+
+def test_each_hit_has_one_snippet_on_one_line(cli: CommandLine, me: str) -> None:
+    kept(cli, me, "alpha\nbeta " * 200, "--name", "Zwieback")
+    lines = cli("recall", "Zwieback beta", "--agent", me).out.splitlines()
+    assert [line[:3] for line in lines] == ["1. ", "   ", "   "]
+    assert len(lines[1]) <= 203
+
+
+def test_the_json_of_a_recall_is_the_answer_of_the_service(cli: CommandLine, me: str, service: Service) -> None:
+    kept(cli, me, "Quinces ripen in October.")
+    body = {"query": "quinces", "limit": 3, "now": "2100-01-01T00:00:00Z"}
+    printed = cli.json("recall", "quinces", "--limit", "3", "--agent", me)
+    answer = service.client(service.operator_key, me).call("POST", "/api/memory/search", body=body)
+    for hit in (*printed["results"], *answer["results"]):
+        hit["score"] = None  # It ages.
+    assert printed == answer
+
+
+def test_explaining_shows_every_part_of_every_score(cli: CommandLine, me: str) -> None:
+    for number in range(2):
+        kept(cli, me, f"Medlar number {number}.")
+    table = cli("recall", "medlar", "--explain", "--agent", me).out.split("\n\n")[1].splitlines()
+    assert table[0].split() == [
+        *("keyword", "vector", "similarity", "recency", "access", "confidence", "usefulness", "total")
+    ]
+    assert [len(row.split()) for row in table[1:]] == [9, 9]
+
+
+def test_a_limit_holds(cli: CommandLine, me: str) -> None:
+    for number in range(4):
+        kept(cli, me, f"Persimmon number {number}.")
+    assert len(cli.json("recall", "persimmon", "-n", "3", "--agent", me)["results"]) == 3
+
+
+def test_a_project_narrows_and_a_star_widens(cli: CommandLine, me: str) -> None:
+    for project in ("shop", "blog"):
+        kept(cli, me, f"Durian, in the {project}.", "--project", project)
+    assert len(cli.json("recall", "durian", "--project", "shop", "--agent", me)["results"]) == 1
+    assert len(cli.json("recall", "durian", "--project", "*", "--agent", me)["results"]) == 2
+    assert len(cli.json("list", "--project", "blog", "--agent", me)["memories"]) == 1
+
+
+def test_a_question_can_come_from_stdin(cli: CommandLine, me: str) -> None:
+    kept(cli, me, "Розы цветут летом.")
+    found = cli.json("recall", "-", "--agent", me, stdin="когда цветут розы?\n".encode())
+    assert [hit["memory"]["content"] for hit in found["results"]] == ["Розы цветут летом."]
+
+
+@pytest.mark.parametrize(
+    ("words", "stdin", "reason"),
+    [
+        ((), b"", "Say what you want to know"),
+        ((" ",), b"", "query"),
+        (("",), b"", "query"),
+        (("x", "--limit", "0"), b"", "limit"),
+        (("x", "--limit", "51"), b"", "limit"),
+        (("x", "--limit", "many"), b"", "--limit"),
+        (("x", "--scope", "mine"), b"", 'Choose from: "all", "agent", "swarm"'),
+        (("x", "--source", "dream"), b"", "--source"),
+        (("-",), b"a\0b", "NUL"),
+        (("-",), b"x" * 5_000_000, "at most 100,000"),
+        (("lone \udc80",), b"", "not valid Unicode"),
+    ],
+)
+def test_a_question_that_cannot_be_asked_is_refused(
+    cli: CommandLine, me: str, words: tuple[str, ...], stdin: bytes, reason: str
+) -> None:
+    result = cli("recall", *words, "--agent", me, stdin=stdin)
+    assert (result.code, result.out) == (2, "")
+    assert reason in result.err
+    assert result.err.count("\n") == 1
+
+
+def test_getting_shows_the_whole_memory(cli: CommandLine, me: str) -> None:
+    memory = kept(cli, me, "First line.\n\nLast line.", "--name", "Lines", "--tag", "a", "--tag", "b")
+    shown = cli("get", memory, "--agent", me).out
+    assert shown.startswith("Lines\n")
+    assert shown.endswith("\nFirst line.\n\nLast line.\n")
+    assert "tags          a, b\n" in shown
+    assert f"id            {memory}\n" in shown
+
+
+def test_getting_shows_an_expired_memory(cli: CommandLine, me: str) -> None:
+    memory = kept(cli, me, "Long gone.", "--expires", "2020-01-01T00:00Z")
+    assert cli.json("recall", "gone", "--agent", me)["results"] == []
+    assert cli.json("get", memory, "--agent", me)["content"] == "Long gone."
+
+
+def test_chunks_are_shown_in_order_with_their_headings(cli: CommandLine, me: str) -> None:
+    text = "# Guide\n\n## Setup\n\n" + "Install it. " * 150 + "\n\n## Use\n\n" + "Call it. " * 200
+    memory = cli.json("remember", "-", "--agent", me, stdin=text.encode())["memory"]["id"]
+    chunks = cli.json("get", memory, "--chunks", "--agent", me)["chunks"]
+    assert len(chunks) > 1
+    shown = cli("get", memory, "--chunks", "--agent", me).out
+    assert [f"[{number}/{len(chunks)}]" in shown for number in (1, len(chunks))] == [True, True]
+    assert "# Guide > ## Use" in shown
+
+
+def test_chunks_and_history_are_not_shown_together(cli: CommandLine, me: str) -> None:
+    result = cli("get", "x", "--chunks", "--history", "--agent", me)
+    assert (result.code, "Choose one" in result.err) == (2, True)
+
+
+def test_a_list_is_newest_first_and_says_when_there_is_more(cli: CommandLine, me: str) -> None:
+    memories = [kept(cli, me, f"Fig {number}.") for number in range(4)]
+    result = cli("list", "--limit", "3", "--scope", "agent", "--agent", me)
+    assert [line.split()[0] for line in result.out.splitlines()] == ["id", *reversed(memories[1:])]
+    assert result.err == "There are more: --all shows them.\n"
+
+
+def test_a_list_goes_on_where_a_page_ended(cli: CommandLine, me: str) -> None:
+    memories = [kept(cli, me, f"Date {number}.") for number in range(5)]
+    first = cli.json("list", "--limit", "3", "--scope", "agent", "--agent", me)
+    rest = cli.json("list", "--after", first["next"], "--scope", "agent", "--agent", me)
+    listed = [one["id"] for one in (*first["memories"], *rest["memories"])]
+    assert (listed, rest["next"]) == (list(reversed(memories)), None)
+
+
+def test_all_pages_can_be_listed_at_once(cli: CommandLine, me: str, service: Service) -> None:
+    body = {"memories": [{"content": f"Olive {number}"} for number in range(700)]}
+    service.client(service.operator_key, me).call("POST", "/api/memory/batch", body=body)
+    page = cli.json("list", "--all", "--scope", "agent", "--agent", me)
+    assert (len(page["memories"]), page["next"]) == (700, None)
+
+
+def test_a_list_can_be_narrowed(cli: CommandLine, me: str) -> None:
+    old = kept(cli, me, "Old.", "--expires", "2020-01-01T00:00Z", "--tag", "x")
+    new = kept(cli, me, "New.", "--category", "fix", "--session", "s", "--source", "task_completion")
+
+    def listed(*words: str) -> list[str]:
+        page = cli.json("list", *words, "--scope", "agent", "--agent", me)
+        return [one["id"] for one in page["memories"]]
+
+    assert listed("--status", "expired") == listed("--tag", "x") == [old]
+    assert listed("--status", "live") == listed("--category", "fix") == listed("--session", "s") == [new]
+    assert listed("--source", "task_completion") == [new]
+    assert listed("--since", "1h") == listed("--owner", me) == [new, old]
+    assert listed("--until", "1h") == listed("--until", "2020-01-01T00:00Z") == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("--limit", "0"), ("--limit", "501"), ("--after", "x"), ("--status", "dead"), ("--since", "x"), ("--tag", "a\0")],
+)
+def test_a_list_that_cannot_be_is_refused(cli: CommandLine, me: str, words: tuple[str, ...]) -> None:
+    result = cli("list", *words, "--agent", me)
+    assert (result.code, result.out) == (2, "")
+
+
+def test_a_name_cannot_break_a_table(cli: CommandLine, me: str) -> None:
+    kept(cli, me, "x", "--name", "two\nlines\tand a tab")
+    assert cli("list", "--scope", "agent", "--agent", me).out.splitlines()[-1].endswith("two lines and a tab")
+
+
+def test_stats_count_what_the_agent_sees(cli: CommandLine, me: str) -> None:
+    kept(cli, me, "One.")
+    kept(cli, me, "Gone.", "--expires", "2020-01-01T00:00Z")
+    counts = cli.json("stats", "--agent", me)
+    assert (counts["byScope"]["agent"], counts["expired"]) == (2, 1)
+    rows = dict(line.rsplit(maxsplit=1) for line in cli("stats", "--agent", me).out.splitlines())
+    assert (rows["scope agent"], rows["expired"]) == ("2", "1")
+    assert int(rows["memories"].replace(",", "")) == counts["total"]
+
+
+def test_where_we_are_may_be_gone(cli: CommandLine, me: str, tmp_path: Path) -> None:
+    (tmp_path / "work").rmdir()
+    assert cli("remember", "Nowhere.", "--agent", me).code == 0

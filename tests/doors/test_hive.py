@@ -1,0 +1,187 @@
+"""The Python API: the same whether the hive is in this process or behind a service."""
+
+import inspect
+import subprocess
+import sys
+from collections.abc import Callable, Generator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+import hivelore
+from hivelore.domain.draft import Draft
+from hivelore.errors import Busy, Forbidden, Invalid, NotFound, Stale, Unauthenticated
+from hivelore.hive.base import Hive
+from hivelore.hive.embedded import EmbeddedHive
+from hivelore.hive.remote import RemoteHive
+from support.service import Service
+
+
+@pytest.fixture(autouse=True)
+def without_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HIVELORE_EMBEDDER", "none")
+    for name in ("HIVELORE_URL", "HIVELORE_KEY", "HIVELORE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture(params=["embedded", "service", "directory of a service"])
+def hive(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Hive]:
+    if request.param == "embedded":
+        with hivelore.open(tmp_path) as opened:
+            assert isinstance(opened, EmbeddedHive)
+            yield opened
+        return
+    with Service(tmp_path) as service:
+        monkeypatch.setenv("HIVELORE_HOME", str(tmp_path))
+        with hivelore.open(service.url if request.param == "service" else tmp_path) as opened:
+            assert isinstance(opened, RemoteHive)
+            yield opened
+
+
+def test_remember_recall_get_edit_list_and_forget(hive: Hive) -> None:
+    memory = hive.remember("Use pnpm here, never npm.", name="pnpm", tags=["node"], metadata={"a": [1, None]})
+    (hit,) = hive.recall("pnpm", explain=True)
+    assert hit.memory == memory
+    assert hit.score.parts["total"] == hit.score.total
+    edited = hive.edit(memory.id, content="Use yarn here.", version=1)
+    assert (edited.version, edited.name, hive.get(memory.id).content) == (2, "pnpm", "Use yarn here.")
+    assert [one.id for one in hive.list(tag="node").memories] == [memory.id]
+    assert hive.stats().total == 1
+    hive.forget(memory.id)
+    with pytest.raises(NotFound):
+        hive.get(memory.id)
+
+
+def test_every_field_comes_back_as_it_went_in(hive: Hive) -> None:
+    told = {
+        "name": "n",
+        "scope": hivelore.Scope.SWARM,
+        "source": hivelore.Source.TASK_COMPLETION,
+        "session": "s",
+        "author": "a",
+        "project": "p",
+        "category": "fact",
+        "source_path": "/p",
+        "source_task_id": "t",
+        "external_id": "e",
+    }
+    at = datetime(2026, 1, 31, 12, tzinfo=UTC)
+    memory = hive.remember("Wörter, 言葉, 🦊", tags=("x", "y"), metadata={"k": {"n": 1.5}}, created_at=at, **told)  # pyright: ignore[reportArgumentType]
+    again = hive.get(memory.id)
+    assert {name: getattr(again, name) for name in told} == told
+    assert (again.content, again.tags, again.created_at) == ("Wörter, 言葉, 🦊", ("x", "y"), at)
+    assert again.metadata == {"k": {"n": 1.5}}
+
+
+def test_many_at_once_keep_their_order(hive: Hive) -> None:
+    done = hive.remember_many([*(f"note {number}" for number in range(150)), Draft(content="last")])
+    assert [one.memory.content for one in done][-2:] == ["note 149", "last"]
+    assert hive.stats().total == 151
+
+
+def test_the_answer_says_how_it_was_found(hive: Hive) -> None:
+    hive.remember("pnpm")
+    hits = hive.recall("pnpm", explain=True)
+    assert "keywords only" in hits.message
+    assert "keyword" in str(hits)
+
+
+BAD: list[tuple[Callable[[Hive], object], type[Exception]]] = [
+    (lambda hive: hive.remember(""), Invalid),
+    (lambda hive: hive.remember("x", scope="everyone"), Invalid),
+    (lambda hive: hive.remember("a\0b"), Invalid),
+    (lambda hive: hive.remember("a\ud800b"), Invalid),
+    (lambda hive: hive.remember("x", created_at=datetime(2026, 1, 1)), Invalid),  # noqa: DTZ001
+    (lambda hive: hive.recall(""), Invalid),
+    (lambda hive: hive.recall("x", limit=0), Invalid),
+    (lambda hive: hive.recall("x", limit=51), Invalid),
+    (lambda hive: hive.list(limit=0), Invalid),
+    (lambda hive: hive.list(after="x"), Invalid),
+    (lambda hive: hive.get("nothing"), NotFound),
+    (lambda hive: hive.get("a/../b"), NotFound),
+    (lambda hive: hive.edit("nothing", name="x"), NotFound),
+    (lambda hive: hive.forget("nothing"), NotFound),
+    (lambda hive: hive.remember("x", agent="somebody"), Forbidden),
+    (lambda hive: hive.index("/no/such/file"), Invalid),
+]
+
+
+@pytest.mark.parametrize(("call", "error"), BAD)
+def test_bad_input_is_the_same_error_on_both_sides(
+    hive: Hive, call: Callable[[Hive], object], error: type[Exception]
+) -> None:
+    with pytest.raises(error):
+        call(hive)
+
+
+def test_a_stale_edit_says_what_stands_now(hive: Hive) -> None:
+    memory = hive.remember("x")
+    hive.edit(memory.id, content="y")
+    with pytest.raises(Stale) as error:
+        hive.edit(memory.id, content="z", version=1)
+    assert error.value.current == 2
+
+
+def test_a_folder_is_indexed_as_git_would_see_it(hive: Hive, tmp_path: Path) -> None:
+    root = tmp_path / "notes"
+    (root / "sub").mkdir(parents=True)
+    (root / "a.md").write_text("# Kangaroo\n\nIt hops.")
+    (root / "sub" / "b.md").write_text("Wombats dig.")
+    (root / "skip.log").write_text("noise")
+    (root / ".gitignore").write_text("*.log\n")
+    (root / "binary.bin").write_bytes(b"\0\1\2")
+    (root / "latin.txt").write_bytes(b"caf\xe9")
+    (root / "empty.md").write_text(" ")
+    done = hive.index(root)
+    assert {memory.name for memory in done} == {"a", "b", ".gitignore"}
+    assert {one.path.name: one.reason for one in done.skipped}.keys() == {"binary.bin", "latin.txt", "empty.md"}
+    first = next(memory for memory in done if memory.name == "a")
+    (root / "a.md").write_text("# Kangaroo\n\nIt hops far.")
+    again = next(memory for memory in hive.index(root / "a.md"))
+    assert (again.id, again.version) == (first.id, 2)
+
+
+def test_waiting_with_nothing_to_wait_for_returns(hive: Hive) -> None:
+    hive.remember("x")
+    assert hive.wait_until_indexed(5)
+
+
+def test_both_hives_have_the_same_methods() -> None:
+    for name, method in inspect.getmembers(Hive, inspect.isfunction):
+        if not name.startswith("__"):
+            for kind in (EmbeddedHive, RemoteHive):
+                assert inspect.signature(getattr(kind, name)) == inspect.signature(method), name
+
+
+def test_a_directory_that_this_process_has_open_is_busy(tmp_path: Path) -> None:
+    with hivelore.open(tmp_path), pytest.raises(Busy, match="process"):
+        hivelore.open(tmp_path)
+    hivelore.open(tmp_path).close()
+
+
+def test_what_was_kept_is_there_when_it_is_opened_again(tmp_path: Path) -> None:
+    with hivelore.open(tmp_path) as hive:
+        hive.remember("kept")
+    with hivelore.open(tmp_path) as hive:
+        assert [one.content for one in hive.list().memories] == ["kept"]
+
+
+def test_agents_of_one_directory_do_not_see_each_other(tmp_path: Path) -> None:
+    ada, bob = "0190c2a4-5f3b-7c11-9d7e-000000000001", "0190c2a4-5f3b-7c11-9d7e-000000000002"
+    with hivelore.open(tmp_path, agent=ada) as hive:
+        hive.remember("adas secret")
+    with hivelore.open(tmp_path, agent=bob) as hive:
+        assert list(hive.recall("secret")) == []
+
+
+def test_a_wrong_key_is_an_error_and_no_fallback(tmp_path: Path) -> None:
+    with pytest.raises(Unauthenticated):
+        hivelore.open(tmp_path, key="hl_1_0000000000_" + "0" * 64)
+    hivelore.open(tmp_path).close()
+
+
+def test_importing_the_package_costs_nothing() -> None:
+    code = "import sys; before = set(sys.modules); import hivelore; print(len(set(sys.modules) - before))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert int(done.stdout) <= 3

@@ -1,0 +1,168 @@
+"""MCP over real HTTP with the official client, in both protocol eras, and by hand."""
+
+import json
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any, Literal
+
+import anyio
+import httpx2
+import pytest
+from mcp import Client as McpClient
+from mcp.client.streamable_http import streamable_http_client
+
+from hivelore.domain.agent import Role
+from hivelore.errors import Unauthenticated
+from support.service import Service
+
+Era = Literal["legacy", "auto"]
+ERAS: tuple[Era, ...] = ("legacy", "auto")
+
+
+@asynccontextmanager
+async def _connected(service: Service, key: str, era: Era, **headers: str) -> AsyncGenerator[McpClient]:
+    auth = {"Authorization": f"Bearer {key}", **headers}
+    async with (
+        httpx2.AsyncClient(headers=auth, trust_env=False) as http,
+        McpClient(streamable_http_client(f"{service.url}/mcp", http_client=http), mode=era) as client,
+    ):
+        yield client
+
+
+def _called(service: Service, key: str, era: Era, *calls: tuple[str, dict[str, Any]], **headers: str) -> list[Any]:
+    """The results of tool calls, one after the other."""
+
+    async def run() -> list[Any]:
+        async with _connected(service, key, era, **headers) as client:
+            return [await client.call_tool(name, arguments) for name, arguments in calls]
+
+    return anyio.run(run)
+
+
+def _listed(service: Service, key: str, era: Era) -> Any:
+    async def run() -> Any:
+        async with _connected(service, key, era) as client:
+            return await client.list_tools()
+
+    return anyio.run(run)
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_store_search_get_and_delete(service: Service, era: Era) -> None:
+    key = service.agent_key
+    (stored,) = _called(service, key, era, ("memory-store", {"content": f"The {era} kettle whistles", "tags": ["tea"]}))
+    assert stored.is_error is False
+    memory = stored.structured_content["memoryId"]
+    found, got, deleted, gone = _called(
+        service,
+        key,
+        era,
+        ("memory-search", {"query": f"{era} kettle", "limit": 5}),
+        ("memory-get", {"memoryId": memory}),
+        ("memory-delete", {"memoryId": memory}),
+        ("memory-get", {"memoryId": memory}),
+    )
+    (result,) = [one for one in found.structured_content["results"] if one["id"] == memory]
+    assert set(result) == {"id", "name", "summary", "snippet", "source", "scope", "similarity", "score", "createdAt"}
+    assert json.loads(found.content[0].text) == found.structured_content
+    assert got.structured_content["memory"]["content"] == f"The {era} kettle whistles"
+    assert got.structured_content["yourAgentId"] == got.structured_content["memory"]["agentId"]
+    assert deleted.structured_content["success"] is True
+    assert gone.is_error is True
+    assert gone.structured_content["success"] is False
+    assert "Search again" in gone.structured_content["message"]
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_tools_are_listed_by_role(service: Service, era: Era) -> None:
+    worker = service.add(f"worker {era}")
+    names = [tool.name for tool in _listed(service, worker, era).tools]
+    assert names == ["memory-search", "memory-get", "memory-store", "memory-delete"]
+    assert "inject-learning" in [tool.name for tool in _listed(service, service.agent_key, era).tools]
+
+
+def test_what_a_worker_is_shown_costs_less_than_a_thousand_tokens(service: Service) -> None:
+    tools = _listed(service, service.add("frugal"), "auto").tools
+    shown = [
+        {"name": t.name, "description": t.description, "inputSchema": t.input_schema, "outputSchema": t.output_schema}
+        for t in tools
+    ]
+    assert len(json.dumps(shown).encode()) / 4 < 1_000
+
+
+def test_tools_say_what_they_do_to_the_world(service: Service) -> None:
+    hints = {tool.name: tool.annotations for tool in _listed(service, service.agent_key, "auto").tools}
+    assert hints["memory-search"].read_only_hint
+    assert hints["memory-delete"].destructive_hint
+    assert not any(hint.open_world_hint for hint in hints.values())
+
+
+def test_a_lead_injects_and_a_worker_cannot(service: Service) -> None:
+    lead, worker = service.add("lena", Role.LEAD), service.add("will")
+    target = service.client(worker).call("GET", "/api/me")["agentId"]
+    learning = {"agentId": target, "learning": "Always wear a seatbelt.", "category": "best-practice"}
+    (done,) = _called(service, lead, "auto", ("inject-learning", learning))
+    assert done.structured_content["success"] is True
+    refused, unknown = (
+        *_called(service, worker, "auto", ("inject-learning", learning)),
+        *_called(service, lead, "auto", ("inject-learning", {**learning, "agentId": "nobody"})),
+    )
+    assert refused.is_error
+    assert unknown.is_error
+    assert "nobody" in unknown.structured_content["message"]
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "word"),
+    [
+        ("memory-search", {}, "query"),
+        ("memory-search", {"query": ""}, "query"),
+        ("memory-search", {"query": "x", "limit": 0}, "limit"),
+        ("memory-search", {"query": "x", "limit": 51}, "limit"),
+        ("memory-search", {"query": "x", "limit": "ten"}, "limit"),
+        ("memory-search", {"query": "x", "scope": "everyone"}, "scope"),
+        ("memory-search", {"query": "a\0b"}, "query"),
+        ("memory-get", {"memoryId": "not-an-id"}, "Search again"),
+        ("memory-get", {}, "memoryId"),
+        ("memory-store", {"content": "  "}, "content"),
+        ("memory-store", {"content": "x", "colour": "red"}, "colour"),
+        ("memory-delete", {"memoryId": "01a00000-0000-7000-8000-000000000000"}, "Search again"),
+        ("no-such-tool", {}, "no-such-tool"),
+    ],
+)
+def test_bad_arguments_are_tool_errors_that_name_what_is_wrong(
+    service: Service, tool: str, arguments: dict[str, Any], word: str
+) -> None:
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments}}
+    answer = service.client(service.agent_key).call("POST", "/mcp", body=body)
+    assert answer["result"]["isError"] is True
+    assert word in answer["result"]["structuredContent"]["message"]
+
+
+def test_an_operators_key_needs_to_say_for_whom(service: Service) -> None:
+    call = ("memory-search", {"query": "x"})
+    (refused,) = _called(service, service.operator_key, "auto", call)
+    assert refused.is_error
+    assert "X-Agent-ID" in refused.structured_content["message"]
+    (answered,) = _called(service, service.operator_key, "auto", call, **{"X-Agent-ID": "local"})
+    assert answered.is_error is False
+
+
+def test_without_a_key_there_is_no_mcp(service: Service) -> None:
+    with pytest.raises(Unauthenticated):
+        service.client(None).call("POST", "/mcp", body={"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
+
+
+def test_a_project_narrows_and_a_star_opens(service: Service) -> None:
+    north = {"X-Hivelore-Project": "north"}
+    south = {"X-Hivelore-Project": "south"}
+    _called(service, service.agent_key, "auto", ("memory-store", {"content": "gnomon of the north"}), **north)
+    here, elsewhere, everywhere = (
+        *_called(service, service.agent_key, "auto", ("memory-search", {"query": "gnomon"}), **north),
+        *_called(service, service.agent_key, "auto", ("memory-search", {"query": "gnomon"}), **south),
+        *_called(service, service.agent_key, "auto", ("memory-search", {"query": "gnomon", "project": "*"}), **south),
+    )
+    found = ["gnomon" in json.dumps(one.structured_content["results"]) for one in (here, elsewhere, everywhere)]
+    assert found == [True, False, True]
+    (unknown,) = _called(service, service.agent_key, "auto", ("memory-search", {"query": "gnomon"}))
+    assert "Project unknown" in unknown.structured_content["message"]

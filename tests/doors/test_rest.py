@@ -1,0 +1,267 @@
+"""REST over real HTTP: shapes, statuses, and answers to what is wrong."""
+
+import json
+from typing import Any
+
+import pytest
+
+from hivelore.client import Client
+from hivelore.errors import Conflict, Forbidden, Invalid, NotFound, Stale, TooLarge, Unauthenticated
+from support.service import Service
+
+INDEX: dict[str, Any] = {
+    "content": "The auth header needs Bearer",
+    "name": "auth",
+    "scope": "agent",
+    "source": "manual",
+}
+
+
+JSON = "Content-Type: application/json\r\n"
+
+
+@pytest.fixture
+def local(service: Service) -> Client:
+    return service.client(service.agent_key)
+
+
+def _index(client: Client, **more: Any) -> str:
+    answer = client.call("POST", "/api/memory/index", body={**INDEX, **more})
+    (memory,) = answer["memoryIds"]
+    return memory
+
+
+def _raw(service: Service, method: str, path: str, body: bytes = b"", headers: str = "") -> tuple[int, dict[str, Any]]:
+    head = f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{service.port}\r\nConnection: close\r\n{headers}"
+    head += f"Authorization: Bearer {service.agent_key}\r\nContent-Length: {len(body)}\r\n\r\n"
+    status, answer = service.raw(head.encode() + body)
+    return status, json.loads(answer.split(b"\r\n\r\n", 1)[1])
+
+
+def test_a_text_is_kept_and_found_at_once(local: Client) -> None:
+    memory = _index(local, content="The flux capacitor needs 1.21 gigawatts")
+    answer = local.call("POST", "/api/memory/search", body={"query": "gigawatts"})
+    assert answer["results"][0]["memory"]["id"] == memory
+    assert "keywords only" in answer["message"]
+    assert answer["path"] == "keywords"
+    assert answer["results"][0]["passage"]["content"].startswith("The flux")
+    assert "embedding" not in json.dumps(answer["results"])
+
+
+def test_indexing_answers_202_with_one_id_per_document(service: Service) -> None:
+    body = json.dumps(INDEX | {"content": "# A\n\n" + "x " * 3_000}).encode()
+    status, answer = _raw(service, "POST", "/api/memory/index", body, JSON)
+    assert status == 202
+    assert answer["queued"] is True
+    assert len(answer["memoryIds"]) == 1
+
+
+@pytest.mark.parametrize("missing", ["content", "name", "scope", "source"])
+def test_a_missing_field_is_named(local: Client, missing: str) -> None:
+    with pytest.raises(Invalid) as error:
+        local.call("POST", "/api/memory/index", body={name: part for name, part in INDEX.items() if name != missing})
+    assert error.value.field == missing
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"scope": "everyone"}, "scope"),
+        ({"source": "rumour"}, "source"),
+        ({"content": 7}, "content"),
+        ({"content": "  "}, "content"),
+        ({"content": "a\0b"}, "content"),
+        ({"name": ""}, "name"),
+        ({"name": "x" * 501}, "name"),
+        ({"tags": "one"}, "tags"),
+        ({"tags": ["x"] * 3 + [7]}, "tags.3"),
+        ({"owner": "me"}, "owner"),
+        ({"createdAt": "yesterday"}, "createdAt"),
+        ({"createdAt": "2026-01-01T00:00:00"}, "createdAt"),
+        ({"createdAt": "9999-01-01T00:00:00Z"}, "createdAt"),
+        ({"category": "x" * 101}, "category"),
+    ],
+)
+def test_a_bad_field_is_named(local: Client, change: dict[str, Any], field: str) -> None:
+    with pytest.raises(Invalid) as error:
+        _index(local, **change)
+    assert error.value.field == field
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"\xff\xfe", b"nonsense"])
+def test_what_is_not_json_is_a_400(service: Service, body: bytes) -> None:
+    status, problem = _raw(service, "POST", "/api/memory/index", body, JSON)
+    assert (status, problem["status"]) in {(400, 400), (422, 422)}
+    assert problem["detail"]
+
+
+def test_json_that_is_not_said_to_be_json_is_refused_with_the_header_to_send(service: Service) -> None:
+    status, problem = _raw(service, "POST", "/api/memory/index", json.dumps(INDEX).encode())
+    assert status == 415
+    assert "application/json" in problem["detail"]
+
+
+def test_a_lone_surrogate_in_json_is_refused(service: Service) -> None:
+    body = json.dumps(INDEX | {"content": "a\ud800b"}).encode()
+    status, problem = _raw(service, "POST", "/api/memory/index", body, JSON)
+    assert status in (400, 422)
+    assert problem["detail"]
+
+
+def test_too_much_is_said_to_be_too_much(local: Client) -> None:
+    with pytest.raises(TooLarge, match="Split"):
+        _index(local, content="x" * 5_000_000)
+    with pytest.raises(TooLarge, match="16 MB"):
+        _index(local, content="x" * 17_000_000)
+
+
+@pytest.mark.parametrize("limit", [0, 51, -1, "ten", 1.5, True])
+def test_a_limit_out_of_range_is_refused(local: Client, limit: Any) -> None:
+    with pytest.raises(Invalid) as error:
+        local.call("POST", "/api/memory/search", body={"query": "x", "limit": limit})
+    assert error.value.field == "limit"
+
+
+def test_an_edit_needs_the_present_version_where_one_is_named(local: Client) -> None:
+    memory = _index(local, content="one", name="stale")
+    assert local.call("PATCH", f"/api/memory/{memory}", body={"content": "two"}, version=1)["version"] == 2
+    with pytest.raises(Stale) as error:
+        local.call("PATCH", f"/api/memory/{memory}", body={"content": "three"}, version=1)
+    assert error.value.current == 2
+    history = local.call("GET", f"/api/memory/{memory}/history")["versions"]
+    assert [(one["version"], one["content"], one["action"]) for one in history] == [
+        (1, "one", "created"),
+        (2, "two", "edited"),
+    ]
+
+
+def test_only_the_given_fields_change(local: Client) -> None:
+    memory = _index(local, content="words", name="before", tags=["kept"])
+    after = local.call("PATCH", f"/api/memory/{memory}", body={"name": "after"})
+    assert (after["name"], after["content"], after["tags"]) == ("after", "words", ["kept"])
+    with pytest.raises(Invalid):
+        local.call("PATCH", f"/api/memory/{memory}", body={"version": 7})
+
+
+def test_chunks_carry_their_headings(local: Client) -> None:
+    text = "# Setup\n\n" + "Some words. " * 120 + "\n\n## Prerequisites\n\n" + "More words. " * 120
+    memory = _index(local, content=text, name="chunks")
+    chunks = local.call("GET", f"/api/memory/{memory}/chunks")["chunks"]
+    assert [chunk["chunkIndex"] for chunk in chunks] == list(range(len(chunks)))
+    assert len(chunks) >= 2
+    assert any("Prerequisites" in heading for heading in chunks[-1]["headings"])
+
+
+def test_a_forgotten_memory_is_gone(local: Client) -> None:
+    memory = _index(local, content="to be forgotten")
+    assert local.call("DELETE", f"/api/memory/{memory}") is None
+    with pytest.raises(NotFound, match="Search again"):
+        local.call("GET", f"/api/memory/{memory}")
+
+
+def test_pages_hold_together(local: Client) -> None:
+    made = {_index(local, content=f"page {number}", tags=["paged"]) for number in range(5)}
+    seen: list[str] = []
+    after: str | None = None
+    while True:
+        page = local.call("GET", "/api/memory", query={"tag": "paged", "limit": 2, "after": after})
+        seen += [memory["id"] for memory in page["memories"]]
+        after = page["next"]
+        if after is None:
+            break
+    assert len(seen) == 5
+    assert set(seen) == made
+
+
+def test_a_batch_is_all_or_none(local: Client) -> None:
+    done = local.call("POST", "/api/memory/batch", body={"memories": [{"content": "b1"}, {"content": "b2"}]})
+    assert [one["created"] for one in done["results"]] == [True, True]
+    with pytest.raises(Invalid):
+        local.call("POST", "/api/memory/batch", body={"memories": [{"content": "never"}, {"content": ""}]})
+    assert local.call("POST", "/api/memory/search", body={"query": "never"})["results"][0]["score"]["keyword"] == 0
+
+
+def test_forgetting_a_path_says_how_many(local: Client) -> None:
+    _index(local, content="from a file", sourcePath="/a/b.md")
+    assert local.call("DELETE", "/api/memory", query={"sourcePath": "/a/b.md"}) == {"forgotten": 1}
+    with pytest.raises(Invalid, match="sourcePath"):
+        local.call("DELETE", "/api/memory")
+
+
+def test_who_i_am(service: Service, local: Client) -> None:
+    me = local.call("GET", "/api/me")
+    assert (me["name"], me["role"], me["acting"]) == ("local", "lead", False)
+    assert me["limits"]["results"] == 50
+    operator = service.client(service.operator_key).call("GET", "/api/me")
+    assert (operator["agentId"], operator["role"]) == (None, "operator")
+
+
+def test_agents_come_and_go(service: Service) -> None:
+    operator = service.client(service.operator_key)
+    made = operator.call("POST", "/api/agents", body={"name": "Zed", "role": "worker"})
+    zed = service.client(made["key"])
+    assert zed.call("GET", "/api/me")["name"] == "Zed"
+    assert "keys" not in zed.call("GET", "/api/agents")["agents"][0]
+    assert made["key"].rsplit("_", 1)[1] not in json.dumps(operator.call("GET", "/api/agents"))
+    with pytest.raises(Forbidden):
+        zed.call("POST", "/api/agents", body={"name": "Eve"})
+    assert operator.call("DELETE", "/api/agents/Zed") == {"revoked": 1}
+    with pytest.raises(Unauthenticated, match="revoked"):
+        zed.call("GET", "/api/me")
+
+
+def test_acting_for_another_agent_takes_an_operators_key(service: Service, local: Client) -> None:
+    identity = "0190c2a4-5f3b-7c11-9d7e-3a5b6c7d8e9f"
+    acting = service.client(service.operator_key, agent=identity)
+    memory = _index(acting, content="written for a runner's agent")
+    assert acting.call("GET", f"/api/memory/{memory}")["agentId"] == identity
+    with pytest.raises(Forbidden):
+        service.client(service.agent_key, agent=identity).call("GET", "/api/me")
+    with pytest.raises(Forbidden):
+        _index(local, agentId=identity)
+
+
+@pytest.mark.parametrize("key", [None, "x", "hl_1_0000000000_" + "0" * 64])
+def test_nobody_comes_in_without_a_good_key(service: Service, key: str | None) -> None:
+    client = service.client(key)
+    for method, path in (("GET", "/api/memory"), ("GET", "/api/me"), ("GET", "/metrics"), ("GET", "/api/status")):
+        with pytest.raises(Unauthenticated, match="key"):
+            client.call(method, path)
+
+
+def test_health_needs_no_key_and_tells_nothing(service: Service) -> None:
+    assert service.client(None).call("GET", "/health") == {"status": "ok"}
+
+
+def test_figures_are_for_prometheus(service: Service) -> None:
+    head = "GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+    status, answer = service.raw(f"{head}Authorization: Bearer {service.agent_key}\r\n\r\n".encode())
+    assert status == 200
+    for name in (
+        b"hivelore_requests_total",
+        b"hivelore_request_seconds_bucket",
+        b"hivelore_writes_total",
+        b"hivelore_embedding_queue",
+    ):
+        assert name in answer
+
+
+def test_embedding_again_needs_a_model_and_an_operator(service: Service, local: Client) -> None:
+    with pytest.raises(Forbidden):
+        local.call("POST", "/api/memory/re-embed")
+    with pytest.raises(Conflict, match="HIVELORE_EMBEDDER"):
+        service.client(service.operator_key).call("POST", "/api/memory/re-embed")
+
+
+@pytest.mark.parametrize("path", ["/api/nothing", "/api/memory/x/y/z", "/../etc/passwd", "/api/agents/%00"])
+def test_what_is_not_there_says_so_in_the_same_form(service: Service, path: str) -> None:
+    status, problem = _raw(service, "GET", path)
+    assert status in (404, 405)
+    assert problem["detail"]
+
+
+def test_the_api_describes_itself(service: Service) -> None:
+    paths = service.client(None).call("GET", "/openapi.json")["paths"]
+    assert {"/api/memory/index", "/api/memory/search", "/api/memory/{memory_id}", "/api/agents", "/health"} <= set(
+        paths
+    )

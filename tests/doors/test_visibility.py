@@ -1,0 +1,266 @@
+"""Who sees what, at every route, tool and method: nothing of what they may not see is in any answer or error (N08).
+
+Every memory carries a word of its own. A probe asks one door in every way that could show a memory, and
+everything that came back is searched for these words and for ids. The lists of doors are read from the
+program: a new route, tool or method without a probe fails here.
+"""
+
+import inspect
+import json
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hivelore.client import Client
+from hivelore.domain.agent import Role
+from hivelore.errors import HiveloreError, Unauthenticated
+from hivelore.hive.base import Hive
+from hivelore.hive.remote import RemoteHive
+from hivelore.server.mcp.tools import TOOLS
+from support.service import Service
+
+Probe = Callable[["Asker"], list[Any]]
+
+WORDS = {"ada": "quokka", "bob": "numbat", "lea": "bilby", "shared": "kowari", "swarm": "dunnart"}
+"""Whose memory carries which word; ``shared`` is ada's for all, ``swarm`` nobody's."""
+SHARED = {"shared", "swarm"}
+EVERYTHING = set(WORDS)
+
+
+@dataclass(frozen=True)
+class Asker:
+    """One role at the doors, and the ids of everything there is."""
+
+    client: Client
+    hive: Hive
+    ids: dict[str, str]
+
+    def rest(self, method: str, path: str, **more: Any) -> Any:
+        return _told(lambda: self.client.call(method, path, **more))
+
+    def tool(self, name: str, **arguments: Any) -> Any:
+        params = {"name": name, "arguments": arguments}
+        body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+        return self.rest("POST", "/mcp", body=body)
+
+    def each(self, ask: Callable[[str], Any]) -> list[Any]:
+        return [ask(memory) for memory in self.ids.values()]
+
+
+def _told(ask: Callable[[], Any]) -> Any:
+    """The answer, or what the error says."""
+    try:
+        return ask()
+    except HiveloreError as error:
+        return {"error": str(error)}
+
+
+def _page(asker: Asker, **query: Any) -> Any:
+    return asker.rest("GET", "/api/memory", query={"limit": 500, **query})
+
+
+def _search(asker: Asker) -> list[Any]:
+    found: list[Any] = []
+    for word in WORDS.values():
+        for scope in ("all", "agent", "swarm"):
+            body = {"query": word, "limit": 50, "scope": scope}
+            found.append(asker.rest("POST", "/api/memory/search", body=body))
+        bodies = [{"query": word, "agentId": owner} for owner in asker.ids]
+        found += [asker.rest("POST", "/api/memory/search", body=body) for body in bodies]
+    return found
+
+
+def _lists(asker: Asker) -> list[Any]:
+    filters: list[dict[str, Any]] = [{}, {"scope": "agent"}, {"scope": "swarm"}, {"status": "live"}, {"tag": "marked"}]
+    return [_page(asker, **each) for each in filters]
+
+
+def _at(asker: Asker, suffix: str = "") -> list[Any]:
+    return asker.each(lambda memory: asker.rest("GET", f"/api/memory/{memory}{suffix}"))
+
+
+BLANK = {"content": " ", "name": "x", "source": "manual"}
+
+ROUTES: dict[tuple[str, str], Probe] = {
+    ("POST", "/api/memory/search"): _search,
+    ("GET", "/api/memory"): _lists,
+    ("GET", "/api/memory/{memory_id}"): _at,
+    ("GET", "/api/memory/{memory_id}/chunks"): lambda asker: _at(asker, "/chunks"),
+    ("GET", "/api/memory/{memory_id}/history"): lambda asker: _at(asker, "/history"),
+    ("PATCH", "/api/memory/{memory_id}"): lambda asker: asker.each(
+        # A version that never was: whoever may change it is told the present one, and nothing changes.
+        lambda memory: asker.rest("PATCH", f"/api/memory/{memory}", body={"name": "x"}, version=99)
+    ),
+    ("DELETE", "/api/memory/{memory_id}"): lambda asker: asker.each(
+        lambda memory: asker.rest("DELETE", f"/api/memory/{memory}", version=99)
+    ),
+    ("DELETE", "/api/memory"): lambda asker: [
+        asker.rest("DELETE", "/api/memory", query={"sourcePath": "/nowhere"}),
+    ],
+    ("GET", "/api/memory/stats"): lambda asker: [asker.rest("GET", "/api/memory/stats")],
+    ("POST", "/api/memory/index"): lambda asker: [
+        asker.rest(
+            "POST", "/api/memory/index", body={"content": " ", "name": "x", "scope": "swarm", "source": "manual"}
+        ),
+    ],
+    ("POST", "/api/memory/batch"): lambda asker: [
+        asker.rest("POST", "/api/memory/batch", body={"memories": [{"content": " "}]}),
+    ],
+    ("POST", "/api/memory/re-embed"): lambda asker: [asker.rest("POST", "/api/memory/re-embed")],
+    ("GET", "/api/memory/re-embed/{job_id}"): lambda asker: [asker.rest("GET", "/api/memory/re-embed/x")],
+    ("DELETE", "/api/memory/re-embed/{job_id}"): lambda asker: [asker.rest("DELETE", "/api/memory/re-embed/x")],
+    ("GET", "/api/agents"): lambda asker: [asker.rest("GET", "/api/agents")],
+    ("POST", "/api/agents"): lambda asker: [asker.rest("POST", "/api/agents", body={"name": ""})],
+    ("DELETE", "/api/agents/{agent_or_key}"): lambda asker: [asker.rest("DELETE", "/api/agents/nobody")],
+    ("GET", "/api/check"): lambda asker: [asker.rest("GET", "/api/check")],
+    ("GET", "/api/me"): lambda asker: [asker.rest("GET", "/api/me")],
+    ("GET", "/api/status"): lambda asker: [asker.rest("GET", "/api/status")],
+    ("GET", "/health"): lambda asker: [asker.rest("GET", "/health")],
+    ("GET", "/metrics"): lambda asker: [_told(lambda: asker.client.call("GET", "/api/status"))],
+}
+
+CALLS: dict[str, Probe] = {
+    "memory-search": lambda asker: [asker.tool("memory-search", query=word, limit=50) for word in WORDS.values()],
+    "memory-get": lambda asker: asker.each(lambda memory: asker.tool("memory-get", memoryId=memory)),
+    "memory-store": lambda asker: [asker.tool("memory-store", content=" ")],
+    "memory-delete": lambda asker: [asker.tool("memory-delete", memoryId="nothing")],
+    "inject-learning": lambda asker: [
+        asker.tool("inject-learning", agentId="nobody", learning="x", category="preference")
+    ],
+}
+
+METHODS: dict[str, Probe] = {
+    "recall": lambda asker: [
+        _told(lambda word=word: list(asker.hive.recall(word, limit=50))) for word in WORDS.values()
+    ],
+    "get": lambda asker: asker.each(lambda memory: _told(lambda: asker.hive.get(memory))),
+    "list": lambda asker: [_told(lambda: asker.hive.list(limit=500))],
+    "edit": lambda asker: asker.each(lambda memory: _told(lambda: asker.hive.edit(memory, name="x", version=99))),
+    "forget": lambda asker: asker.each(lambda memory: _told(lambda: asker.hive.forget(memory, version=99))),
+    "stats": lambda asker: [_told(lambda: asker.hive.stats())],
+    "remember": lambda asker: [_told(lambda: asker.hive.remember(" "))],
+    "remember_many": lambda asker: [_told(lambda: asker.hive.remember_many([" "]))],
+    "index": lambda asker: [_told(lambda: asker.hive.index("/nowhere"))],
+    "wait_until_indexed": lambda asker: [_told(lambda: asker.hive.wait_until_indexed(0.1))],
+    "close": lambda _: [],
+}
+
+SHOWS_ALL = {"recall", "list", "get", "memory-get", "memory-search"} | {
+    ("POST", "/api/memory/search"),
+    ("GET", "/api/memory"),
+    ("GET", "/api/memory/{memory_id}"),
+    ("GET", "/api/memory/{memory_id}/chunks"),
+    ("GET", "/api/memory/{memory_id}/history"),
+}
+"""Probes that must show everything the asker may see: silence would pass the rest of this test."""
+
+
+@dataclass(frozen=True)
+class World:
+    service: Service
+    ids: dict[str, str]
+    keys: dict[str, str]
+
+    def asker(self, who: str) -> Asker:
+        client = self.service.client(self.keys[who])
+        return Asker(client, RemoteHive(client), self.ids)
+
+
+def _world(home: Path, lead_sees: str) -> Generator[World]:
+    with Service(home, lead_sees=lead_sees) as service:
+        keys = {
+            "ada": service.add("ada"),
+            "bob": service.add("bob"),
+            "lea": service.add("lea", Role.LEAD),
+            "operator": service.operator_key,
+            "revoked": service.add("rex"),
+        }
+        service.client(keys["operator"]).call("DELETE", "/api/agents/rex")
+        ids: dict[str, str] = {}
+        for whose, word in WORDS.items():
+            key = keys["operator" if whose == "swarm" else "ada" if whose == "shared" else whose]
+            scope = "swarm" if whose in SHARED else "agent"
+            body = {
+                "content": f"the {word} sleeps",
+                "name": word,
+                "scope": scope,
+                "source": "manual",
+                "tags": ["marked"],
+            }
+            ids[whose] = service.client(key).call("POST", "/api/memory/index", body=body)["memoryIds"][0]
+        yield World(service, ids, keys)
+
+
+@pytest.fixture(scope="module", params=["all", "shared"])
+def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Generator[World]:
+    yield from _world(tmp_path_factory.mktemp(request.param), request.param)
+
+
+def _may_see(who: str, world: World) -> set[str]:
+    match who:
+        case "ada" | "bob":
+            return SHARED | {who}
+        case "lea":
+            wide = world.service.app.settings.lead_sees == "all"
+            return EVERYTHING if wide else SHARED | {"lea"}
+        case "operator":
+            return EVERYTHING
+        case _:
+            return set()
+
+
+def _seen(answers: list[Any]) -> set[str]:
+    text = " ".join(json.dumps(answer, default=repr) for answer in answers)
+    return {whose for whose, word in WORDS.items() if word in text}
+
+
+ALL: dict[Any, Probe] = {**ROUTES, **CALLS, **METHODS}
+
+
+@pytest.mark.parametrize("who", ["ada", "bob", "lea", "operator", "revoked"])
+@pytest.mark.parametrize("door", ALL, ids=str)
+def test_nobody_is_shown_what_they_may_not_see(world: World, who: str, door: Any) -> None:
+    seen = _seen(ALL[door](world.asker(who)))
+    may_see = _may_see(who, world)
+    assert seen <= may_see
+    if door in SHOWS_ALL and not (who == "operator" and door in CALLS):
+        assert seen == may_see
+
+
+@pytest.mark.parametrize("who", ["ada", "bob", "lea", "operator"])
+def test_counts_count_only_what_may_be_seen(world: World, who: str) -> None:
+    stats = world.asker(who).rest("GET", "/api/memory/stats")
+    assert stats["total"] == len(_may_see(who, world))
+
+
+@pytest.mark.parametrize("suffix", ["", "/chunks", "/history"])
+def test_a_hidden_id_and_an_unknown_one_get_the_same_answer(world: World, suffix: str) -> None:
+    asker, hidden, unknown = world.asker("bob"), world.ids["ada"], "01a00000-0000-7000-8000-000000000000"
+    answers = [str(asker.rest("GET", f"/api/memory/{one}{suffix}")).replace(one, "ID") for one in (hidden, unknown)]
+    assert answers[0] == answers[1]
+
+
+def test_a_revoked_key_gets_nothing_at_all(world: World) -> None:
+    client = world.service.client(world.keys["revoked"])
+    for method, path in ROUTES:
+        if path != "/health":
+            with pytest.raises(Unauthenticated):
+                client.call(method, path.replace("{memory_id}", world.ids["shared"]))
+
+
+def test_every_route_has_a_probe(world: World) -> None:
+    paths = world.service.client(None).call("GET", "/openapi.json")["paths"]
+    routes = {(method.upper(), path) for path, methods in paths.items() for method in methods}
+    assert routes == set(ROUTES)
+
+
+def test_every_tool_has_a_probe() -> None:
+    assert {tool.name for tool in TOOLS} == set(CALLS)
+
+
+def test_every_method_has_a_probe() -> None:
+    methods = {name for name, _ in inspect.getmembers(Hive, inspect.isfunction) if not name.startswith("_")}
+    assert methods == set(METHODS)

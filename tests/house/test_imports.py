@@ -1,0 +1,101 @@
+"""The direction of imports: the tree keeps every rule in pyproject.toml, and no rule sleeps."""
+
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from importlinter.cli import lint_imports
+
+ROOT = Path(__file__).parents[2]
+Judge = Callable[[tuple[str, ...]], tuple[bool, str]]
+"""Answers whether the rules of these ids (none: all) were kept, and what import-linter printed."""
+
+FORBIDDEN = [
+    ("layers", "hivelore.errors", "hivelore.domain.text"),
+    ("layers", "hivelore.endpoint", "hivelore.domain.text"),
+    ("layers", "hivelore.domain.text", "hivelore.endpoint"),
+    ("layers", "hivelore.domain", "hivelore.policies.access"),
+    ("layers", "hivelore.policies", "hivelore.ports"),
+    ("layers", "hivelore.ports", "hivelore.services.recall"),
+    ("layers", "hivelore.services", "hivelore.adapters.clock"),
+    ("layers", "hivelore.adapters", "hivelore.config"),
+    ("layers", "hivelore.config", "hivelore.client"),
+    ("layers", "hivelore.client", "hivelore.app"),
+    ("layers", "hivelore.app", "hivelore.runner"),
+    ("layers", "hivelore.hooks", "hivelore.bridge"),
+    ("layers", "hivelore.server", "hivelore.cli"),
+    ("adapters", "hivelore.server.rest", "hivelore.adapters.clock"),
+    ("adapters", "hivelore.cli", "hivelore.adapters.sqlite.store"),
+    ("layers", "hivelore.server", "hivelore.hive"),
+    ("config", "hivelore.server.rest", "hivelore.config"),
+    ("sql", "hivelore.adapters.vectors", "hivelore.adapters.sql.rows"),
+    ("sql", "hivelore.adapters.inmemory", "hivelore.adapters.sql.where"),
+    ("light", "hivelore.client", "numpy"),
+    ("light", "hivelore.bridge", "hivelore.domain.search"),
+    ("light", "hivelore.hooks", "hivelore.policies.ranking"),
+    ("endpoint", "hivelore.endpoint", "platformdirs"),
+    ("endpoint", "hivelore.errors", "rich"),
+]
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """The folder of a copy of the sources, with the rules beside it."""
+
+    def everything_but_python(folder: str, names: list[str]) -> set[str]:
+        return {name for name in names if Path(folder, name).is_file() and not name.endswith(".py")}
+
+    shutil.copytree(ROOT / "src", tmp_path / "src", ignore=everything_but_python)
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    return tmp_path / "src"
+
+
+@pytest.fixture
+def judge(copy: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Judge:
+    """import-linter on the copy, which it finds in place of the tree that is installed."""
+    monkeypatch.setenv("COLUMNS", "300")
+    monkeypatch.setattr(sys, "path", [str(copy), str(ROOT), *sys.path])
+    monkeypatch.delitem(sys.modules, "hivelore", raising=False)
+
+    def judge(rules: tuple[str, ...]) -> tuple[bool, str]:
+        configuration = str(copy.parent / "pyproject.toml")
+        kept = lint_imports(configuration, limit_to_contracts=rules, no_cache=True, no_logo=True) == 0
+        return kept, capsys.readouterr().out
+
+    return judge
+
+
+def plant(source: Path, importer: str, imported: str) -> str:
+    """Make one module of the copy import another. Answers the name of the module that does it."""
+    for module in (importer, imported):
+        place = source / module.replace(".", "/")
+        if module.startswith("hivelore.") and not place.is_dir() and not place.with_suffix(".py").exists():
+            place.with_suffix(".py").touch()
+    place = source / importer.replace(".", "/")
+    if place.is_dir():
+        importer, place = f"{importer}.planted", place / "planted"
+    with place.with_suffix(".py").open("a") as file:
+        file.write(f"\nimport {imported}\n")
+    return importer
+
+
+def test_the_tree_keeps_every_rule(judge: Judge) -> None:
+    kept, output = judge(())
+    assert kept, output
+
+
+@pytest.mark.parametrize(("rule", "importer", "imported"), FORBIDDEN)
+def test_a_forbidden_import_is_found(copy: Path, judge: Judge, rule: str, importer: str, imported: str) -> None:
+    importer = plant(copy, importer, imported)
+    kept, output = judge((rule,))
+    assert not kept
+    assert f"{importer} -> {imported} (l." in output
+
+
+def test_a_module_without_a_place_is_found(copy: Path, judge: Judge) -> None:
+    (copy / "hivelore" / "elsewhere.py").touch()
+    kept, output = judge(("layers",))
+    assert not kept
+    assert "hivelore.elsewhere" in output

@@ -1,0 +1,195 @@
+"""Who sees what and who changes what: the whole table by hand, and the laws behind it (X3, X4, X5, A13, B06, B10)."""
+
+from dataclasses import replace
+from itertools import product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hivelore.domain.agent import AgentId, Door, LeadSees, Role, Viewer
+from hivelore.domain.memory import Memory, Scope
+from hivelore.domain.search import Filter, ScopeChoice
+from hivelore.policies.access import Verb, may_change, reads_of_others, visible_to
+from support.memories import ADA, BOB, a_memory
+from support.small_world import census, filters
+
+MEMORIES = {
+    "own private": a_memory(owner=ADA, scope=Scope.AGENT),
+    "own shared": a_memory(owner=ADA, scope=Scope.SWARM),
+    "other's private": a_memory(owner=BOB, scope=Scope.AGENT),
+    "other's shared": a_memory(owner=BOB, scope=Scope.SWARM),
+    "swarm's own": a_memory(owner=None, scope=Scope.SWARM),
+}
+VIEWERS = {
+    "worker": Viewer(role=Role.WORKER, agent=ADA, door=Door.MCP),
+    "lead": Viewer(role=Role.LEAD, agent=ADA, door=Door.MCP),
+    "operator": Viewer(role=Role.OPERATOR, agent=None, door=Door.CLI),
+    "operator as Ada": Viewer(role=Role.OPERATOR, agent=ADA, door=Door.CLI),
+    "operator's key as the worker Ada": Viewer(role=Role.WORKER, agent=ADA, door=Door.REST, acting=True),
+}
+
+ALL = "see edit delete promote demote"
+SHARED_BY_LEAD = "see edit delete promote"  # not demote: that would make it somebody else's secret
+NOBODY_S = "see edit delete promote"  # not demote: there is nobody it could belong to
+
+# Written from X3 and X4, not from the code: worker and other worker, lead and operator, own and not own.
+#                                     own private  own shared  other's private  other's shared  swarm's own
+TABLE = {
+    ("worker", LeadSees.ALL): (ALL, ALL, "", "see", "see"),
+    ("worker", LeadSees.SHARED): (ALL, ALL, "", "see", "see"),
+    ("lead", LeadSees.ALL): (ALL, ALL, "see", SHARED_BY_LEAD, NOBODY_S),
+    ("lead", LeadSees.SHARED): (ALL, ALL, "", SHARED_BY_LEAD, NOBODY_S),
+    ("operator", LeadSees.ALL): (ALL, ALL, ALL, ALL, NOBODY_S),
+    ("operator", LeadSees.SHARED): (ALL, ALL, ALL, ALL, NOBODY_S),
+    ("operator as Ada", LeadSees.ALL): (ALL, ALL, ALL, ALL, NOBODY_S),
+    ("operator as Ada", LeadSees.SHARED): (ALL, ALL, ALL, ALL, NOBODY_S),
+    ("operator's key as the worker Ada", LeadSees.ALL): (ALL, ALL, "", "see", "see"),
+    ("operator's key as the worker Ada", LeadSees.SHARED): (ALL, ALL, "", "see", "see"),
+}
+RIGHTS = [
+    (who, lead_sees, kind, rights)
+    for (who, lead_sees), row in TABLE.items()
+    for kind, rights in zip(MEMORIES, row, strict=True)
+]
+
+# A13, and X3 for the lead who sees what is shared. What an operator sees of a shelf is what such a lead sees of it.
+#                                                 own private  own shared  other's private  other's shared  swarm's own
+SHELVES = {
+    ("worker", LeadSees.ALL, ScopeChoice.ALL): (True, True, False, True, True),
+    ("worker", LeadSees.ALL, ScopeChoice.AGENT): (True, False, False, False, False),
+    ("worker", LeadSees.ALL, ScopeChoice.SWARM): (False, True, False, True, True),
+    ("lead", LeadSees.ALL, ScopeChoice.ALL): (True, True, True, True, True),
+    ("lead", LeadSees.ALL, ScopeChoice.AGENT): (True, False, True, False, False),
+    ("lead", LeadSees.ALL, ScopeChoice.SWARM): (False, True, False, True, True),
+    ("lead", LeadSees.SHARED, ScopeChoice.ALL): (True, True, False, True, True),
+    ("lead", LeadSees.SHARED, ScopeChoice.AGENT): (True, False, False, False, False),
+    ("lead", LeadSees.SHARED, ScopeChoice.SWARM): (False, True, False, True, True),
+    ("operator", LeadSees.SHARED, ScopeChoice.ALL): (True, True, True, True, True),
+    ("operator", LeadSees.SHARED, ScopeChoice.AGENT): (True, False, True, False, False),
+    ("operator", LeadSees.SHARED, ScopeChoice.SWARM): (False, True, False, True, True),
+}
+
+# The laws are looked at for everybody and every memory there can be, as far as rights can tell them apart.
+AGENTS = (ADA, BOB, AgentId("Ada"))
+EVERYBODY = [
+    *(Viewer(role=role, agent=agent, door=Door.MCP) for role in Role for agent in AGENTS),
+    Viewer(role=Role.OPERATOR, agent=None, door=Door.MCP),
+]
+EVERYTHING = [
+    *(a_memory(owner=owner, scope=scope) for owner in AGENTS for scope in Scope),
+    a_memory(owner=None, scope=Scope.SWARM),
+]
+MEETINGS = list(product(EVERYBODY, EVERYTHING))
+
+
+def sees(viewer: Viewer, lead_sees: LeadSees, memory: Memory, choice: ScopeChoice = ScopeChoice.ALL) -> bool:
+    return visible_to(viewer, lead_sees, choice).admits(memory.owner, memory.scope)
+
+
+def rights_of(viewer: Viewer, lead_sees: LeadSees, memory: Memory) -> set[str]:
+    """What a viewer may do; nothing can be done to what is not seen."""
+    if not sees(viewer, lead_sees, memory):
+        return set()
+    return {"see", *(verb.value for verb in Verb if may_change(viewer, memory, verb))}
+
+
+@pytest.mark.parametrize(("who", "lead_sees", "kind", "rights"), RIGHTS)
+def test_everybody_may_do_what_the_table_says_and_nothing_else(
+    who: str, lead_sees: LeadSees, kind: str, rights: str
+) -> None:
+    assert rights_of(VIEWERS[who], lead_sees, MEMORIES[kind]) == set(rights.split())
+
+
+def test_the_table_speaks_of_everybody_and_of_every_verb() -> None:
+    assert set(TABLE) == set(product(VIEWERS, LeadSees))
+    assert {viewer.role for viewer in VIEWERS.values()} == set(Role)
+    assert {"see", *(verb.value for verb in Verb)} == set(ALL.split())
+
+
+@pytest.mark.parametrize(("who", "lead_sees", "choice"), SHELVES)
+def test_each_shelf_shows_what_the_table_says(who: str, lead_sees: LeadSees, choice: ScopeChoice) -> None:
+    shown = tuple(sees(VIEWERS[who], lead_sees, memory, choice) for memory in MEMORIES.values())
+    assert shown == SHELVES[who, lead_sees, choice]
+
+
+def test_all_shelves_together_show_what_the_two_show_one_by_one() -> None:
+    for (viewer, memory), lead_sees in product(MEETINGS, LeadSees):
+        one_by_one = [sees(viewer, lead_sees, memory, choice) for choice in (ScopeChoice.AGENT, ScopeChoice.SWARM)]
+        assert sees(viewer, lead_sees, memory) == any(one_by_one)
+        assert not all(one_by_one)
+
+
+def test_everybody_sees_what_is_their_own_and_what_is_shared() -> None:
+    for (viewer, memory), lead_sees in product(MEETINGS, LeadSees):
+        if memory.scope is Scope.SWARM or memory.owner == viewer.agent:
+            assert sees(viewer, lead_sees, memory)
+
+
+def test_who_may_change_a_memory_may_see_it_whatever_leads_see() -> None:
+    for (viewer, memory), verb in product(MEETINGS, Verb):
+        if may_change(viewer, memory, verb):
+            assert all(sees(viewer, lead_sees, memory) for lead_sees in LeadSees)
+
+
+def test_only_an_operator_changes_what_is_private_to_another() -> None:
+    for (viewer, memory), verb in product(MEETINGS, Verb):
+        if memory.scope is Scope.AGENT and memory.owner != viewer.agent:
+            assert may_change(viewer, memory, verb) == (viewer.role is Role.OPERATOR)
+
+
+def test_a_higher_role_never_sees_or_changes_less() -> None:
+    for agent, memory in product(AGENTS, EVERYTHING):
+        ranks = [Viewer(role=role, agent=agent, door=Door.MCP) for role in (Role.WORKER, Role.LEAD, Role.OPERATOR)]
+        for lead_sees, choice in product(LeadSees, ScopeChoice):
+            seen = [sees(rank, lead_sees, memory, choice) for rank in ranks]
+            assert seen == sorted(seen)
+        for verb in Verb:
+            changed = [may_change(rank, memory, verb) for rank in ranks]
+            assert changed == sorted(changed)
+
+
+def test_the_switch_for_leads_concerns_leads_and_the_private_memories_of_others_only() -> None:
+    for (viewer, memory), choice in product(MEETINGS, ScopeChoice):
+        wide, narrow = (sees(viewer, lead_sees, memory, choice) for lead_sees in (LeadSees.ALL, LeadSees.SHARED))
+        concerned = viewer.role is Role.LEAD and reads_of_others(viewer, memory) and choice is not ScopeChoice.SWARM
+        assert (wide, narrow) == (True, False) if concerned else wide == narrow
+
+
+def test_rights_do_not_depend_on_the_door_or_on_whose_key_it_is() -> None:
+    for (viewer, memory), lead_sees, door, acting in product(MEETINGS, LeadSees, Door, (False, True)):
+        elsewhere = replace(viewer, door=door, acting=acting)
+        assert rights_of(elsewhere, lead_sees, memory) == rights_of(viewer, lead_sees, memory)
+
+
+@pytest.mark.parametrize(
+    ("who", "kind", "noted"),
+    [
+        ("worker", "own private", False),
+        ("worker", "other's shared", False),
+        ("lead", "own private", False),
+        ("lead", "own shared", False),
+        ("lead", "other's private", True),
+        ("lead", "other's shared", False),
+        ("lead", "swarm's own", False),
+        ("operator", "other's private", True),
+        ("operator", "other's shared", False),
+        ("operator as Ada", "own private", False),
+        ("operator as Ada", "other's private", True),
+    ],
+)
+def test_reading_what_is_private_to_another_belongs_in_the_audit_trail(who: str, kind: str, noted: bool) -> None:
+    assert reads_of_others(VIEWERS[who], MEMORIES[kind]) == noted
+
+
+@given(st.sampled_from(EVERYBODY), st.sampled_from(LeadSees), filters())
+def test_no_filter_shows_more_than_its_viewer_may_see(viewer: Viewer, lead_sees: LeadSees, where: Filter) -> None:
+    allowed = visible_to(viewer, lead_sees)
+    shown = [memory for memory in census() if replace(where, visibility=allowed).admits(memory)]
+    assert all(sees(viewer, lead_sees, memory) for memory in shown)
+
+
+def test_an_agent_without_a_name_is_not_let_in() -> None:
+    for role in (Role.WORKER, Role.LEAD):
+        with pytest.raises(ValueError, match="only an operator"):
+            Viewer(role=role, agent=None, door=Door.MCP)

@@ -1,0 +1,145 @@
+"""One relevance out of two lists: an example by hand, and the laws of fusion."""
+
+import math
+from collections.abc import Mapping
+from random import Random
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from hivelore.policies.fusion import Spread, Weighting, fuse, prominence
+
+Scores = Mapping[str, float]
+
+WEIGHTING = Weighting(slope=0.6, low=0.3, high=0.85)
+WIDE = Spread(count=100, mean=0.1, deviation=0.1)
+
+documents = st.sampled_from("abcdefgh")
+keyword_lists = st.dictionaries(documents, st.floats(0.001, 1_000.0), max_size=8)
+cosine_lists = st.dictionaries(documents, st.floats(-1.0, 1.0), max_size=8)
+spreads = st.builds(
+    Spread, count=st.integers(0, 10**6), mean=st.floats(-1.0, 1.0), deviation=st.just(0.0) | st.floats(1e-6, 1.0)
+)
+shares = st.floats(0.0, 1.0)
+bounds = st.tuples(shares, shares).map(sorted)
+weightings = bounds.flatmap(
+    lambda ends: st.builds(Weighting, slope=st.floats(0.0, 5.0), low=st.just(ends[0]), high=st.just(ends[1]))
+)
+lists = (keyword_lists, cosine_lists, spreads, weightings)
+
+
+def test_the_example_by_hand() -> None:
+    # 0.4 above the mean are 4 deviations, and the best of 100 reaches sqrt(2 ln 100) = 3.0349 by chance: 4 / 3.0349 is
+    # 1.318, so the share of the vectors is 0.6 x 1.318 = 0.7908.
+    fused = fuse({"a": 4.0, "b": 2.0}, {"a": 0.1, "b": 0.5, "c": 0.3}, WIDE, WEIGHTING)
+    parts = {key: (one.keyword, one.vector, one.fused) for key, one in fused.items()}
+    assert parts == {
+        "a": pytest.approx((1.0, 0.0, 0.2092), abs=1e-4),
+        "b": pytest.approx((0.5, 1.0, 0.8954), abs=1e-4),
+        "c": pytest.approx((0.0, 0.5, 0.3954), abs=1e-4),
+    }
+
+
+def test_two_empty_lists_make_an_empty_one() -> None:
+    assert fuse({}, {}, WIDE, WEIGHTING) == {}
+
+
+@given(*lists)
+def test_every_candidate_of_either_list_and_no_other_is_fused(
+    keywords: Scores, cosines: Scores, spread: Spread, weighting: Weighting
+) -> None:
+    assert fuse(keywords, cosines, spread, weighting).keys() == keywords.keys() | cosines.keys()
+
+
+@given(*lists, st.randoms(use_true_random=False))
+def test_the_order_of_the_candidates_does_not_matter(
+    keywords: Scores, cosines: Scores, spread: Spread, weighting: Weighting, chance: Random
+) -> None:
+    shuffled = fuse(reordered(keywords, chance), reordered(cosines, chance), spread, weighting)
+    assert shuffled == fuse(keywords, cosines, spread, weighting)
+
+
+@given(*lists)
+def test_relevance_and_both_its_sides_lie_between_zero_and_one(
+    keywords: Scores, cosines: Scores, spread: Spread, weighting: Weighting
+) -> None:
+    for one in fuse(keywords, cosines, spread, weighting).values():
+        assert 0.0 <= one.keyword <= 1.0
+        assert 0.0 <= one.vector <= 1.0
+        assert 0.0 <= one.fused <= 1.0
+
+
+@given(*lists)
+def test_what_is_better_in_both_lists_is_never_less_relevant(
+    keywords: Scores, cosines: Scores, spread: Spread, weighting: Weighting
+) -> None:
+    fused = fuse(keywords, cosines, spread, weighting)
+    for better, worse in ((one, other) for one in fused for other in fused):
+        by_keyword = keywords.get(better, 0.0) >= keywords.get(worse, 0.0)
+        if by_keyword and cosines.get(better, -2.0) >= cosines.get(worse, -2.0):
+            assert fused[better].fused >= fused[worse].fused
+
+
+@given(keyword_lists, spreads, weightings)
+def test_keywords_alone_decide_where_there_are_no_vectors(
+    keywords: Scores, spread: Spread, weighting: Weighting
+) -> None:
+    for one in fuse(keywords, {}, spread, weighting).values():
+        assert (one.vector, one.fused) == (0.0, one.keyword)
+
+
+@given(cosine_lists, spreads, weightings)
+def test_vectors_alone_decide_where_no_keyword_matches(cosines: Scores, spread: Spread, weighting: Weighting) -> None:
+    for one in fuse({}, cosines, spread, weighting).values():
+        assert (one.keyword, one.fused) == (0.0, one.vector)
+
+
+@given(keyword_lists, cosine_lists, spreads, weightings, st.integers(-8, 8))
+def test_the_scale_of_a_keyword_engine_does_not_matter(
+    keywords: Scores, cosines: Scores, spread: Spread, weighting: Weighting, exponent: int
+) -> None:
+    scaled = {key: math.ldexp(score, exponent) for key, score in keywords.items()}
+    assert fuse(scaled, cosines, spread, weighting) == fuse(keywords, cosines, spread, weighting)
+
+
+@given(st.floats(0.0, 1.0), st.floats(-1.0, 1.0), st.floats(0.01, 0.5), st.integers(20, 10**6))
+def test_the_further_the_best_vector_stands_out_the_more_it_weighs(
+    best: float, mean: float, deviation: float, count: int
+) -> None:
+    # Two candidates, each the best of one list and absent from the other: their relevance is the share of its side.
+    spread, lower = (Spread(count=count, mean=one, deviation=deviation) for one in (mean, mean - 0.1))
+    near, far = (fuse({"k": 1.0}, {"v": best}, one, WEIGHTING) for one in (spread, lower))
+    assert far["v"].fused >= near["v"].fused
+    assert WEIGHTING.low <= near["v"].fused <= WEIGHTING.high
+    assert near["v"].fused + near["k"].fused == pytest.approx(1.0)
+
+
+def test_a_vector_like_any_other_does_not_outvote_a_keyword_and_an_outstanding_one_does() -> None:
+    lost, found = (
+        fuse({"k": 1.0}, {"v": best, "x": 0.0}, Spread(count=1_000, mean=0.1, deviation=0.1), WEIGHTING)
+        for best in (0.2, 0.9)
+    )
+    assert lost["k"].fused > lost["v"].fused
+    assert found["v"].fused > found["k"].fused
+
+
+def test_the_best_of_many_that_chance_would_reach_stands_out_by_one() -> None:
+    for count in (20, 1_000, 10**6):
+        by_chance = 0.2 + 0.05 * math.sqrt(2.0 * math.log(count))
+        assert prominence(by_chance, Spread(count=count, mean=0.2, deviation=0.05)) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("spread", [Spread(count=19, mean=0.2, deviation=0.05), Spread(count=50, mean=1, deviation=0)])
+def test_where_cosines_have_no_spread_to_speak_of_the_vector_counts_as_outstanding(spread: Spread) -> None:
+    assert prominence(0.9, spread) == 1.0
+
+
+@given(st.floats(-1.0, 1.0), st.floats(-1.0, 1.0), spreads)
+def test_a_nearer_vector_never_stands_out_less(one: float, other: float, spread: Spread) -> None:
+    assume(one <= other)
+    assert prominence(one, spread) <= prominence(other, spread)
+
+
+def reordered(scores: Scores, chance: Random) -> Scores:
+    return {key: scores[key] for key in chance.sample(list(scores), len(scores))}

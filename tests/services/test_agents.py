@@ -1,0 +1,85 @@
+"""Agents and keys: who comes in, as whom, and who does not."""
+
+from datetime import timedelta
+
+import pytest
+
+from hivelore.domain.agent import Door, Role
+from hivelore.errors import Conflict, Forbidden, Invalid, NotFound, Unauthenticated
+from support.world import World
+
+
+def test_a_new_agent_comes_in_with_its_key(world: World) -> None:
+    issued = world.agents.add("Zed", Role.WORKER)
+    assert issued.agent is not None
+    viewer = world.agents.viewer(issued.text, Door.REST)
+    assert (viewer.agent, viewer.role, viewer.door) == (issued.agent.id, Role.WORKER, Door.REST)
+
+
+def test_the_secret_is_not_kept(world: World) -> None:
+    issued = world.agents.add("Zed", Role.WORKER)
+    secret = issued.text.rsplit("_", 1)[1]
+    assert secret not in repr(world.agents.all())
+
+
+@pytest.mark.parametrize("key", [None, "", "x", "hl_1_00_ff", "hl_2_{id}_{secret}", "hl_1_{id}_" + "0" * 64, "{full}x"])
+def test_a_key_that_is_not_quite_right_is_no_key(world: World, key: str | None) -> None:
+    issued = world.agents.add("Zed", Role.WORKER)
+    _, _, identity, secret = issued.text.split("_")
+    bad = None if key is None else key.format(id=identity, secret=secret, full=issued.text)
+    with pytest.raises(Unauthenticated):
+        world.agents.viewer(bad, Door.REST)
+
+
+def test_a_revoked_key_is_refused_and_says_so(world: World) -> None:
+    issued = world.agents.add("Zed", Role.WORKER)
+    assert world.agents.revoke("Zed") == 1
+    with pytest.raises(Unauthenticated, match="revoked"):
+        world.agents.viewer(issued.text, Door.REST)
+
+
+def test_an_expired_key_is_refused_to_the_second(world: World) -> None:
+    issued = world.agents.add("Zed", Role.WORKER, world.clock.now() + timedelta(hours=1))
+    world.clock.advance(timedelta(minutes=59))
+    world.agents.viewer(issued.text, Door.REST)
+    world.clock.advance(timedelta(minutes=1))
+    with pytest.raises(Unauthenticated, match="expired"):
+        world.agents.viewer(issued.text, Door.REST)
+
+
+def test_only_an_operator_acts_for_others_and_then_has_their_rights_only(world: World) -> None:
+    operator = world.agents.issue(None).text
+    viewer = world.agents.viewer(operator, Door.REST, "bob")
+    assert (viewer.agent, viewer.role, viewer.acting) == ("bob", Role.WORKER, True)
+    worker = world.agents.add("Zed", Role.WORKER)
+    with pytest.raises(Forbidden):
+        world.agents.viewer(worker.text, Door.REST, "bob")
+    assert worker.agent is not None
+    assert world.agents.viewer(worker.text, Door.REST, worker.agent.name).agent == worker.agent.id
+
+
+def test_an_operator_may_bring_in_an_agent_by_its_uuid_and_by_nothing_else(world: World) -> None:
+    operator = world.agents.issue(None).text
+    identity = "0190C2A4-5F3B-7C11-9D7E-3A5B6C7D8E9F"
+    assert world.agents.viewer(operator, Door.REST, identity).agent == identity.lower()
+    with pytest.raises(NotFound, match="agent add"):
+        world.agents.viewer(operator, Door.REST, "typo")
+
+
+def test_names_are_unique_and_sensible(world: World) -> None:
+    world.agents.add("Zed", Role.WORKER)
+    with pytest.raises(Conflict):
+        world.agents.add("Zed", Role.LEAD)
+    for name in ("", "  ", "a\nb", "x" * 501):
+        with pytest.raises(Invalid):
+            world.agents.add(name, Role.WORKER)
+
+
+def test_revoking_nobody_says_where_to_look(world: World) -> None:
+    with pytest.raises(NotFound, match="agent list"):
+        world.agents.revoke("nobody")
+
+
+def test_a_machine_starts_with_one_local_lead(world: World) -> None:
+    assert world.agents.local() == world.agents.local()
+    assert world.agents.local().role is Role.LEAD

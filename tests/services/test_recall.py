@@ -1,0 +1,246 @@
+"""Recalling: what is found, by whom, how it is ranked, and what the answer says about itself."""
+
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path as FilePath
+
+import pytest
+
+from hivelore.domain.agent import LeadSees
+from hivelore.domain.draft import Draft
+from hivelore.domain.memory import Action, Scope, Source
+from hivelore.domain.search import Path, ScopeChoice
+from hivelore.errors import Invalid
+from hivelore.policies.ranking import Profile, Ranking
+from hivelore.policies.redaction import Redactor
+from hivelore.services.asking import Listing, asked, listed
+from support.clocks import SteppingClock
+from support.embedders import FaultyEmbedder
+from support.stores import KEYWORDS, STORES
+from support.world import AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, BOB, World, hashing
+
+REDACTOR = Redactor(b"a key for tests only")
+
+
+def test_what_was_just_written_is_found_before_it_has_a_vector(world: World) -> None:
+    world.remembering.remember(Draft(content="Use pnpm here."), AS_ADA)
+    assert world.found("pnpm") == ["Use pnpm here."]
+
+
+def test_every_hit_shows_the_parts_of_its_score(world: World) -> None:
+    world.remember("Use pnpm here.")
+    (hit,) = world.recall("pnpm").hits
+    assert set(hit.score.parts) == {
+        "keyword",
+        "vector",
+        "similarity",
+        "recency",
+        "access",
+        "confidence",
+        "usefulness",
+        "total",
+    }
+    assert 0.0 <= hit.score.total <= 1.0
+
+
+def test_the_best_passage_is_shown(world: World) -> None:
+    long = "\n\n".join(f"Paragraph {n} about nothing in particular, " + "filler " * 60 for n in range(8))
+    world.remember(f"{long}\n\nThe xylophone is kept in the attic of the old house.")
+    (hit,) = world.recall("xylophone attic").hits
+    assert "xylophone" in hit.passage.content
+    assert len(hit.passage.content) < 1_000
+    assert 0 <= hit.passage.chunk_index < hit.passage.total_chunks
+
+
+def test_expired_memories_are_read_by_id_and_not_found(world: World) -> None:
+    memory = world.remember("gone soon", source=Source.SESSION_SUMMARY)
+    world.clock.advance(timedelta(days=3, seconds=1))
+    assert world.found("gone soon") == []
+    assert world.recalling.get(memory.id, AS_ADA).content == "gone soon"
+    page = listed(world.recalling, REDACTOR, Listing(status="expired"), AS_ADA)
+    assert [one.id for one in page.memories] == [memory.id]
+
+
+def test_asking_as_if_it_were_then_finds_what_has_expired_since(world: World) -> None:
+    then = world.remember("gone soon", source=Source.SESSION_SUMMARY).created_at
+    world.clock.advance(timedelta(days=30))
+    assert world.found("gone soon", now=then) == ["gone soon"]
+
+
+@pytest.mark.parametrize(
+    ("scope", "expected"),
+    [
+        (ScopeChoice.ALL, {"mine: lamp", "bobs shared: lamp"}),
+        (ScopeChoice.AGENT, {"mine: lamp"}),
+        (ScopeChoice.SWARM, {"bobs shared: lamp"}),
+    ],
+)
+def test_a_worker_searches_its_own_and_what_is_shared(world: World, scope: ScopeChoice, expected: set[str]) -> None:
+    world.remember("mine: lamp")
+    world.remember("bobs: lamp", AS_BOB)
+    world.remember("bobs shared: lamp", AS_BOB, scope=Scope.SWARM)
+    assert set(world.found("lamp", scope=scope)) == expected
+
+
+def test_a_lead_sees_all_and_each_look_at_private_ones_is_on_record(world: World) -> None:
+    secret = world.remember("adas lamp")
+    assert world.found("lamp", AS_LEA) == ["adas lamp"]
+    assert world.found("lamp", AS_LEA, owner=BOB) == []
+    reads = [entry for entry in world.audit() if entry.action is Action.READ]
+    assert [(entry.actor, entry.memory) for entry in reads] == [(AS_LEA.agent, secret.id)]
+
+
+def test_a_lead_sees_only_what_is_shared_where_so_set(world: World) -> None:
+    world.remember("adas lamp")
+    narrow = World(world.store, KEYWORDS["exact"].index(), world.clock, lead_sees=LeadSees.SHARED)
+    assert narrow.recalling.listing(AS_LEA).visibility.others is False
+
+
+def test_the_nearest_private_memories_of_others_crowd_nobody_out(world: World) -> None:
+    for number in range(60):
+        world.remember(f"the lamp is broken {number}", AS_BOB)
+    world.remember("a lamp")
+    assert world.found("the lamp is broken") == ["a lamp"]
+
+
+def test_another_projects_memories_stay_out_and_those_of_none_count(world: World) -> None:
+    world.remember("lamp of north", project="north")
+    world.remember("lamp of south", project="south")
+    world.remember("lamp of nobody")
+    assert set(world.found("lamp", project="north")) == {"lamp of north", "lamp of nobody"}
+    assert len(world.found("lamp")) == 3
+
+
+def test_without_an_embedder_the_answer_says_keywords_only(plain_world: World) -> None:
+    plain_world.remember("Use pnpm here.")
+    answer = plain_world.recall("pnpm")
+    assert answer.path is Path.KEYWORDS
+    assert "keywords only" in answer.message
+
+
+def test_without_an_embedder_and_a_match_the_most_recent_are_given_and_said_to_be_that(plain_world: World) -> None:
+    plain_world.remember("first")
+    plain_world.remember("second")
+    answer = plain_world.recall("zzz")
+    assert answer.path is Path.RECENT
+    assert [hit.memory.content for hit in answer.hits] == ["second", "first"]
+    assert "recent" in answer.message
+
+
+def test_an_embedder_that_is_down_costs_no_answer(world: World) -> None:
+    world.remember("Use pnpm here.")
+    model = world.serving.current
+    assert model is not None
+    down = World(
+        world.store,
+        KEYWORDS["exact" if world.store.name == "inmemory" else "fts5"].index(),
+        world.clock,
+        embedder=FaultyEmbedder(hashing(), down_for=None),
+    )
+    answer = down.recall("pnpm")
+    assert answer.path is Path.KEYWORDS
+    assert [hit.memory.content for hit in answer.hits] == ["Use pnpm here."]
+
+
+def test_an_agents_get_counts_and_nothing_else_does(world: World) -> None:
+    memory = world.remember("lamp", scope=Scope.SWARM)
+    world.recalling.get(memory.id, AS_ADA)
+    world.recalling.get(memory.id, AS_BOB)
+    world.recalling.get(memory.id, AS_OPERATOR)
+    world.found("lamp")
+    world.tally.flush()
+    assert world.recalling.get(memory.id, AS_OPERATOR).access_count == 2
+
+
+def test_age_settles_ties_and_buries_nothing(world: World) -> None:
+    world.remember("the lamp stands in the hall, written long ago")
+    world.clock.advance(timedelta(days=700))
+    for number in range(20):
+        world.remember(f"unrelated note {number}")
+    assert world.found("where does the lamp stand")[0].endswith("long ago")
+    old = world.remember("twin", name="a")
+    world.clock.advance(timedelta(days=30))
+    new = world.remember("twin", name="b")
+    assert [hit.memory.id for hit in world.recall("twin").hits[:2]] == [new.id, old.id]
+
+
+def test_the_documented_ranking_multiplies(plain_world: World) -> None:
+    ranking = Ranking(profile=Profile.DOCUMENTED)
+    world = World(plain_world.store, KEYWORDS["exact"].index(), plain_world.clock, ranking=ranking)
+    world.remember("lamp")
+    world.clock.advance(timedelta(days=14))
+    (hit,) = world.recall("lamp").hits
+    assert hit.score.total == pytest.approx(hit.score.similarity * 0.5, rel=1e-3)
+
+
+def test_pages_walk_through_everything_once(world: World) -> None:
+    ids = [world.remember(f"note {number}").id for number in range(7)]
+    seen: list[str] = []
+    listing = Listing(limit=3)
+    while True:
+        page = listed(world.recalling, REDACTOR, listing, AS_ADA)
+        seen += [memory.id for memory in page.memories]
+        if page.next is None:
+            break
+        listing = replace(listing, after=page.next)
+    assert seen == ids[::-1]
+
+
+@pytest.mark.parametrize("after", ["", "~", "nonsense", "2026-01-01T00:00:00~x", "2026-01-01T00:00:00+00:00~"])
+def test_a_made_up_page_position_is_refused(world: World, after: str) -> None:
+    with pytest.raises(Invalid, match="after"):
+        listed(world.recalling, REDACTOR, Listing(after=after), AS_ADA)
+
+
+@pytest.mark.parametrize(
+    ("text", "limit", "field"),
+    [
+        ("", 10, "query"),
+        (" ", 10, "query"),
+        ("a\0", 10, "query"),
+        ("x" * 100_001, 10, "query"),
+        ("a", 0, "limit"),
+        ("a", 51, "limit"),
+    ],
+)
+def test_a_bad_question_is_refused_by_field(text: str, limit: int, field: str) -> None:
+    with pytest.raises(Invalid) as error:
+        asked(REDACTOR, text=text, limit=limit)
+    assert error.value.field == field
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '"',
+        "NEAR(a b)",
+        "a AND",
+        "own: x",
+        "* OR",
+        "(",
+        "a-b",
+        "^a",
+        "{x}",
+        "'; drop table memory;--",
+        "的",
+        "🦊",
+        "?!.",
+    ],
+)
+def test_operators_of_a_query_language_are_text(world: World, text: str) -> None:
+    world.remember("something else")
+    world.recall(text)
+
+
+def test_stats_count_what_the_viewer_may_see(world: World) -> None:
+    world.remember("mine")
+    world.remember("bobs", AS_BOB)
+    world.remember("shared", AS_BOB, scope=Scope.SWARM)
+    assert world.recalling.stats(AS_ADA).total == 2
+    assert world.recalling.stats(AS_OPERATOR).total == 3
+
+
+@pytest.fixture
+def plain_world(clock: SteppingClock, tmp_path: FilePath) -> World:
+    """A world without an embedder."""
+    return World(STORES["inmemory"].open(tmp_path, clock), KEYWORDS["exact"].index(), clock)

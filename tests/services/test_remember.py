@@ -1,0 +1,251 @@
+"""Remembering: what becomes of a draft, and who may change what came of it."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from hivelore.domain.draft import Draft, Edit
+from hivelore.domain.memory import Action, MemoryId, Scope, Source, Trust
+from hivelore.errors import Conflict, Forbidden, Invalid, NotFound, Stale, TooLarge
+from support.world import ADA, AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, BOB, World
+
+
+def test_a_memory_is_named_and_summarised_when_nobody_did(world: World) -> None:
+    memory = world.remember("The API wants a Bearer prefix. Everything else is refused with a misleading 403.")
+    assert memory.name.startswith("The API wants a Bearer prefix")
+    assert memory.summary
+    assert (memory.owner, memory.scope, memory.version) == (ADA, Scope.AGENT, 1)
+
+
+def test_the_same_again_is_the_same_memory(world: World) -> None:
+    first = world.remember("Use pnpm.", name="pnpm")
+    again = world.remembering.remember(Draft(content="Use pnpm.", name="pnpm"), AS_ADA)
+    assert (again.memory.id, again.created, again.changed) == (first.id, False, False)
+
+
+def test_what_is_new_in_the_same_text_is_kept(world: World) -> None:
+    first = world.remember("Use pnpm.", name="pnpm", tags=("node",))
+    again = world.remembering.remember(
+        Draft(content="Use pnpm.", name="pnpm", tags=("build",), category="fact"), AS_ADA
+    )
+    assert again.memory.id == first.id
+    assert (again.memory.tags, again.memory.category) == (("node", "build"), "fact")
+
+
+def test_the_same_text_of_another_agent_is_another_memory(world: World) -> None:
+    assert world.remember("Use pnpm.").id != world.remember("Use pnpm.", AS_BOB).id
+
+
+def test_lines_of_a_conversation_that_repeat_stay_apart(world: World) -> None:
+    first = world.remember("Thanks!", session="s", external_id="turn-1")
+    assert world.remember("Thanks!", session="s", external_id="turn-2").id != first.id
+
+
+def test_the_same_path_is_the_same_document_with_a_history(world: World) -> None:
+    first = world.remember("old words", source=Source.FILE_INDEX, source_path="/notes/a.md")
+    second = world.remember("new words", source=Source.FILE_INDEX, source_path="/notes/a.md")
+    assert (second.id, second.version, second.content) == (first.id, 2, "new words")
+    assert [one.content for one in world.recalling.history(first.id, AS_ADA)] == ["old words", "new words"]
+
+
+def test_a_shared_path_is_one_document_whoever_writes_it(world: World) -> None:
+    first = world.remember("adas words", scope=Scope.SWARM, source_path="/shared/a.md")
+    second = world.remember("bobs words", AS_BOB, scope=Scope.SWARM, source_path="/shared/a.md")
+    assert (second.id, second.owner, second.provenance.actor) == (first.id, ADA, BOB)
+
+
+def test_the_external_id_of_another_agents_shared_memory_is_not_taken_over(world: World) -> None:
+    world.remember("adas", scope=Scope.SWARM, external_id="x")
+    with pytest.raises(Conflict):
+        world.remember("bobs", AS_BOB, scope=Scope.SWARM, external_id="x")
+
+
+def test_writing_again_renews_the_time_to_live_as_no_new_version(world: World) -> None:
+    first = world.remember("words", source=Source.FILE_INDEX, source_path="/a")
+    world.clock.advance(timedelta(days=20))
+    second = world.remember("words", source=Source.FILE_INDEX, source_path="/a")
+    assert first.expires_at is not None
+    assert second.expires_at is not None
+    assert second.expires_at - first.expires_at >= timedelta(days=20)
+    assert second.version == 1
+
+
+def test_importing_the_past_again_changes_nothing(world: World) -> None:
+    told = Draft(
+        content="x", external_id="1", source=Source.SESSION_SUMMARY, created_at=datetime(2025, 1, 1, tzinfo=UTC)
+    )
+    world.remembering.remember(told, AS_ADA)
+    world.clock.advance(timedelta(days=1))
+    assert not world.remembering.remember(told, AS_ADA).changed
+
+
+@pytest.mark.parametrize("content", ["", "   ", "\n\t"])
+def test_blank_content_is_refused(world: World, content: str) -> None:
+    with pytest.raises(Invalid) as error:
+        world.remembering.remember(Draft(content=content), AS_ADA)
+    assert error.value.field == "content"
+
+
+@pytest.mark.parametrize("content", ["a\0b", "a\ud800b"])
+def test_text_no_store_can_keep_is_refused_with_its_place(world: World, content: str) -> None:
+    with pytest.raises(Invalid, match="1"):
+        world.remembering.remember(Draft(content=content), AS_ADA)
+
+
+def test_five_million_characters_are_too_many(world: World) -> None:
+    with pytest.raises(TooLarge):
+        world.remembering.remember(Draft(content="x" * 5_000_000), AS_ADA)
+
+
+def test_secrets_are_masked_before_anything_is_kept(world: World) -> None:
+    secret = "gh" + "p_" + "a1B2" * 9
+    memory = world.remember(f"The token is {secret}", name=f"token {secret}", tags=(secret,))
+    assert secret not in repr(memory)
+
+
+def test_an_agent_cannot_write_for_another(world: World) -> None:
+    with pytest.raises(Forbidden):
+        world.remembering.remember(Draft(content="x", owner=BOB), AS_ADA)
+    assert world.remembering.remember(Draft(content="x", owner=BOB), AS_OPERATOR).memory.owner == BOB
+
+
+def test_an_operator_for_nobody_writes_only_what_is_shared(world: World) -> None:
+    with pytest.raises(Invalid, match="agent"):
+        world.remembering.remember(Draft(content="x"), AS_OPERATOR)
+    memory = world.remembering.remember(Draft(content="x", scope=Scope.SWARM), AS_OPERATOR).memory
+    assert (memory.owner, memory.provenance.trust) == (None, Trust.OPERATOR)
+
+
+def test_many_are_kept_all_or_none(world: World) -> None:
+    with pytest.raises(Invalid):
+        world.remembering.remember_many([Draft(content="good"), Draft(content=" ")], AS_ADA)
+    assert world.found("good") == []
+
+
+def test_an_edit_is_a_version_and_keeps_the_id(world: World) -> None:
+    memory = world.remember("Port 8080.", name="port")
+    edited = world.remembering.edit(memory.id, Edit(content="Port 9090.", reason="moved"), AS_ADA)
+    assert (edited.id, edited.version, edited.name) == (memory.id, 2, "port")
+    assert [one.action for one in world.recalling.history(memory.id, AS_ADA)] == [Action.CREATED, Action.EDITED]
+    world.embed()
+    assert world.found("9090") == ["Port 9090."]
+    assert world.found("8080", limit=1) != ["Port 8080."]
+
+
+def test_an_edit_of_a_stale_version_is_refused_with_the_present_one(world: World) -> None:
+    memory = world.remember("one")
+    world.remembering.edit(memory.id, Edit(content="two"), AS_ADA, version=1)
+    with pytest.raises(Stale) as error:
+        world.remembering.edit(memory.id, Edit(content="three"), AS_ADA, version=1)
+    assert error.value.current == 2
+
+
+def test_an_edit_that_changes_nothing_is_no_version(world: World) -> None:
+    memory = world.remember("one", name="n")
+    assert world.remembering.edit(memory.id, Edit(name="n"), AS_ADA).version == 1
+
+
+def test_others_cannot_even_tell_that_a_private_memory_exists(world: World) -> None:
+    memory = world.remember("private")
+    answers: list[str] = []
+    for unknown in (memory.id, MemoryId("m9999")):
+        for attempt in (
+            lambda one=unknown: world.remembering.edit(one, Edit(content="x"), AS_BOB),
+            lambda one=unknown: world.remembering.forget(one, AS_BOB),
+            lambda one=unknown: world.recalling.get(one, AS_BOB),
+        ):
+            with pytest.raises(NotFound) as error:
+                attempt()
+            answers.append(str(error.value).replace(unknown, "ID"))
+    assert len(set(answers)) == 1
+
+
+def test_a_lead_changes_what_is_shared_and_nothing_private(world: World) -> None:
+    shared, private = world.remember("shared", scope=Scope.SWARM), world.remember("private")
+    assert world.remembering.edit(shared.id, Edit(content="better"), AS_LEA).content == "better"
+    with pytest.raises(Forbidden):
+        world.remembering.edit(private.id, Edit(content="better"), AS_LEA)
+    with pytest.raises(Forbidden):
+        world.remembering.edit(private.id, Edit(scope=Scope.SWARM), AS_LEA)
+
+
+def test_a_worker_does_not_change_what_another_shared(world: World) -> None:
+    shared = world.remember("shared", scope=Scope.SWARM)
+    with pytest.raises(Forbidden):
+        world.remembering.forget(shared.id, AS_BOB)
+
+
+def test_promoting_shares_and_keeps_the_identity(world: World) -> None:
+    memory = world.remember("Useful for all.")
+    assert world.found("useful", AS_BOB) == []
+    promoted = world.remembering.edit(memory.id, Edit(scope=Scope.SWARM), AS_ADA)
+    assert (promoted.id, promoted.owner) == (memory.id, ADA)
+    assert world.found("useful", AS_BOB) == ["Useful for all."]
+    assert world.audit()[0].action is Action.PROMOTED
+
+
+def test_text_from_the_web_is_promoted_only_by_an_operator(world: World) -> None:
+    memory = world.remember("Run this.", trust=Trust.WEB)
+    with pytest.raises(Forbidden, match="review"):
+        world.remembering.edit(memory.id, Edit(scope=Scope.SWARM), AS_ADA)
+    assert world.remembering.edit(memory.id, Edit(scope=Scope.SWARM), AS_OPERATOR).scope is Scope.SWARM
+
+
+def test_forgetting_leaves_no_word_to_find(world: World) -> None:
+    memory = world.remember("xylophone")
+    world.remembering.forget(memory.id, AS_ADA)
+    assert world.found("xylophone") == []
+    with pytest.raises(NotFound):
+        world.recalling.get(memory.id, AS_ADA)
+    assert [entry.action for entry in world.audit()] == [Action.FORGOTTEN]
+
+
+def test_forgetting_takes_its_words_out_of_its_neighbours_context(world: World) -> None:
+    gone = world.remember("zanzibar", session="s")
+    world.remember("and then we went on", session="s")
+    assert "and then we went on" in world.found("zanzibar")
+    world.remembering.forget(gone.id, AS_ADA)
+    assert world.recall("zanzibar").hits == () or world.recall("zanzibar").hits[0].score.keyword == 0
+
+
+def test_private_words_never_make_a_shared_note_findable(world: World) -> None:
+    world.remember("zanzibar is the secret", session="s")
+    world.remember("and then we went on", session="s", scope=Scope.SWARM)
+    hits = world.recall("zanzibar", AS_BOB).hits
+    assert all(hit.score.keyword == 0 for hit in hits)
+
+
+def test_promoting_drops_the_private_context(world: World) -> None:
+    world.remember("zanzibar is the secret", session="s")
+    later = world.remember("and then we went on", session="s")
+    world.remembering.edit(later.id, Edit(scope=Scope.SWARM), AS_ADA)
+    assert all(hit.score.keyword == 0 for hit in world.recall("zanzibar", AS_BOB).hits)
+
+
+def test_forgetting_a_path_says_how_many(world: World) -> None:
+    world.remember("private", source_path="/a")
+    world.remember("shared", source_path="/a", scope=Scope.SWARM)
+    assert world.remembering.forget_path("/a", AS_BOB) == 0
+    assert world.remembering.forget_path("/a", AS_ADA) == 2
+    assert world.remembering.forget_path("/a", AS_ADA) == 0
+
+
+def test_a_lead_injects_a_learning_that_all_can_find(world: World) -> None:
+    memory = world.remembering.inject_learning("Always run the linter.", "best-practice", BOB, AS_LEA)
+    assert (memory.owner, memory.scope, memory.tags, memory.category) == (
+        BOB,
+        Scope.SWARM,
+        ("best-practice",),
+        "best-practice",
+    )
+    world.embed()
+    assert world.found("linter", AS_ADA) == ["Always run the linter."]
+
+
+def test_injecting_is_refused_clearly(world: World) -> None:
+    with pytest.raises(Forbidden, match="lead"):
+        world.remembering.inject_learning("x", "best-practice", BOB, AS_ADA)
+    with pytest.raises(NotFound, match="nobody"):
+        world.remembering.inject_learning("x", "best-practice", type(BOB)("nobody"), AS_LEA)
+    with pytest.raises(Invalid, match="category"):
+        world.remembering.inject_learning("x", "gossip", BOB, AS_LEA)

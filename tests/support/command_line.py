@@ -1,0 +1,74 @@
+"""The command line, as somebody types it."""
+
+import io
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hivelore.cli.running import run
+
+HIVELORE = str(Path(sys.executable).with_name("hivelore"))
+"""The console script of this environment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+    @property
+    def error(self) -> Any:
+        """The JSON object on the last line of stderr."""
+        return json.loads(self.err.splitlines()[-1])
+
+
+class CommandLine:
+    """Runs verbs in this process, with what they read and print at hand."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+        self._monkeypatch = monkeypatch
+        self._capsys = capsys
+
+    def __call__(self, *words: str, stdin: bytes = b"") -> Result:
+        self._monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin), encoding="utf-8"))
+        self._capsys.readouterr()
+        code = run(words)
+        printed = self._capsys.readouterr()
+        return Result(code, printed.out, printed.err)
+
+    def json(self, *words: str, stdin: bytes = b"") -> Any:
+        """What a verb that works prints with ``--json``."""
+        result = self(*words, "--json", stdin=stdin)
+        assert result.code == 0, result.err
+        return result.json
+
+
+def settings(home: Path, **more: str) -> dict[str, str]:
+    """Environment variables for a service of its own, on a free port and without vectors."""
+    return {"HIVELORE_HOME": str(home), "HIVELORE_URL": "http://127.0.0.1:0", "HIVELORE_EMBEDDER": "none", **more}
+
+
+def environment(home: Path, **more: str) -> dict[str, str]:
+    """The whole environment of such a process."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("HIVELORE_", "MEMORY_"))}
+    return {**kept, **settings(home), **more}
+
+
+def hivelore(*words: str, env: Mapping[str, str], stdin: str = "", timeout: float = 60.0) -> Result:
+    """Run the console script to its end, in a process of its own."""
+    done = subprocess.run(
+        [HIVELORE, *words], env=env, input=stdin, capture_output=True, text=True, timeout=timeout, check=False
+    )
+    return Result(done.returncode, done.stdout, done.stderr)

@@ -1,0 +1,191 @@
+"""Memories for tests: plain ones to say only what matters, and strategies for all that are possible."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from itertools import count, pairwise
+from typing import TypedDict, Unpack
+from uuid import UUID
+
+from hypothesis import strategies as st
+
+from hivelore.domain.agent import AgentId, Door
+from hivelore.domain.memory import (
+    CATEGORY_LENGTH,
+    NAME_LENGTH,
+    Chunk,
+    Json,
+    Memory,
+    MemoryId,
+    Passage,
+    Provenance,
+    Scope,
+    Source,
+    Trust,
+)
+from hivelore.domain.search import Filter, Visibility
+from hivelore.domain.text import Clean
+from support.clocks import START
+
+EVERYTHING = Filter(visibility=Visibility(own=None, swarm=True, others=True))
+
+_numbers = count(1)
+
+
+def memory_id(number: int) -> MemoryId:
+    """The id with this number; later numbers sort later."""
+    return MemoryId(str(UUID(int=(number << 80) | (7 << 76) | (2 << 62) | number)))
+
+
+def instant(minutes: float) -> datetime:
+    """So many minutes after the start of all tests."""
+    return START + timedelta(minutes=minutes)
+
+
+class Parts(TypedDict, total=False):
+    id: MemoryId
+    owner: AgentId | None
+    scope: Scope
+    name: Clean
+    summary: Clean
+    source: Source
+    created_at: datetime
+    updated_at: datetime
+    provenance: Provenance
+    category: Clean
+    tags: tuple[Clean, ...]
+    project: Clean | None
+    session: Clean | None
+    source_path: Clean | None
+    external_id: Clean | None
+    metadata: dict[str, Json]
+    expires_at: datetime | None
+    version: int
+
+
+ADA = AgentId("ada")
+BOB = AgentId("bob")
+
+
+def a_memory(content: str = "The build needs Java 21.", /, **parts: Unpack[Parts]) -> Memory:
+    """A private memory of Ada with an id of its own; ids ascend in the order of calls."""
+    plain = Memory(
+        id=memory_id(next(_numbers)),
+        owner=ADA,
+        scope=Scope.AGENT,
+        name=Clean("A note"),
+        content=Clean(content),
+        summary=Clean("In short."),
+        source=Source.MANUAL,
+        created_at=START,
+        updated_at=START,
+        provenance=Provenance(actor=ADA, door=Door.MCP),
+    )
+    return replace(plain, **parts)
+
+
+def next_version(memory: Memory, content: str | None = None, /, **parts: Unpack[Parts]) -> Memory:
+    """The memory with some parts replaced, a minute later, by Bob."""
+    revised = replace(
+        memory,
+        content=memory.content if content is None else Clean(content),
+        version=memory.version + 1,
+        updated_at=memory.updated_at + timedelta(minutes=1),
+        provenance=Provenance(actor=BOB, door=Door.REST, reason=Clean("it was wrong")),
+    )
+    return replace(revised, **parts)
+
+
+def document(*texts: str, headings: tuple[str, ...] = (), passage: int = 500) -> tuple[Clean, tuple[Chunk, ...]]:
+    """A content of these texts, and one chunk for each, cut into passages of at most ``passage`` characters."""
+    chunks: list[Chunk] = []
+    start = 0
+    for index, text in enumerate(texts):
+        stop = start + len(text)
+        cuts = [*range(start, stop, passage), stop]
+        passages = tuple(Passage(start=one, stop=other) for one, other in pairwise(cuts))
+        chunks.append(Chunk(index=index, start=start, stop=stop, headings=headings, passages=passages))
+        start = stop + 2
+    return Clean("\n\n".join(texts)), tuple(chunks)
+
+
+def whole(content: str) -> tuple[Chunk, ...]:
+    """The content as a single chunk with a single passage."""
+    span = Passage(start=0, stop=len(content))
+    return (Chunk(index=0, start=0, stop=len(content), headings=(), passages=(span,)),)
+
+
+# All that is possible.
+
+characters = st.characters(exclude_categories=("Cs",), exclude_characters="\0")
+texts = st.text(characters, max_size=40).map(Clean)
+filled_texts = st.text(characters, min_size=1, max_size=40).map(Clean)
+contents = st.text(characters, min_size=1, max_size=200).filter(lambda text: bool(text.strip())).map(Clean)
+names = st.one_of(filled_texts, st.text(characters, min_size=NAME_LENGTH, max_size=NAME_LENGTH).map(Clean))
+categories = st.text(characters, max_size=CATEGORY_LENGTH).map(Clean)
+instants = st.datetimes(timezones=st.just(UTC), allow_imaginary=False)
+"""Years 1 to 9999, to the microsecond."""
+agents = filled_texts.map(lambda text: AgentId(text))
+ids = st.uuids(version=4).map(lambda uuid: MemoryId(str(uuid)))
+
+_numbers_in_json = st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False)
+json_values: st.SearchStrategy[Json] = st.recursive(
+    st.none() | st.booleans() | _numbers_in_json | st.text(characters, max_size=10),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(characters, max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+
+provenances = st.builds(
+    Provenance,
+    actor=st.none() | agents,
+    door=st.sampled_from(Door),
+    trust=st.sampled_from(Trust),
+    reason=st.none() | texts,
+)
+
+
+@st.composite
+def memories(draw: st.DrawFn) -> Memory:
+    """Any first version of any memory."""
+    scope = draw(st.sampled_from(Scope))
+    optional = st.none() | texts
+    return Memory(
+        id=draw(ids),
+        owner=draw(agents if scope is Scope.AGENT else st.none() | agents),
+        scope=scope,
+        name=draw(names),
+        content=draw(contents),
+        summary=draw(texts),
+        source=draw(st.sampled_from(Source)),
+        created_at=draw(instants),
+        updated_at=draw(instants),
+        provenance=draw(provenances),
+        category=draw(categories),
+        tags=tuple(draw(st.lists(texts, max_size=4))),
+        project=draw(optional),
+        session=draw(optional),
+        author=draw(optional),
+        source_task_id=draw(optional),
+        source_path=draw(optional),
+        external_id=draw(optional),
+        metadata=draw(st.dictionaries(st.text(characters, max_size=5), json_values, max_size=3)),
+        expires_at=draw(st.none() | instants),
+        accessed_at=draw(st.none() | instants),
+        access_count=draw(st.integers(0, 2**31)),
+    )
+
+
+@st.composite
+def chunks_of(draw: st.DrawFn, content: str) -> tuple[Chunk, ...]:
+    """Any way to cut a content into chunks that follow each other, and those into passages."""
+    headings = st.lists(st.text(characters, max_size=10), max_size=3).map(tuple)
+    chunks: list[Chunk] = []
+    for index, (start, stop) in enumerate(draw(_cuts(0, len(content)))):
+        passages = tuple(Passage(start=one, stop=other) for one, other in draw(_cuts(start, stop)))
+        chunks.append(Chunk(index=index, start=start, stop=stop, headings=draw(headings), passages=passages))
+    return tuple(chunks)
+
+
+def _cuts(start: int, stop: int) -> st.SearchStrategy[list[tuple[int, int]]]:
+    inside = st.sets(st.integers(start + 1, stop - 1), max_size=3) if stop - start > 1 else st.just(set[int]())
+    edges = inside.map(lambda cuts: [start, *sorted(cuts), stop])
+    return edges.map(lambda all_edges: list(pairwise(all_edges)))

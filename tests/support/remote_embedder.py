@@ -1,0 +1,33 @@
+"""What tests of the remote embedder share: a key, a way to make one, and the pauses it takes."""
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+
+import stamina
+import stamina.instrumentation
+from stamina.instrumentation import RetryDetails
+
+from hivelore.adapters.openai.provider import OpenAIEmbedder
+from hivelore.domain.text import Clean
+
+KEY = "sk-test-4f7a9c2e81d05b63"
+HELLO = Clean("hello")
+
+Make = Callable[..., OpenAIEmbedder]
+"""Makes an embedder for the server of the test, with any argument of the constructor changed."""
+
+
+@contextmanager
+def real_pauses() -> Generator[list[float]]:
+    """Takes the pauses between tries for real and lists them, in seconds."""
+    seen: list[float] = []
+
+    def note(details: RetryDetails) -> None:
+        seen.append(details.wait_for)
+
+    stamina.instrumentation.set_on_retry_hooks([note])
+    try:
+        with stamina.set_testing(False):
+            yield seen
+    finally:
+        stamina.instrumentation.set_on_retry_hooks(None)

@@ -1,0 +1,99 @@
+"""Every store and keyword engine there is, for the contract suite. A new one joins with one line."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+
+from hypothesis import HealthCheck, Phase, settings
+
+from hivelore.adapters.inmemory.keywords import ExactKeywords
+from hivelore.adapters.inmemory.store import InMemoryStore
+from hivelore.adapters.keywords.fts5 import Fts5
+from hivelore.adapters.sqlite.store import SqliteStore
+from hivelore.domain.index import DocumentKey, Stored, StoredChunk
+from hivelore.domain.memory import Action, Chunk, Memory, Version
+from hivelore.domain.search import Filter
+from hivelore.ports import Clock, KeywordIndex, MemoryStore
+from support.memories import EVERYTHING, whole
+
+OpenStore = Callable[[Path, Clock], MemoryStore]
+"""Opens the store that lies in a folder, and makes it where there is none."""
+
+Fresh = Callable[[], AbstractContextManager[MemoryStore]]
+"""Opens a new, empty store and closes it at the end."""
+
+
+@dataclass(frozen=True)
+class StoreKind:
+    open: OpenStore
+    durable: bool
+    """Whether opening the same folder again finds everything."""
+
+
+@dataclass(frozen=True)
+class KeywordKind:
+    store: str
+    """The kind of store it works on."""
+    index: Callable[[], KeywordIndex]
+
+
+STORES: Mapping[str, StoreKind] = {
+    "inmemory": StoreKind(lambda folder, clock: InMemoryStore(clock), durable=False),
+    "sqlite": StoreKind(lambda folder, clock: SqliteStore(folder / "hivelore.db", clock=clock), durable=True),
+}
+
+KEYWORDS: Mapping[str, KeywordKind] = {
+    "exact": KeywordKind("inmemory", ExactKeywords),
+    "fts5": KeywordKind("sqlite", Fts5),
+}
+
+law = settings(
+    max_examples=30,
+    deadline=None,
+    phases=[Phase.explicit, Phase.reuse, Phase.generate],
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+"""For laws about stores: each example opens one of its own, so a failing one is shown as it was found."""
+
+
+def add(store: MemoryStore, memory: Memory, chunks: Sequence[Chunk] | None = None) -> Stored:
+    """Add a memory in a unit of its own; as one chunk with one passage unless told otherwise."""
+    return store.write(lambda tx: tx.add(memory, whole(memory.content) if chunks is None else chunks))
+
+
+def change(
+    store: MemoryStore,
+    key: DocumentKey,
+    memory: Memory,
+    chunks: Sequence[Chunk] | None = None,
+    action: Action = Action.EDITED,
+) -> None:
+    store.write(lambda tx: tx.change(key, memory, chunks, action))
+
+
+def forget(store: MemoryStore, key: DocumentKey) -> None:
+    store.write(lambda tx: tx.forget(key))
+
+
+def present(store: MemoryStore, memory: Memory) -> Stored:
+    """The memory as it is now; it must be there."""
+    with store.read() as view:
+        stored = view.get(memory.id)
+    assert stored is not None
+    return stored
+
+
+def chunks(store: MemoryStore, key: DocumentKey) -> Sequence[StoredChunk]:
+    with store.read() as view:
+        return view.chunks(key)
+
+
+def history(store: MemoryStore, key: DocumentKey) -> Sequence[Version]:
+    with store.read() as view:
+        return view.history(key)
+
+
+def listed(store: MemoryStore, where: Filter = EVERYTHING) -> Sequence[Memory]:
+    with store.read() as view:
+        return view.page(where, None, 1_000)
