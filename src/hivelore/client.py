@@ -152,6 +152,8 @@ def _encoded(body: Mapping[str, Any]) -> bytes:
         return data
     except UnicodeEncodeError as error:
         raise Invalid(f"The text has a lone surrogate at position {error.start}: it is not valid Unicode.") from None
+    except ValueError:
+        raise Invalid("There is a number beyond 64 bits in it. Write it as text.") from None
 
 
 def _error(status: int, answer: bytes) -> HiveloreError:

@@ -37,7 +37,7 @@ def home_folder(environment: Mapping[str, str] = os.environ) -> str:
     if chosen:
         return _absolute(chosen, environment)
     data = environment.get("XDG_DATA_HOME") or _absolute("~/.local/share", environment)
-    return f"{data}/hivelore"
+    return f"{data.rstrip('/')}/hivelore"
 
 
 def _absolute(path: str, environment: Mapping[str, str]) -> str:
@@ -48,7 +48,10 @@ def _absolute(path: str, environment: Mapping[str, str]) -> str:
         return path
     from pathlib import Path
 
-    return str(Path(path).expanduser().absolute())
+    try:
+        return str(Path(path).expanduser().absolute())
+    except (RuntimeError, OSError) as error:
+        raise Broken(f"{path} leads nowhere ({error}). Set HIVELORE_HOME to a folder.") from None
 
 
 def given_url(environment: Mapping[str, str] = os.environ) -> str | None:
@@ -85,6 +88,11 @@ def key(name: str, folder: Folder, environment: Mapping[str, str] = os.environ) 
         raise Unauthenticated(f"No key: there is no {file}. Start the service once ('hivelore start').") from None
     except (OSError, UnicodeDecodeError) as error:
         raise Unauthenticated(f"The key file {file} cannot be read ({error}).") from None
+
+
+def has_key(name: str, folder: Folder, environment: Mapping[str, str] = os.environ) -> bool:
+    """Whether there is anything to come in with."""
+    return given_key(environment) is not None or os.access(f"{os.fspath(folder)}/{name}", os.R_OK)
 
 
 def _text(file: str) -> str:

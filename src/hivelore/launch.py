@@ -24,6 +24,7 @@ LOG = "service.log"
 _STARTING = "starting.lock"
 FIRST_START = 30.0
 _LOOK_EVERY = 0.05
+_ANSWER_WITHIN = 2.0
 _GRACE = 20
 """Looks that another service gets to take the lock after ours has given way to it."""
 _LARGEST_LOG = 5_000_000
@@ -36,19 +37,30 @@ def running(home: Folder) -> str | None:
     return owner.url if owner is not None and owner.kind == SERVICE else None
 
 
-def is_alive(url: str, timeout: float = 2.0) -> bool:
+def is_alive(url: str, timeout: float = _ANSWER_WITHIN) -> bool:
     """Whether a Hivelore answers at a URL."""
+    try:
+        return _answers(url, timeout)
+    except TimeoutError:
+        return False
+
+
+def _answers(url: str, timeout: float) -> bool:
+    """Raises TimeoutError where somebody listens and says nothing."""
     import socket
     from urllib.parse import urlsplit
 
     answer = b""
     try:
         parts = urlsplit(url)
-        with socket.create_connection((parts.hostname or "", parts.port or 80), timeout) as connection:
+        place = parts.hostname or "", 80 if parts.port is None else parts.port
+        with socket.create_connection(place, timeout) as connection:
             # As HTTP/1.0, where the end of the connection is the end of the answer.
             connection.sendall(f"GET /health HTTP/1.0\r\nHost: {parts.netloc}\r\n\r\n".encode())
             while len(answer) < _LARGEST_ANSWER and (more := connection.recv(_LARGEST_ANSWER)):
                 answer += more
+    except TimeoutError:
+        raise
     except (OSError, ValueError):
         return False
     head, _, body = answer.partition(b"\r\n\r\n")
@@ -73,25 +85,28 @@ def ensure(home: Folder, patience: float = FIRST_START) -> str:
 def _awaited(home: Folder, chosen: str | None, turn: "_Turn", patience: float) -> str:
     process: Popen[bytes] | None = None
     without_owner = 0
-    for _ in range(round(patience / _LOOK_EVERY)):
+    left = patience
+    while left > 0:
         owner = read_owner(home)
         if owner is not None and owner.kind == EMBEDDED and owner.pid:
             raise held_by(owner)
-        if owner is not None:
-            if owner.url is not None and is_alive(owner.url):
-                return owner.url
-        elif chosen is not None and is_alive(chosen):
-            return chosen.rstrip("/")
-        elif process is None:
+        url = chosen if owner is None else owner.url
+        try:
+            if url is not None and _answers(url, _ANSWER_WITHIN):
+                return url.rstrip("/")
+        except TimeoutError:
+            left -= _ANSWER_WITHIN
+        if owner is None and process is None:
             # Whoever had the turn before may have started one since the look above.
             if turn.is_ours() and read_owner(home) is None:
                 process = start(home)
-        elif process.poll() is not None:
+        elif owner is None and process is not None and process.poll() is not None:
             # Perhaps another one was quicker with the port and is about to take the lock.
             without_owner += 1
             if without_owner > _GRACE:
                 raise Unavailable(f"The service did not start: {last_words(home)}")
         time.sleep(_LOOK_EVERY)
+        left -= _LOOK_EVERY
     raise Unavailable(f"The service did not answer within {patience:.0f} s. See {log_of(home)}.")
 
 

@@ -77,8 +77,10 @@ def read_owner(home: Folder) -> Owner | None:
     """Who holds the directory now; None when nobody does."""
     try:
         descriptor = os.open(f"{os.fspath(home)}/{LOCK}", os.O_RDONLY | os.O_CLOEXEC)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
+    except OSError as error:
+        raise Broken(f"The lock file in {os.fspath(home)} cannot be read ({error.strerror}).") from None
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)

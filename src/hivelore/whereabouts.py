@@ -16,7 +16,10 @@ _LARGEST_FILE = 1_000_000
 
 def project_of(folder: str | os.PathLike[str]) -> str | None:
     """The project a folder lies in, like ``github.com/owner/name``; None outside of any repository."""
-    place = os.path.realpath(folder)
+    try:
+        place = os.path.realpath(folder)
+    except OSError:  # The working directory has been removed.
+        return None
     while place:
         git = f"{place}/.git"
         if os.access(git, os.F_OK):

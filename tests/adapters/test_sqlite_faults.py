@@ -265,6 +265,24 @@ def test_a_new_database_in_a_folder_that_may_only_be_read_is_refused(tmp_path: P
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("kind", [Kind.JOURNAL, Kind.DATABASE, Kind.LOG])
+def test_a_store_that_cannot_be_made_leaves_nothing_running_and_can_be_made_later(
+    tmp_path: Path, disk: Disk, kind: Kind
+) -> None:
+    path, running = tmp_path / "hivelore.db", set(threads())
+    with (
+        disk.failing(Deed.WRITE, kind, apsw.FullError) as fault,
+        pytest.raises(Unavailable, match="disk is full") as refused,
+    ):
+        SqliteStore(path, clock=SystemClock(), vfs=disk.name)
+    assert fault.met
+    assert refused.value.__traceback__ is not None  # which keeps alive what was not closed
+    assert (disk.open, set(threads())) == (0, running)
+    with closing(SqliteStore(path, clock=SystemClock(), vfs=disk.name)) as store:
+        add(store, a_memory("new"))
+        assert contents(store) == ["new"]
+
+
 def test_a_folder_that_is_not_there_is_refused(tmp_path: Path) -> None:
     with pytest.raises(Unavailable, match="its folder must exist"):
         SqliteStore(tmp_path / "nowhere" / "hivelore.db", clock=SystemClock())

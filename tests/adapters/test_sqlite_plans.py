@@ -15,7 +15,7 @@ from hivelore.adapters.clock import SystemClock
 from hivelore.adapters.sql.where import Params, condition, parts
 from hivelore.adapters.sqlite.connection import connect, rows
 from hivelore.adapters.sqlite.store import SqliteStore
-from hivelore.adapters.sqlite.view import SQL
+from hivelore.adapters.sqlite.view import SQL, SqliteView
 from hivelore.domain.memory import Memory
 from hivelore.domain.search import Filter, Visibility
 from support.memories import ADA
@@ -184,6 +184,13 @@ def test_a_page_by_a_common_tag_is_walked_in_order(connection: Connection) -> No
         assert not any("TEMP B-TREE" in line for line in plan(connection, page(sql)))
 
 
+@pytest.mark.parametrize("name", ["audit_newest", "audit_of", "changes", "memory_before", "memory_after", "waiting"])
+def test_the_first_of_many_are_read_without_sorting_them_all(connection: Connection, name: str) -> None:
+    for form in variants(name):
+        assert "LIMIT" in form
+        assert not any("TEMP B-TREE" in line for line in plan(connection, form))
+
+
 @pytest.mark.parametrize("name", ["memory_admitted", "attributes", "embedded", "vectors"])
 def test_what_is_asked_for_by_key_is_fetched_key_by_key(connection: Connection, name: str) -> None:
     for form in variants(name):
@@ -207,13 +214,22 @@ def test_a_common_tag_lists_what_a_rare_one_would(tmp_path: Path, monkeypatch: p
     with closing(SqliteStore(tmp_path / "hivelore.db", clock=SystemClock())) as store:
         for memory in census():
             store.write(lambda tx, memory=memory: tx.add(memory, ()))
-        rare = pages_by_tag(store)
+        rare, by_list = pages_by_tag(store)
         monkeypatch.setattr("hivelore.adapters.sqlite.view._COMMON", 1)
-        assert pages_by_tag(store) == rare
+        common, by_walking = pages_by_tag(store)
+        assert common == rare
         assert any(rare)
+        assert not any("EXISTS" in statement for statement in by_list)
+        assert any("EXISTS" in statement for statement in by_walking)
 
 
-def pages_by_tag(store: SqliteStore) -> list[list[Memory]]:
+def pages_by_tag(store: SqliteStore) -> tuple[list[list[Memory]], list[str]]:
+    """Pages of every tag for every viewer, and the statements that were run for them."""
     filters = [Filter(visibility=seen, tag=tag) for seen, tag in product(VISIBILITIES, TAGS)]
+    statements: list[str] = []
     with store.read() as view:
-        return [list(view.page(where, None, 5)) for where in filters]
+        assert isinstance(view, SqliteView)
+        view._connection.set_profile(lambda statement, nanoseconds: statements.append(statement))
+        pages = [list(view.page(where, None, 5)) for where in filters]
+        view._connection.set_profile(None)
+    return pages, statements

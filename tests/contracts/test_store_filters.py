@@ -33,7 +33,9 @@ def walk(view: View, where: Filter, limit: int) -> list[Memory]:
     while page := view.page(where, after, limit):
         assert len(page) <= limit
         walked.extend(page)
-        after = page[-1].created_at, page[-1].id
+        last = page[-1].created_at, page[-1].id
+        assert after is None or last < after, "the walk does not get on"
+        after = last
     return walked
 
 

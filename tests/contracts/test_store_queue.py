@@ -63,8 +63,8 @@ def test_what_was_added_waits_with_its_own_words(store: MemoryStore) -> None:
 
 def test_the_oldest_wait_first(store: MemoryStore) -> None:
     model = register(store)
-    expected = [passage for _ in range(4) for passage in add_document(store, "one", "two")[1]]
-    for limit in (1, 3, 8, 9):
+    expected = [passage for _ in range(60) for passage in add_document(store, "one", "two")[1]]
+    for limit in (1, 3, 120, 121):
         assert waiting(store, model, limit=limit) == expected[:limit]
 
 

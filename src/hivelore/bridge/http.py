@@ -5,6 +5,7 @@
 """
 
 import _socket
+from contextlib import suppress
 
 from hivelore.errors import Expired, Invalid, Unavailable
 
@@ -53,15 +54,17 @@ class Place:
 class Connection:
     """Good for one request after the other, as long as each answer was read to its end."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: Place, silence: float = SILENCE) -> None:
         """Raises Unsent where nobody answers."""
         self._place = place
+        self._silence = silence
         self._received = bytearray()
         try:
             self._socket = _connected(place)
         except (OSError, UnicodeError, OverflowError) as error:
-            raise Unsent(f"No service answers at {place.host}:{place.port} ({error}).") from None
-        self._socket.settimeout(SILENCE)
+            where = f"{place.host}:{place.port}"
+            raise Unsent(f"No service answers at {where} ({error}). Start it with 'hivelore start'.") from None
+        self._socket.settimeout(silence)
 
     def is_silent(self) -> bool:
         """Whether it still stands and nothing came that nobody had asked for."""
@@ -73,13 +76,13 @@ class Connection:
         except OSError:
             return False
         finally:
-            self._socket.settimeout(SILENCE)
+            self._socket.settimeout(self._silence)
         return False
 
     def post(self, headers: "Mapping[str, str]", body: bytes) -> "Response":
         """The answer to one request, read to its end unless it is a stream.
 
-        Raises Unsent, Unanswered, or Expired after SILENCE.
+        Raises Unsent, Unanswered, or Expired when nothing comes for too long.
         """
         head = [f"POST {self._place.path}/mcp HTTP/1.1", f"Host: {self._place.authority}"]
         head += [f"{name}: {value}" for name, value in headers.items()]
@@ -89,26 +92,22 @@ class Connection:
             self._socket.sendall("\r\n".join(head).encode() + body)
             sent = True
         except TimeoutError:
-            raise Unsent(f"The service took nothing for {SILENCE:.0f} s.") from None
+            raise Unsent(f"The service took nothing for {self._silence:.0f} s. Try again.") from None
         except OSError:
             pass  # It may have refused before it had read all: then there is an answer.
         try:
             return Response(self, *self._head())
         except TimeoutError:
-            raise Expired(
-                f"The service has not answered for {SILENCE:.0f} s. It may still do what was asked."
-            ) from None
+            raise Expired(f"No answer for {self._silence:.0f} s. The service may still do what was asked.") from None
         except (OSError, ValueError):
             if sent:
                 raise Unanswered("The service ended before it answered.") from None
-            raise Unsent("The service ended while it was asked.") from None
+            raise Unsent("The service ended while it was asked. Try again.") from None
 
     def abort(self) -> None:
         """End it from another thread: who reads it is told that it has ended."""
-        try:
+        with suppress(OSError):  # It may have ended already.
             self._socket.shutdown(_socket.SHUT_RDWR)
-        except OSError:
-            pass  # It has ended already.
 
     def close(self) -> None:
         self._socket.close()
@@ -186,7 +185,7 @@ class Response:
         """Whether the connection can take another request."""
 
     def events(self) -> "Iterator[bytes]":
-        """What the events of a stream carry. Raises Unanswered when it breaks off, Expired after SILENCE."""
+        """What the events of a stream carry. Raises Unanswered when it breaks off, Expired in too long a silence."""
         rest, data = b"", b""
         try:
             for piece in self._pieces:
@@ -199,7 +198,7 @@ class Response:
                         yield data
                         data = b""
         except TimeoutError:
-            raise Expired(f"The service was silent for {SILENCE:.0f} s.") from None
+            raise Expired("The service has fallen silent. Subscribe again.") from None
         except (OSError, ValueError):
             raise Unanswered("The service ended before it had answered.") from None
 

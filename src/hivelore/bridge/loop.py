@@ -3,6 +3,8 @@
 import os
 import select
 import sys
+from _thread import start_new_thread
+from time import sleep
 
 from hivelore.bridge.streams import STDERR, STDIN, STDOUT, Lines
 
@@ -20,6 +22,8 @@ _CHUNK = 65_536
 _LOOK_AFTER_PARENT = 250
 _LOOK_WHEN_FULL = 20
 """Milliseconds."""
+_HUNG_UP = getattr(select, "POLLRDHUP", 0)
+"""How a socket says that the other end says no more; a pipe does so unasked."""
 _INTERRUPTED = 130
 _USAGE = "usage: hivelore mcp [--project NAME]"
 
@@ -76,13 +80,18 @@ def _carry(project: str | None) -> None:
             break
         lines.feed(data)
     last = lines.rest()
-    if last:
+    if last and client.is_there():
         relay = relay or _relay(project)
         relay.take(last)
     if relay is not None:
         relay.finish(GRACE)
         # Threads may hang in a write that nobody reads, or in a stream.
         os._exit(0)
+
+
+def _end_after(seconds: float) -> None:
+    sleep(seconds)
+    os._exit(0)
 
 
 def _relay(project: str | None) -> "Relay":
@@ -104,20 +113,29 @@ class _Client:
         self._patience: int | None = None
         self._events = select.poll()
         self._events.register(STDIN, select.POLLIN)
-        self._without_input = select.poll()
-        for waiting in (self._events, self._without_input):
+        self._when_full = select.poll()
+        self._when_full.register(STDIN, _HUNG_UP)
+        for waiting in (self._events, self._when_full):
             # Without asking for anything, one is told that nobody reads any more.
             waiting.register(STDOUT, 0)
         try:
             self._handle = os.pidfd_open(self._process)
-            for waiting in (self._events, self._without_input):
+            for waiting in (self._events, self._when_full):
                 waiting.register(self._handle, select.POLLIN)
         except (AttributeError, OSError):
             # Not on this system: look every now and then.
             self._patience = _LOOK_AFTER_PARENT
+        self._known: dict[int, int] = {}
 
     def wait(self, full: bool) -> bool:
         """Wait for something to happen; False once the client is gone. ``full``: leave alone what it says."""
-        events = dict(self._without_input.poll(_LOOK_WHEN_FULL) if full else self._events.poll(self._patience))
-        self.has_spoken = STDIN in events
-        return os.getppid() == self._process and not events.keys() & {self._handle, STDOUT}
+        self._known = dict(self._when_full.poll(_LOOK_WHEN_FULL) if full else self._events.poll(self._patience))
+        self.has_spoken = STDIN in self._known
+        if full and self.has_spoken:
+            # It says no more, and what it has said has to wait; but not for longer than the client does.
+            self._when_full.unregister(STDIN)
+            start_new_thread(_end_after, (GRACE,))
+        return self.is_there()
+
+    def is_there(self) -> bool:
+        return os.getppid() == self._process and not self._known.keys() & {self._handle, STDOUT}

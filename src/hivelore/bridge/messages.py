@@ -82,9 +82,9 @@ def id_of(said: "Json") -> "Json":
     return _member(said, "id")
 
 
-def key_of(identity: "Json") -> str:
-    """Tells ids apart as JSON does: 1 is not "1"."""
-    return json.dumps(identity)
+def is_same(one: "Json", other: "Json") -> bool:
+    """Whether two ids are one; None is none."""
+    return one is not None and type(one) is type(other) and one == other
 
 
 def agreed_version(answer: bytes) -> str:
@@ -92,7 +92,7 @@ def agreed_version(answer: bytes) -> str:
     return _text(_member(_member(_document(answer), "result"), "protocolVersion"))
 
 
-def answers(document: bytes) -> bool:
+def is_answer(document: bytes) -> bool:
     """Whether this is the answer to a request, not something said on the way to it."""
     said = _document(document)
     return isinstance(said, dict) and "method" not in said and bool(said.keys() & {"result", "error"})

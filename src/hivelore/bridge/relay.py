@@ -7,7 +7,7 @@ from hivelore.bridge.http import Connection, Response, Unanswered, Unsent
 from hivelore.bridge.messages import Message
 from hivelore.bridge.service import Address, Service
 from hivelore.bridge.streams import LARGEST_LINE, Output, say
-from hivelore.errors import Expired, HiveloreError, Invalid, Overloaded, TooLarge, Unavailable
+from hivelore.errors import HiveloreError, Invalid, Overloaded, TooLarge, Unavailable
 
 TYPE_CHECKING = False
 
@@ -19,82 +19,80 @@ LARGEST_MESSAGE = 16 * 1024 * 1024
 MOST_AT_ONCE = 32
 """Messages under way; the client has to wait with more."""
 MOST_STREAMS = 16
-"""Subscriptions besides; they stay as long as the client likes, so they must not take the places of the others."""
-_UNSURE = " It may have been carried out: look before you ask again."
+"""Subscriptions besides: they stay as long as the client likes, and must not take the places of the others."""
+_TOO_LARGE = f"The message is larger than {LARGEST_MESSAGE // 1024 // 1024} MB. Send it in parts."
+_FAULT = "The bridge failed on this message. What it wrote to standard error says why."
 
 
 class _Call:
-    """A message that is under way."""
+    """A message that is under way, or that was refused before it set out."""
 
-    __slots__ = (
-        "connection",
-        "id",
-        "is_cancelled",
-        "is_request",
-        "is_settled",
-        "is_stream",
-        "message",
-        "refusal",
-        "size",
-    )
+    __slots__ = ("connection", "id", "is_cancelled", "is_settled", "message", "refusal", "size")
 
-    def __init__(self, size: int, message: Message | None, identity: "Json", refusal: HiveloreError | None) -> None:
-        self.message = message
-        self.refusal = refusal
-        self.id = identity
-        self.size = size
-        self.is_request = message is None or message.is_request
-        self.is_settled = not self.is_request
+    def __init__(self, line: bytes) -> None:
+        self.size = len(line)
+        self.id: Json = None
+        self.message: Message | None = None
+        self.refusal: HiveloreError | None = None
+        self.is_settled = False
         """Whether nobody waits for an answer (any more)."""
-        self.is_stream = False
         self.is_cancelled = False
         self.connection: Connection | None = None
+        try:
+            if self.size > LARGEST_LINE:
+                raise TooLarge(_TOO_LARGE)
+            said = messages.parsed(line)
+            self.id = messages.id_of(said)
+            self.message = Message(line, said)
+            self.is_settled = not self.message.is_request
+            if self.size > LARGEST_MESSAGE:
+                raise TooLarge(_TOO_LARGE)
+        except Invalid as error:
+            self.refusal = error
 
 
 class Relay:
-    """Carries messages, each in a thread of its own. ``take``, ``is_full`` and ``finish`` belong to the main one."""
+    """Carries messages, each in a thread of its own. ``take``, ``is_full`` and ``finish`` are for one thread."""
 
     def __init__(self, service: Service, output: Output) -> None:
         self._service = service
         self._output = output
         self._agreed = ""
         self._lock = allocate_lock()
-        self._idle = allocate_lock()
-        """Held as long as anything but streams is under way."""
-        self._calls: dict[int, _Call] = {}
-        self._streams: dict[int, _Call] = {}
+        self._calls: set[_Call] = set()
+        self._streams: set[_Call] = set()
+        self._busy = allocate_lock()
+        """Held as long as there are calls."""
 
     def is_full(self) -> bool:
         """Whether the next message has to wait: for a place, or because so much is held already."""
         with self._lock:
-            calls = self._calls.values()
-            return len(calls) >= MOST_AT_ONCE or sum(call.size for call in calls) > LARGEST_MESSAGE
+            return len(self._calls) >= MOST_AT_ONCE or sum(call.size for call in self._calls) > LARGEST_MESSAGE
 
     def take(self, line: bytes) -> None:
         """Carry what stands in a line, whatever it is."""
-        call = _read(line)
+        call = _Call(line)
         if call.message is not None and call.message.method == messages.CANCELLED:
             self._cancel(call.message.subject)
             return
         with self._lock:
             if not self._calls:
-                self._idle.acquire()
-            self._calls[id(call)] = call
+                self._busy.acquire()
+            self._calls.add(call)
         try:
             start_new_thread(self._carry, (call,))
-        except RuntimeError:  # No more threads on this machine: then one after the other.
+        except RuntimeError:  # This machine has no more threads: then one after the other.
             self._carry(call)
 
     def finish(self, grace: float) -> None:
         """Wait until nothing is under way, but not longer than ``grace`` seconds."""
-        self._idle.acquire(timeout=grace)
+        self._busy.acquire(timeout=grace)
 
     def _cancel(self, subject: "Json") -> None:
-        """Over HTTP a request is cancelled by hanging up; nobody wants its answer."""
-        key = messages.key_of(subject)
+        """Over HTTP a request is cancelled by hanging up. Its answer is not wanted any more."""
         with self._lock:
-            for call in (*self._calls.values(), *self._streams.values()):
-                if call.message is not None and call.message.is_request and messages.key_of(call.id) == key:
+            for call in self._calls | self._streams:
+                if not call.is_settled and messages.is_same(call.id, subject):
                     call.is_cancelled = call.is_settled = True
                     if call.connection is not None:
                         call.connection.abort()
@@ -104,21 +102,24 @@ class Relay:
             if call.refusal is not None:
                 raise call.refusal
             if call.message is not None:
-                self._deliver(call, self._asked(call, call.message))
+                self._deliver(call, call.message, self._asked(call, call.message))
         except HiveloreError as error:
             self._refuse(call, error)
         finally:
             if not call.is_settled:  # A fault of ours, which the interpreter reports on standard error.
-                self._settle(
-                    call, messages.error(call.id, messages.INTERNAL_ERROR, "The bridge failed on this message.")
-                )
-            self._leave(call)
+                self._settle(call, messages.error(call.id, messages.INTERNAL_ERROR, _FAULT))
+            with self._lock:
+                self._over(call)
+                self._streams.discard(call)
+                if call.connection is not None:
+                    call.connection.close()
 
-    def _leave(self, call: _Call) -> None:
-        with self._lock:
-            self._streams.pop(id(call), None)
-            if self._calls.pop(id(call), None) is not None and not self._calls:
-                self._idle.release()
+    def _over(self, call: _Call) -> None:
+        """It takes no place any more. To be called with the lock."""
+        if call in self._calls:
+            self._calls.remove(call)
+            if not self._calls:
+                self._busy.release()
 
     def _asked(self, call: _Call, message: Message) -> Response:
         """What the service answers, asked a second time where that does no harm."""
@@ -128,17 +129,15 @@ class Relay:
         except (Unsent, Unanswered) as error:
             if call.is_cancelled or (isinstance(error, Unanswered) and not message.is_repeatable):
                 raise
-            address = self._service.address(failed=address)
-            return self._posted(call, message, address)
-        if response.status == 401:
-            # The key in the file may have been replaced. Who is refused has not been listened to.
-            renewed = self._service.renewed(address)
-            if renewed is not None:
-                return self._posted(call, message, renewed)
-        return response
+            return self._posted(call, message, self._service.address(failed=address))
+        if response.status != 401:
+            return response
+        # Who is refused was not listened to. The key in the file may be another one by now.
+        renewed = self._service.renewed(address)
+        return response if renewed is None else self._posted(call, message, renewed)
 
     def _posted(self, call: _Call, message: Message, address: Address) -> Response:
-        connection = address.connection()
+        connection = address.connection(fresh=not message.is_repeatable)
         with self._lock:
             call.connection = connection
             if call.is_cancelled:
@@ -148,46 +147,42 @@ class Relay:
         except HiveloreError:
             connection.close()
             raise
-        if not response.is_stream:
+        if response.is_over:
             with self._lock:
                 call.connection = None
-            if response.is_over and not call.is_cancelled:
+            if not call.is_cancelled:
                 address.keep(connection)
-            else:
-                connection.close()
         return response
 
-    def _deliver(self, call: _Call, response: Response) -> None:
+    def _deliver(self, call: _Call, message: Message, response: Response) -> None:
         if response.is_stream:
             self._deliver_stream(call, response)
         elif response.kind == "application/json" and b'"jsonrpc"' in response.body:
-            answer: bytes | None = response.body
-            if response.status != 200 and call.message is not None and isinstance(call.id, str | int):
-                answer = messages.addressed(response.body, call.id)
+            # What went wrong before the service knew which request it was is said without its id.
+            answer = response.body if response.status == 200 else messages.addressed(response.body, call.id)
             if answer is None:
                 raise _refusal(response)
-            if call.message is not None and call.message.method == "initialize":
-                self._agreed = messages.agreed_version(answer) or self._agreed
+            if message.method == "initialize":
+                self._agreed = messages.agreed_version(answer)
             self._settle(call, answer)
-        elif response.status != 202 or call.is_request:
+        elif response.status != 202 or message.is_request:
             raise _refusal(response)
 
     def _deliver_stream(self, call: _Call, response: Response) -> None:
         with self._lock:
             if len(self._streams) >= MOST_STREAMS:
-                raise Overloaded(f"There are {MOST_STREAMS} subscriptions open. Cancel one of them first.")
-            self._streams[id(call)] = call
-            if self._calls.pop(id(call), None) is not None and not self._calls:
-                self._idle.release()
+                raise Overloaded(f"{MOST_STREAMS} subscriptions are open. Cancel one of them first.")
+            self._streams.add(call)
+            self._over(call)
         for event in response.events():
-            if call.is_cancelled:
+            if call.is_settled:
                 return
-            if messages.answers(event):
+            if messages.is_answer(event):
                 self._settle(call, event)
             else:
                 self._output.line(event)
         if not call.is_settled:
-            raise Unanswered("The service ended the stream without an answer.")
+            raise Unanswered("The service ended the stream without an answer. Subscribe again.")
 
     def _settle(self, call: _Call, answer: bytes) -> None:
         if not call.is_settled:
@@ -197,38 +192,16 @@ class Relay:
     def _refuse(self, call: _Call, error: HiveloreError) -> None:
         if call.is_cancelled:
             return
-        code = messages.NO_SERVICE
         text = str(error)
-        if isinstance(error, Invalid):
-            code = messages.PARSE_ERROR if call.message is None and call.id is None else messages.INVALID_REQUEST
-        elif isinstance(error, Expired):
-            code = messages.TIMED_OUT
-        elif isinstance(error, Unanswered) and call.message is not None and not call.message.is_repeatable:
-            text += _UNSURE
+        if isinstance(error, Unanswered) and call.message is not None and not call.message.is_repeatable:
+            text += " It may have been carried out: look before you ask again."
         say(text)
-        self._settle(call, messages.error(call.id, code, text))
-
-
-def _read(line: bytes) -> _Call:
-    if len(line) > LARGEST_LINE:
-        return _Call(len(line), None, None, TooLarge(_TOO_LARGE))
-    identity: Json = None
-    try:
-        said = messages.parsed(line)
-        identity = messages.id_of(said)
-        message = Message(line, said)
-    except Invalid as error:
-        return _Call(len(line), None, identity, error)
-    refusal = TooLarge(_TOO_LARGE) if len(line) > LARGEST_MESSAGE else None
-    return _Call(len(line), message, identity, refusal)
-
-
-_TOO_LARGE = f"The message is larger than {LARGEST_MESSAGE // 1024 // 1024} MB. Send it in parts."
+        self._settle(call, messages.error(call.id, messages.code_of(error), text))
 
 
 def _refusal(response: Response) -> HiveloreError:
     """Why an answer is none: the service says so itself, or it is no such service."""
-    detail, _ = messages.problem(response.body)
+    detail = messages.problem(response.body)
     if response.kind == "application/problem+json" and detail:
         return Unavailable(detail)
     return Unavailable(f"What answered (status {response.status}) is not a Hivelore service. Check HIVELORE_URL.")

@@ -4,8 +4,7 @@ from _thread import allocate_lock
 
 from hivelore import endpoint, launch
 from hivelore.bridge.http import Connection, Place
-from hivelore.bridge.streams import say
-from hivelore.errors import HiveloreError, Unauthenticated, Unavailable
+from hivelore.errors import HiveloreError, Unavailable
 from hivelore.whereabouts import project_of
 
 _HARMLESS = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/:@")
@@ -15,7 +14,9 @@ class Address:
     """One service, from its start to its end, and the key that was good for it."""
 
     def __init__(self, url: str, key: str, project: str | None) -> None:
+        self.url = url
         self.key = key
+        self.project = project
         self.headers = {
             "Authorization": f"Bearer {key}",
             "Content-Type": "application/json",
@@ -23,13 +24,16 @@ class Address:
         }
         if project:
             self.headers["X-Hivelore-Project"] = _quoted(project)
-        self.url = url
         self._place = Place(url)
         self._idle: list[Connection] = []
 
-    def connection(self) -> Connection:
-        """One that is free, else a new one. Raises Unsent where nobody answers."""
-        while self._idle:
+    def connection(self, fresh: bool) -> Connection:
+        """One that is free and still stands, else a new one. Raises Unsent where nobody answers.
+
+        ``fresh``: a new one at any rate. The service may be closing a free one at this very moment, and what is
+        sent over that has been carried out or not.
+        """
+        while self._idle and not fresh:
             try:
                 known = self._idle.pop()
             except IndexError:  # Another thread was quicker.
@@ -55,8 +59,7 @@ class Service:
 
     def __init__(self, project: str | None) -> None:
         """``project``: where its memories belong; None: the one of the working directory, if that is in one."""
-        self._home = endpoint.home_folder()
-        self._project = project_of(".") if project is None else project
+        self._project = project
         self._lock = allocate_lock()
         self._found: Address | _Nowhere | None = None
 
@@ -78,28 +81,24 @@ class Service:
 
     def renewed(self, refused: Address) -> Address | None:
         """The same service with the key of now; None where that is the one that was refused."""
-        key = endpoint.key(endpoint.AGENT_KEY, self._home)
+        key = endpoint.key(endpoint.AGENT_KEY, endpoint.home_folder())
         if key == refused.key:
             return None
-        self._found = Address(refused.url, key, self._project)
-        return self._found
+        renewed = Address(refused.url, key, refused.project)
+        self._found = renewed
+        return renewed
 
     def _look(self, known: Address | _Nowhere | None) -> Address | _Nowhere:
         try:
-            if known is None and endpoint.given_url() is None:
-                url = launch.running(self._home)
-                if url is not None:
-                    try:
-                        return self._at(url)
-                    except Unauthenticated:
-                        pass  # It is just starting, and has not made its keys yet.
-            return self._at(launch.ensure(self._home))
+            home = endpoint.home_folder()
+            url = launch.running(home) if known is None and endpoint.given_url() is None else None
+            # Before its first start is over a service has not made its keys yet.
+            if url is None or not endpoint.has_key(endpoint.AGENT_KEY, home):
+                url = launch.ensure(home)
+            project = project_of(".") if self._project is None else self._project
+            return Address(url, endpoint.key(endpoint.AGENT_KEY, home), project)
         except HiveloreError as error:
-            say(str(error))
             return _Nowhere(error)
-
-    def _at(self, url: str) -> Address:
-        return Address(url, endpoint.key(endpoint.AGENT_KEY, self._home), self._project)
 
 
 def _quoted(text: str) -> str:

@@ -9,6 +9,7 @@ from cyclopts import App, Parameter
 from hivelore.cli import output, session
 from hivelore.cli.options import AsJson, moment
 from hivelore.cli.present import now
+from hivelore.errors import Invalid
 
 app = App(name="agent", help="Agents and their keys: add, list, revoke.")
 
@@ -82,6 +83,8 @@ def revoke(
 
     Example: hivelore agent revoke reviewer
     """
+    if not agent_or_key.strip():
+        raise Invalid("Say whose key: an agent's name or id, or a key's id.")
     with session.operator() as client:
         answer = client.call("DELETE", f"/api/agents/{quote(agent_or_key, safe='')}")
     if json:

@@ -14,11 +14,11 @@ def main() -> None:
 
 
 def _run(argv: list[str]) -> int:
-    if argv == ["mcp"]:
+    if argv[:1] == ["mcp"] and "--help" not in argv:
         # An agent waits for this one to start: nothing else is imported.
         from hivelore.bridge import main as bridge
 
-        return bridge()
+        return bridge(argv[1:])
     from hivelore.cli.running import run
 
     return run(argv)

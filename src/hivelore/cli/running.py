@@ -109,6 +109,8 @@ def _words(argv: Sequence[str]) -> list[str]:
             word.encode()
         except UnicodeEncodeError:
             raise Invalid(f"Argument {position} is not valid Unicode.") from None
+        if "\0" in word:
+            raise Invalid(f"Argument {position} has a NUL character.")
     if not argv or argv[0] not in _TAKES_STDIN:
         return list(argv)
     options = _options(argv)

@@ -24,9 +24,9 @@ _MOST_SHOWN = 100
 
 
 def index(
-    path: Annotated[Path, Parameter(help="A file or a folder.")],
+    path: Annotated[str, Parameter(help="A file or a folder.")],
     /,
-    *paths: Annotated[Path, Parameter(help="More of them.")],
+    *paths: Annotated[str, Parameter(help="More of them.")],
     scope: Shelf = "agent",
     project: Annotated[
         str | None, Parameter(help="A project's name, * for none. Else: the git repository of each path.")
@@ -41,10 +41,13 @@ def index(
 
     Example: hivelore index docs README.md
     """
-    files = [(file, root) for root in (path, *paths) for file in files_under(root)]
+    if not all((path, *paths)):
+        raise Invalid("A path is empty.", field="path")
+    roots = [Path(name).absolute() for name in (path, *paths)]
+    files = [(file, root) for root in roots for file in files_under(root)]
     counts = {"created": 0, "changed": 0, "unchanged": 0}
     skipped: list[Skipped] = []
-    projects = {root: project_meant(project, root.absolute()) for root in (path, *paths)}
+    projects = {root: project_meant(project, root) for root in roots}
 
     def kept(_: Path, done: Remembered) -> None:
         counts["created" if done.created else "changed" if done.changed else "unchanged"] += 1
@@ -59,8 +62,7 @@ def index(
                 keeper.add(Path(found.source_path or root), found, len(found.content))
             advance(number)
         keeper.flush()
-    named = {one.absolute() for one in (path, *paths)}
-    left_out = [one for one in skipped if not one.expected or one.path in named]
+    left_out = [one for one in skipped if not one.expected or one.path in roots]
     for one in left_out:
         output.note(f"Left out {one.path}: {one.reason}")
     if json:
@@ -169,17 +171,27 @@ def export_file(
 
 
 def _write(file: Path, lines: Iterable[str]) -> int:
-    """Write a file whole or not at all. Answers how many memories are in it."""
-    aside = file.with_name(f".{file.name}.part")
-    count = -2  # without the first and the last line
+    """Write a file whole or not at all, open to its owner alone. Answers how many memories are in it."""
     try:
-        with aside.open("w", encoding="utf-8") as out:
-            for line in lines:
-                out.write(line)
-                count += 1
-        aside.replace(file)
+        target = file.resolve()
+        if target.exists() and not target.is_file():
+            return _written(target, lines)  # A device or a pipe has nobody to surprise.
+        aside = target.with_name(f".{target.name}.part")
+        try:
+            count = _written(aside, lines)
+            aside.replace(target)
+        finally:
+            aside.unlink(missing_ok=True)
+        return count
     except OSError as error:
         raise Invalid(f"{file} cannot be written: {error.strerror}.", field="file") from None
-    finally:
-        aside.unlink(missing_ok=True)
+
+
+def _written(file: Path, lines: Iterable[str]) -> int:
+    count = -2  # without the first and the last line
+    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as out:
+        for line in lines:
+            out.write(line)
+            count += 1
     return count

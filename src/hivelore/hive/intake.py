@@ -41,8 +41,10 @@ def drafts_under(path: Path, scope: Scope, project: str | None) -> Iterator[Draf
 
 def files_under(path: Path) -> Iterator[Path | Skipped]:
     """The absolute paths that ``drafts_under`` reads. Raises Invalid where there is nothing at ``path``."""
-    if not path.exists():
-        raise Invalid(f"There is no {path}.", field="path")
+    try:
+        path.stat()
+    except OSError as error:
+        raise Invalid(f"{path} cannot be read: {error.strerror}.", field="path") from None
     root = path.absolute()
     return _files(root) if root.is_dir() else iter([root])
 

@@ -40,6 +40,7 @@ _PASSAGE_ENDS = tuple(
 _MARKED_LINE = re.compile(r"^ {0,3}(?:(#{1,3})[ \t]+([^\n]*)|(`{3,})([^`\n]*)$|(~{3,})([^\n]*)$)", re.MULTILINE)
 _VISIBLE = re.compile(r"\S")
 _GRAPHEME = regex.compile(r"\X")
+_APART = regex.compile(r"\p{Grapheme_Cluster_Break=Other}{2}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +137,8 @@ def _split(text: str, section: _Piece) -> Iterator[_Piece]:
         start, stop = _trimmed(text, begin, cut)
         yield _Piece(start, stop, section.headings)
         fresh = _visible(text, cut, section.stop)
-        begin = _grapheme_end(text, begin, stop - OVERLAP) if fresh - stop < OVERLAP else fresh
+        overlaps = stop - start > OVERLAP and fresh - stop < CHUNK_LENGTH // 2
+        begin = _grapheme_end(text, begin, stop - OVERLAP) if overlaps else fresh
     if fresh < section.stop:
         yield _Piece(begin, section.stop, section.headings)
 
@@ -149,7 +151,7 @@ def _cut(text: str, begin: int, fresh: int) -> int:
         end = max(_last_end(text, separator, lowest, highest) for separator in separators)
         if end > 0:
             return end
-    if _is_plain(text, highest):
+    if _is_apart(text, highest):
         return highest
     end = begin
     for grapheme in _GRAPHEME.finditer(text, begin):
@@ -164,25 +166,27 @@ def _last_end(text: str, separator: str, lowest: int, highest: int) -> int:
     stop = highest + len(separator) - len(separator.rstrip())
     while (at := text.rfind(separator, lowest - len(separator), stop)) >= 0:
         end = at + len(separator)
+        if not text[lowest:end].strip():
+            break
         if not _is_inside_grapheme(text, end):
             return end
         stop = end - 1
     return 0
 
 
-def _joined(sections: Sequence[_Piece]) -> Iterator[_Piece]:
+def _joined(sections: Sequence[_Piece]) -> list[_Piece]:
     """Short sections together with a neighbour, under the headings that hold where the two begin."""
-    held: _Piece | None = None
+    result: list[_Piece] = []
     for section, following in zip(sections, (*sections[1:], None), strict=True):
-        if held is None:
-            held = section
-        elif held.is_short or (section.is_short and not _goes_with(following, section, held)):
-            held = _Piece(held.start, section.stop, held.headings)
+        previous = result[-1] if result else None
+        if previous and (previous.is_short or (section.is_short and not _goes_with(following, section, previous))):
+            result[-1] = _Piece(previous.start, section.stop, previous.headings)
         else:
-            yield held
-            held = section
-    if held is not None:
-        yield held
+            result.append(section)
+    if len(result) > 1 and result[-1].is_short:
+        last = result.pop()
+        result[-1] = _Piece(result[-1].start, last.stop, result[-1].headings)
+    return result
 
 
 def _goes_with(following: _Piece | None, section: _Piece, previous: _Piece) -> bool:
@@ -204,20 +208,25 @@ def _passages(text: str, start: int, stop: int) -> Iterator[Passage]:
     """Neighbouring spans of about ``PASSAGE_LENGTH``, cut where a thought ends if there is such a place in range."""
     shortest, longest = PASSAGE_RANGE
     while stop - start > longest:
-        lowest, highest = start + shortest, min(start + longest, stop - shortest)
-        target = start + PASSAGE_LENGTH
-        cut = _grapheme_end(text, start, target)
-        for pattern in _PASSAGE_ENDS:
-            ends = [match.end() for match in pattern.finditer(text, lowest, highest)]
-            ends = [end for end in ends if not _is_inside_grapheme(text, end)]
-            if ends:
-                cut = min(ends, key=lambda end: abs(end - target))
-                break
+        cut = _thought_end(text, start + shortest, start + PASSAGE_LENGTH, min(start + longest, stop - shortest))
+        if cut is None:
+            cut = _grapheme_end(text, start, start + PASSAGE_LENGTH)
         first, last = _trimmed(text, start, cut)
         yield Passage(start=first, stop=last)
         start = _visible(text, cut, stop)
     if start < stop:
         yield Passage(start=start, stop=stop)
+
+
+def _thought_end(text: str, lowest: int, target: int, highest: int) -> int | None:
+    """The place nearest to ``target`` where a paragraph ends, or else a line, a sentence, a clause, a word."""
+    for pattern in _PASSAGE_ENDS:
+        ends = [match.end() for match in pattern.finditer(text, lowest, highest)]
+        ends.sort(key=lambda end: abs(end - target))
+        for end in ends:
+            if not _is_inside_grapheme(text, end):
+                return end
+    return None
 
 
 def _trimmed(text: str, start: int, stop: int) -> tuple[int, int]:
@@ -239,7 +248,7 @@ def _grapheme_end(text: str, start: int, at: int) -> int:
     """The first place between two graphemes that is not before ``at``; ``start`` is known to be such a place."""
     if at <= start:
         return start
-    if _is_plain(text, at):
+    if _is_apart(text, at):
         return at
     return next((grapheme.end() for grapheme in _GRAPHEME.finditer(text, start) if grapheme.end() >= at), at)
 
@@ -247,9 +256,9 @@ def _grapheme_end(text: str, start: int, at: int) -> int:
 def _is_inside_grapheme(text: str, at: int) -> bool:
     """Whether the characters around ``at`` are one; only asked where one of them is a blank or an end of a sentence,
     since two characters alone do not tell for flags, families and Indian syllables."""
-    return not _is_plain(text, at) and _GRAPHEME.fullmatch(text, at - 1, at + 1) is not None
+    return not _is_apart(text, at) and _GRAPHEME.fullmatch(text, at - 1, at + 1) is not None
 
 
-def _is_plain(text: str, at: int) -> bool:
-    """Whether ``at`` lies between two printable ASCII characters, which never make one grapheme."""
-    return " " <= text[at - 1] <= "~" and at < len(text) and " " <= text[at] <= "~"
+def _is_apart(text: str, at: int) -> bool:
+    """Whether the characters around ``at`` are such that they never belong together, whatever stands around them."""
+    return _APART.fullmatch(text, at - 1, at + 1) is not None

@@ -59,8 +59,8 @@ async def _on_invalid(request: Request, error: Exception) -> Response:
         return problem(400, "The body is not valid JSON.", "not-json")
     if first["loc"] == ("body",) and "json" not in request.headers.get("content-type", ""):
         return problem(415, "Send JSON, and say so: Content-Type: application/json.", "not-json")
-    place = [str(part) for part in first["loc"] if part not in ("body", "query", "path", "header")]
-    field = ".".join(place) or "body"
+    where, *place = map(str, first["loc"])  # body, query, path or header, and then what in it
+    field = ".".join(place) or where
     return problem(422, f"{field}: {first['msg']}.", "invalid", field=field)
 
 

@@ -1,9 +1,10 @@
 """The scanning engine: being built, keeping within its memory, and following while much else happens."""
 
 import random
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from dataclasses import replace
 from threading import Event
 
 import pytest
@@ -15,7 +16,8 @@ from hivelore.adapters.vectors.scan import ScanVectors
 from hivelore.adapters.vectors.slabs import bytes_per_slot
 from hivelore.domain.index import DocumentKey, EmbeddedDocument, ModelKey, PassageKey
 from hivelore.domain.memory import Scope
-from hivelore.domain.search import Vector
+from hivelore.domain.search import Filter, Vector
+from hivelore.domain.text import Clean
 from hivelore.errors import Expired, Unavailable
 from hivelore.ports import View
 from support.clocks import SteppingClock
@@ -87,12 +89,29 @@ class Met(InMemoryView):
         return super().embedded(model, keys)
 
 
+class Interrupted(InMemoryView):
+    """Something else happens while the store is asked which documents match."""
+
+    def __init__(self, view: View, meanwhile: Callable[[], object]) -> None:
+        super().__init__(copy_of(view).state)
+        self._meanwhile = meanwhile
+
+    def matching(self, where: Filter) -> Sequence[DocumentKey]:
+        self._meanwhile()
+        return super().matching(where)
+
+
 class Counting(InMemoryView):
-    """Counts the vectors that are read."""
+    """Counts the vectors and the documents that are read."""
 
     def __init__(self, view: View) -> None:
         super().__init__(copy_of(view).state)
         self.read = 0
+        self.documents: list[DocumentKey] = []
+
+    def embedded(self, model: ModelKey, keys: Sequence[DocumentKey]) -> Sequence[EmbeddedDocument]:
+        self.documents.extend(keys)
+        return super().embedded(model, keys)
 
     def vectors(self, model: ModelKey, passages: Sequence[PassageKey]) -> Mapping[PassageKey, Vector]:
         self.read += len(passages)
@@ -276,7 +295,7 @@ def test_following_that_was_cut_short_goes_on_where_it_stopped(
             library.relabel(key, scope=Scope.SWARM)
             library.edit(key, near(50 + key))
         with library.store.read() as middle:
-            for key in keys[5:15]:
+            for key in keys[::2]:
                 library.forget(key)
             with library.store.read() as view, pytest.raises(Expired):
                 index.follow(Late(view, reads=4))
@@ -285,6 +304,40 @@ def test_following_that_was_cut_short_goes_on_where_it_stopped(
             with library.store.read() as view:
                 for seen in (view, middle, old, view):
                     assert_right(index, seen, NORTH, limit=30, also=keys)
+
+
+def test_only_what_changed_is_read(library: Library, index: ScanVectors) -> None:
+    keys = library.add_all([near(degrees) for degrees in range(20)])
+    build(library, index)
+    for key in keys[:10]:
+        library.relabel(key, scope=Scope.SWARM)
+    library.embed(keys[3], [near(70)])
+    with library.store.read() as view:
+        counting = Counting(view)
+        index.follow(counting)
+        assert counting.documents == [keys[3]]
+        library.embed(keys[5], [near(80)])
+        library.found(NORTH)
+        index.nearest(counting, NORTH, EVERYTHING, 1)
+        assert counting.documents == [keys[3], keys[5]]
+
+
+def test_following_does_not_disturb_a_search_in_an_older_snapshot(library: Library, index: ScanVectors) -> None:
+    tags = (Clean("java"),)
+    key = library.add(near(10), tags=tags)
+    build(library, index)
+    with library.store.read() as old:
+        library.edit(key, near(20))
+        library.found(NORTH)
+
+        def write_and_follow() -> None:
+            library.add_all([near(0)] * 5, tags=tags)
+            library.found(NORTH)
+
+        where = replace(EVERYTHING, tag=tags[0])
+        answer = index.nearest(Interrupted(old, write_and_follow), NORTH, where, 5)
+        assert [found.document for found in answer.nearest] == [key]
+        assert answer.mean == pytest.approx(answer.nearest[0].cosine, abs=0.01)
 
 
 def test_a_snapshot_too_old_to_remember_is_refused(

@@ -65,7 +65,7 @@ def test_equally_near_ones_come_in_the_order_of_their_passages(library: Library)
 
 def test_the_best_of_10_000_are_found(crowd: Library) -> None:
     with crowd.store.read() as view:
-        for query in clustered(5, seed=2):
+        for query in clustered(2, seed=2):
             assert_right(crowd.index, view, query)
         assert crowd.index.nearest(view, NORTH, EVERYTHING, 1).count == 10_000
 
@@ -82,10 +82,10 @@ def test_5_000_nearer_ones_of_another_do_not_hide_ones_own(crowd: Library) -> No
     assert (answer.count, answer.deviation) == (1, 0.0)
 
 
-@pytest.mark.parametrize("limit", [1, 10, 50])
+@pytest.mark.parametrize("limit", [1, 50])
 def test_a_filter_that_admits_half_is_answered_right(crowd: Library, limit: int) -> None:
     with crowd.store.read() as view:
-        for query in (NORTH, *clustered(3, seed=3)):
+        for query in (NORTH, clustered(1, seed=3)[0]):
             assert_right(crowd.index, view, query, FOR_ADA, limit)
 
 

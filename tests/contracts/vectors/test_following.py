@@ -111,7 +111,7 @@ def test_a_tag_is_filtered_by(library: Library) -> None:
 
 
 def test_many_changes_at_once_are_followed(library: Library) -> None:
-    rows = clustered(2_500, seed=6)
+    rows = clustered(1_300, seed=6)
     library.found(NORTH)
     keys = library.add_all(rows)
     for key in keys[::50]:

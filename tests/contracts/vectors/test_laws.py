@@ -91,6 +91,7 @@ def test_whatever_happens_after_a_snapshot_is_not_in_its_answers(new_library: Ne
             check(library, old, data)
 
 
+@compared
 @law
 @given(memories=populations, where=filters())
 def test_a_filter_means_what_it_says(new_library: NewLibrary, memories: list[Memory], where: Filter) -> None:

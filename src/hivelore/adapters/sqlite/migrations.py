@@ -8,7 +8,7 @@ from importlib.resources import files
 import apsw
 
 from hivelore.adapters.sqlite.connection import APPLICATION_ID, pragma, rows, run_script
-from hivelore.errors import Broken
+from hivelore.errors import Broken, HiveloreError
 
 _FILE = re.compile(r"^(\d{4})_\w+\.sql$")
 
@@ -66,7 +66,8 @@ def _applied(connection: apsw.Connection) -> list[str]:
 
 
 def _apply(connection: apsw.Connection, migration: Migration) -> None:
-    with connection:
+    run_script(connection, "BEGIN IMMEDIATE")
+    try:
         if migration.number == 1:
             run_script(
                 connection,
@@ -76,3 +77,8 @@ def _apply(connection: apsw.Connection, migration: Migration) -> None:
         run_script(connection, migration.script)
         applied = {"number": migration.number, "checksum": migration.checksum}
         list(rows(connection, "INSERT INTO migration VALUES (:number, :checksum)", applied))
+        run_script(connection, "COMMIT")
+    except (apsw.Error, HiveloreError):
+        if connection.in_transaction:  # a full disk has ended it already
+            run_script(connection, "ROLLBACK")
+        raise

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from hivelore.policies.redaction.judgement import CODE, SECRET_SIGN, is_chosen, is_reference, is_scrambled
+from hivelore.policies.redaction.judgement import CODE, SECRET_SIGN, is_reference, is_secret
 from hivelore.policies.redaction.matching import Span, compiled, decoded, matches_after
 
 
@@ -48,7 +48,7 @@ def _headers(view: str, low: str) -> Iterator[Span]:
             if not compiled(SECRET_SIGN).search(value):
                 continue
             in_header = "authorization" in low[max(0, match.start() - 40) : match.start()]
-            if is_scrambled(value) if not in_header else is_scrambled(value) or is_chosen(value, bare=True):
+            if (in_header or scheme == "bearer") and is_secret(value, password=in_header):
                 yield "auth-token", *match.span(1)
     for scheme, between in (("basic", r"[ \t]{1,4}"), ("_auth", r"[ \t]?=[ \t]?"), ('"auth"', r"[ \t]?:[ \t]?\"")):
         for match in matches_after(scheme, between + r"([a-z0-9+/]{8,}+={0,2})", low):
@@ -64,7 +64,7 @@ def _cookies(view: str, low: str) -> Iterator[Span]:
             line_end = low.find("\n", match.end())
             done = min(line_end if line_end >= 0 else len(low), match.end() + 4096)
             for pair in compiled(r"[\w.$-]{1,64}+=([^\s;,\"'`\\\0]{12,}+)").finditer(view, match.end(), done):
-                if is_scrambled(pair[1]):
+                if is_secret(pair[1]):
                     yield "cookie", *pair.span(1)
 
 
@@ -137,7 +137,7 @@ def _named_values(name: str, plain: str, view: str, low: str) -> Iterator[Span]:
             continue
         bare = match.lastindex == _BARE
         value = _without_sentence(plain[start:stop]) if bare else plain[start:stop]
-        if is_scrambled(value) or (kind == "password" and is_chosen(value, bare=bare)):
+        if is_secret(value, password=kind == "password", bare=bare):
             done = start + len(value)
             if bare or len(value) >= _LONGEST:
                 rest = compiled(_LONG_REST if len(value) >= _LONGEST else _BARE_REST).match(view, done)

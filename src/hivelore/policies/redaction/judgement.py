@@ -22,6 +22,7 @@ _REFERENCE = (
 )
 """Variables, templates, paths and patterns, by how they begin."""
 _SIGNS = frozenset("!#$%^&*?~@+")
+_SORTS = ("[a-z]", "[A-Z]", "[0-9]")
 _REFERENCE_SIGNS = (
     *("${", "$(", "{{", "%(", "xxxx", "***", "...", "://", "[a-z", "(?", "\\d", "\\w", ".*"),
     *("your-", "your_", "changeme", "change-me", "change_me", "placeholder", "redacted"),
@@ -33,43 +34,45 @@ def is_telling(token: str) -> bool:
     return bool(set(token[-12:].lower()) - set("x*._-")) and not compiled(_WORDS).fullmatch(token)
 
 
-def is_chosen(value: str, *, bare: bool) -> bool:
-    """Whether it reads like a password that a person made up: letters with digits or signs.
+def is_secret(value: str, *, password: bool = False, bare: bool = True) -> bool:
+    """Whether it reads like the output of a generator or, for a ``password``, like one that a person made up.
 
     ``bare``: it stood without quotes, so it may as well be a name in a program."""
     if len(value) < SHORTEST_PASSWORD or is_reference(value):
         return False
-    rest = compiled(_NUMBERED).sub("", value.rstrip("!?"))
-    letters, digits = _letters_and_digits(rest)
-    if letters < 2 or compiled(_WORDS).fullmatch(value) or (bare and compiled(CODE).fullmatch(value)):
-        return False
-    return digits > 0 or not _SIGNS.isdisjoint(rest)
-
-
-def is_scrambled(value: str) -> bool:
-    """Whether it reads like the output of a generator: mostly in runs that change between capitals, small letters
-    and digits too often to be words, or that hold many digits among letters."""
-    if len(value) < SHORTEST_SECRET or is_reference(value):
-        return False
-    if sum(map(_SIGNS.__contains__, value)) > 1 and _is_mixed(value):
-        return True
-    runs = compiled(r"[^-_./:,=@\s]+").findall(value)
-    random = sum(len(run) for run in runs if len(run) > 3 and _is_random(run))
-    return random >= 10 and random >= 0.6 * sum(map(len, runs))
+    return _is_generated(value) or (password and _is_made_up(value, bare))
 
 
 def is_reference(value: str) -> bool:
     """Whether it only stands for a secret, or is the id of something that is none."""
     low = value.lower()
-    if any(sign in low for sign in _REFERENCE_SIGNS):
-        return True
+    for sign in _REFERENCE_SIGNS:  # a plain loop: this is asked of every value
+        if sign in low:
+            return True
     return bool(compiled(_REFERENCE).match(value) or compiled(_ID).fullmatch(low))
 
 
+def _is_generated(value: str) -> bool:
+    """At least twelve characters, with signs among letters and digits, or mostly in runs that look random."""
+    if len(value) < SHORTEST_SECRET:
+        return False
+    if sum(map(_SIGNS.__contains__, value)) > 1 and all(compiled(some).search(value) for some in _SORTS):
+        return True
+    runs: list[str] = compiled(r"[^-_./:,=@\s]+").findall(value)
+    random = sum(len(run) for run in runs if len(run) > 3 and _is_random(run))
+    return random >= 10 and random >= 0.6 * sum(map(len, runs))
+
+
 def _is_random(run: str) -> bool:
+    """Whether it changes between capitals, small letters and digits too often to be words, or has digits for that."""
     pieces: list[str] = compiled(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+|[^A-Za-z0-9]").findall(run)
-    letters, digits = _letters_and_digits(run)
-    in_words = sum(len(piece) for piece in pieces if _is_word(piece.lower()))
+    letters = digits = in_words = 0
+    for piece in pieces:
+        if piece.isdigit():
+            digits += len(piece)
+        elif piece.isalpha():
+            letters += len(piece)
+            in_words += len(piece) if _is_word(piece.lower()) else 0
     if len(set(run)) < min(5, len(run)) or letters < 2 or in_words > 0.4 * len(run):
         return False
     changes_often = len(run) <= (2.8 if digits else 2.5) * len(pieces)
@@ -86,13 +89,15 @@ _COMMON_PAIRS = frozenset(_PAIRS[at : at + 2] for at in range(0, 200, 2))
 
 def _is_word(piece: str) -> bool:
     """Whether at least half of its pairs of letters are common ones: three words in four, one scramble in twenty."""
-    pairs = [piece[at : at + 2] in _COMMON_PAIRS for at in range(len(piece) - 1)]
-    return len(piece) >= 4 and 2 * sum(pairs) >= len(pairs)
+    if len(piece) < 4:
+        return False
+    pairs = len(piece) - 1
+    return 2 * sum([piece[at : at + 2] in _COMMON_PAIRS for at in range(pairs)]) >= pairs
 
 
-def _is_mixed(text: str) -> bool:
-    return bool(compiled("[a-z]").search(text) and compiled("[A-Z]").search(text) and compiled("[0-9]").search(text))
-
-
-def _letters_and_digits(text: str) -> tuple[int, int]:
-    return sum(map(str.isalpha, text)), sum(map(str.isdigit, text))
+def _is_made_up(value: str, bare: bool) -> bool:
+    """Letters with digits or signs, at least six, and neither a name in a program nor words in a row."""
+    rest = compiled(_NUMBERED).sub("", value.rstrip("!?"))
+    if sum(map(str.isalpha, rest)) < 2 or not compiled(r"[0-9!#$%^&*?~@+]").search(rest):
+        return False
+    return not compiled(_WORDS).fullmatch(value) and not (bare and compiled(CODE).fullmatch(value))

@@ -17,8 +17,10 @@ def compiled(pattern: str) -> re.Pattern[str]:
 
 def matches_after(word: str, pattern: str, text: str) -> Iterator[re.Match[str]]:
     """The matches that begin right behind each occurrence of a word."""
-    match_at = compiled(pattern).match
     at = text.find(word)
+    if at < 0:
+        return
+    match_at = compiled(pattern).match
     while at >= 0:
         at += len(word)
         if match := match_at(text, at):

@@ -110,7 +110,7 @@ _SHORTEST: Final = 20
 
 def _tokens(view: str, low: str) -> Iterator[Span]:
     dense = " ".join([word for word in view.split() if len(word) >= _SHORTEST])
-    for index in dict.fromkeys([index for literal, index in _LITERALS if literal in dense]):
+    for index in dict.fromkeys([index for literal, index in _LITERALS if literal in dense] if dense else ()):
         kind, _, pattern, is_secret = _TOKENS[index]
         for match in compiled(pattern).finditer(view):
             start, stop = match.span(match.lastindex or 0)

@@ -194,9 +194,10 @@ CREATE TABLE job (
 CREATE INDEX job_kind ON job (namespace, kind, created_at);
 
 -- Terms arrive ready made (policies/terms), joined by spaces: the tokenizer only splits at them.
+-- detail must be full: with less, bm25 of a table without content is always 0.
 CREATE VIRTUAL TABLE keyword USING fts5 (
   own, context, header,
-  content = '', contentless_delete = 1, detail = column,
+  content = '', contentless_delete = 1, detail = full,
   tokenize = "unicode61 remove_diacritics 0 categories 'L* N* P* S* M* Co'"
 );
 

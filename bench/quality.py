@@ -1,0 +1,209 @@
+"""Retrieval quality on public data, through the product's own services, beside plain FTS5 and plain vectors.
+
+Every collection is a store of its own. ``ours`` is what a user gets; ``keywords`` and ``vectors`` are its two sides
+alone; ``FTS5`` is SQLite's own full text with its porter tokenizer, asked for any of the words.
+Recall@10 is the share of the relevant ids in the first ten, NDCG@10 is binary, both over all queries of a set.
+"""
+
+import json
+import math
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from itertools import groupby
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import apsw
+
+from hivelore.adapters.clock import SystemClock
+from hivelore.app import Application
+from hivelore.config import load
+from hivelore.domain.agent import AgentId, Door, Role, Viewer
+from hivelore.domain.draft import Draft
+from hivelore.domain.search import Query
+from hivelore.domain.text import Clean
+from hivelore.policies.fusion import Weighting
+from hivelore.services.recall import Recalling
+
+DEPTH = 10
+VIEWER = Viewer(role=Role.WORKER, agent=AgentId("bench"), door=Door.PYTHON)
+SIDES = {
+    "ours": Weighting(),
+    "keywords": Weighting(slope=0.0, low=0.0, high=0.0),
+    "vectors": Weighting(slope=0.0, low=1.0, high=1.0),
+}
+_WORD = re.compile(r"\w+")
+_STOP = frozenset(
+    _WORD.findall(
+        "a an and are as at be by did do does for from has have how i in is it of on or that the to was what "
+        "when where which who why with"
+    )
+)
+
+Ask = Callable[[str], Sequence[str]]
+
+
+@dataclass(frozen=True)
+class Case:
+    query: str
+    category: str
+    relevant: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Collection:
+    items: Sequence[Mapping[str, Any]]
+    cases: Sequence[Case]
+
+
+@dataclass(frozen=True)
+class Figures:
+    recall: float
+    ndcg: float
+    count: int
+    milliseconds: float
+
+
+def collections(folder: Path, extra_queries: Path | None = None) -> Iterator[Collection]:
+    """The collections of one data set, each with its queries. LoCoMo's adversarial questions are left out."""
+    items = _lines(folder / "corpus.jsonl")
+    queries = _lines(extra_queries or folder / "queries.jsonl")
+    by_collection: dict[str, list[Case]] = {}
+    for one in queries:
+        if one["category"] != "adversarial":
+            case = Case(one["query"], one["category"], frozenset(one["relevant"]))
+            by_collection.setdefault(one["collection"], []).append(case)
+    items.sort(key=lambda one: one["collection"])
+    for name, group in groupby(items, key=lambda one: one["collection"]):
+        if name in by_collection:
+            yield Collection(list(group), by_collection[name])
+
+
+def _lines(file: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+
+
+def measure(collections: Iterator[Collection]) -> dict[str, Figures]:
+    """Figures of every row over all queries of the collections."""
+    totals: dict[str, list[tuple[float, float, float]]] = {}
+    for collection in collections:
+        with TemporaryDirectory() as folder:
+            app = Application(load(home=Path(folder)), clock=SystemClock())
+            try:
+                _fill(app, collection)
+                asks = {name: _ours(app, weighting) for name, weighting in SIDES.items()}
+                asks["FTS5"] = _fts5(collection)
+                for name, ask in asks.items():
+                    totals.setdefault(name, []).extend(_asked(ask, collection.cases))
+            finally:
+                app.close()
+    return {name: _mean(rows) for name, rows in totals.items()}
+
+
+def _fill(app: Application, collection: Collection) -> None:
+    drafts = [_draft(item) for item in collection.items]
+    for at in range(0, len(drafts), 100):
+        app.remembering.remember_many(drafts[at : at + 100], VIEWER)
+    while app.embedding.step():
+        pass
+    model = app.serving.current
+    if model is not None:
+        with app.store.read() as view:
+            model.index.build(view)
+
+
+def _draft(item: Mapping[str, Any]) -> Draft:
+    metadata = item["metadata"]
+    at = datetime.fromisoformat(item["timestamp"]) if item["timestamp"] else None
+    return Draft(
+        content=metadata.get("raw") or item["text"],
+        external_id=item["id"],
+        session=metadata.get("session"),
+        author=metadata.get("speaker"),
+        created_at=at if at is None or at.tzinfo else at.replace(tzinfo=UTC),
+        tags=tuple(metadata.get("tags", ())),
+    )
+
+
+def _ours(app: Application, weighting: Weighting) -> Ask:
+    recalling = Recalling(
+        store=app.store,
+        keywords=app.keywords,
+        serving=app.serving,
+        ranking=app.settings.ranking_constants,
+        weighting=weighting,
+        lead_sees=app.settings.lead_sees,
+        tally=app.tally,
+        clock=app.clock,
+    )
+    query = Query(text=Clean("x"), limit=DEPTH)
+
+    def ask(text: str) -> Sequence[str]:
+        hits = recalling.recall(replace(query, text=app.redactor.clean(text)), VIEWER).hits
+        return [str(hit.memory.external_id) for hit in hits]
+
+    return ask
+
+
+def _fts5(collection: Collection) -> Ask:
+    connection = apsw.Connection(":memory:")
+    list(connection.execute("CREATE VIRTUAL TABLE note USING fts5(id UNINDEXED, text, tokenize='porter unicode61')"))
+    for item in collection.items:
+        list(connection.execute("INSERT INTO note VALUES (?, ?)", (item["id"], item["text"])))
+
+    def ask(text: str) -> Sequence[str]:
+        words = [word for word in _WORD.findall(text.lower()) if word not in _STOP]
+        match = " OR ".join(f'"{word}"' for word in dict.fromkeys(words))
+        if not match:
+            return []
+        sql = "SELECT id FROM note WHERE note MATCH ? ORDER BY bm25(note) LIMIT ?"
+        return [str(row[0]) for row in connection.execute(sql, (match, DEPTH))]
+
+    return ask
+
+
+def _asked(ask: Ask, cases: Sequence[Case]) -> Iterator[tuple[float, float, float]]:
+    for case in cases:
+        began = time.perf_counter()
+        found = ask(case.query)
+        took = time.perf_counter() - began
+        yield recall_at(found, case.relevant), ndcg_at(found, case.relevant), took
+
+
+def recall_at(found: Sequence[str], relevant: frozenset[str]) -> float:
+    return len(relevant.intersection(found[:DEPTH])) / len(relevant)
+
+
+def ndcg_at(found: Sequence[str], relevant: frozenset[str]) -> float:
+    gain = sum(1 / math.log2(rank + 2) for rank, one in enumerate(found[:DEPTH]) if one in relevant)
+    ideal = sum(1 / math.log2(rank + 2) for rank in range(min(len(relevant), DEPTH)))
+    return gain / ideal
+
+
+def _mean(rows: Sequence[tuple[float, float, float]]) -> Figures:
+    count = len(rows)
+    recall, ndcg, took = (sum(column) / count for column in zip(*rows, strict=True))
+    return Figures(100 * recall, 100 * ndcg, count, 1000 * took)
+
+
+def run(data: Path, own: Path) -> str:
+    """The table, as Markdown."""
+    sets = [(name, data / name, None) for name in ("locomo", "commits", "cosqa", "devbench")]
+    sets.append(("paraphrases", data / "commits", own))
+    lines = ["| set | queries | row | R@10 | NDCG@10 | ms a query |", "|---|---|---|---|---|---|"]
+    for name, folder, queries in sets:
+        if not folder.is_dir() or (queries is not None and not queries.exists()):
+            print(f"{name}: skipped, its data is not there", file=sys.stderr)
+            continue
+        for row, figures in measure(collections(folder, queries)).items():
+            lines.append(
+                f"| {name} | {figures.count} | {row} | {figures.recall:.1f} | {figures.ndcg:.1f} "
+                f"| {figures.milliseconds:.1f} |"
+            )
+            print(lines[-1], flush=True)
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,77 @@
+"""The settings, as documented and as read."""
+
+import re
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from render_settings import render
+
+from hivelore.config import Embedder, Settings, load
+from hivelore.domain.memory import Source
+from hivelore.errors import Invalid
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(autouse=True)
+def no_settings_of_this_user(monkeypatch: pytest.MonkeyPatch) -> None:
+    for field in Settings.model_fields.values():
+        monkeypatch.delenv(str(field.validation_alias), raising=False)
+
+
+def test_the_example_lists_every_setting_with_its_default_and_meaning() -> None:
+    assert (ROOT / ".env.example").read_text() == render()
+
+
+def test_every_setting_named_in_the_documentation_exists() -> None:
+    known = {str(field.validation_alias) for field in Settings.model_fields.values()}
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
+    for page in pages:
+        named = set(re.findall(r"\b(?:HIVELORE|MEMORY)_[A-Z][A-Z_]*\b", page.read_text()))
+        assert named <= known | {"HIVELORE_BENCH_DATA"}, page
+
+
+def test_an_empty_variable_counts_as_unset(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HIVELORE_EMBEDDER", "")
+    assert load().embedder is Embedder.LOCAL
+
+
+def test_lists_are_separated_by_commas(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HIVELORE_ALLOWED_HOSTS", "hive.internal, memory ,")
+    assert load().allowed_hosts == ("hive.internal", "memory")
+
+
+def test_days_become_lifetimes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMORY_TTL_FILE_INDEX_DAYS", "1.5")
+    lifetimes = load().lifetimes.by_source
+    assert lifetimes[Source.FILE_INDEX] == timedelta(hours=36)
+    assert lifetimes[Source.MANUAL] is None
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("HIVELORE_EMBEDDER", "magic"),
+        ("HIVELORE_LEAD_SEES", "nothing"),
+        ("HIVELORE_RANKING", "best"),
+        ("HIVELORE_VECTORS", "faiss"),
+        ("MEMORY_ACCESS_BOOST_MAX", "0.5"),
+        ("MEMORY_RECENCY_HALF_LIFE_DAYS", "0"),
+        ("MEMORY_RECENCY_HALF_LIFE_DAYS", "two weeks"),
+        ("HIVELORE_EMBEDDING_DIMENSIONS", "1"),
+    ],
+)
+def test_a_bad_setting_is_named_and_says_where_to_look(
+    monkeypatch: pytest.MonkeyPatch, variable: str, value: str
+) -> None:
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(Invalid, match=variable) as error:
+        load()
+    assert ".env.example" in str(error.value)
+
+
+def test_keys_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "not-for-anybody")
+    monkeypatch.setenv("HIVELORE_KEY", "not-for-anybody")
+    assert "not-for-anybody" not in repr(load())

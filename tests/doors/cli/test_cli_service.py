@@ -1,0 +1,162 @@
+"""serve, start, stop and status, and a service that is not there."""
+
+import json
+import os
+import pty
+import signal
+import socket
+import subprocess
+from pathlib import Path
+
+import pytest
+from support.command_line import HIVELORE, CommandLine, environment, hivelore
+
+from hivelore import launch
+from hivelore.lock import EMBEDDED, Lock, Owner, read_owner
+
+
+def test_a_service_runs_from_start_to_stop_and_loses_nothing(elsewhere: Path) -> None:
+    env = environment(elsewhere)
+    first = hivelore("start", "--json", env=env)
+    try:
+        assert json.loads(first.out)["started"] is True
+        assert "answers at" in hivelore("start", env=env).out
+        memory = json.loads(hivelore("remember", "Kept.", "--json", env=env).out)["memory"]["id"]
+        hivelore("get", memory, env=env)
+        # That it was read is written once a second, and when the service ends.
+        assert json.loads(hivelore("stop", "--json", env=env).out) == {"stopped": True}
+        assert read_owner(elsewhere) is None
+        again = json.loads(hivelore("get", memory, "--json", env=env).out)
+        assert (again["content"], again["accessCount"]) == ("Kept.", 1)
+    finally:
+        launch.stop(elsewhere)
+
+
+def test_two_verbs_at_once_start_one_service(elsewhere: Path) -> None:
+    words = [HIVELORE, "remember", "--json"]
+    env = environment(elsewhere)
+    verbs = [
+        subprocess.Popen([*words, text], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for text in "ab"
+    ]
+    try:
+        errors = [verb.communicate(timeout=60)[1] for verb in verbs]
+        assert [verb.returncode for verb in verbs] == [0, 0], errors
+        assert (elsewhere / launch.LOG).read_text().count("answers at") == 1
+    finally:
+        launch.stop(elsewhere)
+
+
+def test_serving_on_a_terminal_says_how_to_go_on_and_ends_with_ctrl_c(elsewhere: Path) -> None:
+    terminal, inside = pty.openpty()
+    words = [HIVELORE, "serve", "--host", "127.0.0.1", "--port", "0"]
+    env = environment(elsewhere, NO_COLOR="1")
+    process = subprocess.Popen(words, env=env, stdout=inside, stderr=subprocess.PIPE, start_new_session=True)
+    os.close(inside)
+    shown = ""
+    while "Ctrl-C ends it." not in shown:
+        shown += os.read(terminal, 4_096).decode()
+    owner = read_owner(elsewhere)
+    assert owner is not None
+    assert f"answers at {owner.url}" in shown
+    assert f'claude mcp add --transport http hivelore {owner.url}/mcp --header "Authorization: Bearer $(cat ' in shown
+    os.kill(process.pid, signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    os.close(terminal)
+    assert (process.returncode, errors.decode().splitlines()[-1]) == (0, "Hivelore has ended.")
+    assert read_owner(elsewhere) is None
+
+
+def test_a_service_that_runs_is_not_started_again(cli: CommandLine) -> None:
+    assert " already.\n" in cli("start").out
+    started = cli.json("start")
+    assert (started["started"], started["pid"]) == (False, os.getpid())
+
+
+def test_the_status_is_that_of_the_service(cli: CommandLine) -> None:
+    status = cli.json("status")
+    assert (status["running"], status["pid"], status["pendingEmbeddings"]) == (True, os.getpid(), 0)
+    assert status["uptimeSeconds"] >= 0
+    assert f"url                 {status['url']}\n" in cli("status").out
+
+
+def test_without_a_service_status_says_so_and_starts_none(alone: CommandLine, elsewhere: Path) -> None:
+    result = alone("status")
+    assert (result.code, result.out) == (6, f"No service runs on {elsewhere}. 'hivelore start' starts one.\n")
+    assert alone("status", "--json").json == {"running": False, "home": str(elsewhere)}
+    assert not elsewhere.exists()
+
+
+def test_stopping_what_does_not_run_is_fine(alone: CommandLine) -> None:
+    assert alone("stop").out == "No service was running.\n"
+    assert alone.json("stop") == {"stopped": False}
+
+
+@pytest.mark.parametrize("words", [("stats",), ("start",), ("stop",), ("remember", "x"), ("serve",)])
+def test_a_process_that_holds_the_data_is_named(alone: CommandLine, elsewhere: Path, words: tuple[str, ...]) -> None:
+    elsewhere.mkdir()
+    lock = Lock(elsewhere, Owner(pid=4242, kind=EMBEDDED, url=None, started_at="2026-01-01T00:00:00+00:00"))
+    try:
+        result = alone(*words)
+    finally:
+        lock.release()
+    assert (result.code, result.out) == (5, "")
+    assert "4242" in result.err
+
+
+def test_a_port_that_is_taken_is_an_error_with_a_way_out(
+    alone: CommandLine, elsewhere: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        result = alone("serve", "--port", str(port))
+        assert result.code == 5
+        assert f"hivelore: Port {port} is taken" in result.err
+        taken.settimeout(0)
+        started = hivelore("start", env=environment(elsewhere, HIVELORE_URL=f"http://127.0.0.1:{port}"), timeout=60)
+    assert started.code == 6
+    assert started.err.startswith("hivelore: The service did not start: ")
+    assert f"Port {port} is taken" in started.err
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("--port", "70000"), "A port is 0 to 65535"),
+        (("--port", "-1"), "A port is 0 to 65535"),
+        (("--port", "web"), "--port"),
+        (("--host", "no.such.host.invalid", "--port", "0"), "Cannot listen on"),
+        (("--host", "x" * 300, "--port", "0"), "Cannot listen on"),
+        (("--host", "", "--port", "0"), "--host"),
+    ],
+)
+def test_where_nobody_can_listen_is_refused(alone: CommandLine, words: tuple[str, ...], reason: str) -> None:
+    result = alone("serve", *words)
+    assert (result.code, result.out) == (2, "")
+    assert reason in result.err
+
+
+def test_a_setting_that_makes_no_sense_is_named(alone: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HIVELORE_EMBEDDER", "psychic")
+    result = alone("serve")
+    assert (result.code, "HIVELORE_EMBEDDER" in result.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("url", "code"),
+    [
+        ("nonsense", 2),
+        ("ftp://127.0.0.1", 2),
+        ("http://127.0.0.1:port", 2),
+        ("http://[::1", 2),
+        ("http://127.0.0.2:1", 6),
+    ],
+)
+def test_a_url_that_leads_nowhere_is_told(
+    cli: CommandLine, elsewhere: Path, monkeypatch: pytest.MonkeyPatch, url: str, code: int
+) -> None:
+    monkeypatch.setenv("HIVELORE_URL", url)
+    monkeypatch.setenv("HIVELORE_HOME", str(elsewhere))
+    monkeypatch.setenv("HIVELORE_KEY", "hl_1_x")
+    result = cli("stats")
+    assert (result.code, result.out) == (code, "")
+    assert result.err.count("\n") == 1

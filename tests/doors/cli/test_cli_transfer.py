@@ -1,0 +1,341 @@
+"""index, import and export."""
+
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.command_line import CommandLine
+
+
+def write(files: dict[str, str | bytes]) -> None:
+    for name, content in files.items():
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        Path(name).write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def lines(*objects: Any) -> bytes:
+    return b"".join(json.dumps(one).encode() + b"\n" for one in objects)
+
+
+def own(cli: CommandLine, me: str) -> list[dict[str, Any]]:
+    """The private memories of the agent, oldest first."""
+    page = cli.json("list", "--all", "--scope", "agent", "--project", "*", "--agent", me)
+    return list(reversed(page["memories"]))
+
+
+def indexed(cli: CommandLine, me: str) -> set[str]:
+    """The names of indexed files, from the folder of the test."""
+    return {os.path.relpath(one["sourcePath"]) for one in own(cli, me)}
+
+
+# index
+
+
+def test_a_folder_is_indexed_without_what_git_ignores(cli: CommandLine, me: str) -> None:
+    write({".git/config": "", ".gitignore": "build/\n*.log\n!kept.log\n", "a.md": "a", "build/b.md": "b"})
+    write({"c.log": "c", "kept.log": "k", "sub/.gitignore": "/d.md\n", "sub/d.md": "d", "sub/deep/d.md": "d"})
+    write({"node_modules/x.js": "x", "sub/e.md": "e"})
+    assert cli("index", ".", "--agent", me).code == 0
+    expected = {".gitignore", "a.md", "kept.log", "sub/.gitignore", "sub/deep/d.md", "sub/e.md"}
+    assert indexed(cli, me) == expected
+
+
+def test_rules_from_above_hold_in_a_part_of_a_repository(cli: CommandLine, me: str) -> None:
+    write({".git/config": "", ".gitignore": "*.log\n", "docs/a.md": "a", "docs/b.log": "b"})
+    assert cli("index", "docs", "--agent", me).code == 0
+    assert indexed(cli, me) == {"docs/a.md"}
+
+
+def test_what_is_named_is_indexed_though_git_ignores_it(cli: CommandLine, me: str) -> None:
+    write({".git/config": "", ".gitignore": "build/\n", "build/a.md": "a", "build/b.md": "b"})
+    assert cli("index", "build", "--agent", me).code == 0
+    assert indexed(cli, me) == {"build/a.md", "build/b.md"}
+
+
+def test_rules_that_git_does_not_understand_are_passed_over(cli: CommandLine, me: str) -> None:
+    write({".gitignore": "!\n\\\n*.log\n", "a.md": "a", "b.log": "b"})
+    assert cli("index", ".", "--agent", me).code == 0
+    assert indexed(cli, me) == {".gitignore", "a.md"}
+
+
+def test_files_keep_their_ids_when_they_are_indexed_again(cli: CommandLine, me: str) -> None:
+    write({"a.md": "first", "b.md": "stays"})
+    assert cli.json("index", "a.md", "b.md", "--agent", me)["created"] == 2
+    before = {one["name"]: one for one in own(cli, me)}
+    write({"a.md": "second"})
+    again = cli.json("index", "a.md", "b.md", "--agent", me)
+    assert again["created"] == 0
+    after = {one["name"]: one for one in own(cli, me)}
+    assert {name: one["id"] for name, one in after.items()} == {name: one["id"] for name, one in before.items()}
+    assert (after["a"]["content"], after["a"]["version"], after["b"]["version"]) == ("second", 2, 1)
+
+
+def test_files_without_text_are_passed_over_in_a_folder(cli: CommandLine, me: str) -> None:
+    write({"a.md": "a", "picture.png": b"\x89PNG\0\0", "empty.txt": "", "blank.txt": " \n"})
+    Path("link.md").symlink_to("a.md")
+    result = cli("index", ".", "--agent", me)
+    assert (result.code, result.err) == (0, "")
+    assert result.out == ("Files indexed: 1 new, 0 changed or renewed, 0 as before, 3 left out (3 without text).\n")
+
+
+def test_what_could_have_been_text_is_told_and_the_rest_goes_in(cli: CommandLine, me: str) -> None:
+    write({"a.md": "a", "latin.txt": "caf\xe9".encode("latin-1"), "large.txt": "x" * 2_000_001, "nul.txt": "a\0b"})
+    result = cli("index", ".", "--agent", me, "--json")
+    assert result.code == 7
+    assert result.err.count("Left out ") == 2
+    assert {Path(one["path"]).name: one["reason"] for one in result.json["skipped"]} == {
+        "large.txt": "larger than 2,000,000 bytes: split it",
+        "latin.txt": "not UTF-8 (byte 3)",
+        "nul.txt": "binary",
+    }
+    assert indexed(cli, me) == {"a.md"}
+
+
+def test_a_named_file_that_cannot_be_indexed_is_told(cli: CommandLine, me: str) -> None:
+    write({"picture.png": b"\x89PNG\0\0"})
+    result = cli("index", "picture.png", "--agent", me)
+    assert (result.code, result.err) == (7, f"Left out {Path('picture.png').absolute()}: binary\n")
+
+
+def test_one_missing_path_and_nothing_is_indexed(cli: CommandLine, me: str) -> None:
+    write({"a.md": "a"})
+    result = cli("index", "a.md", "b.md", "--agent", me)
+    assert (result.code, result.out, result.err) == (
+        2,
+        "",
+        f"hivelore: {Path('b.md').absolute()} cannot be read: No such file or directory.\n",
+    )
+    assert indexed(cli, me) == set()
+
+
+@pytest.mark.parametrize("words", [(), ("",), (".", "--scope", "all"), ("a\0b",), ("x" * 5_000,), ("нет.md",)])
+def test_an_index_that_cannot_be_is_refused(cli: CommandLine, me: str, words: tuple[str, ...]) -> None:
+    write({"a.md": "a"})
+    result = cli("index", *words, "--agent", me)
+    assert (result.code, result.out) == (2, "")
+
+
+def test_names_and_texts_may_be_of_any_language(cli: CommandLine, me: str) -> None:
+    write({"заметки/東京.md": "Розы 🌹 цветут."})
+    assert cli("index", ".", "--scope", "agent", "--agent", me).code == 0
+    assert [(one["name"], one["content"]) for one in own(cli, me)] == [("東京", "Розы 🌹 цветут.")]
+
+
+def test_files_belong_to_the_repository_they_lie_in(cli: CommandLine, me: str) -> None:
+    write(
+        {"shop/.git/config": '[remote "origin"]\nurl = https://example.org/acme/shop\n', "shop/a.md": "a", "b.md": "b"}
+    )
+    assert cli("index", "shop/a.md", "b.md", "--agent", me).code == 0
+    assert {one["name"]: one["project"] for one in own(cli, me)} == {"a": "example.org/acme/shop", "b": None}
+
+
+# import
+
+
+def test_every_field_of_a_line_arrives(cli: CommandLine, me: str) -> None:
+    told = {
+        "id": "n-1",
+        "content": "All of it.",
+        "name": "Whole",
+        "createdAt": "2025-03-01T10:00:00+02:00",
+        "session": "s",
+        "author": "ann",
+        "tags": ["a", "b"],
+        "scope": "agent",
+        "source": "session_summary",
+        "project": "shop",
+        "metadata": {"mood": "good"},
+        "weather": {"rain": True},
+        "nothing": None,
+    }
+    write({"in.jsonl": lines(told)})
+    result = cli("import", "in.jsonl", "--agent", me)
+    assert (result.code, result.err) == (0, "")
+    (memory,) = own(cli, me)
+    for name in ("content", "name", "session", "author", "tags", "scope", "source", "project"):
+        assert memory[name] == told[name]
+    assert (memory["externalId"], memory["createdAt"]) == ("n-1", "2025-03-01T08:00:00Z")
+    assert memory["metadata"] == {"mood": "good", "weather": {"rain": True}}
+
+
+def test_other_names_of_the_same_fields_are_understood(cli: CommandLine, me: str) -> None:
+    write(
+        {
+            "in.jsonl": lines(
+                {"text": "as text", "timestamp": 1_700_000_000, "id": 7},
+                {"text": "in milliseconds", "timestamp": 1_700_000_000_500},
+                {"content": "wins", "text": "loses", "createdAt": None, "timestamp": "2025-01-01T00:00Z"},
+            )
+        }
+    )
+    assert cli("import", "in.jsonl", "--agent", me).code == 0
+    memories = {one["content"]: one for one in own(cli, me)}
+    assert memories["as text"]["createdAt"] == "2023-11-14T22:13:20Z"
+    assert memories["as text"]["externalId"] == "7"
+    assert memories["in milliseconds"]["createdAt"] == "2023-11-14T22:13:20.500000Z"
+    assert memories["wins"]["metadata"] == {"text": "loses"}
+
+
+def test_times_without_a_zone_are_utc_and_that_is_said_once(cli: CommandLine, me: str) -> None:
+    told = [{"content": f"{hour} o'clock", "createdAt": f"2025-01-01T0{hour}:00:00"} for hour in (1, 2)]
+    result = cli("import", "-", "--agent", me, stdin=lines(*told))
+    assert (result.code, result.err) == (0, "Some times had no time zone: taken as UTC.\n")
+    assert [one["createdAt"] for one in own(cli, me)] == ["2025-01-01T01:00:00Z", "2025-01-01T02:00:00Z"]
+
+
+def test_null_is_as_if_it_were_not_there(cli: CommandLine, me: str) -> None:
+    names = ("id", "name", "createdAt", "session", "author", "tags", "scope", "source", "project", "metadata", "other")
+    assert cli("import", "-", "--agent", me, stdin=lines({"content": "bare", **dict.fromkeys(names)})).code == 0
+    (memory,) = own(cli, me)
+    assert (memory["externalId"], memory["tags"], memory["metadata"], memory["source"]) == (None, [], {}, "manual")
+
+
+BAD = {
+    "not json": "not JSON",
+    "[1]": "not a JSON object",
+    '"text"': "not a JSON object",
+    "{}": "content (or text) is missing",
+    '{"content": 5}': "content (or text) is missing or no text",
+    '{"content": " "}': "The content is empty",
+    '{"content": "x", "scope": "everyone"}': "scope is one of",
+    '{"content": "x", "source": "dream"}': "source is one of",
+    '{"content": "x", "tags": "a,b"}': "tags is not a list",
+    '{"content": "x", "tags": [1]}': "tags is not a list",
+    '{"content": "x", "metadata": []}': "metadata is not an object",
+    '{"content": "x", "name": {}}': "name is not a text",
+    '{"content": "x", "createdAt": "soon"}': "createdAt is not a time",
+    '{"content": "x", "createdAt": true}': "createdAt is not a time",
+    '{"content": "x", "createdAt": 1e300}': "createdAt is not a time",
+    '{"content": "x", "createdAt": "0001-01-01T00:00:00+09:00"}': "createdAt is not a time",
+    '{"content": "x", "createdAt": "2999-01-01T00:00:00Z"}': "in the future",
+    '{"content": "x", "rate": NaN}': "not JSON",
+    '{"content": "x", "rate": 1e999}': "beyond 64 bits",
+    '{"content": "x", "count": 18446744073709551616}': "beyond 64 bits",
+    '{"content": "x\\u0000"}': "NUL",
+    '{"content": "\\ud800"}': "surrogate",
+    '{"content": "x", "deep": ' + "[" * 5_000 + "]" * 5_000 + "}": "not JSON",
+    '{"content": "x", "deep": ' + "[" * 200 + "]" * 200 + "}": "deep",
+    '{"content": "' + "x" * 2_000_001 + '"}': "2,000,001 characters",
+}
+
+
+def test_bad_lines_are_told_by_number_and_reason_and_the_rest_goes_in(cli: CommandLine, me: str) -> None:
+    good = [json.dumps({"content": f"good {number}"}) for number in range(len(BAD))]
+    text = "\n".join(line for pair in zip(good, BAD, strict=True) for line in pair)
+    result = cli("import", "-", "--agent", me, "--json", stdin=text.encode())
+    assert result.code == 7
+    told = {int(number): reason for number, reason in re.findall(r"^Line (\d+): (.*)$", result.err, re.MULTILINE)}
+    assert sorted(told) == [2 * number for number in range(1, len(BAD) + 1)]
+    for number, (line, reason) in enumerate(BAD.items(), start=1):
+        assert reason in told[2 * number], line[:80]
+    assert len(own(cli, me)) == len(good)
+    counts = result.json
+    assert (counts["lines"], counts["created"], counts["refused"]) == (2 * len(BAD), len(BAD), len(BAD))
+    assert {one["line"]: one["reason"] for one in counts["bad"]} == told
+
+
+def test_bytes_that_are_no_text_are_told(cli: CommandLine, me: str) -> None:
+    result = cli("import", "-", "--agent", me, stdin=b'\xff\n{"content": "good"}\n')
+    assert (result.code, "Line 1: not UTF-8 (byte 0)" in result.err) == (7, True)
+
+
+def test_a_line_without_end_is_told_and_not_kept_in_memory(cli: CommandLine, me: str) -> None:
+    endless = b'{"content": "' + b"x" * (17 * 1024 * 1024) + b'"}'
+    result = cli("import", "-", "--agent", me, stdin=endless + b'\n{"content": "good"}')
+    assert (result.code, result.err) == (7, "Line 1: longer than 16 MB\n")
+    assert [one["content"] for one in own(cli, me)] == ["good"]
+
+
+def test_windows_line_ends_blank_lines_and_a_mark_at_the_start_do_no_harm(cli: CommandLine, me: str) -> None:
+    text = b'\xef\xbb\xbf{"content": "one"}\r\n\r\n   \n{"content": "two"}'
+    assert cli("import", "-", "--agent", me, stdin=text).code == 0
+    assert [one["content"] for one in own(cli, me)] == ["one", "two"]
+
+
+def test_the_same_file_twice_changes_nothing(cli: CommandLine, me: str) -> None:
+    told = [{"id": str(number), "content": f"fact {number}", "extra": number} for number in range(250)]
+    write({"in.jsonl": lines(*told, {"content": "without an id"}, {"content": "dated", "createdAt": "2025-01-01T00Z"})})
+    first = cli.json("import", "in.jsonl", "--agent", me)
+    assert (first["created"], first["changed"], first["unchanged"]) == (252, 0, 0)
+    before = own(cli, me)
+    again = cli.json("import", "in.jsonl", "--agent", me)
+    assert (again["created"], again["changed"], again["unchanged"]) == (0, 0, 252)
+    assert own(cli, me) == before
+
+
+def test_a_changed_line_becomes_the_next_version(cli: CommandLine, me: str) -> None:
+    cli("import", "-", "--agent", me, stdin=lines({"id": "x", "content": "old"}))
+    counts = cli.json("import", "-", "--agent", me, stdin=lines({"id": "x", "content": "new"}))
+    assert (counts["created"], counts["changed"]) == (0, 1)
+    (memory,) = own(cli, me)
+    assert (memory["content"], memory["version"]) == ("new", 2)
+
+
+@pytest.mark.parametrize("file", ["missing.jsonl", ".", "", "нет.jsonl", "x" * 5_000])
+def test_a_file_that_cannot_be_read_is_refused(cli: CommandLine, me: str, file: str) -> None:
+    result = cli("import", file, "--agent", me)
+    assert (result.code, result.out) == (2, "")
+    assert "cannot be read" in result.err
+
+
+def test_an_empty_file_is_no_error(cli: CommandLine, me: str) -> None:
+    write({"in.jsonl": ""})
+    assert cli.json("import", "in.jsonl", "--agent", me)["lines"] == 0
+
+
+# export
+
+
+def test_an_export_has_a_head_the_memories_and_a_hash(cli: CommandLine, me: str) -> None:
+    memory = cli.json("remember", "Goes out. Розы.", "--agent", me)["memory"]
+    first, *told, last = map(json.loads, cli("export", "--agent", me).out.splitlines())
+    assert first == {"hivelore": "export", "schema": 1}
+    assert (last["hivelore"], last["count"]) == ("end", len(told))
+    assert next(one for one in told if one["id"] == memory["id"]) == memory
+    assert cli("export", "--hash", "--agent", me).out == last["sha256"] + "\n"
+    assert cli.json("export", "--hash", "--agent", me) == {"sha256": last["sha256"]}
+
+
+def test_the_hash_tells_whether_anything_changed_and_reading_is_no_change(cli: CommandLine, me: str) -> None:
+    memory = cli.json("remember", "Hashed.", "--agent", me)["memory"]["id"]
+    before = cli("export", "--hash", "--agent", me).out
+    cli("recall", "hashed", "--agent", me)
+    cli("get", memory, "--agent", me)
+    assert cli("export", "--hash", "--agent", me).out == before
+    cli("edit", memory, "--content", "Hashed again.", "--agent", me)
+    assert cli("export", "--hash", "--agent", me).out != before
+
+
+def test_an_export_goes_into_another_hive_and_says_the_same_there(cli: CommandLine, me: str) -> None:
+    cli("import", "-", "--agent", me, stdin=lines({"id": "1", "content": "Travels.", "tags": ["t"], "mood": "good"}))
+    assert cli("export", "out.jsonl", "--agent", me).code == 0
+    other = me[:-4] + "ffff"
+    assert cli("import", "out.jsonl", "--agent", other).code == 0
+    (here,), (there,) = own(cli, me), own(cli, other)
+    for name in ("content", "name", "tags", "metadata", "createdAt", "externalId"):
+        assert there[name] == here[name]
+
+
+def test_an_export_to_a_file_is_whole_or_not_there(cli: CommandLine, me: str) -> None:
+    result = cli("export", "out.jsonl", "--agent", me)
+    count = len(Path("out.jsonl").read_text().splitlines()) - 2
+    assert result.out == f"Wrote {count} memories to out.jsonl.\n"
+    assert os.listdir() == ["out.jsonl"]
+    assert Path("out.jsonl").stat().st_mode & 0o777 == 0o600
+
+
+def test_an_export_to_a_device_leaves_it_one(cli: CommandLine, me: str) -> None:
+    os.mkfifo("pipe")
+    reader = os.open("pipe", os.O_RDONLY | os.O_NONBLOCK)
+    assert cli("export", "pipe", "--agent", me).code == 0
+    os.close(reader)
+    assert Path("pipe").is_fifo()
+
+
+@pytest.mark.parametrize("file", ["missing/out.jsonl", ".", "x" * 5_000])
+def test_an_export_to_where_nothing_can_be_written_is_refused(cli: CommandLine, me: str, file: str) -> None:
+    result = cli("export", file, "--agent", me)
+    assert (result.code, "cannot be written" in result.err) == (2, True)

@@ -1,0 +1,359 @@
+"""`hivelore mcp` before services that answer badly, late, in pieces or not at all."""
+
+import json
+import threading
+from collections.abc import Callable, Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hivelore.bridge.http import Connection, Place
+from hivelore.bridge.messages import CODES
+from hivelore.bridge.relay import MOST_AT_ONCE, MOST_STREAMS
+from hivelore.errors import Expired, Invalid
+from support.bridge import Bridge
+from support.odd_service import Exchange, OddService
+from support.service import environment
+
+Answer = Callable[[Exchange], None]
+Start = Callable[[Answer], tuple[Bridge, OddService]]
+MODERN = {"_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}}
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Generator[Start]:
+    """Starts a service that answers like this, and a bridge to it."""
+    running: list[Bridge | OddService] = []
+
+    def start(answer: Answer) -> tuple[Bridge, OddService]:
+        service = OddService(answer).__enter__()
+        bridge = Bridge(environment(tmp_path, HIVELORE_URL=service.url, HIVELORE_KEY="hl_key"), tmp_path)
+        running.extend((bridge, service))
+        return bridge, service
+
+    yield start
+    for each in running:
+        each.__exit__()
+
+
+def said(bridge: Bridge, **params: Any) -> Any:
+    """The error that a tool call of id 5 is answered with."""
+    answer = bridge.ask("tools/call", 5, **params)
+    assert answer["id"] == 5
+    return answer["error"]
+
+
+@pytest.mark.parametrize("status", [401, 403, 413, 500, 503])
+def test_a_refusal_is_passed_on_in_the_words_of_the_service(start: Start, status: int) -> None:
+    bridge, _ = start(lambda exchange: exchange.problem(status, "The hive is being painted. Come back on Monday."))
+    assert said(bridge) == {"code": -32000, "message": "The hive is being painted. Come back on Monday."}
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "kind"),
+    [
+        (200, b"<html>Welcome!</html>", "text/html"),
+        (200, b'{"hello": "world"}', "application/json"),
+        (404, b"", "application/json"),
+        (400, b'{"jsonrpc": "2.0"}', "application/json"),
+        (202, b"", "application/json"),
+    ],
+)
+def test_what_is_no_answer_of_a_hivelore_is_named(start: Start, status: int, body: bytes, kind: str) -> None:
+    bridge, _ = start(lambda exchange: exchange.reply(status, body, kind))
+    assert "is not a Hivelore service. Check HIVELORE_URL." in said(bridge)["message"]
+
+
+def test_an_error_without_an_id_gets_the_one_of_its_request(start: Start) -> None:
+    error = {"jsonrpc": "2.0", "id": None, "error": {"code": -32020, "message": "header mismatch"}}
+    bridge, _ = start(lambda exchange: exchange.reply(400, json.dumps(error).encode()))
+    assert said(bridge) == error["error"]
+
+
+def test_an_answer_in_many_lines_becomes_one(start: Start) -> None:
+    body = b'{\r\n  "jsonrpc": "2.0",\n  "id": 1,\n  "result": {"text": "a\\nb"}\n}\n'
+    bridge, _ = start(lambda exchange: exchange.reply(200, body))
+    assert bridge.ask("ping") == {"jsonrpc": "2.0", "id": 1, "result": {"text": "a\nb"}}
+
+
+@pytest.mark.parametrize("again", ["memory-store", "memory-search", "memory-get", "inject-learning"])
+def test_what_may_be_done_twice_is_asked_again_when_the_service_ends_meanwhile(start: Start, again: str) -> None:
+    def answer(exchange: Exchange) -> None:
+        exchange.drop() if len(service.heard) == 1 else exchange.result({"done": True})
+
+    bridge, service = start(answer)
+    assert bridge.ask("tools/call", name=again)["result"] == {"done": True}
+    assert [heard.message["params"]["name"] for heard in service.heard] == [again, again]
+
+
+@pytest.mark.parametrize("once", ["memory-delete", "send-message"])
+def test_what_may_not_be_done_twice_is_asked_once_and_called_unsure(start: Start, once: str) -> None:
+    bridge, service = start(Exchange.drop)
+    message = said(bridge, name=once)["message"]
+    assert message == ("The service ended before it answered. It may have been carried out: look before you ask again.")
+    assert len(service.heard) == 1
+
+
+def test_it_gives_up_after_the_second_time(start: Start) -> None:
+    bridge, service = start(Exchange.drop)
+    assert "ended before it answered" in said(bridge, name="memory-search")["message"]
+    assert len(service.heard) == 2
+
+
+def test_an_answer_that_breaks_off_is_no_answer(start: Start) -> None:
+    def answer(exchange: Exchange) -> None:
+        exchange.begin_stream()
+        exchange.wfile.write(b"ffff\r\n{")
+        exchange.drop()
+
+    bridge, _ = start(answer)
+    assert "without an answer" in said(bridge)["message"] or "before it had answered" in said(bridge)["message"]
+
+
+def test_what_is_not_http_is_no_answer(start: Start) -> None:
+    def answer(exchange: Exchange) -> None:
+        exchange.wfile.write(b"220 mail.example.com ESMTP\r\n\r\n")
+        exchange.drop()
+
+    bridge, _ = start(answer)
+    assert said(bridge, name="memory-search")["code"] == -32000
+
+
+def test_a_connection_that_was_closed_between_two_messages_does_not_matter(start: Start) -> None:
+    def answer(exchange: Exchange) -> None:
+        exchange.result()
+        exchange.drop()
+
+    bridge, service = start(answer)
+    assert [bridge.ask("tools/call", number, name="memory-delete")["id"] for number in range(5)] == [0, 1, 2, 3, 4]
+    assert len(service.heard) == 5
+
+
+def test_a_slow_answer_holds_up_no_other(start: Start) -> None:
+    go = threading.Event()
+
+    def answer(exchange: Exchange) -> None:
+        if exchange.message["id"] == "slow":
+            go.wait(30)
+        exchange.result()
+
+    bridge, _ = start(answer)
+    bridge.say({"jsonrpc": "2.0", "id": "slow", "method": "ping"})
+    assert bridge.ask("ping", "quick")["id"] == "quick"
+    go.set()
+    assert bridge.hear()["id"] == "slow"
+
+
+def test_only_so_many_are_under_way_at_once_and_none_is_lost(start: Start) -> None:
+    lock, full, go = threading.Lock(), threading.Event(), threading.Event()
+    under_way, most = 0, 0
+
+    def answer(exchange: Exchange) -> None:
+        nonlocal under_way, most
+        with lock:
+            under_way += 1
+            most = max(most, under_way)
+            if under_way == MOST_AT_ONCE:
+                full.set()
+        go.wait(30)
+        with lock:
+            under_way -= 1
+        exchange.result()
+
+    bridge, _ = start(answer)
+    for number in range(2 * MOST_AT_ONCE):
+        bridge.say({"jsonrpc": "2.0", "id": number, "method": "ping"})
+    assert full.wait(30)
+    go.set()
+    assert sorted(bridge.hear()["id"] for _ in range(2 * MOST_AT_ONCE)) == list(range(2 * MOST_AT_ONCE))
+    assert most == MOST_AT_ONCE
+
+
+def test_a_stream_comes_event_by_event_while_others_are_answered(start: Start) -> None:
+    go = threading.Event()
+
+    def answer(exchange: Exchange) -> None:
+        if exchange.message["method"] != "subscriptions/listen":
+            exchange.result()
+            return
+        exchange.begin_stream()
+        exchange.chunk(b": ping\r\n\r\n")
+        exchange.event({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
+        go.wait(30)
+        exchange.chunk(b'data: {"jsonrpc": "2.0",\r\ndata: "id": "s", ')
+        exchange.chunk(b'"result": {}}\r\n\r\n')
+        exchange.chunk(b"")
+
+    bridge, _ = start(answer)
+    assert bridge.ask("subscriptions/listen", "s")["method"] == "notifications/tools/list_changed"
+    assert bridge.ask("ping", "other")["id"] == "other"
+    go.set()
+    assert bridge.hear() == {"jsonrpc": "2.0", "id": "s", "result": {}}
+    assert bridge.ask("ping", "after")["id"] == "after"
+
+
+def test_a_stream_that_ends_without_an_answer_is_told(start: Start) -> None:
+    def answer(exchange: Exchange) -> None:
+        exchange.begin_stream()
+        exchange.chunk(b"")
+
+    bridge, _ = start(answer)
+    assert bridge.ask("subscriptions/listen", "s")["error"]["message"] == (
+        "The service ended the stream without an answer. Subscribe again."
+    )
+
+
+def test_streams_take_no_places_and_are_limited_themselves(start: Start) -> None:
+    def answer(exchange: Exchange) -> None:
+        if exchange.message["method"] != "subscriptions/listen":
+            exchange.result()
+            return
+        exchange.begin_stream()
+        exchange.event({"jsonrpc": "2.0", "method": "begun"})
+        exchange.hung_up()
+
+    bridge, _ = start(answer)
+    for number in range(MOST_STREAMS):
+        assert bridge.ask("subscriptions/listen", number)["method"] == "begun"
+    assert "subscriptions are open" in bridge.ask("subscriptions/listen", "more")["error"]["message"]
+    for number in range(2 * MOST_AT_ONCE):
+        assert bridge.ask("ping", number)["id"] == number
+
+
+@pytest.mark.parametrize("method", ["subscriptions/listen", "tools/call"])
+def test_what_the_client_cancels_is_hung_up_on_and_not_answered(start: Start, method: str) -> None:
+    begun, ended = threading.Event(), threading.Event()
+
+    def answer(exchange: Exchange) -> None:
+        if exchange.message["method"] != method:
+            exchange.result()
+            return
+        if method == "subscriptions/listen":
+            exchange.begin_stream()
+        begun.set()
+        if exchange.hung_up():
+            ended.set()
+
+    bridge, service = start(answer)
+    bridge.say({"jsonrpc": "2.0", "id": 7, "method": method, "params": {"name": "memory-search"}})
+    assert begun.wait(30)
+    bridge.say({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "7"}})
+    assert not ended.is_set()
+    bridge.say({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}})
+    assert ended.wait(30)
+    assert bridge.ask("ping", 8)["id"] == 8
+    assert [heard.message["method"] for heard in service.heard] == [method, "ping"]
+
+
+def test_the_version_of_the_handshake_is_repeated_in_later_messages(start: Start) -> None:
+    bridge, service = start(lambda exchange: exchange.result({"protocolVersion": "2025-03-26"}))
+    for method in ("tools/list", "initialize", "tools/list"):
+        bridge.ask(method)
+    versions = [heard.headers.get("mcp-protocol-version") for heard in service.heard]
+    assert versions == [None, None, "2025-03-26"]
+    assert "mcp-method" not in service.heard[2].headers
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "header"),
+    [
+        ("tools/call", {"name": "memory-get"}, "memory-get"),
+        ("resources/read", {"uri": "hive://ä"}, "=?base64?aGl2ZTovL8Ok?="),
+        ("tools/call", {"name": "a\r\nAuthorization: none"}, "=?base64?YQ0KQXV0aG9yaXphdGlvbjogbm9uZQ==?="),
+        ("tools/call", {"name": " padded "}, "=?base64?IHBhZGRlZCA=?="),
+        ("tools/call", {"name": "=?base64?eA==?="}, "=?base64?PT9iYXNlNjQ/ZUE9PT89?="),
+        ("tools/call", {"name": 7}, None),
+        ("tools/list", {}, None),
+    ],
+)
+def test_requests_of_the_new_era_say_in_headers_what_they_are(
+    start: Start, method: str, params: dict[str, Any], header: str | None
+) -> None:
+    bridge, service = start(Exchange.result)
+    bridge.ask(method, **params, **MODERN)
+    headers = service.heard[0].headers
+    assert (headers["mcp-protocol-version"], headers["mcp-method"]) == ("2026-07-28", method)
+    assert headers.get("mcp-name") == header
+
+
+def test_every_message_carries_the_key(start: Start) -> None:
+    bridge, service = start(Exchange.result)
+    bridge.ask("ping")
+    assert service.heard[0].headers["authorization"] == "Bearer hl_key"
+
+
+def test_a_key_that_was_replaced_meanwhile_is_read_again(tmp_path: Path) -> None:
+    file = tmp_path / "agent.key"
+    file.write_text("old\n")
+
+    def answer(exchange: Exchange) -> None:
+        if exchange.headers["Authorization"] == "Bearer new":
+            exchange.result()
+            return
+        file.write_text("new\n")
+        exchange.problem(401, "This key is not known here.")
+
+    with (
+        OddService(answer) as service,
+        Bridge(environment(tmp_path, HIVELORE_URL=service.url), tmp_path) as bridge,
+    ):
+        assert "result" in bridge.ask("tools/call", name="memory-delete")
+        assert "result" in bridge.ask("ping")
+        keys = [heard.headers["authorization"] for heard in service.heard]
+    assert keys == ["Bearer old", "Bearer new", "Bearer new"]
+
+
+def test_a_service_elsewhere_that_nobody_runs_is_an_error_for_each_request(tmp_path: Path) -> None:
+    env = environment(tmp_path, HIVELORE_URL="http://nowhere.invalid:4483", HIVELORE_KEY="x")
+    with Bridge(env, tmp_path) as bridge:
+        assert "No service answers at nowhere.invalid:4483" in said(bridge)["message"]
+        assert "hivelore mcp: No service answers" in _after(bridge)
+
+
+@pytest.mark.parametrize("url", ["ftp://hive.example", "http://hive.example:x", "hive"])
+def test_a_url_that_is_none_is_named(tmp_path: Path, url: str) -> None:
+    with Bridge(environment(tmp_path, HIVELORE_URL=url, HIVELORE_KEY="x"), tmp_path) as bridge:
+        assert f"{url!r} is not the URL of a service" in said(bridge)["message"]
+
+
+def test_without_a_key_a_service_elsewhere_is_not_asked(tmp_path: Path) -> None:
+    with Bridge(environment(tmp_path, HIVELORE_URL="http://hive.invalid"), tmp_path) as bridge:
+        assert said(bridge)["message"].startswith("No key: there is no ")
+
+
+def test_a_service_that_stays_silent_is_given_up() -> None:
+    def answer(_: Exchange) -> None:
+        service.over.wait(30)
+
+    with OddService(answer) as service:
+        connection = Connection(Place(service.url), silence=0.05)
+        with pytest.raises(Expired, match="may still do what was asked"):
+            connection.post({}, b"{}")
+        connection.close()
+    assert CODES[Expired] == -32001
+
+
+@pytest.mark.parametrize(
+    ("url", "host", "port", "path"),
+    [
+        ("http://127.0.0.1:4483", "127.0.0.1", 4483, ""),
+        ("http://localhost/", "localhost", 80, ""),
+        ("HTTPS://hive.example/team/", "hive.example", 443, "/team"),
+        ("http://[::1]:99/a", "::1", 99, "/a"),
+    ],
+)
+def test_a_url_leads_to_its_place(url: str, host: str, port: int, path: str) -> None:
+    place = Place(url)
+    assert (place.host, place.port, place.path, place.tls) == (host, port, path, port == 443)
+
+
+@pytest.mark.parametrize("url", ["", "http://", "http://:80", "http://a:b", "ws://a", "http://exämple"])
+def test_what_is_no_url_leads_nowhere(url: str) -> None:
+    with pytest.raises(Invalid):
+        Place(url)
+
+
+def _after(bridge: Bridge) -> str:
+    bridge.hang_up()
+    return bridge.complaints()

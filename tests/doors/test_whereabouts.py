@@ -1,0 +1,96 @@
+"""The project of a folder, told by repositories that git itself has made."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from hivelore.whereabouts import normalised, project_of
+
+
+def git(folder: Path, *words: str) -> None:
+    names = {"GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a", "GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a"}
+    environment = {"PATH": os.environ["PATH"], "HOME": str(folder), **names}
+    subprocess.run(["git", "-C", str(folder), *words], check=True, capture_output=True, env=environment)
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    folder = tmp_path / "work" / "hive"
+    folder.mkdir(parents=True)
+    git(folder, "init", "-q")
+    git(folder, "commit", "--allow-empty", "-qm", "Begin")
+    return folder
+
+
+def test_outside_of_a_repository_there_is_none(tmp_path: Path) -> None:
+    assert project_of(tmp_path) is None
+
+
+def test_it_is_named_after_its_origin(repository: Path) -> None:
+    git(repository, "remote", "add", "upstream", "https://example.com/others/hive")
+    git(repository, "remote", "add", "origin", "git@Example.com:bees/hive.git")
+    assert project_of(repository) == "example.com/bees/hive"
+
+
+def test_without_an_origin_it_is_named_after_its_folder(repository: Path) -> None:
+    assert project_of(repository) == str(repository)
+
+
+def test_every_folder_in_it_is_in_it(repository: Path) -> None:
+    inside = repository / "a" / "b"
+    inside.mkdir(parents=True)
+    assert project_of(inside) == project_of(str(inside)) == str(repository)
+
+
+@pytest.mark.parametrize("remote", ["", "https://example.com/bees/hive"])
+def test_its_worktrees_are_the_same_project(repository: Path, tmp_path: Path, remote: str) -> None:
+    if remote:
+        git(repository, "remote", "add", "origin", remote)
+    git(repository, "worktree", "add", "-q", str(tmp_path / "beside"))
+    assert project_of(tmp_path / "beside") == project_of(repository)
+
+
+def test_a_clone_is_the_same_project_as_another(repository: Path, tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        git(tmp_path, "clone", "-q", str(repository), name)
+    assert project_of(tmp_path / "one") == project_of(tmp_path / "two") == str(repository)
+
+
+def test_a_submodule_is_a_project_of_its_own(repository: Path, tmp_path: Path) -> None:
+    git(tmp_path, "clone", "-q", str(repository), "outer")
+    git(tmp_path / "outer", "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(repository), "inner")
+    git(tmp_path / "outer" / "inner", "remote", "set-url", "origin", "https://example.com/bees/inner")
+    assert project_of(tmp_path / "outer" / "inner") == "example.com/bees/inner"
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        '[remote "origin"]\n\turl = https://example.com/bees/hive ; ours\n',
+        '[core]\nurl = a\n[Remote "origin"]\nfetch = b\nURL="https://example.com/bees/hive"\n[remote "c"]\nurl = d',
+    ],
+)
+def test_the_configuration_is_read_as_git_reads_it(repository: Path, config: str) -> None:
+    (repository / ".git" / "config").write_text(config)
+    assert project_of(repository) == "example.com/bees/hive"
+
+
+def test_a_repository_that_is_damaged_is_named_after_its_folder(repository: Path) -> None:
+    (repository / ".git" / "config").write_bytes(b'[remote "origin"]\n\turl = \xff\xfe\n'[:20])
+    assert project_of(repository) == str(repository)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://example.com/bees/hive",
+        "https://user:word@EXAMPLE.com:443/bees/hive.git",
+        "ssh://git@example.com/bees/hive.git/",
+        "git@example.com:bees/hive.git",
+        "example.com:bees/hive",
+    ],
+)
+def test_the_ways_to_write_a_remote_are_one_name(url: str) -> None:
+    assert normalised(url) == "example.com/bees/hive"
