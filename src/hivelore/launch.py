@@ -90,7 +90,10 @@ def _awaited(home: Folder, chosen: str | None, turn: "_Turn", patience: float) -
         owner = read_owner(home)
         if owner is not None and owner.kind == EMBEDDED and owner.pid:
             raise held_by(owner)
-        url = chosen if owner is None else owner.url
+        if owner is not None:
+            url = owner.url
+        else:
+            url = chosen if process is None else None
         try:
             if url is not None and _answers(url, _ANSWER_WITHIN):
                 return url.rstrip("/")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hivelore.domain.memory import Json
 from hivelore.errors import Invalid, TooLarge
 from hivelore.policies.redaction import METADATA_DEPTH, METADATA_VALUES, Redactor, find
-from support.fake_secrets import CONTEXTS, PLANTED, SHAPES, STRONG, pem, scramble
+from support.fake_secrets import CONTEXTS, PLANTED, SHAPES, STRONG, encoded, pem, scramble
 
 REDACTOR = Redactor(b"a key of some length")
 MASK = re.compile(r"\[([a-z0-9-]+):[0-9a-f]{4}\]")
@@ -29,9 +29,11 @@ HARMLESS = [
     "password: ${DB_PASSWORD}, token={{ secrets.TOKEN_2 }}, secret: <your-secret-1>, api_key=YOUR_API_KEY_2",
     "password = os.environ['DB_PASSWORD_2']; token: op://vault/item1/field2",
     "secret: /run/secrets/db_password_2; key: value; api_key: my-test-key-1",
+    "password=user_2_password password: hasher.sha1x.value2 password = OAUTH_2_PASSWORD",
     "private_key: ed25519.Ed25519PrivateKey",
     "password: ********, token: xxxxxxxxxxxxxxxxxxxx, api_key=...",
     "postgres://user:pass@db, mysql://root:${PW}@db, a://u:<password>@h, b://u:***@h, c://postgres:postgres@localhost",
+    "mysql://app:root@h redis://:PASSWORD@h http://h1:5432,h2:80@x a://b:my-password@c",
     "https://host:8080/path@2x.png git@github.com:org/repo.git docker://alpine:3.14@sha256:0123abcd",
     "docker run -u 1000:1000 image; curl https://a.example",
     "Authorization: Bearer <token>, Basic authentication, bearer token schemes, Bearer ${TOKEN_1}",
@@ -40,7 +42,8 @@ HARMLESS = [
     "task-force-2024-implementation risk-averse-people sk-loading-container-wrapper-element hf_hub_offline",
     "`-----BEGIN RSA PRIVATE KEY-----` and `-----END RSA PRIVATE KEY-----` are the markers",
     "-----BEGIN PUBLIC KEY-----\n" + scramble(64) + "\n-----END PUBLIC KEY-----",
-    "hl_line_numbers_in_code hl_search_result_text eyJhIjoxfQ.not-a-token.at-all",
+    "hl_line_numbers_in_code hl_search_result_text",
+    ".".join([encoded('{"note": "no token"}'), encoded('{"sub": 1}'), "abcdefgh"]),
     "记住：测试的密码不要写在这里。パスワードは秘密です。token：见文档",
     "the password is required, the token was rejected, the secret is base64-encoded, passwords are hashed with sha256",
     'password=\'Contraseña\', "password": "密码不能为空", password: Passwort?',
@@ -131,6 +134,14 @@ def test_an_escape_before_a_secret_does_not_hide_it() -> None:
 def test_secrets_glued_together_are_all_gone() -> None:
     cleaned = clean(SHAPES["aws-key"][0] + SHAPES["github-token"][0] + SHAPES["jwt"][0] + SHAPES["anthropic-key"][0])
     assert MASK.sub("", cleaned) == ""
+
+
+def test_secrets_that_overlap_are_masked_as_one() -> None:
+    assert MASK.sub("#", clean("password=hunter22" + pem("RSA PRIVATE KEY") + " x")) == "password=# x"
+
+
+def test_a_mask_is_not_masked_again() -> None:
+    assert MASK.findall(clean('password="Xk29aaPP[aws-key:9f3a]"')) == ["password", "aws-key"]
 
 
 def test_a_long_value_is_masked_to_its_end() -> None:

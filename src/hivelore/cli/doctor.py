@@ -154,8 +154,9 @@ def _check(client: Client) -> list[str]:
 
 def _listens(url: str) -> bool:
     parts = urlsplit(url)
+    place = parts.hostname or "", 80 if parts.port is None else parts.port
     try:
-        with socket.create_connection((parts.hostname or "", parts.port or 80), timeout=_PATIENCE):
+        with socket.create_connection(place, timeout=_PATIENCE):
             return True
     except OSError:
         return False

@@ -14,7 +14,7 @@ def main() -> None:
 
 
 def _run(argv: list[str]) -> int:
-    if argv[:1] == ["mcp"] and "--help" not in argv:
+    if argv[:1] == ["mcp"] and not {"--help", "-h"} & {*argv}:
         # An agent waits for this one to start: nothing else is imported.
         from hivelore.bridge import main as bridge
 

@@ -27,6 +27,8 @@ def serve(
     """
     if port is not None and not 0 <= port <= 65_535:
         raise Invalid(f"A port is 0 to 65535, not {port}.", field="port")
+    if host is not None and not host.strip():
+        raise Invalid("--host is empty: name an address of this machine, or leave it out.", field="host")
     from hivelore.config import load
     from hivelore.server.run import serve as run_service
 
@@ -119,7 +121,10 @@ def _process(url: str, home: Path, owner: Owner | None) -> dict[str, Any]:
     return facts
 
 
-def mcp() -> int:
+def mcp(
+    *,
+    project: Annotated[str | None, Parameter(help="Else: the git repository it is started in.", metavar="NAME")] = None,
+) -> int:
     """Speak MCP on stdin and stdout.
 
     For agents that start their tools themselves.
@@ -128,4 +133,4 @@ def mcp() -> int:
     """
     from hivelore.bridge import main
 
-    return main()
+    return main(() if project is None else ("--project", project))

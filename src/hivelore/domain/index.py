@@ -134,3 +134,5 @@ class Waiting:
     passage: PassageKey
     document: DocumentKey
     text: Clean
+    author: Clean | None = None
+    """Who said it, where the memory tells."""

@@ -8,15 +8,17 @@ is never cut, however long.
 
 No chunk is shorter than ``SHORTEST`` unless it is all there is (or stands alone beside a gap or a grapheme as
 long as a chunk), and yet nothing is lost: a short section is joined to the neighbour that shares more of its
-headings. A heading line is no text of its own section. It lives on in ``headings``, and stands in a chunk's
-text only where sections were joined, or where there is nothing below it.
+headings. A chunk has the headings that hold where it begins. A heading line is no text of its own section: it
+lives on in the headings, and stands in a chunk's text only where sections were joined, or where there is
+nothing below it.
 
 Chunks and passages are spans of the text, without blanks at their ends. The same text has the same chunks,
 and a section keeps its own when another one changes, unless one of the two is short.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import regex
@@ -40,11 +42,12 @@ _PASSAGE_ENDS = tuple(
 _MARKED_LINE = re.compile(r"^ {0,3}(?:(#{1,3})[ \t]+([^\n]*)|(`{3,})([^`\n]*)$|(~{3,})([^\n]*)$)", re.MULTILINE)
 _VISIBLE = re.compile(r"\S")
 _GRAPHEME = regex.compile(r"\X")
+_WINDOW = 128
 _APART = regex.compile(r"\p{Grapheme_Cluster_Break=Other}{2}")
 
 
 @dataclass(frozen=True, slots=True)
-class _Piece:
+class _Section:
     start: int
     stop: int
     headings: tuple[str, ...]
@@ -60,19 +63,20 @@ def chunk(text: str) -> tuple[Chunk, ...]:
     if start == stop:
         return ()
     if stop - start <= CHUNK_LENGTH:
-        pieces: Iterable[_Piece] = (_Piece(start, stop, ()),)
+        sections = [_Section(start, stop, ())]
     else:
         sections = list(_sections(text))
-        pieces = [piece for section in _joined(sections) for piece in _split(text, section)]
+    starts = [section.start for section in sections]
+    pieces = [piece for section in _joined(sections) for piece in _split(text, section)]
     return tuple(
         Chunk(
             index=index,
-            start=piece.start,
-            stop=piece.stop,
-            headings=piece.headings,
-            passages=tuple(_passages(text, piece.start, piece.stop)),
+            start=start,
+            stop=stop,
+            headings=sections[bisect_right(starts, start) - 1].headings,
+            passages=tuple(_passages(text, start, stop)),
         )
-        for index, piece in enumerate(pieces)
+        for index, (start, stop) in enumerate(pieces)
     )
 
 
@@ -87,7 +91,7 @@ def heading_path(headings: Sequence[str]) -> str:
     return " > ".join((*headings[:1], *(heading.split(" ", 1)[1] for heading in headings[1:])))
 
 
-def _sections(text: str) -> Iterator[_Piece]:
+def _sections(text: str) -> Iterator[_Section]:
     """What stands below each heading, and before the first. A heading with nothing below it, not even a lower
     heading, is a section of its own."""
     path: list[tuple[int, str]] = []
@@ -95,9 +99,9 @@ def _sections(text: str) -> Iterator[_Piece]:
     line, body = 0, 0
     for start, stop, level, title in [*_headings(text), (len(text), len(text), 1, "")]:
         if _VISIBLE.search(text, body, start):
-            yield _Piece(*_trimmed(text, body, start), tuple(heading for _, heading in path))
+            yield _Section(*_trimmed(text, body, start), tuple(heading for _, heading in path))
         elif path and level <= path[-1][0]:
-            yield _Piece(*_trimmed(text, line, body), above)
+            yield _Section(*_trimmed(text, line, body), above)
         while path and path[-1][0] >= level:
             path.pop()
         above = tuple(heading for _, heading in path)
@@ -129,18 +133,18 @@ def _title(line: str) -> str:
     return bare.rstrip() if not bare or bare[-1] in " \t" else title
 
 
-def _split(text: str, section: _Piece) -> Iterator[_Piece]:
+def _split(text: str, section: _Section) -> Iterator[tuple[int, int]]:
     """Pieces of at most ``CHUNK_LENGTH``; each brings ``SHORTEST`` characters or more besides the overlap."""
     begin = fresh = section.start
     while section.stop - begin > CHUNK_LENGTH and fresh < section.stop:
         cut = _cut(text, begin, fresh)
         start, stop = _trimmed(text, begin, cut)
-        yield _Piece(start, stop, section.headings)
+        yield start, stop
         fresh = _visible(text, cut, section.stop)
         overlaps = stop - start > OVERLAP and fresh - stop < CHUNK_LENGTH // 2
         begin = _grapheme_end(text, begin, stop - OVERLAP) if overlaps else fresh
     if fresh < section.stop:
-        yield _Piece(begin, section.stop, section.headings)
+        yield begin, section.stop
 
 
 def _cut(text: str, begin: int, fresh: int) -> int:
@@ -153,12 +157,12 @@ def _cut(text: str, begin: int, fresh: int) -> int:
             return end
     if _is_apart(text, highest):
         return highest
-    end = begin
-    for grapheme in _GRAPHEME.finditer(text, begin):
-        if grapheme.end() > highest and end >= lowest:
+    cut = begin
+    for end in _grapheme_ends(text, begin):
+        if end > highest and cut >= lowest:
             break
-        end = grapheme.end()
-    return end
+        cut = end
+    return cut
 
 
 def _last_end(text: str, separator: str, lowest: int, highest: int) -> int:
@@ -166,30 +170,28 @@ def _last_end(text: str, separator: str, lowest: int, highest: int) -> int:
     stop = highest + len(separator) - len(separator.rstrip())
     while (at := text.rfind(separator, lowest - len(separator), stop)) >= 0:
         end = at + len(separator)
-        if not text[lowest:end].strip():
-            break
         if not _is_inside_grapheme(text, end):
-            return end
+            return end if text[lowest:end].strip() else 0
         stop = end - 1
     return 0
 
 
-def _joined(sections: Sequence[_Piece]) -> list[_Piece]:
-    """Short sections together with a neighbour, under the headings that hold where the two begin."""
-    result: list[_Piece] = []
+def _joined(sections: Sequence[_Section]) -> list[_Section]:
+    """Short sections together with a neighbour."""
+    result: list[_Section] = []
     for section, following in zip(sections, (*sections[1:], None), strict=True):
         previous = result[-1] if result else None
         if previous and (previous.is_short or (section.is_short and not _goes_with(following, section, previous))):
-            result[-1] = _Piece(previous.start, section.stop, previous.headings)
+            result[-1] = _Section(previous.start, section.stop, previous.headings)
         else:
             result.append(section)
     if len(result) > 1 and result[-1].is_short:
         last = result.pop()
-        result[-1] = _Piece(result[-1].start, last.stop, result[-1].headings)
+        result[-1] = _Section(result[-1].start, last.stop, result[-1].headings)
     return result
 
 
-def _goes_with(following: _Piece | None, section: _Piece, previous: _Piece) -> bool:
+def _goes_with(following: _Section | None, section: _Section, previous: _Section) -> bool:
     """Whether a short section belongs to the one after it rather than the one before it."""
     if following is None:
         return False
@@ -198,7 +200,7 @@ def _goes_with(following: _Piece | None, section: _Piece, previous: _Piece) -> b
     return _kinship(section, following) > _kinship(previous, section)
 
 
-def _kinship(one: _Piece, other: _Piece) -> int:
+def _kinship(one: _Section, other: _Section) -> int:
     """How many headings they have in common."""
     pairs = zip(one.headings, other.headings, strict=False)
     return next((depth for depth, (a, b) in enumerate(pairs) if a != b), min(len(one.headings), len(other.headings)))
@@ -250,13 +252,29 @@ def _grapheme_end(text: str, start: int, at: int) -> int:
         return start
     if _is_apart(text, at):
         return at
-    return next((grapheme.end() for grapheme in _GRAPHEME.finditer(text, start) if grapheme.end() >= at), at)
+    return next(end for end in _grapheme_ends(text, start) if end >= at)
+
+
+def _grapheme_ends(text: str, start: int) -> Iterator[int]:
+    """Where the graphemes from ``start`` on end. In small windows: in a long run of flags each looks back to the
+    first, and a window grows only for a grapheme that fills it."""
+    size = _WINDOW
+    while start < len(text):
+        window = text[start : start + size]
+        is_last = start + len(window) == len(text)
+        known = 0
+        for grapheme in _GRAPHEME.finditer(window):
+            if grapheme.end() < len(window) or is_last:
+                known = grapheme.end()
+                yield start + known
+        start += known
+        size = _WINDOW if known else 2 * size
 
 
 def _is_inside_grapheme(text: str, at: int) -> bool:
     """Whether the characters around ``at`` are one; only asked where one of them is a blank or an end of a sentence,
     since two characters alone do not tell for flags, families and Indian syllables."""
-    return not _is_apart(text, at) and _GRAPHEME.fullmatch(text, at - 1, at + 1) is not None
+    return not _is_apart(text, at) and _GRAPHEME.fullmatch(text[at - 1 : at + 1]) is not None
 
 
 def _is_apart(text: str, at: int) -> bool:

@@ -176,7 +176,7 @@ class Embedding:
 
     def _embed(self, provider: EmbeddingProvider, key: ModelKey, waiting: Sequence[Waiting]) -> int:
         try:
-            vectors = provider.embed_documents([one.text for one in waiting])
+            vectors = provider.embed_documents([_said(one) for one in waiting])
         except Invalid as error:
             return self._set_aside(provider, key, waiting, error)
         except Unavailable as error:
@@ -208,7 +208,7 @@ class Embedding:
     ) -> int:
         for one in waiting:
             try:
-                vectors = provider.embed_documents([one.text])
+                vectors = provider.embed_documents([_said(one)])
             except (Unavailable, Invalid) as again:
                 if not _answers(provider):
                     raise error from None
@@ -246,3 +246,9 @@ def _answers(provider: EmbeddingProvider) -> bool:
     except (Unavailable, Invalid):
         return False
     return True
+
+
+def _said(one: Waiting) -> Clean:
+    """What is embedded of a passage: its own words, and before them who said them. On conversations the name
+    alone is worth 13 points of recall (bench/README.md)."""
+    return one.text if one.author is None else Clean(f"{one.author}: {one.text}")

@@ -58,10 +58,12 @@ def test_after_an_edit_the_old_vector_is_gone(library: Library) -> None:
 
 
 def test_another_vector_for_the_same_passage_takes_its_place(library: Library) -> None:
-    key, other = library.add(near(0)), library.add(near(30))
-    assert library.found(NORTH) == [key, other]
-    library.embed(key, [near(60)])
-    assert [round(found.cosine, 3) for found in library.nearest(NORTH).nearest] == [0.866, 0.5]
+    key = library.add(near(170))
+    others = library.add_all(near(degrees) for degrees in np.linspace(20, 40, MANY))
+    assert library.found(NORTH, limit=1) == others[:1]
+    library.embed(key, [near(10)])
+    assert library.found(NORTH, limit=1) == [key]
+    assert library.nearest(NORTH).count == MANY + 1
 
 
 def test_vectors_that_come_later_are_found_then(library: Library) -> None:

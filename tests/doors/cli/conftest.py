@@ -6,6 +6,7 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
+
 from support.command_line import CommandLine, settings
 from support.service import Service
 

@@ -1,6 +1,7 @@
 """agent add, list and revoke, and coming in with a key."""
 
 import pytest
+
 from support.command_line import CommandLine
 
 

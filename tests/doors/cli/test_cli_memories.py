@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+
 from support.command_line import CommandLine, Result
 
 NOWHERE = "01a20000-0000-7000-8000-000000000000"
@@ -46,7 +47,7 @@ def test_a_text_may_begin_with_a_dash_behind_two_of_them(cli: CommandLine, me: s
 
 
 def test_a_dash_reads_from_stdin(cli: CommandLine, me: str) -> None:
-    done = cli.json("remember", "-", "--agent", me, stdin="two\nlines\n".encode())
+    done = cli.json("remember", "-", "--agent", me, stdin=b"two\nlines\n")
     assert done["memory"]["content"] == "two\nlines"
 
 

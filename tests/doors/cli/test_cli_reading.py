@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+
 from support.command_line import CommandLine
 from support.service import Service
 

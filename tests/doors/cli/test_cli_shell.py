@@ -12,6 +12,7 @@ from pathlib import Path
 from threading import Event
 
 import pytest
+
 from support.command_line import HIVELORE, CommandLine, Result, environment, hivelore
 from support.service import Service
 

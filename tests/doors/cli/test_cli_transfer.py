@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from support.command_line import CommandLine
 
 
@@ -323,7 +324,7 @@ def test_an_export_to_a_file_is_whole_or_not_there(cli: CommandLine, me: str) ->
     result = cli("export", "out.jsonl", "--agent", me)
     count = len(Path("out.jsonl").read_text().splitlines()) - 2
     assert result.out == f"Wrote {count} memories to out.jsonl.\n"
-    assert os.listdir() == ["out.jsonl"]
+    assert [path.name for path in Path().iterdir()] == ["out.jsonl"]
     assert Path("out.jsonl").stat().st_mode & 0o777 == 0o600
 
 

@@ -230,7 +230,7 @@ class InMemoryView:
         document = self.state.documents[key]
         stored = next(chunk for chunk in document.chunks if passage in chunk.passages)
         span = stored.chunk.passages[stored.passages.index(passage)]
-        return Waiting(passage, key, Clean(document.memory.content[span.start : span.stop]))
+        return Waiting(passage, key, Clean(document.memory.content[span.start : span.stop]), document.memory.author)
 
     def _wants_vector(self, model: ModelKey, passage: PassageKey) -> bool:
         return (model, passage) not in self.state.vectors or (model, passage) in self.state.queued

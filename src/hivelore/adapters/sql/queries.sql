@@ -185,7 +185,7 @@ ON CONFLICT (namespace, model, passage) DO UPDATE
 SET attempts = embedding_failure.attempts + 1, not_before = excluded.not_before, error = excluded.error
 
 -- name: waiting
-SELECT p.key, p.document, p.start, p.stop, m.content FROM passage p
+SELECT p.key, p.document, p.start, p.stop, m.content, m.author FROM passage p
 JOIN memory m ON m.namespace = p.namespace AND m.key = p.document
 LEFT JOIN embedding_failure f ON f.namespace = p.namespace AND f.model = :model AND f.passage = p.key
 WHERE p.namespace = :namespace AND {queue} AND (f.passage IS NULL OR f.not_before <= :now)

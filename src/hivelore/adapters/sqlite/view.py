@@ -225,8 +225,8 @@ class SqliteView:
         asked: dict[str, Param] = {"model": model, "now": to_micros(now), "limit": limit}
         found = sorted(self._queued(SQL["waiting"], asked), key=lambda row: row[0])
         return [
-            Waiting(PassageKey(key), DocumentKey(document), Clean(content[start:stop]))
-            for key, document, start, stop, content in found[:limit]
+            Waiting(PassageKey(key), DocumentKey(document), Clean(content[start:stop]), author)
+            for key, document, start, stop, content, author in found[:limit]
         ]
 
     def pending(self, model: ModelKey) -> int:

@@ -51,9 +51,6 @@ class Labels:
     def copy(self) -> "Labels":
         return Labels(self.codes.copy(), self.instants.copy())
 
-    def differ(self, other: "Labels") -> Mask:
-        return (self.codes != other.codes).any(axis=0) | (self.instants != other.instants).any(axis=0)
-
 
 class CodeBook:
     """Numbers the values of each column as they come; a number never changes. Safe from many threads."""

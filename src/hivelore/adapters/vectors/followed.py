@@ -7,7 +7,7 @@ import numpy as np
 
 from hivelore.adapters.vectors.attributes import CodeBook
 from hivelore.adapters.vectors.quantised import Quantised
-from hivelore.adapters.vectors.slabs import DOCUMENT, PASSAGE, Rows, Slabs
+from hivelore.adapters.vectors.slabs import DOCUMENT, Rows, Slabs
 from hivelore.domain.index import Attributes, Change, ChangeKind, DocumentKey, EmbeddedDocument, ModelKey
 from hivelore.errors import Unavailable
 from hivelore.ports import View
@@ -47,9 +47,11 @@ class Followed:
         reread = frozenset(change.document for change in changes if change.kind is not ChangeKind.ATTRIBUTES)
         slabs = self.slabs
         if model is not None:
-            slabs = self._reread(slabs, sorted(reread), view.embedded(model, sorted(reread)))
+            rows = rows_of(view.embedded(model, sorted(reread)), slabs.dimension, self.codes)
+            slabs = slabs.without(slabs.slots_of(sorted(reread))).added(rows)
             relabelled = sorted(touched - reread)
-            slabs = self._relabelled(slabs, relabelled, view.attributes(relabelled) if relabelled else {})
+            if relabelled:
+                slabs = self._relabelled(slabs, view.attributes(relabelled))
         shown = view.last_change()
         steps = (*self.steps, Step(shown, touched))
         return replace(
@@ -74,36 +76,13 @@ class Followed:
         rows = rows_of(view.embedded(self.model, newer), self.slabs.dimension, self.codes)
         return self.slabs.without(self.slabs.slots_of(newer)).set_apart(rows)
 
-    def _reread(self, slabs: Slabs, keys: Sequence[DocumentKey], documents: Sequence[EmbeddedDocument]) -> Slabs:
-        """With these documents as given, or not at all. A passage whose vector is as before keeps its slot."""
-        rows = rows_of(documents, slabs.dimension, self.codes)
-        slots = slabs.slots_of(keys)
-        before = slabs.take(slots)
-        place_of = {passage: place for place, passage in enumerate(before.keys[PASSAGE].tolist())}
-        places = np.array([place_of.get(passage, -1) for passage in rows.keys[PASSAGE].tolist()], np.intp)
-        known = np.flatnonzero(places >= 0)
-        same = (before.vectors.codes[places[known]] == rows.vectors.codes[known]).all(axis=1)
-        kept = known[same]
-        new = np.ones(len(rows), np.bool_)
-        new[kept] = False
-        gone = np.ones(len(slots), np.bool_)
-        gone[places[kept]] = False
-        moved = kept[before.labels.take(places[kept]).differ(rows.labels.take(kept))]
-        slabs = slabs.relabelled(slots[places[moved]], rows.labels.take(moved))
-        return slabs.without(slots[gone]).added(rows.take(new))
-
-    def _relabelled(
-        self, slabs: Slabs, keys: Sequence[DocumentKey], attributes: Mapping[DocumentKey, Attributes]
-    ) -> Slabs:
-        """With these attributes on all passages of these documents; a document without any is gone."""
-        slots = slabs.slots_of(keys)
-        labels = self.codes.encode(list(attributes.values()))
+    def _relabelled(self, slabs: Slabs, attributes: Mapping[DocumentKey, Attributes]) -> Slabs:
+        """With these attributes on all passages of these documents."""
+        slots = slabs.slots_of(list(attributes))
         place_of = {document: place for place, document in enumerate(attributes)}
         owners = slabs.keys(slots)[DOCUMENT].tolist()
-        places = np.array([place_of.get(DocumentKey(owner), -1) for owner in owners], np.intp)
-        present = places >= 0
-        slabs = slabs.relabelled(slots[present], labels.take(places[present]))
-        return slabs.without(slots[~present])
+        places = np.array([place_of[DocumentKey(owner)] for owner in owners], np.intp)
+        return slabs.relabelled(slots, self.codes.encode(list(attributes.values())).take(places))
 
 
 def rows_of(documents: Sequence[EmbeddedDocument], dimension: int, codes: CodeBook) -> Rows:

@@ -51,7 +51,7 @@ _TOKENS: Final = (
     _token("slack-token", "xapp-", _alone("xapp-") + r"\d-[\w-]{15,}+"),
     _token("slack-webhook", "hooks.slack.com/", r"hooks\.slack\.com/(?:services|workflows|triggers)/([\w/-]{20,}+)"),
     _token("discord-webhook", "/api/webhooks/", r"/api/webhooks/\d{15,20}/([\w-]{30,}+)"),
-    _token("discord-token", ".", r"[MNO](?<![\w.-].)[\w-]{23,27}\.[\w-]{6}\.[\w-]{27,}+", _is_discord),
+    _token("discord-token", ".", _alone("[MNO]", r"\w-") + r"[\w-]{23,27}\.[\w-]{6}\.[\w-]{27,}+", _is_discord),
     _token("teams-webhook", ".webhook.office.com/", r"\.webhook\.office\.com/webhookb2/([\w@/-]{40,}+)"),
     _token("stripe-key", "sk_live_ sk_test_ rk_live_ rk_test_", _alone("[sr]k_(?:live|test)_") + r"[A-Za-z0-9]{16,}+"),
     _token("stripe-key", "whsec_", _alone("whsec_") + r"[A-Za-z0-9+/]{24,}+=*+"),
@@ -119,7 +119,7 @@ def _tokens(view: str, low: str) -> Iterator[Span]:
                 if kind == "aws-key":
                     yield from _beside_aws_key(view, stop)
     if "twilio" in low:
-        for match in compiled(r"(?<![A-Za-z0-9])(?:SK|AC)[0-9a-f]{32}(?![A-Za-z0-9])").finditer(view):
+        for match in compiled(_alone("(?:SK|AC)") + r"[0-9a-f]{32}(?![A-Za-z0-9])").finditer(view):
             yield "twilio-key", *match.span()
 
 

@@ -1,0 +1,242 @@
+"""doctor: each finding is provoked, and comes with a remedy."""
+
+import shutil
+import socket
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from hivelore import __version__, endpoint, launch
+from hivelore.cli import home_checks, service_checks
+from hivelore.cli.findings import Finding, Level
+from hivelore.errors import Broken
+from hivelore.lock import EMBEDDED, SERVICE, Lock, Owner
+from support.command_line import CommandLine
+from support.service import Service
+
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+
+
+@pytest.fixture
+def made(alone: CommandLine, elsewhere: Path, service: Service) -> Path:
+    """A home folder with keys and a database, and no service."""
+    elsewhere.mkdir(mode=0o700)
+    for name in (endpoint.OPERATOR_KEY, endpoint.AGENT_KEY):
+        endpoint.write_private(elsewhere / name, "hl_1_0123456789_" + "a" * 64 + "\n")
+    return elsewhere
+
+
+def found(command: CommandLine, name: str, code: int) -> tuple[str, str, str]:
+    """Level, sentence and remedy of one finding of an examination that ends with ``code``."""
+    result = command("doctor", "--json")
+    assert (result.code, result.err) == (code, "")
+    (finding,) = [one for one in result.json["findings"] if one["name"] == name]
+    return finding["level"], finding["what"], finding["remedy"] or ""
+
+
+def test_a_service_that_is_well_has_no_errors(cli: CommandLine, service: Service) -> None:
+    result = cli("doctor", "--json")
+    levels = {one["name"]: one["level"] for one in result.json["findings"]}
+    assert result.code == 0
+    assert {name for name, level in levels.items() if level != "ok"} <= {"program", "disk"}
+    assert levels.keys() >= {"home", "keys", "settings", "service", "port", "way in", "version", "database", "clock"}
+
+
+def test_people_see_the_remedy_below_the_finding(alone: CommandLine, made: Path) -> None:
+    made.chmod(0o755)
+    lines = alone("doctor").out.splitlines()
+    position = next(number for number, line in enumerate(lines) if line.startswith("warning home"))
+    assert lines[position + 1].strip() == f"→ chmod 700 {made}"
+
+
+def test_an_empty_machine_is_well_and_stays_empty(alone: CommandLine, elsewhere: Path) -> None:
+    assert alone("doctor").code == 0
+    assert not elsewhere.exists()
+
+
+def test_a_home_open_to_others_is_found(alone: CommandLine, made: Path) -> None:
+    made.chmod(0o750)
+    assert found(alone, "home", 0)[0] == "warning"
+
+
+def test_a_home_that_is_a_file_is_found(alone: CommandLine, elsewhere: Path) -> None:
+    elsewhere.write_text("")
+    assert found(alone, "home", 1)[:2] == ("error", f"{elsewhere} is no folder.")
+
+
+def test_a_key_that_others_can_read_is_found(alone: CommandLine, made: Path) -> None:
+    (made / endpoint.AGENT_KEY).chmod(0o644)
+    level, what, remedy = found(alone, "keys", 1)
+    assert (level, what) == ("error", "agent.key can be read by other users.")
+    assert remedy == f"chmod 600 {made / endpoint.AGENT_KEY}"
+
+
+@pytest.mark.parametrize("text", ["", "nonsense", "hl_1_short_key", "Розы"])
+def test_a_key_file_without_a_key_is_found(alone: CommandLine, made: Path, text: str) -> None:
+    (made / endpoint.OPERATOR_KEY).write_text(text)
+    assert found(alone, "keys", 1)[:2] == ("error", "operator.key holds no key.")
+
+
+def test_a_large_write_ahead_log_is_found(alone: CommandLine, made: Path) -> None:
+    with (made / "hivelore.db-wal").open("wb") as file:
+        file.truncate(200_000_000)
+    assert found(alone, "write-ahead log", 0)[0] == "warning"
+
+
+def test_a_damaged_database_is_found(alone: CommandLine, made: Path) -> None:
+    (made / endpoint.DATABASE).write_bytes(b"SQLite format 3\0" + b"nothing of the kind " * 500)
+    level, _, remedy = found(alone, "database", 1)
+    assert (level, "restore" in remedy) == ("error", True)
+
+
+def test_a_database_with_a_damaged_page_is_found(alone: CommandLine, made: Path, tmp_path: Path) -> None:
+    with Service(tmp_path / "other") as other:
+        body = {"memories": [{"content": f"{number} " + "x" * 5_000} for number in range(50)]}
+        other.client(other.operator_key, "local").call("POST", "/api/memory/batch", body=body)
+    shutil.copy(tmp_path / "other" / endpoint.DATABASE, made)
+    assert found(alone, "database", 0)[0] == "ok"
+    data = bytearray((made / endpoint.DATABASE).read_bytes())
+    middle = len(data) // 2 // 4_096 * 4_096
+    data[middle : middle + 20_480] = b"\x07" * 20_480
+    (made / endpoint.DATABASE).write_bytes(data)
+    assert found(alone, "database", 1)[0] == "error"
+
+
+def test_a_start_that_failed_is_found(alone: CommandLine, made: Path) -> None:
+    (made / launch.LOG).write_text("Hivelore opens ...\nhivelore: Port 4483 is taken.\n")
+    assert found(alone, "last start", 1)[:2] == ("error", "The service did not start: Port 4483 is taken.")
+
+
+def test_a_setting_that_makes_no_sense_is_found(alone: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HIVELORE_EMBEDDER", "psychic")
+    level, what, _ = found(alone, "settings", 1)
+    assert (level, "HIVELORE_EMBEDDER" in what) == ("error", True)
+
+
+def test_a_process_that_has_the_data_open_is_found(alone: CommandLine, made: Path) -> None:
+    lock = Lock(made, Owner(pid=4242, kind=EMBEDDED, url=None, started_at=NOW.isoformat()))
+    level, what, _ = found(alone, "service", 0)
+    lock.release()
+    assert (level, "Process 4242" in what) == ("warning", True)
+
+
+def test_a_service_that_does_not_answer_is_found(alone: CommandLine, made: Path) -> None:
+    lock = Lock(made, Owner(pid=4242, kind=SERVICE, url="http://127.0.0.1:1", started_at=NOW.isoformat()))
+    level, what, remedy = found(alone, "service", 1)
+    lock.release()
+    assert (level, what) == ("error", "The service (pid 4242) does not answer at http://127.0.0.1:1.")
+    assert "kill 4242" in remedy
+
+
+def test_what_a_killed_service_left_behind_is_no_service(alone: CommandLine, made: Path) -> None:
+    (made / endpoint.LOCK).write_text('{"pid": 1, "kind": "service", "url": "http://127.0.0.1:1", "started_at": ""}')
+    level, what, _ = found(alone, "service", 0)
+    assert (level, what.startswith("none runs")) == ("ok", True)
+
+
+def test_a_port_that_another_program_has_is_found(alone: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}"
+        monkeypatch.setenv("HIVELORE_URL", url)
+        assert found(alone, "port", 1)[:2] == ("error", f"Another program listens at {url}.")
+
+
+def test_a_hivelore_of_another_home_on_our_port_is_found(
+    alone: CommandLine, service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HIVELORE_URL", service.url)
+    assert found(alone, "port", 1)[1] == f"A Hivelore with another home folder answers at {service.url}."
+
+
+def test_a_wrong_key_is_found(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HIVELORE_KEY", "hl_1_wrong")
+    level, what, remedy = found(cli, "way in", 1)
+    assert (level, "not known here" in what, "HIVELORE_KEY" in remedy) == ("error", True, True)
+
+
+def test_a_worker_can_examine_too(cli: CommandLine, me: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HIVELORE_KEY", cli.json("agent", "add", me)["key"])
+    assert found(cli, "way in", 0)[0] == "ok"
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.2:1", "nonsense"])
+def test_a_url_where_nothing_answers_is_found(
+    alone: CommandLine, made: Path, monkeypatch: pytest.MonkeyPatch, url: str
+) -> None:
+    monkeypatch.setenv("HIVELORE_URL", url)
+    assert found(alone, "way in", 1)[0] == "error"
+
+
+def test_a_memory_from_the_future_is_found(cli: CommandLine, me: str) -> None:
+    later = (datetime.now(UTC) + timedelta(hours=20)).isoformat()
+    line = f'{{"content": "Not yet.", "createdAt": "{later}"}}'
+    cli("import", "-", "--agent", me, stdin=line.encode())
+    level, what, _ = found(cli, "clock", 0)
+    cli("forget", *(one["id"] for one in cli.json("list", "--scope", "agent", "--agent", me)["memories"]), "--yes")
+    assert (level, "in the future" in what) == ("warning", True)
+
+
+def test_a_program_that_is_not_on_the_path_is_found(alone: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert found(alone, "program", 0)[0] == "warning"
+
+
+WELL = {"wantedModel": "m", "model": "m", "vectors": "scan", "vectorsReady": True}
+IDLE = {"pendingEmbeddings": 0, "embeddingTrouble": None}
+
+
+def damaged() -> list[str]:
+    raise Broken("The embedding model that ships with Hivelore is damaged.")
+
+
+@pytest.mark.parametrize(
+    ("finding", "level"),
+    [
+        (home_checks.program("/usr/bin/hivelore", Path("/venv/bin"), "1"), Level.WARNING),
+        (home_checks.program("/venv/bin/hivelore", Path("/venv/bin"), "1"), Level.OK),
+        (home_checks.file_system("nfs4"), Level.ERROR),
+        (home_checks.file_system("ext4"), Level.OK),
+        (home_checks.disk(10_000_000), Level.ERROR),
+        (home_checks.disk(100_000_000), Level.WARNING),
+        (home_checks.disk(10_000_000_000), Level.OK),
+        (home_checks.works("model", "undamaged", damaged, "Reinstall."), Level.ERROR),
+        (home_checks.works("database", "sound", lambda: ["Page 4 is never used"], "Restore."), Level.ERROR),
+        (service_checks.version("0.0.1", __version__), Level.WARNING),
+        (service_checks.version(__version__, __version__), Level.OK),
+        (service_checks.failed(3), Level.WARNING),
+        (service_checks.failed(0), Level.OK),
+        (service_checks.queue(WELL | {"pendingEmbeddings": 5, "embeddingTrouble": "401 from it"}), Level.ERROR),
+        (service_checks.queue(WELL | IDLE | {"pendingEmbeddings": 5}), Level.OK),
+        (service_checks.queue(WELL | IDLE | {"wantedModel": None}), Level.OK),
+        (service_checks.vectors(WELL | {"vectorsReady": False}), Level.WARNING),
+        (service_checks.vectors(WELL | {"model": None}), Level.WARNING),
+        (service_checks.vectors(WELL), Level.OK),
+        (service_checks.clock(NOW + timedelta(hours=2), NOW), Level.WARNING),
+        (service_checks.clock(NOW + timedelta(minutes=5), NOW), Level.OK),
+        (service_checks.clock(None, NOW), Level.OK),
+    ],
+)
+def test_what_is_hard_to_bring_about_is_judged_by_its_figures(finding: Finding, level: Level) -> None:
+    assert finding.level is level
+    assert (finding.remedy is None) == (level is Level.OK)
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [("/home/ann/.local", "ext4"), ("/mnt/team/hive", "nfs4"), ("/mnt/a b/c", "cifs"), ("/mnt/teams", "ext4")],
+)
+def test_the_nearest_mount_is_the_file_system_of_a_folder(path: str, kind: str) -> None:
+    mounts = ["/dev/sda1 / ext4 rw 0 0", "x:/team /mnt/team nfs4 rw 0 0", "//y/s /mnt/a\\040b cifs rw 0 0"]
+    assert home_checks.kind_of_file_system(Path(path), "\n".join(mounts)) == kind
+
+
+def test_a_remedy_belongs_to_what_is_not_well() -> None:
+    wrong: list[Callable[[], Finding]] = [
+        lambda: Finding("x", Level.OK, "fine", "do something"),
+        lambda: Finding("x", Level.ERROR, "broken"),
+    ]
+    for make in wrong:
+        with pytest.raises(ValueError, match="remedy"):
+            make()

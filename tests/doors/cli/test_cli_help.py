@@ -1,0 +1,134 @@
+"""Help and document: complete, and every example runs."""
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hivelore.cli import exits
+from hivelore.cli.exits import CODES
+from hivelore.cli.running import VERBS
+from support.command_line import CommandLine, environment, hivelore
+from support.service import Service
+
+DOCUMENT = (Path(__file__).parents[3] / "docs" / "cli.md").read_text(encoding="utf-8")
+GROUPS = ("agent",)
+PROCESSES = {"serve": "test_cli_service.py", "mcp": "test_the_example_of_mcp_runs", "reembed": "test_cli_upkeep.py"}
+"""Verbs whose example needs another setting, and where it runs."""
+
+
+def verbs() -> Iterator[tuple[str, ...]]:
+    """Every verb, as its words."""
+    for name in (name for group in VERBS.values() for name in group):
+        yield from ((name, each) for each in ("add", "list", "revoke")) if name in GROUPS else ((name,),)
+
+
+def options(command: CommandLine, words: tuple[str, ...]) -> set[str]:
+    """The long options of a verb, from its help."""
+    lines = command(*words, "--help").out.splitlines()
+    return {option for line in lines if line.startswith("  --") for option in re.findall(r"--[a-z-]+", line[:28])}
+
+
+def run_example(cli: CommandLine, example: str, me: str) -> int:
+    """Run one line as it stands, with an id in place of ID and a name that nobody has."""
+    Path("docs").mkdir(exist_ok=True)
+    for file in ("docs/a.md", "README.md"):
+        Path(file).write_text("Something to read.")
+    Path("memories.jsonl").write_text('{"id": "1", "content": "Taken in."}\n')
+    program, *words = shlex.split(example)
+    assert program == "hivelore"
+    words = [me if word == "reviewer" else word for word in words]
+    if "ID" in words:
+        memory = cli.json("remember", f"The API wants a Bearer prefix, says {me}.")["memory"]["id"]
+        words[words.index("ID")] = memory
+    return cli(*words).code
+
+
+@pytest.mark.parametrize("words", list(verbs()), ids=" ".join)
+def test_every_verb_has_help_with_an_example_of_itself(alone: CommandLine, words: tuple[str, ...]) -> None:
+    result = alone(*words, "--help")
+    assert (result.code, result.err) == (0, "")
+    assert f"Usage: hivelore {' '.join(words)}" in result.out
+    assert len(re.findall(rf"^Example: hivelore {' '.join(words)}\b", result.out, re.MULTILINE)) == 1
+    assert max(len(line) for line in result.out.splitlines()) <= 80
+
+
+@pytest.mark.parametrize("words", [one for one in verbs() if one[0] not in (*PROCESSES, "stop")], ids=" ".join)
+def test_the_example_in_the_help_runs(cli: CommandLine, me: str, words: tuple[str, ...]) -> None:
+    (example,) = re.findall(r"^Example: (.+)$", cli(*words, "--help").out, re.MULTILINE)
+    if words == ("agent", "revoke"):
+        cli("agent", "add", me)
+    assert run_example(cli, example, me) == 0
+
+
+def test_the_example_of_stop_runs(alone: CommandLine) -> None:
+    assert alone("stop").code == 0
+
+
+def test_the_example_of_mcp_runs(service: Service) -> None:
+    result = hivelore("mcp", env=environment(service.home))
+    assert (result.code, result.out) == (0, "")
+
+
+def test_the_overview_says_what_each_verb_does(alone: CommandLine) -> None:
+    overview = alone("--help").out
+    assert overview == alone().out
+    for name in (name for group in VERBS.values() for name in group):
+        assert re.search(rf"^  {name} +[A-Z].*\.$", overview, re.MULTILINE), name
+
+
+def test_the_version_is_told(alone: CommandLine) -> None:
+    assert re.fullmatch(r"\d+\.\d+\.\d+\n", alone("--version").out)
+
+
+@pytest.mark.parametrize("words", list(verbs()), ids=" ".join)
+def test_verbs_with_a_result_have_it_as_json(alone: CommandLine, words: tuple[str, ...]) -> None:
+    assert ("--json" in options(alone, words)) == (words[0] not in ("serve", "mcp", "completion"))
+
+
+@pytest.mark.parametrize("words", list(verbs()), ids=" ".join)
+def test_the_document_knows_every_verb_and_option(alone: CommandLine, words: tuple[str, ...]) -> None:
+    entry = re.search(rf"^- [^\n]*?`{' '.join(words)}\b.*?(?=\n- |\n\n)", DOCUMENT + "\n\n", re.MULTILINE | re.DOTALL)
+    assert entry, f"docs/cli.md does not describe {' '.join(words)}"
+    said = set(re.findall(r"--[a-z-]+", entry[0]))
+    assert options(alone, words) - said <= {"--json", "--agent"}
+
+
+def test_the_document_names_no_option_that_there_is_not(alone: CommandLine) -> None:
+    known = {option for words in verbs() for option in options(alone, words)} | {"--help"}
+    assert set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", DOCUMENT)) <= known
+
+
+def test_the_document_knows_every_exit_code() -> None:
+    rows = re.findall(r"^\| ([\d, ]+) \|", DOCUMENT, re.MULTILINE)
+    told = {int(number) for row in rows for number in row.split(", ")}
+    assert told == {0, *CODES.values(), exits.LEFT_OUT, exits.INTERRUPTED, exits.CLOSED_PIPE}
+
+
+def test_the_examples_of_the_document_run(cli: CommandLine, me: str) -> None:
+    blocks = re.findall(r"```sh\n(.*?)```", DOCUMENT, re.DOTALL)
+    examples = [line for block in blocks for line in block.splitlines()]
+    assert len(examples) > 15
+    assert [(example, run_example(cli, example, me)) for example in examples] == [(example, 0) for example in examples]
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (("recal",), 'Did you mean "recall"?'),
+        (("Розы",), 'Unknown command "Розы"'),
+        (("recall", "x", "--lmit", "3"), "Did you mean --limit?"),
+        (("agent", "ad"), 'Did you mean "add"?'),
+        (("get",), "requires an argument"),
+        (("get", "a", "b"), "b"),
+    ],
+)
+def test_a_slip_of_the_pen_is_explained(alone: CommandLine, words: tuple[str, ...], hint: str) -> None:
+    result = alone(*words)
+    assert (result.code, result.out) == (2, "")
+    assert hint in result.err
+    assert re.search(r"See 'hivelore .*--help'\.\n$", result.err)
+    as_json = alone(*words, "--json")
+    assert as_json.error["code"] == "usage"

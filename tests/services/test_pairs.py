@@ -1,0 +1,37 @@
+"""A table of questions, each of which must find its note first among a thousand others, with the shipped model."""
+
+from collections.abc import Generator
+from contextlib import closing
+from datetime import timedelta
+
+import pytest
+
+from hivelore.adapters.onnx.provider import OnnxEmbedder
+from hivelore.domain.draft import Draft
+from support.clocks import SteppingClock
+from support.pairs import PAIRS, distractors
+from support.stores import KEYWORDS, STORES
+from support.world import AS_ADA, World
+
+
+@pytest.fixture(scope="module")
+def full_world(tmp_path_factory: pytest.TempPathFactory) -> Generator[World]:
+    clock = SteppingClock()
+    with closing(STORES["sqlite"].open(tmp_path_factory.mktemp("pairs"), clock)) as store:
+        world = World(store, KEYWORDS["fts5"].index(), clock, embedder=OnnxEmbedder())
+        world.remembering.remember_many([Draft(content=note) for _, note, _ in PAIRS], AS_ADA)
+        clock.advance(timedelta(days=1))
+        world.remembering.remember_many([Draft(content=text) for text in distractors(1_000)], AS_ADA)
+        world.embed()
+        yield world
+
+
+def test_there_are_enough_of_them() -> None:
+    assert len(PAIRS) >= 40
+    assert len({note for _, note, _ in PAIRS}) == len(PAIRS)
+    assert len(set(distractors(1_000))) == 1_000
+
+
+@pytest.mark.parametrize(("query", "note", "why"), PAIRS, ids=[f"{why}: {query}" for query, _, why in PAIRS])
+def test_each_question_finds_its_note_first(full_world: World, query: str, note: str, why: str) -> None:
+    assert full_world.found(query)[0] == note, why
