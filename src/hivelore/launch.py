@@ -172,6 +172,8 @@ def stop(home: Folder, patience: float = 15.0) -> bool:
     owner = read_owner(home)
     if owner is None:
         return False
+    if not owner.pid:
+        raise held_by(owner)
     if owner.kind != SERVICE:
         raise Busy(f"Not a service but process {owner.pid} holds this data directory; end it there.", pid=owner.pid)
     try:
@@ -182,7 +184,7 @@ def stop(home: Folder, patience: float = 15.0) -> bool:
         raise Busy(f"The service (pid {owner.pid}) belongs to another user; end it there.", pid=owner.pid) from None
     for _ in range(round(patience / _LOOK_EVERY)):
         now = read_owner(home)
-        if now is None or now.pid != owner.pid:
+        if now is None or now.pid not in (owner.pid, 0):  # 0: it is just letting go
             return True
         time.sleep(_LOOK_EVERY)
     raise Unavailable(f"The service (pid {owner.pid}) did not end within {patience:.0f} s.")

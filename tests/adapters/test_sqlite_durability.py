@@ -2,7 +2,7 @@
 
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
@@ -37,14 +37,20 @@ class Run:
     acknowledged: list[tuple[MemoryId, int]]
 
 
-def run(folder: Path, disk: Disk) -> Run:
+def nothing() -> None:
+    """What happens halfway unless a test wants more."""
+
+
+def run(folder: Path, disk: Disk, halfway: Callable[[], None] = nothing) -> Run:
     """Let every client write one after the other, all of them at once, and count."""
     with closing(SqliteStore(folder / "hivelore.db", clock=SystemClock(), readers=1, vfs=disk.name)) as store:
         before, syncs = len(disk.steps), disk.syncs()
 
         def client(_: int) -> list[tuple[MemoryId, int]]:
             stored: list[tuple[MemoryId, int]] = []
-            for _ in range(WRITES_EACH):
+            for number in range(WRITES_EACH):
+                if number == WRITES_EACH // 2:
+                    halfway()
                 memory = add(store, a_memory("Nobody reads the log. " * 20)).memory
                 stored.append((memory.id, len(disk.steps)))
             return stored
@@ -56,11 +62,11 @@ def run(folder: Path, disk: Disk) -> Run:
 
 @pytest.fixture
 def busy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
-    """A run in which the log is copied into the file, and cut, again and again."""
+    """A run in which the log is copied into the file, and cut, at least once and likely often."""
     monkeypatch.setattr(sqlite, "CHECKPOINT_EVERY", 0.002)
-    monkeypatch.setattr(sqlite, "WAL_LIMIT", 200_000)
+    monkeypatch.setattr(sqlite, "WAL_LIMIT", 0)
     disk = Disk()
-    yield run(tmp_path, disk)
+    yield run(tmp_path, disk, lambda: disk.wait_until(lambda: disk.count[Deed.CUT, Kind.LOG] > 0))
     disk.unregister()
 
 

@@ -1,34 +1,26 @@
-"""The SQLite store on a disk that fails, beside other programs, past its deadlines, and while it closes."""
+"""The SQLite store on a disk that fails or may only be read, and beside other programs."""
 
-from collections.abc import Callable, Generator, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing, contextmanager, suppress
-from itertools import count
+from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
 from pathlib import Path
-from threading import Event
 from threading import enumerate as threads
 
 import apsw
-import numpy as np
 import pytest
 
 from hivelore.adapters.clock import SystemClock
 from hivelore.adapters.sqlite import store as sqlite
 from hivelore.adapters.sqlite.connection import connect, rows, run_script
 from hivelore.adapters.sqlite.store import SqliteStore
-from hivelore.adapters.sqlite.view import SqliteView
-from hivelore.domain.index import Stored
-from hivelore.errors import Conflict, Expired, Unavailable
+from hivelore.errors import Expired, Unavailable
 from hivelore.ports import Transaction
-from support.clocks import FixedClock
-from support.memories import EVERYTHING, a_memory, whole
+from support.memories import EVERYTHING, a_memory
+from support.sqlite_writes import adding, contents, held, submit
 from support.stores import add, listed
 from support.vfs import PATIENCE, Deed, Disk, Kind
 
 LONGER_THAN_THE_CACHE = "Nobody reads this far. " * 800_000
 """SQLite has to write out pages of this before its unit is done."""
-COUNTING = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT {limit}) SELECT COUNT(*) FROM n"
-Work = Callable[[Transaction], Stored]
 
 
 @pytest.fixture
@@ -43,39 +35,6 @@ def store(tmp_path: Path, disk: Disk) -> Iterator[SqliteStore]:
     """A store with a single reader."""
     with closing(SqliteStore(tmp_path / "hivelore.db", clock=SystemClock(), readers=1, vfs=disk.name)) as store:
         yield store
-
-
-def contents(store: SqliteStore) -> list[str]:
-    """What is remembered, newest id first; the store is sound."""
-    assert list(store.check()) == []
-    return [memory.content for memory in listed(store)]
-
-
-def adding(content: str) -> Work:
-    return lambda tx: tx.add(a_memory(content), whole(content))
-
-
-@contextmanager
-def held(store: SqliteStore) -> Generator[None]:
-    """Keep the writer busy: what is submitted meanwhile becomes one group, and runs afterwards."""
-    busy, over = Event(), Event()
-
-    def hold(tx: Transaction) -> None:
-        busy.set()
-        assert over.wait(PATIENCE)
-
-    holding = submit(store, hold)
-    assert busy.wait(PATIENCE)
-    try:
-        yield
-    finally:
-        over.set()
-        holding.result(PATIENCE)
-
-
-def submit(store: SqliteStore, work: Callable[[Transaction], object], deadline: float | None = None) -> Future[object]:
-    """What ``write`` does, without waiting for the answer."""
-    return store._writer.submit(work, deadline)
 
 
 # The disk.
@@ -220,8 +179,8 @@ def test_a_log_that_cannot_be_copied_now_is_copied_later(
         with disk.failing(deed, kind, error) as fault:
             add(store, a_memory("new"))
             disk.wait_until(lambda: fault.met >= 2)
-        done = len(disk.steps)
-        disk.wait_until(lambda: any(one.deed is Deed.SYNC and one.kind is Kind.DATABASE for one in disk.steps[done:]))
+        before = disk.count[Deed.SYNC, Kind.DATABASE]
+        disk.wait_until(lambda: disk.count[Deed.SYNC, Kind.DATABASE] > before)
         assert contents(store) == ["new"]
 
 
@@ -319,136 +278,3 @@ def test_a_script_goes_on_behind_a_statement_that_answers_rows(tmp_path: Path) -
     with closing(connect(tmp_path / "some.db")) as connection:
         run_script(connection, "PRAGMA journal_mode = WAL; SELECT 1 UNION SELECT 2; CREATE TABLE t (x)")
         assert list(rows(connection, "SELECT name FROM sqlite_schema")) == [("t",)]
-
-
-# Deadlines.
-
-
-class HastyClock(FixedClock):
-    """Every look takes ten milliseconds."""
-
-    def monotonic(self) -> float:
-        self._monotonic += 0.01
-        return self._monotonic
-
-
-@pytest.fixture
-def hasty(tmp_path: Path) -> Iterator[SqliteStore]:
-    with closing(SqliteStore(tmp_path / "hasty.db", clock=HastyClock(monotonic=0.0), readers=1)) as store:
-        yield store
-
-
-def test_a_read_that_takes_longer_than_its_deadline_is_ended_and_its_reader_is_fine(hasty: SqliteStore) -> None:
-    add(hasty, a_memory("new"))
-    with hasty.read(10.0) as view:
-        assert isinstance(view, SqliteView)
-        with pytest.raises(Expired):
-            view.rows(COUNTING.format(limit=-1))
-    assert contents(hasty) == ["new"]
-
-
-def test_a_deadline_holds_for_its_own_snapshot_only(hasty: SqliteStore) -> None:
-    with hasty.read(10.0):
-        pass
-    with hasty.read() as view:
-        assert isinstance(view, SqliteView)
-        assert view.rows(COUNTING.format(limit=1_000_000)) == [(1_000_000,)]
-
-
-def test_who_waits_for_a_reader_past_the_deadline_is_told(hasty: SqliteStore) -> None:
-    with hasty.read(), pytest.raises(Expired, match="readers stayed busy"), hasty.read(0.001):
-        pass
-    assert contents(hasty) == []
-
-
-def test_a_walk_that_was_not_finished_does_not_keep_its_reader_in_the_past(
-    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("hivelore.adapters.sqlite.view._BATCH", 1)
-
-    def embed(tx: Transaction) -> None:
-        model = tx.register_model("m", 1)
-        for _ in range(3):
-            (chunk,) = tx.chunks(adding("embedded")(tx).key)
-            tx.put_vectors(model, {chunk.passages[0]: np.ones(1, dtype=np.float32)})
-
-    store.write(embed)
-    with store.read() as view:
-        model = view.model("m")
-        assert model is not None
-        walk = view.all_embedded(model)
-        next(walk)
-    with store.read() as view:
-        before = view.last_change()
-    add(store, a_memory("new"))
-    with store.read() as view:
-        assert view.last_change() == before + 1
-    with pytest.raises(Unavailable, match="is over"):
-        list(walk)
-
-
-# The end.
-
-
-def test_a_view_is_over_with_its_snapshot_and_a_transaction_with_its_unit(store: SqliteStore) -> None:
-    add(store, a_memory("new"))
-    with store.read() as view:
-        pass
-    transaction = store.write(lambda tx: tx)
-    with pytest.raises(Unavailable, match="is over"):
-        view.page(EVERYTHING, None, 10)
-    with pytest.raises(Unavailable, match="is over"):
-        transaction.add(a_memory("too late"), ())
-    assert contents(store) == ["new"]
-
-
-def test_every_write_that_waits_at_the_end_is_stored_or_told(tmp_path: Path, store: SqliteStore) -> None:
-    accepted: list[Future[object]] = []
-    with ThreadPoolExecutor(1) as pool:
-        with held(store):
-            accepted += [submit(store, adding("waiting")) for _ in range(5)]
-            closing_it = pool.submit(store.close)
-            with pytest.raises(Unavailable, match="closed"):
-                accepted.extend(submit(store, adding("waiting")) for _ in count())
-        assert all(isinstance(one.result(PATIENCE), Stored) for one in accepted)
-        closing_it.result(PATIENCE)
-    with closing(SqliteStore(tmp_path / "hivelore.db", clock=SystemClock())) as again:
-        assert len(again.check()) == 0
-        with again.read() as view:
-            assert len(view.matching(EVERYTHING)) == len(accepted)
-
-
-def test_a_closed_store_says_so_and_leaves_one_file(tmp_path: Path, store: SqliteStore) -> None:
-    add(store, a_memory("new"))
-    assert contents(store) == ["new"]
-    store.close()
-    store.close()
-    with pytest.raises(Unavailable, match="closed"):
-        add(store, a_memory("too late"))
-    with pytest.raises(Unavailable, match="closed"), store.read():
-        pass
-    assert [path.name for path in tmp_path.iterdir()] == ["hivelore.db"]
-
-
-def test_whoever_waits_for_a_reader_at_the_end_is_told(store: SqliteStore) -> None:
-    with ThreadPoolExecutor(4) as pool:
-        with store.read():
-            waiting = [pool.submit(listed, store) for _ in range(3)]
-            closing_it = pool.submit(store.close)
-            assert store._closed.wait(PATIENCE)
-        closing_it.result(PATIENCE)
-        for one in waiting:
-            with pytest.raises(Unavailable, match="closed"):
-                one.result(PATIENCE)
-
-
-def test_a_conflict_is_a_conflict_inside_a_unit_and_outside_of_it(store: SqliteStore) -> None:
-    memory = add(store, a_memory()).memory
-    with pytest.raises(Conflict):
-        add(store, memory)
-
-    def work(tx: Transaction) -> None:
-        with pytest.raises(Conflict):
-            tx.add(memory, ())
-
-    store.write(work)

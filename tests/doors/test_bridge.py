@@ -24,6 +24,7 @@ from support.service import Service, environment
 Era = Literal["legacy", "auto"]
 HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
 Start = Callable[..., Bridge]
+_NOT_JSON = "This line is not JSON. Send one message per line."
 TOO_HEAVY = {"mcp", "pydantic", "numpy", "asyncio", "http.client", "ssl", "subprocess", "pathlib", "typing", "apsw"}
 
 
@@ -74,14 +75,19 @@ def test_what_is_no_json_is_refused_and_the_next_message_answered(start: Start) 
     assert bridge.ask("ping")["result"] == {}
 
 
-_NOT_JSON = "This line is not JSON. Send one message per line."
-
-
-@pytest.mark.parametrize("line", [b'{"id": 1, "method": "\xff"}', b"[" * 100_000, b"\xef\xbb\xbf{}", b"1" * 5_000])
-def test_no_line_however_broken_ends_it(start: Start, line: bytes) -> None:
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (b'{"id": 1, "method": "\xff"}', "This line is not UTF-8."),
+        (b"[" * 100_000, _NOT_JSON),
+        (b"\xef\xbb\xbf{}", _NOT_JSON),
+        (b"1" * 5_000, _NOT_JSON),
+    ],
+)
+def test_no_line_however_broken_ends_it(start: Start, line: bytes, message: str) -> None:
     bridge = start()
     bridge.say(line)
-    assert bridge.hear()["error"]["code"] == -32700
+    assert bridge.hear()["error"] == {"code": -32700, "message": message}
     assert bridge.ask("ping")["result"] == {}
 
 

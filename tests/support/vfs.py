@@ -4,6 +4,7 @@
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 
 import time
+from collections import Counter
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -70,6 +71,8 @@ class Disk(apsw.VFS):
         self.name = f"hivelore-test-{next(_numbers)}"
         super().__init__(self.name, "")
         self.steps: list[Step] = []
+        self.count: Counter[tuple[Deed, Kind]] = Counter()
+        """How often each deed was done to files of each kind."""
         self.read_only = read_only
         self.open = 0
         """Files that are open now."""
@@ -94,7 +97,7 @@ class Disk(apsw.VFS):
             assert self._changed.wait_for(so, PATIENCE)
 
     def syncs(self) -> int:
-        return sum(step.deed is Deed.SYNC for step in self.steps)
+        return sum(self.count[Deed.SYNC, kind] for kind in Kind)
 
     def after_power_cut(self, at: int, chance: Random) -> Mapping[str, bytes]:
         """The files as the first ``at`` steps may leave them: what was synced is there, and of every later write all,
@@ -162,6 +165,7 @@ class Disk(apsw.VFS):
     def done(self, step: Step) -> None:
         with self._changed:
             self.steps.append(step)
+            self.count[step.deed, step.kind] += 1
             self._changed.notify_all()
 
     def synced(self, kind: Kind, file: str) -> None:

@@ -1,46 +1,107 @@
-"""The one line that stands for a memory in a list when nobody wrote one: its first informative sentence."""
+"""The one line that stands for a memory where nobody wrote one: its first informative sentence."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import regex
 
 SUMMARY_LENGTH = 200
-"""Characters, the mark of a cut included."""
 
-_ELLIPSIS = "…"
-_READ = 1_000
-"""A sentence is looked for in so many characters of a paragraph; it is cut long before."""
+_READ = 50_000
+_READ_OF_PARAGRAPH = 1_000
+"""So many characters are looked at; who has said nothing by then is not waited for."""
 _INFORMATIVE = 20
-"""Letters and digits that a sentence needs to say something; an ideograph says as much as three."""
-_IDEOGRAPH = 3
+"""Letters and digits that a sentence needs to say something; an ideograph counts three times."""
+_FRONT_MATTER_LINES = 100
+_ELLIPSIS = "…"
 
-_FRONT_MATTER = re.compile(r"\A---[ \t]*\r?\n(?:.*\r?\n)*?---[ \t]*(?:\r?\n|\Z)")
-_FENCE = re.compile(r"\s*(?:```|~~~)")
+_FENCE = re.compile(r"\s*(```|~~~)")
 _HEADING = re.compile(r"\s*#{1,6}\s+")
-_RULE = re.compile(r"[\s\-=*_|:+~#>]*\Z")
+_RULE_OR_TABLE = re.compile(r"\s*(?:\||[-=*_~+:.#>\s]*\Z)")
 _LIST_MARK = re.compile(r"\s*(?:>\s?|[-*+•]\s+|\d{1,3}[.)]\s+|\[[ xX]\]\s+)+")
-_EMPHASIS = re.compile(r"(\*\*|__)(?=\S)([^*_]{1,200})(?<=\S)\1")
-_LINK = re.compile(r"!?\[([^\[\]]{0,200})\]\([^()\s]{0,500}\)")
-_COMMENT = re.compile(r"<!--.*?-->")
+_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)")
+_LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*\)")
+_EMPHASIS = re.compile(r"\*\*(?=\S)|(?<=\S)\*\*|(?<!\w)__(?=\S)|(?<=\S)__(?!\w)")
 _SENTENCE_END = regex.compile(
-    r"(?<!\b(?:e\.g|i\.e|etc|cf|vs|resp|approx|no|fig|dr|mr|mrs|ms|st))[.!?…][\"')\]]*(?=\s+[^\s\p{Ll}])|[。！？]",
-    regex.IGNORECASE,
+    r"(?<!\b(?i:e\.g|i\.e|etc|cf|vs|approx|resp|dr|mr|mrs|ms|no|fig))[.!?…]+[\"')\]]*(?=\s+[^\s\p{Ll}])|[。！？]"
 )
 _GREETING = re.compile(
-    r"(?:hi|hello|hey|dear|thanks|thank you|good (?:morning|evening|afternoon)|sure|ok|okay|great|got it|of course"
-    r"|certainly|here (?:is|are|'s)|below (?:is|are)|i (?:have|will|'ve|'ll)|let me)\b",
+    r"(?:hi|hello|hey|dear|thanks|thank you|good (?:morning|afternoon|evening)|sure|okay|ok|great|of course)\b.{0,40}\Z",
     re.IGNORECASE,
 )
+_IDEOGRAPH = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}]")
 _GRAPHEME = regex.compile(r"\X")
-_IDEOGRAPHS = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}]")
 
 
 def summarise(content: str) -> str:
-    """At most ``SUMMARY_LENGTH`` characters on one line, cut at a word; empty only for blank content.
+    """One line of at most ``SUMMARY_LENGTH`` characters, cut behind a word; empty only where the content is blank.
 
-    Headings, code, tables' rules, front matter and greetings are passed over while there is anything else.
+    Front matter, headings, code, tables, greetings and words that only announce something ("Steps:") are
+    passed over while there is anything else.
     """
-    longest = ""
-    for sentence in _sentences(content):
-        if _weight(sentence) >= _INFORMATIVE and not ...
+    lines = _without_front_matter(content.strip()[:_READ].splitlines())
+    best = ""
+    for paragraph in _paragraphs(lines):
+        for sentence in _sentences(paragraph):
+            if _is_informative(sentence):
+                return _fitted(sentence)
+            best = max(best, sentence, key=_weight)
+    if _weight(best) == 0:
+        headings = (_HEADING.sub("", line, count=1) for line in lines if _HEADING.match(line))
+        code = (line for line in lines if not _FENCE.match(line))
+        best = next((line for line in (*headings, *code) if _weight(line[:_READ_OF_PARAGRAPH])), best)
+    return _fitted(best) or _fitted(content.strip())
+
+
+def _without_front_matter(lines: list[str]) -> list[str]:
+    if lines and lines[0].rstrip() == "---":
+        for number, line in enumerate(lines[1:_FRONT_MATTER_LINES], start=1):
+            if line.rstrip() == "---":
+                return lines[number + 1 :]
+    return lines
+
+
+def _paragraphs(lines: Sequence[str]) -> Iterator[str]:
+    """Running text and list items without their marks, each on one line."""
+    fence = ""
+    text: list[str] = []
+    for line in lines:
+        mark = _FENCE.match(line)
+        if mark and (not fence or mark[1] == fence):
+            fence = "" if fence else mark[1]
+        is_text = not (mark or fence or _HEADING.match(line) or _RULE_OR_TABLE.match(line))
+        item = _LIST_MARK.match(line)
+        if text and (item or not is_text):
+            yield " ".join(text)
+            text.clear()
+        if is_text:
+            text.append(line[item.end() if item else 0 :][:_READ_OF_PARAGRAPH])
+    if text:
+        yield " ".join(text)
+
+
+def _sentences(paragraph: str) -> Iterator[str]:
+    plain = _EMPHASIS.sub("", _LINK.sub(r"\1", _COMMENT.sub(" ", paragraph[:_READ_OF_PARAGRAPH])))
+    start = 0
+    for end in _SENTENCE_END.finditer(plain):
+        yield plain[start : end.end()].strip()
+        start = end.end()
+    yield plain[start:].strip()
+
+
+def _is_informative(sentence: str) -> bool:
+    return _weight(sentence) >= _INFORMATIVE and not sentence.endswith((":", "：")) and not _GREETING.match(sentence)
+
+
+def _weight(sentence: str) -> int:
+    return sum(map(str.isalnum, sentence)) + 2 * len(_IDEOGRAPH.findall(sentence))
+
+
+def _fitted(sentence: str) -> str:
+    line = " ".join(sentence[: 4 * _READ_OF_PARAGRAPH].split())
+    if len(line) <= SUMMARY_LENGTH:
+        return line
+    room = SUMMARY_LENGTH - len(_ELLIPSIS)
+    whole = max((end.end() for end in _GRAPHEME.finditer(line[: 2 * room]) if end.end() <= room), default=room)
+    word = line.rfind(" ", room // 2, whole + 1)
+    return line[: word if word > 0 else whole].rstrip(" ,;:-") + _ELLIPSIS
