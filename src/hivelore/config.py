@@ -42,7 +42,8 @@ def _setting(name: str, description: str, **options: Any) -> Any:
 class Settings(BaseSettings):
     """What can be set from outside, by environment variable; an empty one counts as unset."""
 
-    model_config = SettingsConfigDict(frozen=True, extra="ignore", env_ignore_empty=True, populate_by_name=True)
+    # Never populate_by_name: every HOME, URL or KEY of the environment would be taken for one of ours.
+    model_config = SettingsConfigDict(frozen=True, extra="ignore", env_ignore_empty=True)
 
     home: Path = _setting(
         "HIVELORE_HOME",
@@ -191,8 +192,9 @@ def load(**given: Any) -> Settings:
 
     Raises Invalid that names the variable at fault.
     """
+    named = {str(Settings.model_fields[name].validation_alias): value for name, value in given.items()}
     try:
-        return Settings(**given)
+        return Settings(**named)
     except ValidationError as error:
         first = error.errors()[0]
         name = str(first["loc"][0]) if first["loc"] else "settings"

@@ -16,6 +16,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(autouse=True)
 def no_settings_of_this_user(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("XDG_DATA_HOME", raising=False)
     for field in Settings.model_fields.values():
         monkeypatch.delenv(str(field.validation_alias), raising=False)
 
@@ -35,6 +36,14 @@ def test_every_setting_named_in_the_documentation_exists() -> None:
 def test_an_empty_variable_counts_as_unset(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HIVELORE_EMBEDDER", "")
     assert load().embedder is Embedder.LOCAL
+
+
+def test_variables_that_are_not_ours_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in Settings.model_fields:
+        monkeypatch.setenv(name.upper(), "/elsewhere")
+    settings = load(home=Path("/here"))
+    assert "/elsewhere" not in repr(settings)
+    assert load().home == Path("/elsewhere/.local/share/hivelore")
 
 
 def test_lists_are_separated_by_commas(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -40,18 +40,17 @@ def serve(
 
 def _welcome(url: str, home: Path) -> None:
     output.say(f"Hivelore {__version__} answers at ", (url, "bold"))
-    if sys.stdout.isatty():
-        output.say()
-        output.say("  hivelore remember ", ('"..."', "dim"), "    keep something")
-        output.say("  hivelore recall ", ('"..."', "dim"), "      find it again")
-        output.say("  hivelore doctor            see whether all is well")
-        output.say()
-        output.say("Claude Code remembers with it after:")
-        key = home / endpoint.AGENT_KEY
-        header = f'--header "Authorization: Bearer $(cat {key})"'
-        output.say(f"  claude mcp add --transport http hivelore {url}/mcp {header}")
-        output.say()
-        output.say("Ctrl-C ends it.")
+    output.say()
+    output.say("  hivelore remember ", ('"..."', "dim"), "    keep something")
+    output.say("  hivelore recall ", ('"..."', "dim"), "      find it again")
+    output.say("  hivelore doctor            see whether all is well")
+    output.say()
+    output.say("Claude Code remembers with it after:")
+    key = home / endpoint.AGENT_KEY
+    header = f'--header "Authorization: Bearer $(cat {key})"'
+    output.say(f"  claude mcp add --transport http hivelore {url}/mcp {header}")
+    output.say()
+    output.say("Ctrl-C ends it.")
     sys.stdout.flush()
 
 

@@ -26,7 +26,7 @@ _SENTENCE_END = regex.compile(
     r"(?<!\b(?i:e\.g|i\.e|etc|cf|vs|approx|resp|dr|mr|mrs|ms|no|fig))[.!?…]+[\"')\]]*(?=\s+[^\s\p{Ll}])|[。！？]"
 )
 _GREETING = re.compile(
-    r"(?:hi|hello|hey|dear|thanks|thank you|good (?:morning|afternoon|evening)|sure|okay|ok|great|of course)\b.{0,40}\Z",
+    r"(?:hi|hello|hey|dear|thanks|thank you|good (?:morning|afternoon|evening)|sure|ok|okay|great)\b.{0,40}\Z",
     re.IGNORECASE,
 )
 _IDEOGRAPH = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}]")

@@ -30,14 +30,14 @@ ENOUGH = 3
 """A first or last paragraph with fewer terms is a greeting or a call; the next one counts with it."""
 
 _GRAMMAR = """
-a an the and or but if of at by for with about against into through to from in on as than then so that
+a an the and or not no but if of at by for with about against into through to from in on as than then so that
 this these those it its is are was were be been being am i me my we us our you your he him his she her
 they them their do does did doing done have has had having can could will would shall should may might
 must what which who whom whose when where why how there here s t d m ll re ve don didn doesn isn aren
 wasn weren won wouldn couldn shouldn
 """
 STOP_WORDS = frozenset(_GRAMMAR.split())
-"""Grammar. Negations, quantities, before and after change a meaning and are words like others."""
+"""Grammar. Quantities, before and after, off and without are words like others."""
 
 _BY_CHARACTER = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Bopomofo}ー"
 _BY_CLUSTER = r"\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
@@ -67,10 +67,10 @@ _HYPHEN = re.compile(r"[-_]+")
 _VERSION = re.compile(r"v?((\d+\.\d+)(?:\.\d+)*)")
 _HASH = re.compile(r"(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{8,}")
 _HASH_PREFIX = 7
-# HTTPServer2 is HTTP, Server and 2, URLs is one word; k8s and E0502 have no parts.
+# HTTPServer2 is HTTP, Server and 2, 45s is 45, URLs is one word; k8s and E0502 have no parts.
 _PART = regex.compile(
     rf"{_CAPITAL}{{2,}}s(?!{_SMALL})|{_CAPITAL}{{2,}}(?!{_SMALL})|{_CAPITAL}?{_SMALL}+"
-    rf"|(?<![^\W_])\d+|(?<={_LETTER}{{2}})\d+|(?<=^[vV])\d+"
+    rf"|(?<![^\W_])(?:\d{{2,}}|\d(?!{_LETTER}))|(?<={_LETTER}{{2}})\d+|(?<=^[vV])\d+"
 )
 _ACCENTS = regex.compile(r"([\p{Latin}\p{Greek}\p{Cyrillic}])\p{M}+")
 _VOWEL_POINTS = regex.compile(
@@ -151,13 +151,14 @@ def _expanded(token: str) -> tuple[str, ...]:
             units, sizes = script
             return _runs(units, sizes)
         if _EMOJI.match(token):
-            return _whole_and_parts(token.replace("\u200d", ""), _EMOJI.findall(token))
+            pictures: list[str] = _EMOJI.findall(token)
+            return ("".join(pictures)[:TERM_LENGTH], *(pictures if len(pictures) > 1 else ()))
     elif token.isalpha() and (token[1:].islower() or len(token) == 1):
         return (_stemmed(token.lower()),)
     if token[-1] in "+#":
         return (token.lower(),)
     if "," in token:
-        return _whole_and_parts(token.replace(",", ""), token.split(","))
+        return (token.replace(",", ""),)
     return tuple(_name(token) if _PATH_MARK.search(token) or "." in token else _identifier(token))
 
 
@@ -186,10 +187,6 @@ def _runs(units: Sequence[str], sizes: tuple[int, ...]) -> tuple[str, ...]:
     """All runs of neighbouring units, in each of the sizes; the whole where it is shorter than that."""
     runs = tuple("".join(run) for size in sizes for run in zip(*(units[at:] for at in range(size)), strict=False))
     return runs or ("".join(units),)
-
-
-def _whole_and_parts(whole: str, parts: Sequence[str]) -> tuple[str, ...]:
-    return (whole[:TERM_LENGTH], *parts) if len(parts) > 1 else (whole[:TERM_LENGTH],)
 
 
 def _name(token: str) -> list[str]:
@@ -247,6 +244,7 @@ class _Stemmer(threading.local):
     """One per thread: two threads must not use the same."""
 
     def __init__(self) -> None:
+        # PyStemmer has no types.
         self.stem: Callable[[str], str] = Stemmer.Stemmer("english", 0).stemWord  # pyright: ignore[reportUnknownMemberType]
 
 

@@ -12,6 +12,8 @@ from hivelore.adapters.vectors.quantised import Quantised
 from hivelore.adapters.vectors.slabs import DOCUMENT, PASSAGE, SPARSE, Rows, Slabs, bytes_per_slot
 
 SIZE = 4
+DOCUMENTS = [0, 1, 2, 4096, 4097, 1 + 2**40]
+"""Some that a look-up by the last bits alone would take for each other."""
 DIMENSION = 3
 
 
@@ -61,7 +63,7 @@ def test_a_state_is_what_was_done_to_it_and_never_changes_after(data: st.DataObj
     states = [(slabs, dict(expected))]
     passage = 0
     for _ in range(data.draw(st.integers(1, 12))):
-        documents = data.draw(st.lists(st.integers(0, 5), max_size=2 * SIZE))
+        documents = data.draw(st.lists(st.sampled_from(DOCUMENTS), max_size=2 * SIZE))
         slots = slabs.slots_of(np.unique(documents))
         match data.draw(st.sampled_from(["add", "drop", "relabel", "set apart", "fail"])):
             case "add":
@@ -85,7 +87,7 @@ def test_a_state_is_what_was_done_to_it_and_never_changes_after(data: st.DataObj
     for state, then in states:
         assert content(state) == then
         assert len(state) == len(then)
-        for document in range(6):
+        for document in DOCUMENTS:
             keys = state.keys(state.slots_of([document]))
             assert sorted(keys[PASSAGE].tolist()) == sorted(k for k, row in then.items() if row.document == document)
             assert set(keys[DOCUMENT].tolist()) <= {document}

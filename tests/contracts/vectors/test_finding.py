@@ -7,6 +7,7 @@ from hivelore.domain.index import DocumentKey, Neighbours
 from hivelore.domain.search import Filter, Vector, Visibility
 from hivelore.errors import Invalid
 from support.memories import ADA, BOB, EVERYTHING, a_memory
+from support.small_world import census, single_filters
 from support.vector_engines import (
     DIMENSION,
     MANY,
@@ -17,6 +18,7 @@ from support.vector_engines import (
     assert_right,
     batched,
     clustered,
+    follow,
     in_memory,
     near,
     towards,
@@ -87,6 +89,17 @@ def test_a_filter_that_admits_half_is_answered_right(crowd: Library, limit: int)
     with crowd.store.read() as view:
         for query in (NORTH, clustered(1, seed=3)[0]):
             assert_right(crowd.index, view, query, FOR_ADA, limit)
+
+
+def test_a_filter_means_what_it_says(library: Library) -> None:
+    memories = census()
+    keys = library.keep([(memory, [NORTH]) for memory in memories])
+    with library.store.read() as view:
+        follow(library.index, view)
+        for where in single_filters():
+            admitted = [key for key, memory in zip(keys, memories, strict=True) if where.admits(memory)]
+            answer = library.index.nearest(view, NORTH, where, len(memories))
+            assert [found.document for found in answer.nearest] == admitted, where
 
 
 def test_several_passages_of_one_document_count_as_their_best(library: Library) -> None:

@@ -5,10 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hivelore.domain.index import DocumentKey
-from hivelore.domain.memory import Memory
-from hivelore.domain.search import Filter
 from hivelore.ports import View
-from support.small_world import filters, inhabitants, populations
+from support.small_world import filters, inhabitants
 from support.stores import law
 from support.vector_engines import EAST, NORTH, SETTINGS, Library, NewLibrary, assert_right, clustered, follow
 
@@ -89,13 +87,3 @@ def test_whatever_happens_after_a_snapshot_is_not_in_its_answers(new_library: Ne
             happen(library, data, 4)
             look(library, data)
             check(library, old, data)
-
-
-@compared
-@law
-@given(memories=populations, where=filters())
-def test_a_filter_means_what_it_says(new_library: NewLibrary, memories: list[Memory], where: Filter) -> None:
-    with new_library() as library:
-        keys = library.keep([(memory, [NORTH]) for memory in memories])
-        admitted = [key for key, memory in zip(keys, memories, strict=True) if where.admits(memory)]
-        assert library.found(NORTH, where, limit=50) == admitted

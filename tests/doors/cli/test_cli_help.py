@@ -44,7 +44,7 @@ def run_example(cli: CommandLine, example: str, me: str) -> None:
         memory = cli.json("remember", f"The API wants a Bearer prefix, says {me}.")["memory"]["id"]
         words[words.index("ID")] = memory
     result = cli(*words)
-    assert result.code == 0, result
+    assert result.code == 0, result.out + result.err
 
 
 @pytest.mark.parametrize("words", list(verbs()), ids=" ".join)
