@@ -75,7 +75,8 @@ def test_what_is_better_in_both_lists_is_never_less_relevant(
     fused = fuse(keywords, cosines, spread, weighting)
     for better, worse in ((one, other) for one in fused for other in fused):
         by_keyword = keywords.get(better, 0.0) >= keywords.get(worse, 0.0)
-        if by_keyword and cosines.get(better, -2.0) >= cosines.get(worse, -2.0):
+        embedded = better in cosines and worse in cosines
+        if embedded and by_keyword and cosines[better] >= cosines[worse]:
             assert fused[better].fused >= fused[worse].fused
 
 
@@ -85,6 +86,15 @@ def test_keywords_alone_decide_where_there_are_no_vectors(
 ) -> None:
     for one in fuse(keywords, {}, spread, weighting).values():
         assert (one.vector, one.fused) == (0.0, one.keyword)
+
+
+@given(*lists)
+def test_keywords_alone_judge_what_is_not_embedded_yet(
+    keywords: Scores, cosines: Scores, spread: Spread, weighting: Weighting
+) -> None:
+    fused = fuse(keywords, cosines, spread, weighting)
+    for one in keywords.keys() - cosines.keys():
+        assert fused[one].fused == fused[one].keyword
 
 
 @given(cosine_lists, spreads, weightings)
@@ -105,9 +115,9 @@ def test_the_scale_of_a_keyword_engine_does_not_matter(
 def test_the_further_the_best_vector_stands_out_the_more_it_weighs(
     best: float, mean: float, deviation: float, count: int
 ) -> None:
-    # Two candidates, each the best of one list and absent from the other: their relevance is the share of its side.
+    # Two candidates, each the best of one list and the last of the other: their relevance is the share of its side.
     spread, lower = (Spread(count=count, mean=one, deviation=deviation) for one in (mean, mean - 0.1))
-    near, far = (fuse({"k": 1.0}, {"v": best}, one, WEIGHTING) for one in (spread, lower))
+    near, far = (fuse({"k": 1.0}, {"v": best, "k": best - 1.0}, one, WEIGHTING) for one in (spread, lower))
     assert far["v"].fused >= near["v"].fused
     assert WEIGHTING.low <= near["v"].fused <= WEIGHTING.high
     assert near["v"].fused + near["k"].fused == pytest.approx(1.0)
@@ -115,7 +125,7 @@ def test_the_further_the_best_vector_stands_out_the_more_it_weighs(
 
 def test_a_vector_like_any_other_does_not_outvote_a_keyword_and_an_outstanding_one_does() -> None:
     lost, found = (
-        fuse({"k": 1.0}, {"v": best, "x": 0.0}, Spread(count=1_000, mean=0.1, deviation=0.1), WEIGHTING)
+        fuse({"k": 1.0}, {"v": best, "k": 0.0}, Spread(count=1_000, mean=0.1, deviation=0.1), WEIGHTING)
         for best in (0.2, 0.9)
     )
     assert lost["k"].fused > lost["v"].fused

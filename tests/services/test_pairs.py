@@ -9,7 +9,7 @@ import pytest
 from hivelore.adapters.onnx.provider import OnnxEmbedder
 from hivelore.domain.draft import Draft
 from support.clocks import SteppingClock
-from support.pairs import PAIRS, distractors
+from support.questions import PAIRS, distractors
 from support.stores import KEYWORDS, STORES
 from support.world import AS_ADA, World
 

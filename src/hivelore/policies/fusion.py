@@ -60,7 +60,8 @@ def fuse(
     """The relevance of every candidate of either list.
 
     ``keywords`` are scores above 0 (missing: 0), divided by the best; cosines are stretched from the
-    lowest to the best of the candidates (missing: 0). With one list empty the other decides alone.
+    lowest to the best of the candidates. What has no cosine, because it is not embedded yet, is judged by
+    its keywords alone; so is everything where there are no cosines, and by cosines where no keywords.
     """
     candidates = keywords.keys() | cosines.keys()
     top = max(keywords.values(), default=0.0)
@@ -70,7 +71,8 @@ def fuse(
     for key in candidates:
         keyword = max(keywords.get(key, 0.0), 0.0) / top if top > 0.0 else 0.0
         vector = _stretched(cosines[key], worst, best) if key in cosines else 0.0
-        total = min(max(share * vector + (1.0 - share) * keyword, 0.0), 1.0)
+        weight = share if key in cosines else 0.0
+        total = min(max(weight * vector + (1.0 - weight) * keyword, 0.0), 1.0)
         fused[key] = Relevance(keyword=keyword, vector=vector, fused=total)
     return fused
 
