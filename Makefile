@@ -3,13 +3,13 @@
 #   PYTHON=python3.12          the interpreter, where the first one found is not the wanted one
 #   RUN_ARGS="--port 8800"     more arguments for `make run`
 #   PYTEST_ARGS="-k recall"    more arguments for `make test`
-#   PYTEST_WORKERS=2           run the tests in so many processes
+#   PYTEST_WORKERS=0           run the tests in one process (else in 2)
 #   BENCH_ARGS="..."           more arguments for `make bench`
 
 .DEFAULT_GOAL := help
 .PHONY: help run test check lint format types imports docs bench runtime dev
 
-PYTEST_WORKERS ?= 0
+PYTEST_WORKERS ?= 2
 # The tests that measure search quality read their data here; without it they say that they were skipped.
 BENCH_DATA := ../shared/bench
 # pyright comes whole in its package; this keeps it from asking PyPI for a newer one each time.

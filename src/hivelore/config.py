@@ -120,7 +120,8 @@ class Settings(BaseSettings):
         "MEMORY_RECENCY_HALF_LIFE_DAYS",
         "Days until recency halves a score. Unset: age only settles ties (14 when documented).",
         default=None,
-        gt=0,
+        ge=0.01,
+        le=100_000,
     )
     access_boost_max: float = _setting(
         "MEMORY_ACCESS_BOOST_MAX", "Largest factor by frequent access.", default=1.5, ge=1, le=10
@@ -140,16 +141,16 @@ class Settings(BaseSettings):
     )
 
     task_completion_days: float | None = _setting(
-        "MEMORY_TTL_TASK_COMPLETION_DAYS", "Days that task_completion memories live.", default=7, gt=0
+        "MEMORY_TTL_TASK_COMPLETION_DAYS", "Days that task_completion memories live.", default=7, gt=0, le=36_500
     )
     session_summary_days: float | None = _setting(
-        "MEMORY_TTL_SESSION_SUMMARY_DAYS", "Days that session_summary memories live.", default=3, gt=0
+        "MEMORY_TTL_SESSION_SUMMARY_DAYS", "Days that session_summary memories live.", default=3, gt=0, le=36_500
     )
     file_index_days: float | None = _setting(
-        "MEMORY_TTL_FILE_INDEX_DAYS", "Days that file_index memories live.", default=30, gt=0
+        "MEMORY_TTL_FILE_INDEX_DAYS", "Days that file_index memories live.", default=30, gt=0, le=36_500
     )
     manual_days: float | None = _setting(
-        "MEMORY_TTL_MANUAL_DAYS", "Days that manual memories live. Unset: for ever.", default=None, gt=0
+        "MEMORY_TTL_MANUAL_DAYS", "Days that manual memories live. Unset: for ever.", default=None, gt=0, le=36_500
     )
 
     @field_validator("allowed_hosts", "capabilities", mode="before")

@@ -18,7 +18,7 @@ TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from pathlib import Path
-    from subprocess import Popen
+    from socket import socket
 
 LOG = "service.log"
 _STARTING = "starting.lock"
@@ -29,6 +29,10 @@ _GRACE = 20
 """Looks that another service gets to take the lock after ours has given way to it."""
 _LARGEST_LOG = 5_000_000
 _LARGEST_ANSWER = 4_096
+_LET_GO = ("-I", "-S", "-c", "import os, sys; os.fork() or os.execv(sys.argv[1], sys.argv[1:])")
+"""Python's words to run a command as nobody's child."""
+# -P: the home folder, which it works in, is no place to import from.
+_SERVE = ("-P", "-m", "hivelore.cli.main", "serve")
 
 
 def running(home: Folder) -> str | None:
@@ -53,10 +57,11 @@ def _answers(url: str, timeout: float) -> bool:
     answer = b""
     try:
         parts = urlsplit(url)
-        place = parts.hostname or "", 80 if parts.port is None else parts.port
-        with socket.create_connection(place, timeout) as connection:
+        host, tls = parts.hostname or "", parts.scheme == "https"
+        port = (443 if tls else 80) if parts.port is None else parts.port
+        with socket.create_connection((host, port), timeout) as plain, _encrypted(plain, host, tls) as connection:
             # As HTTP/1.0, where the end of the connection is the end of the answer.
-            connection.sendall(f"GET /health HTTP/1.0\r\nHost: {parts.netloc}\r\n\r\n".encode())
+            connection.sendall(f"GET {parts.path.rstrip('/')}/health HTTP/1.0\r\nHost: {parts.netloc}\r\n\r\n".encode())
             while len(answer) < _LARGEST_ANSWER and (more := connection.recv(_LARGEST_ANSWER)):
                 answer += more
     except TimeoutError:
@@ -65,6 +70,14 @@ def _answers(url: str, timeout: float) -> bool:
         return False
     head, _, body = answer.partition(b"\r\n\r\n")
     return head.startswith((b"HTTP/1.1 200 ", b"HTTP/1.0 200 ")) and b'"ok"' in body
+
+
+def _encrypted(connection: "socket", host: str, tls: bool) -> "socket":
+    if not tls:
+        return connection
+    import ssl
+
+    return ssl.create_default_context().wrap_socket(connection, server_hostname=host)
 
 
 def ensure(home: Folder, patience: float = FIRST_START) -> str:
@@ -83,7 +96,6 @@ def ensure(home: Folder, patience: float = FIRST_START) -> str:
 
 
 def _awaited(home: Folder, chosen: str | None, turn: "_Turn", patience: float) -> str:
-    process: Popen[bytes] | None = None
     without_owner = 0
     left = patience
     while left > 0:
@@ -93,17 +105,17 @@ def _awaited(home: Folder, chosen: str | None, turn: "_Turn", patience: float) -
         if owner is not None:
             url = owner.url
         else:
-            url = chosen if process is None else None
+            url = chosen if turn.started is None else None
         try:
             if url is not None and _answers(url, _ANSWER_WITHIN):
                 return url.rstrip("/")
         except TimeoutError:
             left -= _ANSWER_WITHIN
-        if owner is None and process is None:
+        if owner is None and turn.started is None:
             # Whoever had the turn before may have started one since the look above.
             if turn.is_ours() and read_owner(home) is None:
-                process = start(home)
-        elif owner is None and process is not None and process.poll() is not None:
+                turn.started = _Started(home)
+        elif owner is None and turn.started is not None and turn.started.has_ended():
             # Perhaps another one was quicker with the port and is about to take the lock.
             without_owner += 1
             if without_owner > _GRACE:
@@ -121,6 +133,7 @@ class _Turn:
             self._descriptor = os.open(home / _STARTING, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
             raise Broken(f"Nothing can be written in {home} ({error.strerror}). Set HIVELORE_HOME.") from None
+        self.started: _Started | None = None
 
     def is_ours(self) -> bool:
         try:
@@ -131,6 +144,8 @@ class _Turn:
 
     def end(self) -> None:
         os.close(self._descriptor)
+        if self.started is not None:
+            self.started.let_go()
 
 
 def is_local(url: str) -> bool:
@@ -142,27 +157,50 @@ def is_local(url: str) -> bool:
         host, _ = parts.hostname, parts.port
     except ValueError:  # A port that is no number: nothing of ours.
         return False
-    return host in ("127.0.0.1", "localhost", "::1")
+    # What speaks TLS stands in front of a service that somebody else has started.
+    return parts.scheme != "https" and host in ("127.0.0.1", "localhost", "::1")
 
 
-def start(home: Folder) -> "Popen[bytes]":
-    """Start a service that outlives this process; it logs to a file in the home folder."""
-    import subprocess
+class _Started:
+    """A service that was started to outlive this process; it logs to a file in the home folder.
 
-    log = log_of(home)
-    if log.exists() and log.stat().st_size > _LARGEST_LOG:
-        log.replace(log.with_name(f"{LOG}.1"))
-    with log.open("ab") as out:
-        return subprocess.Popen(
-            # -P: the home folder, which it works in, is no place to import from.
-            [sys.executable, "-P", "-m", "hivelore.cli.main", "serve"],
-            stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=out,
-            cwd=home,
-            env=endpoint.inherited(home),
-            start_new_session=True,
-        )
+    It is no child of ours: programs that end their tools end their children's children too, and others may be using
+    the service by then. So a process between us starts it and ends at once, and a pipe that only the service holds
+    open tells when it has ended.
+    """
+
+    def __init__(self, home: Folder) -> None:
+        import subprocess
+
+        log = log_of(home)
+        if log.exists() and log.stat().st_size > _LARGEST_LOG:
+            log.replace(log.with_name(f"{LOG}.1"))
+        self._end, held = os.pipe()
+        try:
+            with log.open("ab") as out:
+                subprocess.run(
+                    [sys.executable, *_LET_GO, sys.executable, *_SERVE],
+                    stdin=subprocess.DEVNULL,
+                    stdout=out,
+                    stderr=out,
+                    cwd=home,
+                    env=endpoint.inherited(home),
+                    start_new_session=True,
+                    pass_fds=(held,),
+                    check=False,
+                )
+        finally:
+            os.close(held)
+
+    def has_ended(self) -> bool:
+        import select
+
+        looking = select.poll()
+        looking.register(self._end, select.POLLIN)
+        return bool(looking.poll(0))
+
+    def let_go(self) -> None:
+        os.close(self._end)
 
 
 def stop(home: Folder, patience: float = 15.0) -> bool:

@@ -15,6 +15,7 @@ from hivelore.errors import Expired, Invalid
 from support.bridge import Bridge
 from support.odd_service import Exchange, OddService
 from support.service import environment
+from support.tls import self_signed
 
 Answer = Callable[[Exchange], None]
 Start = Callable[[Answer], tuple[Bridge, OddService]]
@@ -309,6 +310,18 @@ def test_a_service_elsewhere_that_nobody_runs_is_an_error_for_each_request(tmp_p
     with Bridge(env, tmp_path) as bridge:
         assert "No service answers at nowhere.invalid:4483" in said(bridge)["message"]
         assert "hivelore mcp: No service answers" in _after(bridge)
+
+
+def test_a_service_behind_tls_is_asked_when_its_certificate_is_good(tmp_path: Path) -> None:
+    pem = tmp_path / "server.pem"
+    with OddService(Exchange.result, tls=self_signed(pem)) as service:
+        env = environment(tmp_path, HIVELORE_URL=service.url, HIVELORE_KEY="x")
+        with Bridge({**env, "SSL_CERT_FILE": str(pem)}, tmp_path) as bridge:
+            assert [bridge.ask("tools/call", number)["result"] for number in (1, 2)] == [{}, {}]
+        asked = len(service.heard)
+        with Bridge(env, tmp_path) as bridge:
+            assert "CERTIFICATE_VERIFY_FAILED" in said(bridge)["message"]
+        assert len(service.heard) == asked
 
 
 @pytest.mark.parametrize("url", ["ftp://hive.example", "http://hive.example:x", "hive"])

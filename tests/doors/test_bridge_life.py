@@ -13,7 +13,7 @@ from time import monotonic
 
 import pytest
 
-from hivelore.lock import EMBEDDED, SERVICE, Lock, Owner, read_owner
+from hivelore.lock import EMBEDDED, Lock, Owner, read_owner
 from support.bridge import DIRECT, PACKAGE, PATIENCE, Bridge
 from support.command_line import settings
 from support.odd_service import Exchange, OddService
@@ -40,9 +40,8 @@ def home(tmp_path: Path) -> Generator[Path]:
     """A folder whose service, if one was started, is ended with the test."""
     home = tmp_path / "home"
     yield home
-    owner = read_owner(home)
-    if owner is not None and owner.kind == SERVICE:
-        os.kill(owner.pid, signal.SIGTERM)
+    for pid in services_of(home):
+        os.kill(pid, signal.SIGTERM)
 
 
 def test_it_ends_with_its_input(service: Service, tmp_path: Path) -> None:
@@ -195,6 +194,7 @@ def test_two_at_once_start_one_service_and_replace_it_when_it_is_killed(home: Pa
         assert [bridge.hear()["result"]["serverInfo"]["name"] for bridge in (one, other)] == ["hivelore"] * 2
         first = _owner(home)
         assert services_of(home) == [first.pid]
+        assert _parent(first.pid) not in (one.process.pid, other.process.pid)
         assert _starts(home) == 1
         memory = one.call("memory-store", 2, content="One service, two bridges")["memoryId"]
         assert other.call("memory-get", 2, memoryId=memory)["memory"]["content"] == "One service, two bridges"
@@ -211,6 +211,10 @@ def _owner(home: Path) -> Owner:
     owner = read_owner(home)
     assert owner is not None
     return owner
+
+
+def _parent(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
 
 def _starts(home: Path) -> int:

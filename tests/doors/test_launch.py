@@ -14,6 +14,7 @@ from hivelore import endpoint, launch
 from hivelore.errors import Broken, Busy
 from hivelore.lock import EMBEDDED, SERVICE, Lock, Owner, read_owner
 from support.odd_service import Exchange, OddService
+from support.tls import self_signed
 
 OWNER = Owner(pid=7, kind=SERVICE, url="http://127.0.0.1:1", started_at="2026-11-01T00:00:00+00:00")
 
@@ -64,6 +65,22 @@ def test_a_service_is_alive_when_it_says_so() -> None:
     with OddService(Exchange.result) as service:
         assert launch.is_alive(service.url)
     assert not launch.is_alive(service.url)
+
+
+def test_a_service_behind_tls_is_alive_when_its_certificate_is_good(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pem = tmp_path / "server.pem"
+    with OddService(Exchange.result, tls=self_signed(pem)) as service:
+        assert not launch.is_alive(service.url)
+        monkeypatch.setenv("SSL_CERT_FILE", str(pem))
+        assert launch.is_alive(service.url)
+
+
+@pytest.mark.parametrize("url", ["https://127.0.0.1:4483", "http://hive.example", "http://127.0.0.1:x"])
+def test_what_is_no_place_for_a_service_of_ours_is_not_local(url: str) -> None:
+    assert not launch.is_local(url)
+    assert launch.is_local("http://127.0.0.1:4483")
 
 
 def test_who_listens_and_says_nothing_is_not_alive() -> None:

@@ -144,9 +144,15 @@ def test_a_mask_is_not_masked_again() -> None:
     assert MASK.findall(clean('password="Xk29aaPP[aws-key:9f3a]"')) == ["password", "aws-key"]
 
 
-def test_a_long_value_is_masked_to_its_end() -> None:
-    session = scramble(900) + "=="
-    assert MASK.sub("#", clean(f"AWS_SESSION_TOKEN={session} x")) == "AWS_SESSION_TOKEN=# x"
+@pytest.mark.parametrize(
+    ("before", "after"), [("AWS_SESSION_TOKEN=", " x"), ("?token=", "&page=2"), ('"secret":"', '","x":1')]
+)
+def test_a_long_value_is_masked_to_its_end_and_no_further(before: str, after: str) -> None:
+    assert MASK.sub("#", clean(f"{before}{scramble(900)}=={after}")) == f"{before}#{after}"
+
+
+def test_a_value_that_goes_on_behind_a_sign_is_masked_to_its_end() -> None:
+    assert MASK.sub("#", clean("DB_PASSWORD=Tr0ub4dor;3(xyz&q\nUSER=bob")) == "DB_PASSWORD=#\nUSER=bob"
 
 
 def test_equal_secrets_have_equal_masks_and_others_do_not() -> None:

@@ -34,6 +34,11 @@ class Result:
         return json.loads(self.err.splitlines()[-1])
 
 
+class _Keyboard(io.TextIOWrapper):
+    def isatty(self) -> bool:
+        return True
+
+
 class CommandLine:
     """Runs verbs in this process, with what they read and print at hand."""
 
@@ -41,8 +46,10 @@ class CommandLine:
         self._monkeypatch = monkeypatch
         self._capsys = capsys
 
-    def __call__(self, *words: str, stdin: bytes = b"") -> Result:
-        self._monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin), encoding="utf-8"))
+    def __call__(self, *words: str, stdin: bytes = b"", typed: str | None = None) -> Result:
+        """``typed``: what somebody types at a terminal, in place of ``stdin``."""
+        stream = io.TextIOWrapper(io.BytesIO(stdin)) if typed is None else _Keyboard(io.BytesIO(typed.encode()))
+        self._monkeypatch.setattr(sys, "stdin", stream)
         self._capsys.readouterr()
         code = run(words)
         printed = self._capsys.readouterr()

@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from ssl import SSLContext
 from threading import Event, Thread
 from typing import Any, Self
 
@@ -86,13 +87,16 @@ class Exchange(BaseHTTPRequestHandler):
 class OddService:
     """Answers every message with ``answer``, until it leaves its ``with`` block."""
 
-    def __init__(self, answer: Callable[[Exchange], None]) -> None:
+    def __init__(self, answer: Callable[[Exchange], None], tls: SSLContext | None = None) -> None:
         self.answer = answer
         self.heard: list[Heard] = []
         self.over = Event()
         """Set at the end, for answers that wait for it."""
         self._server = _Server(("127.0.0.1", 0), partial(Exchange, self))
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
+        if tls is not None:
+            self._server.socket = tls.wrap_socket(self._server.socket, server_side=True)
+            self.url = self.url.replace("http:", "https:")
         self._thread = Thread(target=self._server.serve_forever, args=(0.01,))
 
     def __enter__(self) -> Self:

@@ -181,7 +181,7 @@ _PARTS = (
         "search indexer",
         "image resizer",
         "mail sender",
-        "feature flags",
+        "flag service",
         "job scheduler",
         "payment adapter",
         "admin console",

@@ -161,7 +161,7 @@ def _forget(hive: RemoteHive, ids: Sequence[str], yes: bool) -> int:
 def _forget_path(client: Client, path: Path, yes: bool) -> int:
     if not _agreed(f"What was indexed from {path}", 1, yes):
         return 0
-    return client.call("DELETE", "/api/memory", query={"sourcePath": str(path.absolute())})["forgotten"]
+    return client.call("DELETE", "/api/memory", query={"sourcePath": str(path.resolve())})["forgotten"]
 
 
 def _agreed(what: str, count: int, yes: bool) -> bool:

@@ -46,7 +46,8 @@ def note(text: str) -> None:
 def as_json(value: Any) -> None:
     """A result for programs."""
     utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
-    print(json.dumps(value, ensure_ascii=not utf8, indent=2))
+    text = json.dumps(value, ensure_ascii=not utf8, indent=2)
+    print(_UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
 
 
 def fail(message: str, code: str, *, as_json: bool, **details: Any) -> None:

@@ -1,7 +1,7 @@
 """Verbs that read memories: recall, get, list, stats."""
 
 from collections.abc import Iterable
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 from cyclopts import Parameter
 
@@ -109,7 +109,7 @@ def _show_whole(memory: Memory) -> None:
 
 def _told(value: Any) -> str:
     if isinstance(value, list):
-        return ", ".join(map(str, value))  # pyright: ignore[reportUnknownArgumentType]
+        return ", ".join(map(str, cast(list[object], value)))
     return str(value)
 
 
@@ -142,7 +142,7 @@ def list_memories(
     session_id: Annotated[str | None, Parameter(name="--session")] = None,
     tag: str | None = None,
     category: str | None = None,
-    since: Annotated[str | None, Parameter(help="Created since: 2026-01-31, or 7d ago as 7d.", metavar="WHEN")] = None,
+    since: Annotated[str | None, Parameter(help="Created since: 7d, 2026-01-31.", metavar="WHEN")] = None,
     until: Annotated[str | None, Parameter(help="Created before.", metavar="WHEN")] = None,
     agent: Speaker = None,
     json: AsJson = False,

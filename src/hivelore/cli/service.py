@@ -12,8 +12,10 @@ from hivelore.cli import exits, output
 from hivelore.cli.options import AsJson
 from hivelore.cli.present import now
 from hivelore.client import Client
-from hivelore.errors import Invalid
+from hivelore.errors import Invalid, Unavailable
 from hivelore.lock import Owner, read_owner
+
+_PATIENCE = 10.0
 
 
 def serve(
@@ -60,6 +62,9 @@ def start(*, json: AsJson = False) -> None:
     Example: hivelore start
     """
     home = endpoint.home()
+    chosen = endpoint.given_url()
+    if chosen is not None and not launch.is_local(chosen):
+        raise Invalid(f"HIVELORE_URL names another place, {chosen}: start the service there, or unset it.")
     before = read_owner(home)
     url = launch.ensure(home)
     owner = read_owner(home)
@@ -93,23 +98,34 @@ def status(*, json: AsJson = False) -> int:
     home = endpoint.home()
     owner = read_owner(home)
     url = owner.url if owner is not None and owner.url is not None else endpoint.given_url()
-    if url is None or not launch.is_alive(url):
+    told = None if url is None else _asked(url, home)
+    if url is None or told is None:
+        where = f"on {home}" if url is None or launch.is_local(url) else f"at {url}"
         if json:
             output.as_json({"running": False, "home": str(home)})
         else:
-            output.say(f"No service runs on {home}. 'hivelore start' starts one.")
+            output.say(f"No service answers {where}. 'hivelore start' starts one.")
         return exits.UNAVAILABLE
-    client = Client(url, endpoint.key(endpoint.OPERATOR_KEY, home), door="cli")
-    try:
-        facts = _process(url, home, owner) | client.call("GET", "/api/status")
-    finally:
-        client.close()
+    facts = _process(url, home, owner) | told
     if json:
         output.as_json(facts)
     else:
         for name, value in list(facts.items())[1:]:
             output.say((f"{name:20}", "dim"), "-" if value is None else str(value))
     return 0
+
+
+def _asked(url: str, home: Path) -> dict[str, Any] | None:
+    """What a service says of itself; None where none answers."""
+    if launch.is_local(url) and not launch.is_alive(url):
+        return None
+    client = Client(url, endpoint.key(endpoint.OPERATOR_KEY, home), door="cli")
+    try:
+        return client.call("GET", "/api/status", timeout=_PATIENCE)
+    except Unavailable:
+        return None
+    finally:
+        client.close()
 
 
 def _process(url: str, home: Path, owner: Owner | None) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from hivelore.domain.draft import Remembered
 from hivelore.domain.memory import Scope
 from hivelore.errors import HiveloreError, Invalid
 from hivelore.hive.exchange import Report, export, fingerprint, import_lines
-from hivelore.hive.intake import Skipped, draft_of, files_under
+from hivelore.hive.intake import Skipped, draft_of, files_under, located
 from hivelore.hive.keeping import Keeper
 
 _MOST_SHOWN = 100
@@ -43,7 +43,7 @@ def index(
     """
     if not all((path, *paths)):
         raise Invalid("A path is empty.", field="path")
-    roots = [Path(name).absolute() for name in (path, *paths)]
+    roots = [located(Path(name)) for name in (path, *paths)]
     files = [(file, root) for root in roots for file in files_under(root)]
     counts = {"created": 0, "changed": 0, "unchanged": 0}
     skipped: list[Skipped] = []
@@ -164,7 +164,8 @@ def export_file(
             output.as_json({"sha256": digest}) if json else output.say(digest)
         elif file is None or file == STDIN:
             for line in export(hive):
-                sys.stdout.write(line)
+                sys.stdout.buffer.write(line.encode())
+            sys.stdout.buffer.flush()
         else:
             count = _write(Path(file), export(hive))
             output.as_json({"file": file, "count": count}) if json else output.say(f"Wrote {count} memories to {file}.")

@@ -40,13 +40,18 @@ def drafts_under(path: Path, scope: Scope, project: str | None) -> Iterator[Draf
 
 
 def files_under(path: Path) -> Iterator[Path | Skipped]:
-    """The absolute paths that ``drafts_under`` reads. Raises Invalid where there is nothing at ``path``."""
+    """What ``drafts_under`` reads, each as ``located``."""
+    root = located(path)
+    return _files(root) if root.is_dir() else iter([root])
+
+
+def located(path: Path) -> Path:
+    """The one path of a file or folder, whichever way it is named. Raises Invalid where there is none."""
     try:
         path.stat()
     except OSError as error:
         raise Invalid(f"{path} cannot be read: {error.strerror}.", field="path") from None
-    root = path.absolute()
-    return _files(root) if root.is_dir() else iter([root])
+    return path.resolve()
 
 
 def draft_of(file: Path, scope: Scope, project: str | None) -> Draft | Skipped:

@@ -142,7 +142,7 @@ def _split(text: str, section: _Section) -> Iterator[tuple[int, int]]:
         yield start, stop
         fresh = _visible(text, cut, section.stop)
         overlaps = stop - start > OVERLAP and fresh - stop < CHUNK_LENGTH // 2
-        begin = _grapheme_end(text, begin, stop - OVERLAP) if overlaps else fresh
+        begin = _visible(text, _grapheme_end(text, begin, stop - OVERLAP), fresh) if overlaps else fresh
     if fresh < section.stop:
         yield begin, section.stop
 

@@ -237,7 +237,7 @@ def _folded(word: str) -> str:
         return word
     word = _ACCENTS.sub(r"\1", _VOWEL_POINTS.sub("", unicodedata.normalize("NFD", word)))
     word = unicodedata.normalize("NFC", word).translate(_LETTER_VARIANTS)
-    return _FOREIGN_DIGIT.sub(lambda digit: str(unicodedata.decimal(digit[0])), word)
+    return _FOREIGN_DIGIT.sub(lambda digit: str(unicodedata.decimal(digit[0], digit[0])), word)
 
 
 class _Stemmer(threading.local):

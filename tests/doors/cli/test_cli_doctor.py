@@ -104,6 +104,16 @@ def test_a_database_with_a_damaged_page_is_found(alone: CommandLine, made: Path,
     assert found(alone, "database", 1)[0] == "error"
 
 
+def test_a_database_stays_sound_while_memories_come_and_go(cli: CommandLine, me: str, service: Service) -> None:
+    client = service.client(service.operator_key, me)
+    body = {"memories": [{"content": f"Passing through: {number}"} for number in range(30)]}
+    kept = client.call("POST", "/api/memory/batch", body=body)["results"]
+    assert found(cli, "database", 0)[0] == "ok"
+    for one in kept:
+        client.call("DELETE", f"/api/memory/{one['memory']['id']}")
+    assert found(cli, "database", 0)[0] == "ok"
+
+
 def test_a_start_that_failed_is_found(alone: CommandLine, made: Path) -> None:
     (made / launch.LOG).write_text("Hivelore opens ...\nhivelore: Port 4483 is taken.\n")
     assert found(alone, "last start", 1)[:2] == ("error", "The service did not start: Port 4483 is taken.")

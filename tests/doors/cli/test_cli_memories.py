@@ -51,6 +51,10 @@ def test_a_dash_reads_from_stdin(cli: CommandLine, me: str) -> None:
     assert done["memory"]["content"] == "two\nlines"
 
 
+def test_who_types_a_text_is_told_how_to_end_it(cli: CommandLine, me: str) -> None:
+    assert cli("remember", "-", "--agent", me, typed="typed\n").err == "Reading from the terminal; Ctrl-D ends it.\n"
+
+
 def test_the_same_words_again_are_the_same_memory(cli: CommandLine, me: str) -> None:
     first = kept(cli, me, "Said twice.")
     again = cli("remember", "Said twice.", "--agent", me)
@@ -193,6 +197,15 @@ def test_without_a_terminal_forgetting_several_needs_yes(cli: CommandLine, me: s
     assert (refused.code, refused.out) == (2, "")
     assert "--yes" in refused.err
     assert cli.json("forget", *memories, "--yes", "--agent", me) == {"forgotten": 2}
+
+
+@pytest.mark.parametrize(("answer", "count"), [("y", 2), ("YES", 2), ("n", 0), ("", 0)])
+def test_on_a_terminal_forgetting_asks_first(cli: CommandLine, me: str, answer: str, count: int) -> None:
+    memories = [kept(cli, me, text) for text in ("one", "two")]
+    result = cli("forget", *memories, "--agent", me, "--json", typed=f"{answer}\n")
+    assert (result.code, result.json) == (0, {"forgotten": count})
+    assert "one" in result.err
+    assert "Forget for good?" in result.err
 
 
 def test_one_unknown_id_keeps_all_the_others(cli: CommandLine, me: str) -> None:

@@ -64,9 +64,16 @@ def test_the_status_is_that_of_the_service(cli: CommandLine) -> None:
 
 def test_without_a_service_status_says_so_and_starts_none(alone: CommandLine, elsewhere: Path) -> None:
     result = alone("status")
-    assert (result.code, result.out) == (6, f"No service runs on {elsewhere}. 'hivelore start' starts one.\n")
+    assert (result.code, result.out) == (6, f"No service answers on {elsewhere}. 'hivelore start' starts one.\n")
     assert alone("status", "--json").json == {"running": False, "home": str(elsewhere)}
     assert not elsewhere.exists()
+
+
+def test_a_service_elsewhere_is_not_started_here(alone: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HIVELORE_URL", "http://127.0.0.2:1")
+    monkeypatch.setenv("HIVELORE_KEY", "hl_1_x")
+    assert "names another place" in alone("start").err
+    assert alone("status").code == 6
 
 
 def test_stopping_what_does_not_run_is_fine(alone: CommandLine) -> None:

@@ -84,7 +84,7 @@ def test_ctrl_c_ends_an_import_quietly(service: Service, me: str) -> None:
     assert err.count(b"\n") == 1
 
 
-@pytest.mark.parametrize("words", [("export",), ("list", "--all", "--json"), ("remember", "--help")])
+@pytest.mark.parametrize("words", [("export",), ("remember", "--help")])
 def test_a_pipe_that_is_closed_ends_a_verb_quietly(service: Service, me: str, words: tuple[str, ...]) -> None:
     body = {"memories": [{"content": f"{number} " + "x" * 50_000} for number in range(8)]}
     service.client(service.operator_key, me).call("POST", "/api/memory/batch", body=body)
@@ -115,6 +115,15 @@ def test_a_terminal_gets_styles_and_no_control_characters(service: Service, me: 
     assert "Trap" in plain.out
     # A program gets what was kept.
     assert content in hivelore(*words, env=env).out
+
+
+def test_a_terminal_sees_how_far_it_is(service: Service, me: str, tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("a")
+    env = environment(service.home, TERM="xterm")
+    shown = on_a_terminal("index", str(tmp_path / "a.md"), "--agent", me, env=env)
+    assert shown.code == 0
+    assert "Indexing" in shown.out
+    assert "Files indexed: 1 new" in shown.out
 
 
 def test_no_streams_are_needed(service: Service, me: str) -> None:

@@ -103,9 +103,13 @@ class SqliteStore:
         return self._writer.submit(work, deadline).result()
 
     def check(self) -> Sequence[str]:
-        with self.read() as view:
-            assert isinstance(view, SqliteView)
-            return [row[0] for row in view.rows("PRAGMA integrity_check") if row[0] != "ok"]
+        # On a connection of its own: for this, FTS5 trusts what an earlier snapshot of the connection had in its index.
+        with our_errors():
+            connection = connect(self._path, vfs=self._vfs)
+            try:
+                return [row[0] for row in rows(connection, "PRAGMA integrity_check") if row[0] != "ok"]
+            finally:
+                connection.close()
 
     def close(self) -> None:
         if self._closed.is_set():
@@ -137,7 +141,7 @@ def _open(path: Path, durable: bool, vfs: str | None) -> tuple[apsw.Connection, 
         with our_errors():
             opened.append(writer := connect(path, vfs=vfs))
             run_script(writer, f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}; PRAGMA foreign_keys = OFF;")
-            run_script(writer, "PRAGMA wal_autocheckpoint = 0; PRAGMA secure_delete = ON;")
+            run_script(writer, "PRAGMA wal_autocheckpoint = 0; PRAGMA secure_delete = ON; PRAGMA temp_store = FILE;")
             # Before the journal mode, which writes: a file that is refused stays as it is.
             migrations.migrate(writer, migrations.shipped())
             if list(rows(writer, "PRAGMA journal_mode = WAL")) != [("wal",)]:

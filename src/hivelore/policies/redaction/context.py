@@ -100,7 +100,8 @@ def _kind(label: str) -> str | None:
     return "cookie" if name.endswith(("sessid", "sessionid")) else "secret"
 
 
-_LONGEST: Final = 128
+_LONGEST: Final = 64
+"""As much of a value as is judged; a longer one is masked to its end."""
 _SIGN = (
     r"(?:[_-]?[0-9]{1,2})?(?:\\?[\"'`*\])]|&quot;|\[\]){0,3}"
     r"(?:[ \t]{0,8}(?::[ \t]{0,2}[a-z&?][\w.|&'\[\]?<> ]{0,40}=[ \t]{0,4}(?=[\"'`])|:=|=>|={1,3}|:|(>))"
@@ -113,15 +114,15 @@ _SIGN = (
 sign, a tag (group 1), ``value:``, ``is``, or nothing (group 2)."""
 _BARE_RUN = r"[^\s\"'`,;<>(){}\[\]\\|&\0]"
 _VALUE = (
-    r"(?:\\\"([^\"\\\s\0]{6,128})|[bfru]{0,2}(?:\"([^\"\s\0]{6,128})|'([^'\s\0]{6,128})|`([^`\s\0]{6,128}))"
-    rf"|&quot;([^&\s\0]{{6,128}})|(?=(?:{_BARE_RUN}|&){{6}})"
-    rf"({_BARE_RUN}{{0,128}}+(?:&(?![\w.%-]{{0,40}}=|&|[a-z]{{2,6}};){_BARE_RUN}{{0,64}}+){{0,6}}+))"
+    r"(?:\\\"([^\"\\\s\0]{6,64})|[bfru]{0,2}(?:\"([^\"\s\0]{6,64})|'([^'\s\0]{6,64})|`([^`\s\0]{6,64}))"
+    r"|&quot;([^&\s\0]{6,64})|(?=[^\s\"'`,;<>(){}\[\]\\|\0]{6})"
+    rf"({_BARE_RUN}{{0,64}}+(?:&(?![\w.%-]{{0,40}}=|&|[a-z]{{2,6}};){_BARE_RUN}{{0,64}}+){{0,6}}+))"
 )
 _SIGN_AND_VALUE = _SIGN + _VALUE
 _TAG, _NOTHING, _BARE = 1, 2, 8
 """Groups; 3 to 7 are values in quotes of one sort each."""
-_LONG_REST = r"[^\s\"'`\0]++"
-_BARE_REST = r"(?:[&;|,(\[{](?![\w.%-]{0,40}[=:])[^\s\"'`<>\\\0&;|,]{1,64}+){0,8}+"
+_QUOTED_RUN = r"[^\s\"'`\0]+"
+_BARE_REST = r"(?:[&;|,(\[{](?![\w.%-]{0,40}[=:])[^\s\"'`<>\\\0&;|,]{1,64}+){1,8}+"
 """How a bare value goes on behind a sign that could have ended it."""
 
 
@@ -138,10 +139,7 @@ def _named_values(name: str, plain: str, view: str, low: str) -> Iterator[Span]:
         bare = match.lastindex == _BARE
         value = _without_sentence(plain[start:stop]) if bare else plain[start:stop]
         if is_secret(value, password=kind == "password", bare=bare):
-            done = start + len(value)
-            if bare or len(value) >= _LONGEST:
-                rest = compiled(_LONG_REST if len(value) >= _LONGEST else _BARE_REST).match(view, done)
-                done = rest.end() if rest else done
+            done = _end(view, start, start + len(value), bare)
             yield kind, start, done
 
 
@@ -155,6 +153,19 @@ def _leads_to_value(match: re.Match[str], label: str, view: str) -> bool:
     if match[_NOTHING] and not compiled(r"--[\w-]+$").search(label):
         return False
     return follows not in ("(", "[") or not compiled(rf"{CODE}|\w+").fullmatch(match[_BARE])
+
+
+def _end(view: str, start: int, stop: int, bare: bool) -> int:
+    """Where a secret ends of which the part up to ``stop`` was judged."""
+    patterns: list[str] = []
+    if stop - start >= _LONGEST:
+        patterns.append(f"{_BARE_RUN}+" if bare else _QUOTED_RUN)
+    if bare:
+        patterns.append(_BARE_REST)
+    for pattern in patterns:
+        if rest := compiled(pattern).match(view, stop):
+            stop = rest.end()
+    return stop
 
 
 def _without_sentence(value: str) -> str:

@@ -1,0 +1,35 @@
+"""The arithmetic that all vector engines share."""
+
+import numpy as np
+import pytest
+
+from hivelore.adapters.vectors.cosines import best_per_document, cosines, neighbours
+from hivelore.domain.index import ChunkKey, DocumentKey, Near, PassageKey
+from support.vector_engines import clustered
+
+
+def found(document: int, passage: int, cosine: float) -> Near:
+    return Near(DocumentKey(document), ChunkKey(1), PassageKey(passage), cosine)
+
+
+@pytest.mark.parametrize("passages", [(3, 7, 5), (7, 5, 3), (5, 3, 7)])
+def test_of_equal_passages_the_first_stands_for_its_document(passages: tuple[int, int, int]) -> None:
+    assert best_per_document([found(1, passage, 0.5) for passage in passages], 1, ()) == (found(1, 3, 0.5),)
+
+
+def test_one_document_takes_one_place() -> None:
+    all_found = [found(1, 1, 0.9), found(1, 2, 0.8), found(2, 3, 0.7), found(3, 4, 0.6), found(4, 5, 0.5)]
+    assert best_per_document(all_found, 2, ()) == (all_found[0], all_found[2])
+    assert best_per_document(all_found, 2, {DocumentKey(1), DocumentKey(4)}) == (*all_found[::2],)
+
+
+def test_equal_vectors_have_equal_cosines_wherever_they_stand() -> None:
+    row, query = clustered(2, 384)
+    for size in range(1, 40):
+        assert len(set(cosines(np.tile(row, (size, 1)), query).tolist())) == 1
+
+
+def test_the_spread_is_told_of_all_that_were_compared() -> None:
+    answer = neighbours((), np.array([0.1, 0.2, 0.6]))
+    assert (answer.count, answer.mean) == (3, pytest.approx(0.3))
+    assert answer.deviation == pytest.approx(np.std([0.1, 0.2, 0.6]))
