@@ -75,7 +75,12 @@ def _carry(project: str | None) -> None:
             break
         if full or not client.has_spoken:
             continue
-        data = os.read(STDIN, _CHUNK)
+        try:
+            data = os.read(STDIN, _CHUNK)
+        except BlockingIOError:  # Somebody else has read it.
+            continue
+        except OSError:  # A terminal that is gone.
+            break
         if not data:
             break
         lines.feed(data)
