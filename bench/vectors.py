@@ -1,6 +1,6 @@
 """How fast the vector engines answer, beside a plain numpy scan of the same vectors in the same run.
 
-    python -m bench.vectors [--sizes 1000 10000 100000] [--dimension 384] [--seconds 2]
+    python -m bench.vectors [--sizes 1000 10000 100000] [--dimension 384] [--seconds 1]
 
 Vectors are clustered and always the same; they lie in a SQLite store in a temporary folder, four to a
 memory, a tenth of the memories private to one agent. Times are in milliseconds.
@@ -9,6 +9,7 @@ memory, a tenth of the memories private to one agent. Times are in milliseconds.
 import argparse
 import platform
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -174,23 +175,28 @@ def machine() -> str:
     return f"{platform.machine()}, {platform.system()}; {versions}, {engines}"
 
 
+def run(sizes: Sequence[int], dimension: int, seconds: float) -> Iterator[str]:
+    """The report, line by line as it is measured; ``seconds`` is for each line."""
+    yield machine()
+    for size in sizes:
+        vectors = clustered(size, dimension, seed=1)
+        queries = clustered(1_000, dimension, seed=2)
+        with TemporaryDirectory() as folder:
+            store = SqliteStore(Path(folder) / "bench.db", clock=SystemClock(), durable=False)
+            with closing(store):
+                fill(store, vectors)
+                yield f"\n{f'{size:,} vectors of {dimension}':28} {'min':>9} {'p50':>9} {'p95':>9} {'p99':>9}"
+                yield from measure(store, vectors, queries, seconds)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sizes", type=int, nargs="+", default=[1_000, 10_000, 100_000])
     parser.add_argument("--dimension", type=int, default=384)
-    parser.add_argument("--seconds", type=float, default=2.0, help="for each line")
+    parser.add_argument("--seconds", type=float, default=1.0, help="for each line")
     arguments = parser.parse_args()
-    print(machine())
-    for size in arguments.sizes:
-        vectors = clustered(size, arguments.dimension, seed=1)
-        queries = clustered(1_000, arguments.dimension, seed=2)
-        with TemporaryDirectory() as folder:
-            store = SqliteStore(Path(folder) / "bench.db", clock=SystemClock(), durable=False)
-            fill(store, vectors)
-            print(f"\n{size:,} vectors of {arguments.dimension}{'min':>20} {'p50':>9} {'p95':>9} {'p99':>9}")
-            for line in measure(store, vectors, queries, arguments.seconds):
-                print(line, flush=True)
-            store.close()
+    for line in run(arguments.sizes, arguments.dimension, arguments.seconds):
+        print(line, flush=True)
 
 
 if __name__ == "__main__":

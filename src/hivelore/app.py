@@ -19,7 +19,7 @@ from hivelore.adapters.vectors.scan import ScanVectors
 from hivelore.adapters.vectors.sqlite_vec import SqliteVecVectors
 from hivelore.config import Embedder, Settings, Vectors
 from hivelore.domain.agent import Door
-from hivelore.errors import Invalid, Unauthenticated
+from hivelore.errors import Invalid, Unauthenticated, Unavailable
 from hivelore.lock import Lock, Owner
 from hivelore.policies.fusion import Weighting
 from hivelore.policies.redaction import Redactor
@@ -33,7 +33,7 @@ from hivelore.services.remember import Remembering
 from hivelore.services.shelving import Shelf
 from hivelore.services.tally import Tally
 
-FLUSH_EVERY = 1.0
+TEND_EVERY = 1.0
 IDLE_LOOK = 5.0
 """Seconds after which the embedder looks for work that nobody announced."""
 REDACTION_KEY = "redaction.key"
@@ -90,7 +90,7 @@ class Application:
     def start(self) -> None:
         """Begin what runs beside the calls: building the vector index, embedding, writing the tally."""
         self._background("hivelore-embedding", self._embed)
-        self._background("hivelore-tally", self._flush)
+        self._background("hivelore-tending", self._tend)
 
     def close(self) -> None:
         """Stop the threads, write what has gathered, and let go of the store. Closing twice is fine."""
@@ -140,14 +140,26 @@ class Application:
         thread.start()
 
     def _embed(self) -> None:
-        for model in {id(model): model for model in (self.serving.current, self.serving.wanted) if model}.values():
-            with self.store.read() as view:
-                model.index.build(view)
         self.embedding.run(self._stop, IDLE_LOOK)
 
-    def _flush(self) -> None:
-        while not self._stop.wait(FLUSH_EVERY):
-            self.tally.flush()
+    def _tend(self) -> None:
+        """What has to be done about once a second."""
+        while not self._stop.is_set():
+            # The disk is full, say: what was not written is kept for the next time.
+            with suppress(Unavailable):
+                self._keep_up()
+                self.tally.flush()
+            self._stop.wait(TEND_EVERY)
+
+    def _keep_up(self) -> None:
+        """Build the indexes that are not ready and bring the others up to date, so that no recall has to."""
+        models = {id(model): model for model in (self.serving.current, self.serving.wanted) if model is not None}
+        for model in models.values():
+            with self.store.read() as view:
+                if model.index.ready:
+                    model.index.follow(view)
+                else:
+                    model.index.build(view)
 
 
 def open_application(settings: Settings, *, kind: str, url: str | None = None) -> Application:

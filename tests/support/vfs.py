@@ -122,7 +122,8 @@ class Disk(apsw.VFS):
             for _, step in left:
                 if chance.random() < 0.5:
                     _do(files[file], step, SECTOR * chance.randint(0, -(-len(step.data) // SECTOR)))
-        return {file: bytes(content) for file, content in files.items()}
+        # A temporary file has no name, and nobody looks for it afterwards.
+        return {file: bytes(content) for file, content in files.items() if file}
 
     # What SQLite calls.
 

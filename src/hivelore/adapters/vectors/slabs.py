@@ -133,18 +133,11 @@ class Slabs:
             return np.empty(0, np.intp)
         return np.concatenate([number * self.size + slab.slots_of(wanted) for number, slab in enumerate(self.blocks)])
 
-    def take(self, slots: Slots) -> Rows:
-        """A copy of the rows in these slots, same order."""
-        rows = Rows.empty(len(slots), self.dimension)
-        for slab, at, places in self._by_block(slots):
-            rows.put(at, slab.rows.take(places))
-        return rows
-
     def keys(self, slots: Slots) -> Keys:
         """(3, n), same order."""
         keys = np.empty((CHUNK + 1, len(slots)), np.int64)
-        for slab, at, places in self._by_block(slots):
-            keys[:, at] = slab.rows.keys[:, places]
+        for number, places, at in self._split(slots):
+            keys[:, at] = self.blocks[number].rows.keys[:, places]
         return keys
 
     def added(self, rows: Rows) -> "Slabs":
@@ -189,7 +182,3 @@ class Slabs:
         for number in np.unique(numbers):
             at = np.flatnonzero(numbers == number)
             yield int(number), places[at], at
-
-    def _by_block(self, slots: Slots) -> Iterator[tuple[Slab, Slots, Slots]]:
-        for number, places, at in self._split(slots):
-            yield self.blocks[number], at, places

@@ -19,7 +19,7 @@ _WIDENING = 4
 
 class SqliteVecVectors:
     """Needs views of a SQLite store whose connections have sqlite-vec loaded. Takes time in step with the number of
-    admitted passages, about 1.5 ms per 1,000; for when ``ScanVectors`` would need more memory than it may have."""
+    admitted passages, 2 to 3 ms per 1,000; for when ``ScanVectors`` would need more memory than it may have."""
 
     name = "sqlite-vec"
     ready = True
