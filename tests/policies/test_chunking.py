@@ -239,6 +239,13 @@ def test_passages_are_about_five_hundred_characters(text: str) -> None:
         assert one.passages[-1].stop - one.passages[-1].start <= PASSAGE_RANGE[1]
 
 
+def test_a_chunk_a_little_over_a_passage_is_two_of_about_the_same_length() -> None:
+    (only,) = chunk(PROSE * 18)
+    assert [passage.stop - passage.start for passage in only.passages] == [409, 327]
+    (only,) = chunk("x" * 750)
+    assert [passage.stop - passage.start for passage in only.passages] == [450, 300]
+
+
 HOSTILE = (
     "\n", "#", "#\n", "# a\n", "a", "```\n", "~~~", " ", "\r\n", "👩‍💻", "👩\u200d", "\u0301", " \u0301",
     ". \u0301", "🇩", "क्", "\u0600", "汉字", "# a\n## b\n### c\n", "> ", "\n" * 200 + "x",

@@ -210,9 +210,11 @@ def _passages(text: str, start: int, stop: int) -> Iterator[Passage]:
     """Neighbouring spans of about ``PASSAGE_LENGTH``, cut where a thought ends if there is such a place in range."""
     shortest, longest = PASSAGE_RANGE
     while stop - start > longest:
-        cut = _thought_end(text, start + shortest, start + PASSAGE_LENGTH, min(start + longest, stop - shortest))
+        highest = min(start + longest, stop - shortest)
+        target = min(start + PASSAGE_LENGTH, highest)
+        cut = _thought_end(text, start + shortest, target, highest)
         if cut is None:
-            cut = _grapheme_end(text, start, start + PASSAGE_LENGTH)
+            cut = _grapheme_end(text, start, target)
         first, last = _trimmed(text, start, cut)
         yield Passage(start=first, stop=last)
         start = _visible(text, cut, stop)
