@@ -187,7 +187,8 @@ class Hive(ABC):
 
     @abstractmethod
     def forget(self, memory: str, *, version: int | None = None) -> None:
-        """Remove a memory for good, with its history and every index entry."""
+        """Remove a memory for good: text, history, vectors; nothing finds it again. Its words leave the pages of the
+        FTS5 index when those are merged next."""
 
     def index(self, path: FilePath | str, *, scope: Scope | str = Scope.AGENT, project: str | None = None) -> Indexed:
         """Keep a text file, or every text file of a folder (.gitignore respected), as file_index memories.

@@ -14,7 +14,7 @@ _ACCESSES_FOR_FULL_BOOST = 10
 
 class Profile(StrEnum):
     MEASURED = "measured"
-    """Relevance decides; age and use settle ties. Chosen by the tables in bench/README.md."""
+    """Relevance decides; age and use settle ties."""
     DOCUMENTED = "documented"
     """similarity x recencyDecay x accessBoost, nothing else (B12)."""
 

@@ -249,6 +249,6 @@ def _answers(provider: EmbeddingProvider) -> bool:
 
 
 def _said(one: Waiting) -> Clean:
-    """What is embedded of a passage: its own words, and before them who said them. On conversations the name
-    alone is worth 13 points of recall (bench/README.md)."""
+    """What is embedded of a passage: its own words, and before them who said them. On LoCoMo the name alone
+    takes the vectors' R@10 from 32.6 to 45.5."""
     return one.text if one.author is None else Clean(f"{one.author}: {one.text}")
