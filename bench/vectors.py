@@ -27,9 +27,9 @@ from hivelore.adapters.vectors.exact import ExactVectors
 from hivelore.adapters.vectors.scan import ScanVectors
 from hivelore.adapters.vectors.sqlite_vec import SqliteVecVectors
 from hivelore.domain.agent import AgentId, Door
-from hivelore.domain.index import DocumentKey
+from hivelore.domain.index import DocumentKey, Vector
 from hivelore.domain.memory import Chunk, Memory, MemoryId, Passage, Provenance, Scope, Source
-from hivelore.domain.search import Filter, Vector, Visibility
+from hivelore.domain.search import Filter, Visibility
 from hivelore.domain.text import Clean
 from hivelore.ports import Transaction, VectorIndex, View
 

@@ -23,11 +23,12 @@ from hivelore.domain.index import (
     PassageKey,
     Stored,
     StoredChunk,
+    Vector,
     Waiting,
 )
 from hivelore.domain.job import Job, JobId
 from hivelore.domain.memory import Action, Chunk, Memory, MemoryId, Version
-from hivelore.domain.search import Filter, Stats, Vector
+from hivelore.domain.search import Filter, Stats
 from hivelore.domain.text import Clean
 
 T = TypeVar("T")

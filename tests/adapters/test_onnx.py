@@ -18,7 +18,7 @@ from numpy.testing import assert_array_equal
 
 from hivelore.adapters.onnx import provider
 from hivelore.adapters.onnx.provider import OnnxEmbedder
-from hivelore.domain.search import Vector
+from hivelore.domain.index import Vector
 from hivelore.domain.text import Clean
 from hivelore.errors import Broken, Invalid, Unavailable
 from hivelore.policies.vectors import cosine

@@ -7,8 +7,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.domain.index import ChunkKey, DocumentKey, EmbeddedDocument, ModelKey, PassageKey
-from hivelore.domain.search import Vector
+from hivelore.domain.index import ChunkKey, DocumentKey, EmbeddedDocument, ModelKey, PassageKey, Vector
 from hivelore.ports import MemoryStore, Transaction, View
 from support.memories import a_memory, document, instant
 from support.stores import Fresh, add, chunks, forget, law

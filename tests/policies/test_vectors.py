@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from hivelore.domain.search import Vector
+from hivelore.domain.index import Vector
 from hivelore.errors import Broken, Invalid
 from hivelore.policies.vectors import cosine, from_blob, normalised, to_blob
 

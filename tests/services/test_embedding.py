@@ -10,8 +10,8 @@ import pytest
 from hivelore.adapters.hashing import HashingEmbedder
 from hivelore.adapters.vectors.exact import ExactVectors
 from hivelore.domain.draft import Draft, Edit
+from hivelore.domain.index import Vector
 from hivelore.domain.job import JobState
-from hivelore.domain.search import Vector
 from hivelore.domain.text import Clean
 from hivelore.errors import Conflict, Forbidden, Unavailable
 from hivelore.services.embedding import Embedding, Model, Serving

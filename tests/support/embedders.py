@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from threading import Lock
 
-from hivelore.domain.search import Vector
+from hivelore.domain.index import Vector
 from hivelore.domain.text import Clean
 from hivelore.errors import Invalid, Unavailable
 from hivelore.ports import EmbeddingProvider

@@ -17,7 +17,7 @@ from typing import Any, Self, cast
 import numpy as np
 
 from hivelore.adapters.hashing import HashingEmbedder
-from hivelore.domain.search import Vector
+from hivelore.domain.index import Vector
 from hivelore.domain.text import Clean
 from hivelore.policies.vectors import to_blob
 

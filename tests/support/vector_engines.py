@@ -12,9 +12,9 @@ import pytest
 from hivelore.adapters.vectors.exact import ExactVectors
 from hivelore.adapters.vectors.scan import ScanVectors
 from hivelore.adapters.vectors.sqlite_vec import SqliteVecVectors
-from hivelore.domain.index import DocumentKey, ModelKey, Neighbours, PassageKey
+from hivelore.domain.index import DocumentKey, ModelKey, Neighbours, PassageKey, Vector
 from hivelore.domain.memory import Action, Chunk, Memory, Passage
-from hivelore.domain.search import Filter, Vector
+from hivelore.domain.search import Filter
 from hivelore.domain.text import Clean
 from hivelore.ports import MemoryStore, Transaction, VectorIndex, View
 from support.memories import EVERYTHING, Parts, a_memory, next_version

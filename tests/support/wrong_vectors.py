@@ -6,8 +6,8 @@ import numpy as np
 
 from hivelore.adapters.vectors.cosines import best_per_document, cosines, neighbours
 from hivelore.adapters.vectors.exact import ExactVectors
-from hivelore.domain.index import DocumentKey, EmbeddedDocument, Near, Neighbours
-from hivelore.domain.search import Filter, Vector
+from hivelore.domain.index import DocumentKey, EmbeddedDocument, Near, Neighbours, Vector
+from hivelore.domain.search import Filter
 from hivelore.ports import View
 from support.memories import EVERYTHING
 from support.vector_engines import DIMENSION, MODEL, OTHER_MODEL

@@ -7,7 +7,7 @@ from zlib import crc32
 
 import numpy as np
 
-from hivelore.domain.search import Vector
+from hivelore.domain.index import Vector
 from hivelore.domain.text import Clean
 from hivelore.errors import Invalid
 from hivelore.policies.vectors import normalised

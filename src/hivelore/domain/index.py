@@ -9,10 +9,15 @@ from datetime import datetime
 from enum import IntEnum
 from typing import NewType
 
+import numpy as np
+from numpy.typing import NDArray
+
 from hivelore.domain.agent import AgentId
 from hivelore.domain.memory import Chunk, Memory, Scope, Source
-from hivelore.domain.search import Vector
 from hivelore.domain.text import Clean
+
+Vector = NDArray[np.float32]
+"""One dimension, float32, L2-normalised; a stack of them has two."""
 
 DocumentKey = NewType("DocumentKey", int)
 ChunkKey = NewType("ChunkKey", int)

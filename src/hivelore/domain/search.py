@@ -5,15 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-import numpy as np
-from numpy.typing import NDArray
-
 from hivelore.domain.agent import AgentId
 from hivelore.domain.memory import Memory, Scope, Source
 from hivelore.domain.text import Clean
-
-Vector = NDArray[np.float32]
-"""One dimension, float32, L2-normalised; a stack of them has two."""
 
 LIMIT_RANGE = (1, 50)
 DEFAULT_LIMIT = 10

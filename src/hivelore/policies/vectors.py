@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from hivelore.domain.search import Vector
+from hivelore.domain.index import Vector
 from hivelore.errors import Broken, Invalid
 
 LITTLE_ENDIAN_FLOAT32 = np.dtype("<f4")

@@ -10,8 +10,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from hivelore.domain.index import DocumentKey, ModelKey, Neighbours, Waiting
-from hivelore.domain.search import Filter, Vector
+from hivelore.domain.index import DocumentKey, ModelKey, Neighbours, Vector, Waiting
+from hivelore.domain.search import Filter
 from hivelore.domain.text import Clean
 from hivelore.errors import Invalid, Unavailable
 from hivelore.ports import Clock, EmbeddingProvider, MemoryStore, MemoryView, Transaction, VectorIndex, View

@@ -6,9 +6,9 @@ from datetime import datetime
 
 from hivelore.domain.agent import LeadSees, Role, Viewer
 from hivelore.domain.audit import AuditEntry
-from hivelore.domain.index import Candidate, ChunkKey, DocumentKey, Near, Neighbours, PassageKey, StoredChunk
+from hivelore.domain.index import Candidate, ChunkKey, DocumentKey, Near, Neighbours, PassageKey, StoredChunk, Vector
 from hivelore.domain.memory import Action, Chunk, Memory, MemoryId, Passage, Version
-from hivelore.domain.search import Answer, Excerpt, Filter, Hit, Page, Path, Query, ScopeChoice, Score, Stats, Vector
+from hivelore.domain.search import Answer, Excerpt, Filter, Hit, Page, Path, Query, ScopeChoice, Score, Stats
 from hivelore.policies.access import reads_of_others, visible_to
 from hivelore.policies.fusion import Relevance, Spread, Weighting, fuse
 from hivelore.policies.ranking import Ranking, score

@@ -5,7 +5,7 @@ import pytest
 
 from hivelore.adapters.vectors import quantised
 from hivelore.adapters.vectors.quantised import MARGIN, Quantised
-from hivelore.domain.search import Vector
+from hivelore.domain.index import Vector
 from support.vector_engines import clustered
 
 

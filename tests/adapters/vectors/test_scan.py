@@ -14,9 +14,9 @@ from hivelore.adapters.inmemory.views import InMemoryView
 from hivelore.adapters.vectors import followed, quantised, scan
 from hivelore.adapters.vectors.scan import ScanVectors
 from hivelore.adapters.vectors.slabs import SPARSE, bytes_per_slot
-from hivelore.domain.index import DocumentKey, EmbeddedDocument, ModelKey, PassageKey
+from hivelore.domain.index import DocumentKey, EmbeddedDocument, ModelKey, PassageKey, Vector
 from hivelore.domain.memory import Scope
-from hivelore.domain.search import Filter, Vector
+from hivelore.domain.search import Filter
 from hivelore.domain.text import Clean
 from hivelore.errors import Expired, Unavailable
 from hivelore.ports import View

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from hivelore.domain.index import DocumentKey, Neighbours
-from hivelore.domain.search import Filter, Vector, Visibility
+from hivelore.domain.index import DocumentKey, Neighbours, Vector
+from hivelore.domain.search import Filter, Visibility
 from hivelore.errors import Invalid
 from support.memories import ADA, BOB, EVERYTHING, a_memory
 from support.small_world import census, single_filters

@@ -9,9 +9,9 @@ from threading import Event
 import numpy as np
 import pytest
 
-from hivelore.domain.index import DocumentKey
+from hivelore.domain.index import DocumentKey, Vector
 from hivelore.domain.memory import Scope
-from hivelore.domain.search import Filter, Vector, Visibility
+from hivelore.domain.search import Filter, Visibility
 from hivelore.domain.text import Clean
 from hivelore.ports import VectorIndex
 from support.memories import ADA, BOB, EVERYTHING, instant

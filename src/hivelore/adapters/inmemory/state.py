@@ -7,10 +7,9 @@ from typing import Final, TypeVar
 
 from hivelore.domain.agent import Agent, AgentId, ApiKey, KeyId
 from hivelore.domain.audit import AuditEntry
-from hivelore.domain.index import Change, ChunkKey, DocumentKey, ModelKey, PassageKey, StoredChunk
+from hivelore.domain.index import Change, ChunkKey, DocumentKey, ModelKey, PassageKey, StoredChunk, Vector
 from hivelore.domain.job import Job, JobId
 from hivelore.domain.memory import Memory, Version
-from hivelore.domain.search import Vector
 from hivelore.domain.text import Clean
 
 K = TypeVar("K", bound=Hashable)

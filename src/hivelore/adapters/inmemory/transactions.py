@@ -21,10 +21,19 @@ from hivelore.adapters.inmemory.state import (
 from hivelore.adapters.inmemory.views import InMemoryView, detached
 from hivelore.domain.agent import Agent, ApiKey, KeyId
 from hivelore.domain.audit import AuditEntry
-from hivelore.domain.index import Change, ChangeKind, ChunkKey, DocumentKey, ModelKey, PassageKey, Stored, StoredChunk
+from hivelore.domain.index import (
+    Change,
+    ChangeKind,
+    ChunkKey,
+    DocumentKey,
+    ModelKey,
+    PassageKey,
+    Stored,
+    StoredChunk,
+    Vector,
+)
 from hivelore.domain.job import Job
 from hivelore.domain.memory import Action, Chunk, Memory, Version
-from hivelore.domain.search import Vector
 from hivelore.domain.text import Clean
 from hivelore.errors import Conflict, Invalid, NotFound, Stale
 

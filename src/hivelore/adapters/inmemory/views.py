@@ -31,11 +31,12 @@ from hivelore.domain.index import (
     PassageKey,
     Stored,
     StoredChunk,
+    Vector,
     Waiting,
 )
 from hivelore.domain.job import Job, JobId
 from hivelore.domain.memory import Memory, MemoryId, Scope, Source, Version
-from hivelore.domain.search import Filter, Stats, Vector
+from hivelore.domain.search import Filter, Stats
 from hivelore.domain.text import Clean
 
 BATCH: Final = 1_000

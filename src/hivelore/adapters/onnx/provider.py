@@ -12,7 +12,7 @@ import numpy as np
 from tokenizers import Tokenizer
 
 from hivelore.adapters.onnx.runtime import Model, Tokens
-from hivelore.domain.search import Vector
+from hivelore.domain.index import Vector
 from hivelore.domain.text import Clean
 from hivelore.errors import Broken, Invalid
 

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from hivelore.domain.search import Vector
+from hivelore.domain.index import Vector
 from hivelore.errors import Broken, Unavailable
 
 onnxruntime: Any = import_module("onnxruntime")  # has no types: what we use of it stands in Session

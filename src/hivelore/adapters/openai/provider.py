@@ -8,7 +8,7 @@ import httpx2
 from hivelore.adapters.openai.connection import Connection
 from hivelore.adapters.openai.inputs import batches, prepared
 from hivelore.adapters.openai.wire import Fault, read_vectors, request_body
-from hivelore.domain.search import Vector
+from hivelore.domain.index import Vector
 from hivelore.domain.text import Clean
 from hivelore.errors import Invalid, Unavailable
 from hivelore.ports import Clock

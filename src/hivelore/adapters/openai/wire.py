@@ -13,7 +13,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from hivelore.domain.search import Vector
+from hivelore.domain.index import Vector
 from hivelore.errors import Invalid
 from hivelore.policies.vectors import LITTLE_ENDIAN_FLOAT32, normalised
 

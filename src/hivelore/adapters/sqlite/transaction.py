@@ -12,10 +12,9 @@ from hivelore.adapters.sql.where import Params
 from hivelore.adapters.sqlite.view import SQL, SqliteView
 from hivelore.domain.agent import Agent, ApiKey, KeyId
 from hivelore.domain.audit import AuditEntry
-from hivelore.domain.index import ChangeKind, ChunkKey, DocumentKey, ModelKey, PassageKey, Stored, StoredChunk
+from hivelore.domain.index import ChangeKind, ChunkKey, DocumentKey, ModelKey, PassageKey, Stored, StoredChunk, Vector
 from hivelore.domain.job import Job
 from hivelore.domain.memory import Action, Chunk, Memory
-from hivelore.domain.search import Vector
 from hivelore.domain.text import Clean
 from hivelore.errors import NotFound, Stale
 

@@ -30,11 +30,12 @@ from hivelore.domain.index import (
     PassageKey,
     Stored,
     StoredChunk,
+    Vector,
     Waiting,
 )
 from hivelore.domain.job import Job, JobId
 from hivelore.domain.memory import Chunk, Memory, MemoryId, Passage, Scope, Source, Version
-from hivelore.domain.search import Filter, Stats, Vector
+from hivelore.domain.search import Filter, Stats
 from hivelore.domain.text import Clean
 from hivelore.errors import Unavailable
 

@@ -5,8 +5,7 @@ from collections.abc import Collection, Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from hivelore.domain.index import DocumentKey, Near, Neighbours, PassageKey
-from hivelore.domain.search import Vector
+from hivelore.domain.index import DocumentKey, Near, Neighbours, PassageKey, Vector
 from hivelore.errors import Invalid
 from hivelore.policies.vectors import normalised
 

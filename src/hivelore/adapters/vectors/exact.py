@@ -5,8 +5,8 @@ from collections.abc import Collection
 import numpy as np
 
 from hivelore.adapters.vectors.cosines import best_per_document, cosines, neighbours, unit
-from hivelore.domain.index import DocumentKey, Near, Neighbours
-from hivelore.domain.search import Filter, Vector
+from hivelore.domain.index import DocumentKey, Near, Neighbours, Vector
+from hivelore.domain.search import Filter
 from hivelore.ports import View
 
 

@@ -12,8 +12,8 @@ from hivelore.adapters.vectors.cosines import NOBODY, best_per_document, cosines
 from hivelore.adapters.vectors.followed import Followed, rows_of
 from hivelore.adapters.vectors.quantised import MARGIN, Quantised
 from hivelore.adapters.vectors.slabs import DOCUMENT, PASSAGE, SLAB_SIZE, Slab, Slabs, Slots, bytes_per_slot
-from hivelore.domain.index import ChunkKey, DocumentKey, ModelKey, Near, Neighbours, PassageKey
-from hivelore.domain.search import Filter, Vector
+from hivelore.domain.index import ChunkKey, DocumentKey, ModelKey, Near, Neighbours, PassageKey, Vector
+from hivelore.domain.search import Filter
 from hivelore.errors import Unavailable
 from hivelore.ports import View
 

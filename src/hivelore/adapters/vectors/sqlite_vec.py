@@ -8,8 +8,8 @@ from hivelore.adapters.sql.names import load
 from hivelore.adapters.sql.where import condition
 from hivelore.adapters.sqlite.view import SqliteView
 from hivelore.adapters.vectors.cosines import DECIMALS, NOBODY, best_per_document, order, unit
-from hivelore.domain.index import ChunkKey, DocumentKey, Near, Neighbours, PassageKey
-from hivelore.domain.search import Filter, Vector
+from hivelore.domain.index import ChunkKey, DocumentKey, Near, Neighbours, PassageKey, Vector
+from hivelore.domain.search import Filter
 from hivelore.policies.vectors import to_blob
 from hivelore.ports import View
 
