@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hivelore.domain.agent import AgentId, Door, LeadSees, Role, Viewer
-from hivelore.domain.memory import Memory, Scope
+from hivelore.domain.memory import Memory, Scope, Trust
 from hivelore.domain.search import Filter, ScopeChoice
-from hivelore.policies.access import Verb, may_change, reads_of_others, visible_to
+from hivelore.policies.access import Verb, may_change, needs_review, reads_of_others, visible_to
 from support.memories import ADA, BOB, a_memory
 from support.small_world import census, filters
 
@@ -195,3 +195,12 @@ def test_an_agent_without_a_name_is_not_let_in() -> None:
     for role in (Role.WORKER, Role.LEAD):
         with pytest.raises(ValueError, match="only an operator"):
             Viewer(role=role, agent=None, door=Door.MCP)
+
+
+@pytest.mark.parametrize("who", VIEWERS)
+@pytest.mark.parametrize("trust", Trust)
+def test_what_tools_and_the_web_said_waits_for_an_operator(who: str, trust: Trust) -> None:
+    memory = a_memory()
+    memory = replace(memory, provenance=replace(memory.provenance, trust=trust))
+    waits = trust in (Trust.TOOL_OUTPUT, Trust.WEB) and VIEWERS[who].role is not Role.OPERATOR
+    assert needs_review(VIEWERS[who], memory) is waits

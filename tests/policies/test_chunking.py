@@ -1,13 +1,22 @@
 """Chunking (A14): whole texts in pieces that fit, under their headings."""
 
-import itertools
+from itertools import pairwise
 
 import pytest
 import regex
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.policies.chunking import CHUNK_LENGTH, OVERLAP, PASSAGE_RANGE, SHORTEST, chunk, prefixed
+from hivelore.policies.chunking import (
+    CHUNK_LENGTH,
+    EXCERPT_RANGE,
+    OVERLAP,
+    PASSAGE_RANGE,
+    SHORTEST,
+    chunk,
+    excerpts,
+    prefixed,
+)
 
 PROSE = "Every note is a sentence of some length. "
 
@@ -105,7 +114,7 @@ def test_without_a_separator_it_is_cut_at_the_limit() -> None:
 
 def test_pieces_of_a_long_section_overlap_by_a_hundred() -> None:
     for text in ("word " * 2_000, "x" * 9_000, PROSE * 300):
-        for before, after in itertools.pairwise(chunk(text)):
+        for before, after in pairwise(chunk(text)):
             assert OVERLAP - 1 <= before.stop - after.start <= OVERLAP
 
 
@@ -189,7 +198,7 @@ def test_chunks_are_in_order_fit_and_do_not_tear_characters(text: str) -> None:
     for one in chunks:
         assert 0 <= one.start < one.stop <= len(text)
         assert {one.start, one.stop} <= edges
-    for before, after in itertools.pairwise(chunks):
+    for before, after in pairwise(chunks):
         assert before.start < after.start
         assert before.stop < after.stop or before.stop <= after.stop
 
@@ -219,7 +228,7 @@ def test_passages_cover_their_chunk_without_overlap(text: str) -> None:
     for one in chunk(text):
         assert one.passages[0].start == one.start
         assert one.passages[-1].stop == one.stop
-        for before, after in zip(one.passages, one.passages[1:], strict=False):
+        for before, after in pairwise(one.passages):
             assert before.stop <= after.start
             assert not text[before.stop : after.start].strip()
         if one.stop - one.start <= PASSAGE_RANGE[1]:
@@ -232,7 +241,7 @@ def test_cutting_again_is_cutting_the_same(text: str) -> None:
 
 
 @given(st.lists(st.sampled_from([PROSE, "One.\n", "And then another line\n\n", "字字字。"]), max_size=150).map("".join))
-def test_passages_are_about_five_hundred_characters(text: str) -> None:
+def test_passages_are_about_a_thousand_characters(text: str) -> None:
     for one in chunk(text):
         for passage in one.passages[:-1]:
             assert PASSAGE_RANGE[0] - 10 <= passage.stop - passage.start <= PASSAGE_RANGE[1]
@@ -240,10 +249,22 @@ def test_passages_are_about_five_hundred_characters(text: str) -> None:
 
 
 def test_a_chunk_a_little_over_a_passage_is_two_of_about_the_same_length() -> None:
-    (only,) = chunk(PROSE * 18)
-    assert [passage.stop - passage.start for passage in only.passages] == [409, 327]
-    (only,) = chunk("x" * 750)
-    assert [passage.stop - passage.start for passage in only.passages] == [450, 300]
+    (only,) = chunk(PROSE * 30)
+    assert [passage.stop - passage.start for passage in only.passages] == [614, 614]
+    (only,) = chunk("x" * 1_300)
+    assert [passage.stop - passage.start for passage in only.passages] == [700, 600]
+
+
+@given(TEXTS)
+def test_excerpts_cover_their_passage_and_are_shorter(text: str) -> None:
+    for passage in (passage for one in chunk(text) for passage in one.passages):
+        parts = excerpts(text, passage)
+        assert (parts[0].start, parts[-1].stop) == (passage.start, passage.stop)
+        for before, after in pairwise(parts):
+            assert before.stop <= after.start
+            assert not text[before.stop : after.start].strip()
+        if passage.stop - passage.start > EXCERPT_RANGE[1]:
+            assert len(parts) > 1
 
 
 HOSTILE = (

@@ -3,7 +3,7 @@
 from enum import StrEnum
 
 from hivelore.domain.agent import LeadSees, Role, Viewer
-from hivelore.domain.memory import Memory, Scope
+from hivelore.domain.memory import Memory, Scope, Trust
 from hivelore.domain.search import ScopeChoice, Visibility
 
 
@@ -36,6 +36,11 @@ def may_change(viewer: Viewer, memory: Memory, verb: Verb) -> bool:
     if viewer.agent is not None and memory.owner == viewer.agent:
         return True
     return viewer.role is Role.LEAD and memory.scope is Scope.SWARM and verb is not Verb.DEMOTE
+
+
+def needs_review(viewer: Viewer, memory: Memory) -> bool:
+    """Whether an operator has to share this: what a tool or the web said may be meant to mislead agents (N12)."""
+    return memory.provenance.trust in (Trust.TOOL_OUTPUT, Trust.WEB) and viewer.role is not Role.OPERATOR
 
 
 def reads_of_others(viewer: Viewer, memory: Memory) -> bool:

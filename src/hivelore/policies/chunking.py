@@ -1,4 +1,5 @@
-"""How a text is cut into chunks, the units that keywords are indexed by, and passages, the units with a vector.
+"""How a text is cut into chunks, the units that keywords are indexed by, and passages, the units with a vector;
+and a passage into excerpts, the units that are shown.
 
 A text of at most ``CHUNK_LENGTH`` characters is one chunk. A longer one is cut at its markdown headings of
 level 1 to 3 that stand outside of code fences, and a section that is still too long at the last paragraph
@@ -28,8 +29,11 @@ from hivelore.domain.memory import Chunk, Passage
 CHUNK_LENGTH = 2_000
 OVERLAP = 100
 SHORTEST = 50
-PASSAGE_LENGTH = 500
-PASSAGE_RANGE = (300, 700)
+PASSAGE_LENGTH = 1_000
+"""What the shipped model reads of a text, about: its 256 tokens. The figures are in docs/decisions/0006."""
+PASSAGE_RANGE = (600, 1_200)
+EXCERPT_LENGTH = 500
+EXCERPT_RANGE = (300, 700)
 HEADING_LENGTH = 200
 """A line with more characters behind its marks is text, not a heading."""
 
@@ -74,10 +78,15 @@ def chunk(text: str) -> tuple[Chunk, ...]:
             start=start,
             stop=stop,
             headings=sections[bisect_right(starts, start) - 1].headings,
-            passages=tuple(_passages(text, start, stop)),
+            passages=tuple(_spans(text, start, stop, PASSAGE_LENGTH, PASSAGE_RANGE)),
         )
         for index, (start, stop) in enumerate(pieces)
     )
+
+
+def excerpts(text: str, passage: Passage) -> Sequence[Passage]:
+    """A passage of the text in shorter ones, to show one of."""
+    return tuple(_spans(text, passage.start, passage.stop, EXCERPT_LENGTH, EXCERPT_RANGE))
 
 
 def prefixed(text: str, chunk: Chunk) -> str:
@@ -206,12 +215,12 @@ def _kinship(one: _Section, other: _Section) -> int:
     return next((depth for depth, (a, b) in enumerate(pairs) if a != b), min(len(one.headings), len(other.headings)))
 
 
-def _passages(text: str, start: int, stop: int) -> Iterator[Passage]:
-    """Neighbouring spans of about ``PASSAGE_LENGTH``, cut where a thought ends if there is such a place in range."""
-    shortest, longest = PASSAGE_RANGE
+def _spans(text: str, start: int, stop: int, length: int, bounds: tuple[int, int]) -> Iterator[Passage]:
+    """Neighbouring spans of about ``length``, cut where a thought ends if there is such a place within bounds."""
+    shortest, longest = bounds
     while stop - start > longest:
         highest = min(start + longest, stop - shortest)
-        target = min(start + PASSAGE_LENGTH, highest)
+        target = min(start + length, highest)
         cut = _thought_end(text, start + shortest, target, highest)
         if cut is None:
             cut = _grapheme_end(text, start, target)

@@ -9,6 +9,7 @@ A term has at most ``TERM_LENGTH`` characters, none of them a space, a quote, a 
 joined by spaces can be handed to an engine that splits at spaces, and are its tokens to the letter.
 """
 
+import math
 import re
 import threading
 import unicodedata
@@ -36,6 +37,7 @@ they them their do does did doing done have has had having can could will would 
 must what which who whom whose when where why how there here s t d m ll re ve don didn doesn isn aren
 wasn weren won wouldn couldn shouldn
 """
+_LEAST_RARITY = 1e-6
 STOP_WORDS = frozenset(_GRAMMAR.split())
 """Grammar. Quantities, before and after, off and without are words like others."""
 
@@ -257,3 +259,10 @@ def _stemmed(word: str) -> str:
 
 
 _STOP_TERMS = STOP_WORDS | {_stemmed(word) for word in STOP_WORDS}
+
+
+def rarity(chunks: int, having: int) -> float:
+    """How much a term says that ``having`` of ``chunks`` hold: ln((n - m + 0.5) / (m + 0.5)), the idf of bm25() in
+    SQLite's fts5_aux.c. One that more than half of them hold would count against its chunk; it counts next to
+    nothing instead."""
+    return max(math.log((chunks - having + 0.5) / (having + 0.5)), _LEAST_RARITY)

@@ -35,6 +35,14 @@ def normalised(vectors: Vector) -> Vector:
     return (wide / lengths).astype(np.float32)
 
 
+def refuse_unfit(vector: Vector, dimension: int) -> None:
+    """Raises Invalid for what is no vector of a model: another dimension, zero, or with a number that is not finite."""
+    if vector.shape != (dimension,):
+        raise Invalid(f"A vector of this model has {dimension} numbers, not the shape {vector.shape}.")
+    if not np.isfinite(vector).all() or not vector.any():
+        raise Invalid("A vector of zeros, or with a number that is not finite, has no direction.")
+
+
 def to_blob(vector: Vector) -> bytes:
     """Float32, little-endian, four bytes a number, on every machine."""
     return vector.astype(LITTLE_ENDIAN_FLOAT32, copy=False).tobytes()

@@ -1,26 +1,28 @@
 """Recalling: the memories most worth reading now, and reading one by its id."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from hivelore.domain.agent import LeadSees, Role, Viewer
 from hivelore.domain.audit import AuditEntry
-from hivelore.domain.index import Candidate, ChunkKey, DocumentKey, Near, Neighbours, PassageKey, StoredChunk, Vector
+from hivelore.domain.index import Candidate, ChunkKey, DocumentKey, Near, PassageKey, StoredChunk
 from hivelore.domain.memory import Action, Chunk, Memory, MemoryId, Passage, Version
 from hivelore.domain.search import Answer, Excerpt, Filter, Hit, Page, Path, Query, ScopeChoice, Score, Stats
 from hivelore.policies.access import reads_of_others, visible_to
+from hivelore.policies.chunking import excerpts
 from hivelore.policies.fusion import Relevance, Spread, Weighting, fuse
 from hivelore.policies.ranking import Ranking, score
-from hivelore.policies.terms import document_terms, query_terms
+from hivelore.policies.terms import query_terms
 from hivelore.ports import Clock, KeywordIndex, MemoryStore, View
-from hivelore.services.embedding import Serving
+from hivelore.services.embedding import EmbeddedQuery, Serving
 from hivelore.services.remember import unknown
 from hivelore.services.tally import Tally
 
 LEAST_CANDIDATES = 50
 """Candidates asked of each index even for small limits: fusion needs a list to compare within."""
-NO_NEIGHBOURS = Neighbours((), 0, 0.0, 0.0)
+KEYWORD_DEPTH = 500
+"""How far down the keyword matches a near passage is looked for: being the 200th of them is still worth something."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,7 @@ class Recalling:
         terms = query_terms(query.text)
         embedded = self._serving.embed_query(query.text)
         with self._store.read(deadline) as view:
-            found = self._candidates(view, query.limit, terms, embedded.vector, where)
+            found = self._candidates(view, query.limit, terms, embedded, where)
             hits = self._ranked(view, found, where, now, query.limit, set(terms))
             if hits or embedded.vector is not None:
                 path = Path.HYBRID if embedded.vector is not None else Path.KEYWORDS
@@ -133,20 +135,28 @@ class Recalling:
         self._note_reads([stored.memory], viewer)
         return stored.key, stored.memory
 
-    def _candidates(self, view: View, limit: int, terms: Sequence[str], vector: Vector | None, where: Filter) -> _Found:
+    def _candidates(
+        self, view: View, limit: int, terms: Sequence[str], embedded: EmbeddedQuery, where: Filter
+    ) -> _Found:
         wanted = max(self._ranking.candidate_multiplier * limit, LEAST_CANDIDATES)
-        keywords = {one.document: one for one in self._keywords.search(view, terms, where, wanted)}
-        neighbours = NO_NEIGHBOURS
-        if vector is not None:
-            neighbours = self._serving.nearest(view, vector, where, wanted, keywords.keys())
+        matches = self._keywords.search(view, terms, where, max(wanted, KEYWORD_DEPTH))
+        best = {one.document: one for one in matches[:wanted]}
+        neighbours = self._serving.nearest(view, embedded, where, wanted, best.keys())
         nearest = {near.document: near for near in neighbours.nearest}
+        keywords = best | {one.document: one for one in matches[wanted:] if one.document in nearest}
         relevance = fuse(
             {key: one.score for key, one in keywords.items()},
             {key: near.cosine for key, near in nearest.items()},
             Spread(count=neighbours.count, mean=neighbours.mean, deviation=neighbours.deviation),
+            self._answered(view, terms, keywords.values()) if nearest else 1.0,
             self._weighting,
         )
         return _Found(keywords, nearest, relevance)
+
+    def _answered(self, view: View, terms: Sequence[str], found: Iterable[Candidate]) -> float:
+        """How much of the question the best keyword match answers: 0 nothing, about 1 all of its terms."""
+        best = max((one.score for one in found), default=0.0)
+        return best / self._keywords.weight(view, terms) if best > 0.0 else 0.0
 
     def _ranked(
         self, view: View, found: _Found, where: Filter, now: datetime, limit: int, terms: set[str]
@@ -197,17 +207,19 @@ def _message(count: int, path: Path, why_not: str | None) -> str:
 
 
 def _best_passage(view: View, key: DocumentKey, memory: Memory, found: _Found, terms: set[str]) -> Excerpt:
-    """The nearest passage by meaning, else the one of the best chunk that holds most of the terms."""
+    """An excerpt of the nearest passage by meaning, else of the best chunk: the one that holds most of the terms."""
     chunks = view.chunks(key)
     near, keyword = found.nearest.get(key), found.keywords.get(key)
     if near is not None:
         span = _passage(chunks, near.passage)
         if span is not None:
-            return _excerpt(memory, span[0], span[1].start, span[1].stop, len(chunks))
+            best = _fullest(memory.content, excerpts(memory.content, span[1]), terms)
+            return _excerpt(memory, span[0], best.start, best.stop, len(chunks))
     if keyword is not None:
         chunk = _chunk(chunks, keyword.chunk)
         if chunk is not None:
-            best = max(chunk.passages, key=lambda one: _matches(memory.content[one.start : one.stop], terms))
+            pieces = [piece for one in chunk.passages for piece in excerpts(memory.content, one)]
+            best = _fullest(memory.content, pieces, terms)
             return _excerpt(memory, chunk, best.start, best.stop, len(chunks))
     return replace(_opening(memory), total_chunks=max(len(chunks), 1))
 
@@ -224,8 +236,14 @@ def _chunk(chunks: Sequence[StoredChunk], key: ChunkKey) -> Chunk | None:
     return next((stored.chunk for stored in chunks if stored.key == key and stored.chunk.passages), None)
 
 
-def _matches(text: str, terms: set[str]) -> int:
-    return len(terms.intersection(document_terms(text)))
+def _fullest(text: str, spans: Sequence[Passage], terms: set[str]) -> Passage:
+    """The first of those that hold the most of the terms. A term is a stem, so it is looked for inside of words."""
+
+    def held(span: Passage) -> int:
+        words = text[span.start : span.stop].casefold()
+        return sum(term in words for term in terms)
+
+    return spans[0] if len(spans) == 1 else max(spans, key=held)
 
 
 def _opening(memory: Memory) -> Excerpt:

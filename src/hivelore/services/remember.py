@@ -9,10 +9,10 @@ from hivelore.domain.agent import AgentId, LeadSees, Role, Viewer
 from hivelore.domain.audit import AuditEntry
 from hivelore.domain.draft import Draft, Edit, Remembered
 from hivelore.domain.index import Stored
-from hivelore.domain.memory import Action, Memory, MemoryId, Scope, Trust
+from hivelore.domain.memory import Action, Memory, MemoryId, Scope
 from hivelore.domain.text import Clean
 from hivelore.errors import Conflict, Forbidden, Invalid, NotFound, Stale
-from hivelore.policies.access import Verb, may_change, visible_to
+from hivelore.policies.access import Verb, may_change, needs_review, visible_to
 from hivelore.policies.chunking import chunk
 from hivelore.policies.summary import summarise
 from hivelore.policies.ttl import Lifetimes
@@ -163,7 +163,7 @@ class Remembering:
             # Whoever writes a shared file writes the one document of that path (A29).
             return tx.at_path(memory.home, memory.source_path)
         if memory.external_id is not None:
-            known = tx.with_external_id(memory.home, memory.external_id)
+            known = tx.with_external_id(memory.home, memory.external_id) or _exported(tx, memory)
             if known is not None and not may_change(viewer, known.memory, Verb.EDIT):
                 raise Conflict(f"The external id {memory.external_id} is taken by a memory of another agent.")
             return known
@@ -223,6 +223,12 @@ def unknown(memory: str) -> NotFound:
     return NotFound(f"No memory {memory}: it may have been forgotten. Search again for its current id.")
 
 
+def _exported(tx: Transaction, memory: Memory) -> Stored | None:
+    """The memory on the same shelf that this one is an export of: an export tells the id as external id."""
+    known = tx.get(MemoryId(str(memory.external_id)))
+    return known if known is not None and known.memory.home == memory.home else None
+
+
 def _rewritten(before: Memory, prepared: Prepared) -> Memory:
     """The next version of a memory that was told again; the same object when nothing is new.
 
@@ -239,6 +245,8 @@ def _rewritten(before: Memory, prepared: Prepared) -> Memory:
     for field in ("name", "summary", "category", "project", "session", "author", "source_task_id", "external_id"):
         if getattr(draft, field) is not None:
             given[field] = getattr(new, field)
+    if new.external_id == before.id:
+        del given["external_id"]  # Our own export of this memory: its id is no name that others gave it.
     if new.content != before.content and draft.summary is None:
         given["summary"] = new.summary
     if all(getattr(before, name) == value for name, value in given.items()):
@@ -267,8 +275,7 @@ def _permit(before: Memory, changes: dict[str, Any], action: Action, viewer: Vie
     verb = {Action.PROMOTED: Verb.PROMOTE, Action.DEMOTED: Verb.DEMOTE}.get(action, Verb.EDIT)
     if not may_change(viewer, before, verb) or (len(changes) > 1 and not may_change(viewer, before, Verb.EDIT)):
         raise Forbidden(f"You may not {verb} memory {before.id}: it belongs to {_owner(before)}.")
-    untrusted = before.provenance.trust in (Trust.TOOL_OUTPUT, Trust.WEB)
-    if verb is Verb.PROMOTE and untrusted and viewer.role is not Role.OPERATOR:
+    if verb is Verb.PROMOTE and needs_review(viewer, before):
         raise Forbidden("This text came from a tool or the web: an operator has to review it before it is shared.")
 
 

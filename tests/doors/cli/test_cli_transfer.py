@@ -329,6 +329,17 @@ def test_an_export_goes_into_another_hive_and_says_the_same_there(cli: CommandLi
         assert there[name] == here[name]
 
 
+def test_an_export_read_in_where_it_came_from_changes_nothing(cli: CommandLine, me: str) -> None:
+    cli("remember", "Private, without an id of its own.", "--agent", me, "--tags", "a,b")
+    cli("remember", "Shared by one of them.", "--agent", me, "--scope", "swarm")
+    cli("import", "-", "--agent", me, stdin=lines({"id": "1", "content": "Has one.", "mood": "good"}))
+    before = own(cli, me)
+    cli("export", "out.jsonl", "--agent", me)
+    counts = cli.json("import", "out.jsonl", "--agent", me)
+    assert (counts["created"], counts["changed"], counts["refused"]) == (0, 0, 0)
+    assert own(cli, me) == before
+
+
 def test_an_export_to_a_file_is_whole_or_not_there(cli: CommandLine, me: str) -> None:
     result = cli("export", "out.jsonl", "--agent", me)
     count = len(Path("out.jsonl").read_text().splitlines()) - 2
