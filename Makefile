@@ -4,14 +4,16 @@
 #   RUN_ARGS="--port 8800"     more arguments for `make run`
 #   PYTEST_ARGS="-k recall"    more arguments for `make test`
 #   PYTEST_WORKERS=0           run the tests in one process (else in 2)
-#   BENCH_ARGS="..."           more arguments for `make bench`
+#   BENCH_ARGS="recall writes" only these sections of `make bench`
+#   BENCH_SCALE=0.1            a part of its work, to try it out: shown, not kept
 
 .DEFAULT_GOAL := help
 .PHONY: help run test check lint format types imports docs bench runtime dev
 
 PYTEST_WORKERS ?= 2
-# The tests that measure search quality read their data here; without it they say that they were skipped.
+# Public data to measure search with; without it what needs it says that it was left out.
 BENCH_DATA := ../shared/bench
+with_data = if [ -d $(BENCH_DATA) ]; then export HIVELORE_BENCH_DATA="$${HIVELORE_BENCH_DATA:-$$(cd $(BENCH_DATA) && pwd)}"; fi
 # pyright comes whole in its package; this keeps it from asking PyPI for a newer one each time.
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
@@ -24,10 +26,7 @@ run: runtime ## Start Hivelore on this machine
 	@exec $(bin)/hivelore serve $(RUN_ARGS)
 
 test: dev ## Run the tests
-	@if [ -d $(BENCH_DATA) ]; then \
-	  export HIVELORE_BENCH_DATA="$${HIVELORE_BENCH_DATA:-$$(cd $(BENCH_DATA) && pwd)}"; \
-	fi; \
-	exec $(bin)/python -m pytest -n $(PYTEST_WORKERS) $(PYTEST_ARGS)
+	@$(with_data); exec $(bin)/python -m pytest -n $(PYTEST_WORKERS) $(PYTEST_ARGS)
 
 check: lint format types imports docs ## Check style, types, the direction of imports and the documents
 
@@ -46,8 +45,8 @@ imports: dev
 docs: dev
 	@$(bin)/python scripts/check_docs.py
 
-bench: dev ## Measure speed and search quality
-	@exec $(bin)/python -m bench $(BENCH_ARGS)
+bench: dev ## Measure speed and search quality; writes bench/README.md
+	@$(with_data); exec $(bin)/python -m bench $(BENCH_ARGS)
 
 runtime dev:
 	@sh scripts/bootstrap.sh $@

@@ -1,29 +1,62 @@
-"""``make bench``: quality on public data, and how fast the vector engines are; results to bench/README.md."""
+"""``make bench``: runs the sections that are named, or all of them, and writes bench/README.md anew."""
 
+import argparse
 import os
-import platform
-import subprocess
 import sys
-from datetime import UTC, datetime
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import perf_counter
 
-from bench import quality
+from bench import bridge_start, footprint, growth, importing, quality, recall, vectors, writes
+from bench.material import Bench
+from bench.report import Section, keep, render
+from bench.running import Others
 
-HERE = Path(__file__).parent
-PARAPHRASES = HERE / "data" / "paraphrases.jsonl"
+SECTIONS: Mapping[str, Callable[[Bench], Section | None]] = {
+    "quality": quality.run,
+    "recall": recall.run,
+    "writes": writes.run,
+    "growth": growth.run,
+    "import": importing.run,
+    "footprint": footprint.run,
+    "bridge": bridge_start.run,
+    "vectors": vectors.run,
+}
+"""In the order of the page. None: a section that needs data that is not there."""
 
 
 def main() -> None:
-    data = os.environ.get("HIVELORE_BENCH_DATA", "")
-    if not data:
-        print("HIVELORE_BENCH_DATA is not set: the benchmark of quality is skipped.", file=sys.stderr)
-        return
-    table = quality.run(Path(data) / "quality", PARAPHRASES)
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
-    machine = f"{os.cpu_count()} x {platform.machine()}, Python {platform.python_version()}"
-    made = f"Made by `make bench` on {datetime.now(UTC):%Y-%m-%d} at commit {commit.stdout.strip()}, {machine}."
-    head = f"# Benchmarks\n\n{made}\n\n"
-    (HERE / "README.md").write_text(f"{head}## Retrieval quality\n\n{quality.__doc__}\n{table}", encoding="utf-8")
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("sections", nargs="*", metavar="SECTION", help=f"of {', '.join(SECTIONS)}; none: all")
+    parser.add_argument("--scale", type=float, default=float(os.environ.get("BENCH_SCALE", "1")), help="of the work")
+    parser.add_argument("--into", type=Path, help="the folder for README.md and results/")
+    given = parser.parse_args()
+    if unknown := [name for name in given.sections if name not in SECTIONS]:
+        parser.error(f"there is no section {', '.join(unknown)}; choose from {', '.join(SECTIONS)}")
+    # Tried out on a part of the work, a result is shown but not kept.
+    into: Path | None = given.into or (Path(__file__).parent if given.scale == 1 else None)
+    data = os.environ.get("HIVELORE_BENCH_DATA")
+    # What was set for this user's own Hivelore is nothing to measure with.
+    for name in [name for name in os.environ if name.startswith(("HIVELORE_", "MEMORY_"))]:
+        del os.environ[name]
+    with TemporaryDirectory() as folder:
+        bench = Bench(given.scale, Path(data) if data else None, Path(folder), _say)
+        for name in given.sections or SECTIONS:
+            _say(name)
+            began, others = perf_counter(), Others()
+            section = SECTIONS[name](bench)
+            if section is None:
+                _say(f"{name}: left out, its data is not there (HIVELORE_BENCH_DATA)")
+                continue
+            print(section.markdown(), flush=True)
+            if into is not None:
+                keep(into, name, section, given.scale, perf_counter() - began, others.share())
+                (into / "README.md").write_text(render(into, list(SECTIONS)), encoding="utf-8")
+
+
+def _say(words: str) -> None:
+    print(f"[{words}]", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -1,14 +1,11 @@
-"""Retrieval quality on public data, through the product's own services, beside plain FTS5 and plain vectors.
+"""Retrieval quality on public data, through the product's own services, beside plain FTS5 and plain vectors."""
 
-Every collection is a store of its own. ``ours`` is what a user gets; ``keywords`` and ``vectors`` are its two sides
-alone; ``FTS5`` is SQLite's own full text with its porter tokenizer, asked for any of the words.
-Recall@10 is the share of the relevant ids in the first ten, NDCG@10 is binary, both over all queries of a set.
-"""
+# apsw's types name a Buffer that Python 3.11 does not have.
+# pyright: reportUnknownMemberType=false
 
 import json
 import math
 import re
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,6 +17,8 @@ from typing import Any
 
 import apsw
 
+from bench.material import Bench
+from bench.report import Section, Table
 from hivelore.adapters.clock import SystemClock
 from hivelore.app import Application
 from hivelore.config import load
@@ -30,7 +29,11 @@ from hivelore.domain.text import Clean
 from hivelore.policies.fusion import Weighting
 from hivelore.services.recall import Recalling
 
-DEPTH = 10
+DEPTHS = (1, 5, 10)
+DEPTH = DEPTHS[-1]
+SETS = ("locomo", "commits", "cosqa", "devbench")
+SMALLEST = "devbench"
+PARAPHRASES = Path(__file__).parent / "data" / "paraphrases.jsonl"
 VIEWER = Viewer(role=Role.WORKER, agent=AgentId("bench"), door=Door.PYTHON)
 SIDES = {
     "ours": Weighting(),
@@ -45,7 +48,23 @@ _STOP = frozenset(
     )
 )
 
+TEXT = """
+Every collection is a store of its own, filled through the services that the doors use. `ours` is what a user gets;
+`keywords` and `vectors` are its two sides alone; `FTS5` is SQLite's own full text with its porter tokenizer, asked for
+any of the words but the commonest. R@n is the share of the relevant ids in the first n, NDCG@10 is binary; both are
+means over all questions of a set, in percent.
+
+- *locomo*: conversations over months and questions about them (LoCoMo without its adversarial ones).
+- *commits*: messages of commits without their subject; the subject is the question.
+- *cosqa*: web queries for Python functions, from CoSQA's development set.
+- *devbench*: a few notes and questions of a development team.
+- *paraphrases*: questions of our own about the notes of *commits*, as a developer asks weeks later: at most one word
+  but stop words is the note's (stemmed), and one note answers. They were written before they were ever asked.
+"""
+
 Ask = Callable[[str], Sequence[str]]
+Asked = tuple[Sequence[float], float, float]
+"""Recall at each depth, NDCG, seconds."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +82,8 @@ class Collection:
 
 @dataclass(frozen=True)
 class Figures:
-    recall: float
+    recalls: Sequence[float]
+    """At each of ``DEPTHS``, in percent."""
     ndcg: float
     count: int
     milliseconds: float
@@ -90,7 +110,7 @@ def _lines(file: Path) -> list[dict[str, Any]]:
 
 def measure(collections: Iterator[Collection]) -> dict[str, Figures]:
     """Figures of every row over all queries of the collections."""
-    totals: dict[str, list[tuple[float, float, float]]] = {}
+    totals: dict[str, list[Asked]] = {}
     for collection in collections:
         with TemporaryDirectory() as folder:
             app = Application(load(home=Path(folder)), clock=SystemClock())
@@ -157,8 +177,7 @@ def _fts5(collection: Collection) -> Ask:
         list(connection.execute("INSERT INTO note VALUES (?, ?)", (item["id"], item["text"])))
 
     def ask(text: str) -> Sequence[str]:
-        words = [word for word in _WORD.findall(text.lower()) if word not in _STOP]
-        match = " OR ".join(f'"{word}"' for word in dict.fromkeys(words))
+        match = any_word(text)
         if not match:
             return []
         sql = "SELECT id FROM note WHERE note MATCH ? ORDER BY bm25(note) LIMIT ?"
@@ -167,16 +186,22 @@ def _fts5(collection: Collection) -> Ask:
     return ask
 
 
-def _asked(ask: Ask, cases: Sequence[Case]) -> Iterator[tuple[float, float, float]]:
+def any_word(text: str) -> str:
+    """A query of FTS5 for any of the words but the commonest; empty where there is no other."""
+    words = [word for word in _WORD.findall(text.lower()) if word not in _STOP]
+    return " OR ".join(f'"{word}"' for word in dict.fromkeys(words))
+
+
+def _asked(ask: Ask, cases: Sequence[Case]) -> Iterator[Asked]:
     for case in cases:
         began = time.perf_counter()
         found = ask(case.query)
         took = time.perf_counter() - began
-        yield recall_at(found, case.relevant), ndcg_at(found, case.relevant), took
+        yield [recall_at(found, case.relevant, depth) for depth in DEPTHS], ndcg_at(found, case.relevant), took
 
 
-def recall_at(found: Sequence[str], relevant: frozenset[str]) -> float:
-    return len(relevant.intersection(found[:DEPTH])) / len(relevant)
+def recall_at(found: Sequence[str], relevant: frozenset[str], depth: int) -> float:
+    return len(relevant.intersection(found[:depth])) / len(relevant)
 
 
 def ndcg_at(found: Sequence[str], relevant: frozenset[str]) -> float:
@@ -185,25 +210,27 @@ def ndcg_at(found: Sequence[str], relevant: frozenset[str]) -> float:
     return gain / ideal
 
 
-def _mean(rows: Sequence[tuple[float, float, float]]) -> Figures:
+def _mean(rows: Sequence[Asked]) -> Figures:
     count = len(rows)
-    recall, ndcg, took = (sum(column) / count for column in zip(*rows, strict=True))
-    return Figures(100 * recall, 100 * ndcg, count, 1000 * took)
+    recalls = [100 * sum(row[0][place] for row in rows) / count for place in range(len(DEPTHS))]
+    ndcg, took = sum(row[1] for row in rows), sum(row[2] for row in rows)
+    return Figures(recalls, 100 * ndcg / count, count, 1000 * took / count)
 
 
-def run(data: Path, own: Path) -> str:
-    """The table, as Markdown."""
-    sets = [(name, data / name, None) for name in ("locomo", "commits", "cosqa", "devbench")]
-    sets.append(("paraphrases", data / "commits", own))
-    lines = ["| set | queries | row | R@10 | NDCG@10 | ms a query |", "|---|---|---|---|---|---|"]
+def run(bench: Bench) -> Section | None:
+    """None where the data is not there."""
+    if bench.data is None:
+        return None
+    data = bench.data / "quality"
+    sets: list[tuple[str, Path, Path | None]] = [(name, data / name, None) for name in SETS]
+    sets.append(("paraphrases", data / "commits", PARAPHRASES))
+    if bench.scale < 1:
+        sets = [one for one in sets if one[0] == SMALLEST]
+    rows: list[list[str]] = []
     for name, folder, queries in sets:
-        if not folder.is_dir() or (queries is not None and not queries.exists()):
-            print(f"{name}: skipped, its data is not there", file=sys.stderr)
-            continue
         for row, figures in measure(collections(folder, queries)).items():
-            lines.append(
-                f"| {name} | {figures.count} | {row} | {figures.recall:.1f} | {figures.ndcg:.1f} "
-                f"| {figures.milliseconds:.1f} |"
-            )
-            print(lines[-1], flush=True)
-    return "\n".join(lines) + "\n"
+            shares = [f"{one:.1f}" for one in (*figures.recalls, figures.ndcg)]
+            rows.append([f"{name} ({figures.count}): {row}", *shares, f"{figures.milliseconds:.1f}"])
+            bench.say(" ".join(rows[-1]))
+    head = ["set (questions): row", *(f"R@{depth}" for depth in DEPTHS), f"NDCG@{DEPTH}", "ms a question"]
+    return Section("Retrieval quality", TEXT, [Table("", head, rows)])

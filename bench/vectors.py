@@ -1,26 +1,16 @@
-"""How fast the vector engines answer, beside a plain numpy scan of the same vectors in the same run.
+"""How fast the vector engines answer, beside a plain numpy scan of the same vectors in the same run."""
 
-    python -m bench.vectors [--sizes 1000 10000 100000] [--dimension 384] [--seconds 1]
-
-Vectors are clustered and always the same; they lie in a SQLite store in a temporary folder, four to a
-memory, a tenth of the memories private to one agent. Times are in milliseconds.
-"""
-
-import argparse
-import platform
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib.metadata import version
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from time import perf_counter
 from uuid import UUID
 
-import apsw
 import numpy as np
 
+from bench.material import Bench
+from bench.report import Section, Table
 from hivelore.adapters.clock import SystemClock
 from hivelore.adapters.sqlite.store import SqliteStore
 from hivelore.adapters.vectors.exact import ExactVectors
@@ -37,11 +27,22 @@ FINGERPRINT = "bench"
 PER_MEMORY = 4
 PER_WRITE = 500
 LIMIT = 10
+RECALLS = 20
 OWNERS = [AgentId(f"agent-{number}") for number in range(10)]
 FILTERS = {
     "all": Filter(visibility=Visibility(own=None, swarm=True, others=True)),
     "10 %": Filter(visibility=Visibility(own=OWNERS[0], swarm=False)),
 }
+SIZES = (1_000, 10_000, 100_000)
+DIMENSION = 384
+SECONDS = 1.0
+FEW = 10_000
+"""More than this the engine that reads every vector from the database anew is not asked for."""
+TEXT = """
+The ten nearest of so many vectors of {dimension} dimensions, in milliseconds a query. Vectors are clustered and always
+the same; they lie in a SQLite store, four to a memory, a tenth of the memories private to one agent: *10 %* is a search
+among those. The floor is one product of the matrix in memory with the query, on one core, and its ten best.
+"""
 BORN = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -93,9 +94,9 @@ def fill(store: SqliteStore, vectors: Vector) -> None:
 class Timing:
     milliseconds: Sequence[float]
 
-    def __str__(self) -> str:
+    def cells(self) -> list[str]:
         p50, p95, p99 = np.percentile(self.milliseconds, [50, 95, 99])
-        return f"{min(self.milliseconds):9.2f} {p50:9.2f} {p95:9.2f} {p99:9.2f}   ({len(self.milliseconds)} calls)"
+        return [f"{figure:.2f}" for figure in (min(self.milliseconds), p50, p95, p99)]
 
 
 def timed(call: Callable[[Vector], object], queries: Vector, seconds: float) -> Timing:
@@ -116,23 +117,25 @@ def floor(vectors: Vector, query: Vector) -> object:
     return np.argpartition(scores, len(scores) - LIMIT)[-LIMIT:]
 
 
-def measure(store: SqliteStore, vectors: Vector, queries: Vector, seconds: float) -> Iterator[str]:
+def measure(store: SqliteStore, vectors: Vector, queries: Vector, seconds: float) -> Iterator[list[str]]:
+    """The rows of one size."""
     dimension = vectors.shape[1]
-    yield f"{'numpy float32 floor':22} {'all':5} {timed(lambda query: floor(vectors, query), queries, seconds)}"
+    yield ["numpy float32 floor", *timed(lambda query: floor(vectors, query), queries, seconds).cells(), ""]
     scan = ScanVectors(FINGERPRINT, dimension)
     engines: list[VectorIndex] = [scan, SqliteVecVectors(FINGERPRINT, dimension)]
-    if len(vectors) <= 10_000:
+    if len(vectors) <= FEW:
         engines.append(ExactVectors(FINGERPRINT, dimension))
     with store.read() as view:
         start = perf_counter()
         scan.build(view)
         built = perf_counter() - start
         for engine in engines:
+            recall = np.mean([overlap(engine, view, vectors, query) for query in queries[:RECALLS]])
             for name, where in FILTERS.items():
-                yield f"{engine.name:22} {name:5} {timed(searching(engine, view, where), queries, seconds)}"
-        recall = np.mean([overlap(scan, view, vectors, query) for query in queries[:100]])
-    yield f"scan: built in {built:.2f} s, {scan.memory_bytes / 1e6:.1f} MB, recall@{LIMIT} {recall:.4f}"
-    yield f"scan: one write followed in {followed(store, scan, queries[0])} (min, p50, p95, p99)"
+                cells = timed(searching(engine, view, where), queries, seconds).cells()
+                yield [f"`{engine.name}`, {name}", *cells, f"{recall:.3f}" if name == "all" else ""]
+    name = f"`scan` takes in one write (built in {built:.2f} s, {scan.memory_bytes / 1e6:.0f} MB)"
+    yield [name, *followed(store, scan, queries[0]).cells(), ""]
 
 
 def searching(engine: VectorIndex, view: View, where: Filter) -> Callable[[Vector], object]:
@@ -169,35 +172,15 @@ def followed(store: SqliteStore, engine: VectorIndex, vector: Vector) -> Timing:
     return Timing(took)
 
 
-def machine() -> str:
-    versions = f"Python {platform.python_version()}, numpy {np.__version__}, SQLite {apsw.sqlite_lib_version()}"
-    engines = ", ".join(f"{name} {version(name)}" for name in ("simsimd", "sqlite-vec"))
-    return f"{platform.machine()}, {platform.system()}; {versions}, {engines}"
-
-
-def run(sizes: Sequence[int], dimension: int, seconds: float) -> Iterator[str]:
-    """The report, line by line as it is measured; ``seconds`` is for each line."""
-    yield machine()
-    for size in sizes:
-        vectors = clustered(size, dimension, seed=1)
-        queries = clustered(1_000, dimension, seed=2)
-        with TemporaryDirectory() as folder:
-            store = SqliteStore(Path(folder) / "bench.db", clock=SystemClock(), durable=False)
-            with closing(store):
-                fill(store, vectors)
-                yield f"\n{f'{size:,} vectors of {dimension}':28} {'min':>9} {'p50':>9} {'p95':>9} {'p99':>9}"
-                yield from measure(store, vectors, queries, seconds)
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sizes", type=int, nargs="+", default=[1_000, 10_000, 100_000])
-    parser.add_argument("--dimension", type=int, default=384)
-    parser.add_argument("--seconds", type=float, default=1.0, help="for each line")
-    arguments = parser.parse_args()
-    for line in run(arguments.sizes, arguments.dimension, arguments.seconds):
-        print(line, flush=True)
-
-
-if __name__ == "__main__":
-    main()
+def run(bench: Bench) -> Section:
+    tables: list[Table] = []
+    seconds = SECONDS * min(1.0, bench.scale)
+    for size in (bench.count(size, 100) for size in SIZES):
+        vectors = clustered(size, DIMENSION, seed=1)
+        queries = clustered(1_000, DIMENSION, seed=2)
+        with closing(SqliteStore(bench.place() / "bench.db", clock=SystemClock(), durable=False)) as store:
+            fill(store, vectors)
+            rows = list(measure(store, vectors, queries, seconds))
+        head = [f"{size:,} vectors", "min", "p50", "p95", "p99", f"recall@{LIMIT}"]
+        tables.append(Table("", head, rows))
+    return Section("Vector engines", TEXT.format(dimension=DIMENSION), tables)

@@ -1,0 +1,59 @@
+"""Whether adding one memory takes longer where many are already."""
+
+import shutil
+from itertools import count
+from time import perf_counter
+
+from bench.material import Bench
+from bench.report import Section, Table, judged, median, spread
+from bench.running import Service, processor_seconds
+
+SMALL, LARGE = 1_000, 100_000
+ADDS = 300
+WARM_UP = 20
+MOST = 1.2
+TEXT = """
+Single adds over REST, durable, one after the other and in turns to two services: one holds {small:,} memories, the
+other {large:,}, with their vectors. Everything is as installed, so each add is embedded in the background soon after.
+"""
+
+
+def run(bench: Bench) -> Section:
+    sizes = [bench.count(size, 20) for size in (SMALL, LARGE)]
+    homes = [shutil.copytree(bench.filled(size), bench.place(), dirs_exist_ok=True) for size in sizes]
+    texts = bench.texts(2 * (WARM_UP + bench.count(ADDS, 10)), seed=1)
+    took: list[list[float]] = [[], []]
+    with Service(homes[0]) as small, Service(homes[1]) as large:
+        services = [small, large]
+        for service in services:
+            service.until_ready()
+        clients = [service.client() for service in services]
+        before = [0.0, 0.0]
+        for number in count():
+            if number == WARM_UP:
+                before = [processor_seconds(service.pid) for service in services]
+            for which, client in enumerate(clients):
+                text = next(texts, None)
+                if text is None:
+                    break
+                body = {"name": f"add {number}", "content": text, "scope": "agent", "source": "manual"}
+                began = perf_counter()
+                client.call("POST", "/api/memory/index", body=body)
+                if number >= WARM_UP:
+                    took[which].append((perf_counter() - began) * 1e3)
+            else:
+                continue
+            break
+        used = [processor_seconds(service.pid) - start for service, start in zip(services, before, strict=True)]
+    ratio = median(took[1]) / median(took[0])
+    rows = [
+        [f"at {size:,}", *spread(each), f"{processor * 1e3 / len(each):.1f}", ""]
+        for size, each, processor in zip(sizes, took, used, strict=True)
+    ]
+    rows[1][-1] = f"{judged(ratio <= MOST, f'at most {MOST:g} times the p50 above')} ({ratio:.2f})"
+    table = Table(
+        f"{len(took[0])} adds to each, milliseconds",
+        ["", "p50", "p95", "p99", "processor, embedding included", "target"],
+        rows,
+    )
+    return Section("Adding to few and to many", TEXT.format(small=sizes[0], large=sizes[1]), [table])

@@ -1,0 +1,143 @@
+"""What a benchmark says: tables with a few words around them, kept as JSON and shown as Markdown."""
+
+import json
+import os
+import platform
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import apsw
+import numpy as np
+
+PACKAGES = ("onnxruntime", "numpy", "apsw", "simsimd", "sqlite-vec")
+HEAD = """\
+# Benchmarks
+
+How good the answers are and how fast they come, each figure beside a simple baseline that was measured in the same
+run. Times drift by a factor of two with what else the machine does; the ratios of one run are steady.
+
+    make bench                          # every section, about half an hour
+    make bench BENCH_ARGS="recall"      # one section anew; the others stay as they were
+    BENCH_SCALE=0.1 make bench          # a tenth of the work, to try it out: shown, not kept
+
+The texts are commit messages of public projects, with questions about them, in the folder that
+`HIVELORE_BENCH_DATA` names. Without it the sections about speed take the texts of the documents of this checkout,
+and say so; the one about quality is left out.
+
+This page is generated from [the results](results/).
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of ready text below a head, as many cells in each. The first column names the row."""
+
+    title: str
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+    def markdown(self) -> str:
+        rule = ["---", *("---:" for _ in self.head[1:])]
+        lines = ["| " + " | ".join(cells) + " |" for cells in (self.head, rule, *self.rows)]
+        return "\n".join([*([self.title, ""] if self.title else []), *lines, ""])
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """``text`` says in Markdown what was measured and how."""
+
+    title: str
+    text: str
+    tables: Sequence[Table]
+
+    def markdown(self) -> str:
+        return "\n".join([f"## {self.title}", "", self.text.strip(), "", *(table.markdown() for table in self.tables)])
+
+
+def keep(folder: Path, name: str, section: Section, scale: float, seconds: float, others: float) -> None:
+    """Write a section's result into ``folder/results``, in place of an older one. ``others``: the share of the
+    processors that everybody else used meanwhile."""
+    results = folder / "results"
+    results.mkdir(parents=True, exist_ok=True)
+    kept = {**asdict(section), "scale": scale, "seconds": round(seconds), "others": round(others, 2), "made": _made()}
+    (results / f"{name}.json").write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def render(folder: Path, names: Sequence[str]) -> str:
+    """The whole page: every section that has a result, in this order."""
+    parts = [HEAD]
+    for name in names:
+        file = folder / "results" / f"{name}.json"
+        if file.exists():
+            kept: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+            tables = [Table(one["title"], one["head"], one["rows"]) for one in kept["tables"]]
+            parts.append(Section(kept["title"], f"{kept['text'].strip()}\n\n{_stamp(name, kept)}", tables).markdown())
+    return "\n".join(parts)
+
+
+def _stamp(name: str, kept: Mapping[str, Any]) -> str:
+    made: Mapping[str, str] = kept["made"]
+    scale = "" if kept["scale"] == 1 else f", at a scale of {kept['scale']:g}"
+    others = f"; other programs used {kept['others']:.0%} of its processors meanwhile" if "others" in kept else ""
+    return (
+        f"*`make bench BENCH_ARGS={name}` on {made['date']} at commit {made['commit']}, in {kept['seconds']} s{scale}; "
+        f"{made['machine']}{others}; {made['versions']}.*"
+    )
+
+
+def _made() -> dict[str, str]:
+    described = subprocess.run(
+        ["git", "describe", "--always", "--dirty"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=Path(__file__).parent,
+    )
+    packages = ", ".join(
+        f"{name} {version(name)}" for name in ("onnxruntime", "numpy", "apsw", "simsimd", "sqlite-vec")
+    )
+    return {
+        "date": f"{datetime.now(UTC):%Y-%m-%d}",
+        "commit": described.stdout.strip() or "unknown",
+        "machine": f"{os.cpu_count()} x {_processor()}, {_memory()}{platform.system()}",
+        "versions": f"Python {platform.python_version()}, SQLite {apsw.sqlite_lib_version()}, {packages}",
+    }
+
+
+def _processor() -> str:
+    for line in _lines("/proc/cpuinfo"):
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return platform.machine()
+
+
+def _memory() -> str:
+    for line in _lines("/proc/meminfo"):
+        if line.startswith("MemTotal"):
+            return f"{int(line.split()[1]) / 2**20:.0f} GiB of memory, "
+    return ""
+
+
+def _lines(file: str) -> list[str]:
+    path = Path(file)
+    return path.read_text(encoding="ascii", errors="replace").splitlines() if path.exists() else []
+
+
+def spread(milliseconds: Sequence[float]) -> tuple[str, str, str]:
+    """p50, p95 and p99 as text."""
+    p50, p95, p99 = np.percentile(milliseconds, [50, 95, 99])
+    return f"{p50:.2f}", f"{p95:.2f}", f"{p99:.2f}"
+
+
+def median(values: Sequence[float]) -> float:
+    return float(np.median(values))
+
+
+def judged(good: bool, target: str) -> str:
+    """A target, and whether it was met."""
+    return f"{target}: {'met' if good else '**missed**'}"

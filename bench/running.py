@@ -1,0 +1,128 @@
+"""A service in a process of its own, as a user has it, and what the kernel knows about it."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from time import perf_counter, sleep
+from types import TracebackType
+from typing import Self
+
+from hivelore import endpoint, launch
+from hivelore.client import Client
+
+_LOOK_EVERY = 0.005
+_PATIENCE = 120.0
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def environment(home: Path, **more: str) -> dict[str, str]:
+    """That of this process without anything that was set for Hivelore; ``home`` is the data directory."""
+    ours = ("HIVELORE_", "MEMORY_", "OPENAI_", "PYTHON")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+    return {**kept, "HOME": str(home), "HIVELORE_HOME": str(home), **more}
+
+
+class Service:
+    """Runs on any free port while the context is open. ``started`` is how many seconds it took to answer."""
+
+    def __init__(self, home: Path, given: Mapping[str, str] | None = None) -> None:
+        began = perf_counter()
+        self.home = home
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "hivelore.cli.main", "serve", "--port", "0"],
+            env=environment(home, **(given or {})),
+            stdout=subprocess.DEVNULL,
+            stderr=(home / launch.LOG).open("ab"),
+        )
+        self.pid = self._process.pid
+        self.url = self._awaited(began)
+        self.started = perf_counter() - began
+        self._clients: list[Client] = []
+
+    def _awaited(self, began: float) -> str:
+        while perf_counter() - began < _PATIENCE:
+            url = launch.running(self.home)
+            if url is not None and launch.is_alive(url):
+                return url
+            if self._process.poll() is not None:
+                break
+            sleep(_LOOK_EVERY)
+        self._process.kill()
+        self._process.wait()
+        raise RuntimeError(f"the service did not start: {launch.last_words(self.home)}")
+
+    @property
+    def key(self) -> str:
+        """The key of this machine's agent."""
+        return endpoint.key(endpoint.AGENT_KEY, self.home, {})
+
+    def client(self, key: str | None = None) -> Client:
+        client = Client(self.url, key or self.key)
+        self._clients.append(client)
+        return client
+
+    def until_ready(self) -> None:
+        """Wait until every vector there is can be searched."""
+        operator = self.client(endpoint.key(endpoint.OPERATOR_KEY, self.home, {}))
+        while not operator.call("GET", "/api/status")["vectorsReady"]:
+            sleep(0.05)
+
+    def pending(self) -> int:
+        """How many passages wait for their vector."""
+        return int(self.client().call("GET", "/api/status")["pendingEmbeddings"])
+
+    def close(self) -> None:
+        for client in self._clients:
+            client.close()
+        if self._process.poll() is None:
+            self._process.send_signal(signal.SIGTERM)
+        self._process.wait()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def processor_seconds(pid: int | str) -> float:
+    """What a process has used so far, all its threads together; in steps of the kernel's clock, often 10 ms."""
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / _TICKS
+
+
+class Others:
+    """What share of the machine's processors everybody else used, from construction to ``share``. Processes of ours
+    count once they have ended and were waited for."""
+
+    def __init__(self) -> None:
+        self._began, self._busy = perf_counter(), _busy_seconds() - _own_seconds()
+
+    def share(self) -> float:
+        used = _busy_seconds() - _own_seconds() - self._busy
+        return max(0.0, used / (perf_counter() - self._began) / (os.cpu_count() or 1))
+
+
+def _busy_seconds() -> float:
+    fields = Path("/proc/stat").read_text(encoding="ascii").splitlines()[0].split()[1:]
+    user, nice, system, _idle, _waiting, *interrupts = map(int, fields[:8])
+    return (user + nice + system + sum(interrupts)) / _TICKS
+
+
+def _own_seconds() -> float:
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
+
+
+def memory(pid: int | str = "self") -> dict[str, float]:
+    """Megabytes (10**6 bytes) of a process: ``Rss``, ``Pss``, ``Anonymous`` and what else smaps_rollup has."""
+    figures: dict[str, float] = {}
+    for line in Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="utf-8").splitlines()[1:]:
+        name, _, rest = line.partition(":")
+        figures[name] = int(rest.split()[0]) * 1024 / 1e6
+    return figures

@@ -1,0 +1,46 @@
+"""What takes how much memory: ``python -m bench.stages HOME`` loads the service step by step, a line of JSON for each.
+
+Everything is imported where it is needed, so that each step is counted by itself.
+"""
+
+import json
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+from bench.running import memory
+
+
+def steps(home: Path) -> Iterator[str]:
+    yield "Python with the standard library"
+    import_module("hivelore.server.run")
+    yield "everything imported (numpy, ONNX Runtime, FastAPI, MCP, SQLite, ...)"
+    from hivelore.adapters.onnx.provider import OnnxEmbedder
+    from hivelore.domain.text import Clean
+
+    embedder = OnnxEmbedder()
+    yield "embedding model loaded"
+    embedder.embed_query(Clean("What does the first question take?"))
+    yield "a first question embedded"
+    from hivelore.adapters.clock import SystemClock
+    from hivelore.adapters.sqlite.store import SqliteStore
+
+    store = SqliteStore(home / "hivelore.db", clock=SystemClock())
+    yield "store open"
+    from hivelore.adapters.vectors.scan import ScanVectors
+
+    index = ScanVectors(embedder.fingerprint, embedder.dimension)
+    with store.read() as view:
+        index.build(view)
+    yield f"vector index of {index.count:,} passages"
+    store.close()
+
+
+def main() -> None:
+    for name in steps(Path(sys.argv[1])):
+        print(json.dumps([name, memory()]), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,88 @@
+"""Every benchmark runs, on next to nothing, and says what it measured in tables that are well formed."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hivelore.policies.terms import document_terms, query_terms
+
+ROOT = Path(__file__).parents[2]
+SECTIONS = ("quality", "recall", "writes", "growth", "import", "footprint", "bridge", "vectors")
+NEEDS_DATA = ("quality",)
+SLOW = ("recall", "writes", "growth", "footprint")
+"""They start one service after the other."""
+QUICK = "vectors"
+DATA = os.environ.get("HIVELORE_BENCH_DATA", "")
+
+
+def bench(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "bench", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in SECTIONS]
+)
+def test_a_section_yields_tables_that_are_well_formed(name: str, tmp_path: Path) -> None:
+    if name in NEEDS_DATA and not DATA:
+        pytest.skip("HIVELORE_BENCH_DATA is not set")
+    done = bench(name, "--scale", "0.001", "--into", tmp_path)
+    assert done.returncode == 0, done.stderr
+    kept = json.loads((tmp_path / "results" / f"{name}.json").read_text(encoding="utf-8"))
+    assert kept["title"]
+    assert kept["text"].strip()
+    assert kept["tables"]
+    for table in kept["tables"]:
+        assert table["rows"]
+        for row in table["rows"]:
+            assert len(row) == len(table["head"])
+            assert all(isinstance(cell, str) for cell in row)
+            assert row[0]
+            assert any(cell for cell in row[1:]), row
+            assert "nan" not in row
+    page = (tmp_path / "README.md").read_text(encoding="utf-8")
+    assert f"## {kept['title']}\n" in page
+    assert "at a scale of 0.001" in page
+
+
+def test_the_page_keeps_the_sections_that_were_not_run_again(tmp_path: Path) -> None:
+    assert bench(QUICK, "--scale", "0.001", "--into", tmp_path).returncode == 0
+    kept = json.loads((tmp_path / "results" / f"{QUICK}.json").read_text(encoding="utf-8"))
+    older = {**kept, "title": "Older", "made": {**kept["made"], "date": "2026-01-02"}}
+    for name in ("bridge", "recall"):
+        (tmp_path / "results" / f"{name}.json").write_text(json.dumps({**older, "title": f"Older {name}"}))
+    assert bench(QUICK, "--scale", "0.001", "--into", tmp_path).returncode == 0
+    page = (tmp_path / "README.md").read_text(encoding="utf-8")
+    headings = [line for line in page.splitlines() if line.startswith("## ")]
+    assert headings == ["## Older recall", "## Older bridge", "## Vector engines"]
+    assert page.count("on 2026-01-02 at commit") == 2
+
+
+def test_a_section_that_is_not_there_is_refused_with_those_that_are() -> None:
+    done = bench("speed")
+    assert done.returncode == 2
+    assert done.stderr.strip().endswith(f"choose from {', '.join(SECTIONS)}")
+
+
+def test_a_part_of_the_work_is_shown_and_not_kept() -> None:
+    before = [file.read_bytes() for file in sorted((ROOT / "bench" / "results").glob("*"))]
+    done = bench(QUICK, "--scale", "0.001")
+    assert "| numpy float32 floor |" in done.stdout
+    assert [file.read_bytes() for file in sorted((ROOT / "bench" / "results").glob("*"))] == before
+
+
+@pytest.mark.skipif(not DATA, reason="HIVELORE_BENCH_DATA is not set")
+def test_a_paraphrase_shares_at_most_one_term_with_its_note() -> None:
+    corpus = Path(DATA) / "quality" / "commits" / "corpus.jsonl"
+    notes = {note["id"]: note for note in map(json.loads, corpus.read_text(encoding="utf-8").splitlines())}
+    questions = (ROOT / "bench" / "data" / "paraphrases.jsonl").read_text(encoding="utf-8").splitlines()
+    assert len(questions) == 30
+    for question in map(json.loads, questions):
+        (note,) = (notes[one] for one in question["relevant"])
+        assert question["collection"] == note["collection"]
+        assert question["category"] in ("old", "new", "hard")
+        assert len(set(query_terms(question["query"])) & set(document_terms(note["text"]))) <= 1, question["query"]
