@@ -46,7 +46,10 @@ class Lock:
         try:
             self._descriptor = os.open(self._file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
-            raise Broken(f"The lock file {self._file} cannot be opened ({error.strerror}).") from None
+            raise Broken(
+                f"The lock file {self._file} cannot be opened ({error.strerror}). Make it and its folder writable, "
+                "or choose another folder with HIVELORE_HOME."
+            ) from None
         if not self._taken(home):
             os.close(self._descriptor)
             raise held_by(read_owner(home))

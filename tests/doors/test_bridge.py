@@ -174,6 +174,13 @@ def test_outside_of_a_project_there_is_none(service: Service, start: Start, argu
     assert _project(service, memory) is None
 
 
+@pytest.mark.parametrize("argument", ["--help", "-h"])
+def test_it_says_what_it_takes(start: Start, argument: str) -> None:
+    bridge = start(argument)
+    assert bridge.ended() == 0
+    assert bridge.complaints() == ""
+
+
 def test_other_arguments_are_refused(start: Start) -> None:
     bridge = start("--agent", "x")
     assert bridge.ended() == 2

@@ -61,3 +61,16 @@ def test_a_body_without_a_length_is_counted(service: Service) -> None:
     )
     status, _ = service.raw(head.encode() + part * 300 + b"0\r\n\r\n")
     assert status == 413
+
+
+@pytest.mark.parametrize("path", ["/api/memory/index", "/mcp"])
+def test_who_sends_too_much_is_heard_out_and_told_why(service: Service, path: str) -> None:
+    """Whoever is cut off in the middle never sees the answer."""
+    body = b"x" * 20_000_000
+    head = (
+        f"POST {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {len(body)}\r\n"
+        f"Authorization: Bearer {service.agent_key}\r\n\r\n"
+    )
+    status, answer = service.raw(head.encode() + body)
+    assert status == 413
+    assert b"16 MB" in answer

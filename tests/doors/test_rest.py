@@ -208,6 +208,11 @@ def test_agents_come_and_go(service: Service) -> None:
     assert operator.call("DELETE", "/api/agents/Zed") == {"revoked": 1}
     with pytest.raises(Unauthenticated, match="revoked"):
         zed.call("GET", "/api/me")
+    back = operator.call("POST", "/api/agents", body={"name": "Zed", "role": "worker"})
+    assert back["agent"] == made["agent"]
+    assert service.client(back["key"]).call("GET", "/api/me")["name"] == "Zed"
+    with pytest.raises(Conflict, match="key that works"):
+        operator.call("POST", "/api/agents", body={"name": "Zed", "role": "worker"})
 
 
 def test_acting_for_another_agent_takes_an_operators_key(service: Service, local: Client) -> None:
@@ -253,7 +258,9 @@ def test_embedding_again_needs_a_model_and_an_operator(service: Service, local: 
         service.client(service.operator_key).call("POST", "/api/memory/re-embed")
 
 
-@pytest.mark.parametrize("path", ["/api/nothing", "/api/memory/x/y/z", "/../etc/passwd", "/api/agents/%00"])
+@pytest.mark.parametrize(
+    "path", ["/api/nothing", "/api/memory/", "/api/memory/x/y/z", "/../etc/passwd", "/api/agents/%00"]
+)
 def test_what_is_not_there_says_so_in_the_same_form(service: Service, path: str) -> None:
     status, problem = _raw(service, "GET", path)
     assert status in (404, 405)
@@ -265,3 +272,40 @@ def test_the_api_describes_itself(service: Service) -> None:
     assert {"/api/memory/index", "/api/memory/search", "/api/memory/{memory_id}", "/api/agents", "/health"} <= set(
         paths
     )
+
+
+@pytest.mark.parametrize(
+    ("path", "word"),
+    [
+        ("/api/memory?limt=3", "'limt'"),
+        ("/api/memory?=3", "''"),
+        ("/api/memory?tag=a&tag=b", "tag comes twice"),
+        ("/api/memory/stats?scope=swarm", "'scope'"),
+        ("/api/memory?" + "x" * 5_000, "no parameter"),
+    ],
+)
+def test_a_parameter_that_nobody_asks_for_is_refused_and_not_passed_over(
+    service: Service, path: str, word: str
+) -> None:
+    status, problem = _raw(service, "GET", path)
+    assert (status, problem["code"]) == (422, "invalid")
+    assert word in problem["detail"]
+    assert len(problem["detail"]) < 300
+
+
+@pytest.mark.parametrize("version", ["x", "", '"', "\u00b2", "9" * 5_000, "-1", "1.5"])
+def test_a_version_that_is_none_is_refused(service: Service, version: str) -> None:
+    header = f"If-Match: {version}\r\n"
+    head = f"PATCH /api/memory/x HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{header}{JSON}"
+    head += f"Authorization: Bearer {service.agent_key}\r\nContent-Length: 2\r\n\r\n{{}}"
+    status, answer = service.raw(head.encode("latin-1"))
+    assert status == 422
+    assert b"If-Match" in answer
+
+
+def test_what_cannot_be_done_with_a_path_names_what_can(service: Service) -> None:
+    head = "PUT /api/me HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+    status, answer = service.raw(head.encode())
+    assert status == 405
+    assert b"allow: GET" in answer
+    assert b"application/problem+json" in answer

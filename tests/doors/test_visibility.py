@@ -1,12 +1,13 @@
-"""Who sees what, at every route, tool and method: nothing of what they may not see is in any answer or error (N08).
+"""Who sees what, at every route, tool, method and verb: nothing of what they may not see is in an answer or error.
 
 Every memory carries a word of its own. A probe asks one door in every way that could show a memory, and
 everything that came back is searched for these words and for ids. The lists of doors are read from the
-program: a new route, tool or method without a probe fails here.
+program: a new route, tool, method or verb without a probe fails here.
 """
 
 import inspect
 import json
+import os
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,12 +15,14 @@ from typing import Any
 
 import pytest
 
+from hivelore.cli.running import VERBS, build
 from hivelore.client import Client
 from hivelore.domain.agent import Role
 from hivelore.errors import HiveloreError, Unauthenticated
 from hivelore.hive.base import Hive
 from hivelore.hive.remote import RemoteHive
 from hivelore.server.mcp.tools import TOOLS
+from support.command_line import CommandLine
 from support.service import Service
 
 Probe = Callable[["Asker"], list[Any]]
@@ -27,6 +30,8 @@ Probe = Callable[["Asker"], list[Any]]
 WORDS = {"ada": "quokka", "bob": "numbat", "lea": "bilby", "shared": "kowari", "swarm": "dunnart"}
 """Whose memory carries which word; ``shared`` is ada's for all, ``swarm`` nobody's."""
 SHARED = {"shared", "swarm"}
+GROUPS = ("agent",)
+"""Verbs that have verbs."""
 EVERYTHING = set(WORDS)
 
 
@@ -37,6 +42,11 @@ class Asker:
     client: Client
     hive: Hive
     ids: dict[str, str]
+    command_line: CommandLine
+
+    def verb(self, *words: str, stdin: bytes = b"") -> Any:
+        result = self.command_line(*words, stdin=stdin)
+        return [result.code, result.out, result.err]
 
     def rest(self, method: str, path: str, **more: Any) -> Any:
         return _told(lambda: self.client.call(method, path, **more))
@@ -148,7 +158,50 @@ METHODS: dict[str, Probe] = {
     "close": lambda _: [],
 }
 
+# One that is unknown among several, and none of them is forgotten.
+NOWHERE = "01a00000-0000-7000-8000-000000000000"
+
+COMMANDS: dict[str, Probe] = {
+    "hivelore remember": lambda asker: [asker.verb("remember", " ")],
+    "hivelore recall": lambda asker: [asker.verb("recall", word, "-n", "50", "--json") for word in WORDS.values()],
+    "hivelore get": lambda asker: asker.each(
+        lambda memory: [asker.verb("get", memory, *how) for how in ((), ("--json",), ("--chunks",), ("--history",))]
+    ),
+    "hivelore list": lambda asker: [
+        asker.verb("list", "--limit", "500", *how) for how in ((), ("--json",), ("--all",), ("--scope", "agent"))
+    ],
+    "hivelore edit": lambda asker: asker.each(
+        lambda memory: asker.verb("edit", memory, "--name", "x", "--if-version", "99")
+    ),
+    "hivelore forget": lambda asker: [
+        *asker.each(lambda memory: asker.verb("forget", memory, NOWHERE, "--yes")),
+        asker.verb("forget", "--path", "/nowhere", "--yes"),
+    ],
+    "hivelore stats": lambda asker: [asker.verb("stats")],
+    "hivelore index": lambda asker: [asker.verb("index", "/nowhere")],
+    "hivelore import": lambda asker: [asker.verb("import", "-", stdin=b"{}")],
+    "hivelore export": lambda asker: [asker.verb("export"), asker.verb("export", "--hash")],
+    "hivelore start": lambda asker: [asker.verb("start")],
+    "hivelore status": lambda asker: [asker.verb("status")],
+    "hivelore doctor": lambda asker: [asker.verb("doctor")],
+    "hivelore reembed": lambda asker: [asker.verb("reembed")],
+    "hivelore completion": lambda asker: [asker.verb("completion", "bash")],
+    "hivelore agent add": lambda asker: [asker.verb("agent", "add", " ")],
+    "hivelore agent list": lambda asker: [asker.verb("agent", "list")],
+    "hivelore agent revoke": lambda asker: [asker.verb("agent", "revoke", "nobody")],
+}
+WITHOUT_A_KEY = {
+    "hivelore serve": "it is the service",
+    "hivelore stop": "it sends a signal, here to the very process of the tests",
+    "hivelore mcp": "it carries what the tools answer, which have probes of their own",
+}
+"""Verbs that ask for no memory, and why."""
+
 SHOWS_ALL = {"recall", "list", "get", "memory-get", "memory-search"} | {
+    "hivelore recall",
+    "hivelore get",
+    "hivelore list",
+    "hivelore export",
     ("POST", "/api/memory/search"),
     ("GET", "/api/memory"),
     ("GET", "/api/memory/{memory_id}"),
@@ -164,9 +217,24 @@ class World:
     ids: dict[str, str]
     keys: dict[str, str]
 
-    def asker(self, who: str) -> Asker:
-        client = self.service.client(self.keys[who])
-        return Asker(client, RemoteHive(client), self.ids)
+
+Asking = Callable[[str], Asker]
+
+
+@pytest.fixture
+def asking(world: World, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Asking:
+    """Who asks, by name."""
+    for name in [name for name in os.environ if name.startswith(("HIVELORE_", "MEMORY_"))]:
+        monkeypatch.delenv(name)
+
+    def asker(who: str) -> Asker:
+        monkeypatch.setenv("HIVELORE_HOME", str(world.service.home))
+        monkeypatch.setenv("HIVELORE_EMBEDDER", "none")
+        monkeypatch.setenv("HIVELORE_KEY", world.keys[who])
+        client = world.service.client(world.keys[who])
+        return Asker(client, RemoteHive(client), world.ids, CommandLine(monkeypatch, capsys))
+
+    return asker
 
 
 def _world(home: Path, lead_sees: str) -> Generator[World]:
@@ -217,13 +285,13 @@ def _seen(answers: list[Any]) -> set[str]:
     return {whose for whose, word in WORDS.items() if word in text}
 
 
-ALL: dict[Any, Probe] = {**ROUTES, **CALLS, **METHODS}
+ALL: dict[Any, Probe] = {**ROUTES, **CALLS, **METHODS, **COMMANDS}
 
 
 @pytest.mark.parametrize("who", ["ada", "bob", "lea", "operator", "revoked"])
 @pytest.mark.parametrize("door", ALL, ids=str)
-def test_nobody_is_shown_what_they_may_not_see(world: World, who: str, door: Any) -> None:
-    seen = _seen(ALL[door](world.asker(who)))
+def test_nobody_is_shown_what_they_may_not_see(world: World, asking: Asking, who: str, door: Any) -> None:
+    seen = _seen(ALL[door](asking(who)))
     may_see = _may_see(who, world)
     assert seen <= may_see
     if door in SHOWS_ALL and not (who == "operator" and door in CALLS):
@@ -231,16 +299,52 @@ def test_nobody_is_shown_what_they_may_not_see(world: World, who: str, door: Any
 
 
 @pytest.mark.parametrize("who", ["ada", "bob", "lea", "operator"])
-def test_counts_count_only_what_may_be_seen(world: World, who: str) -> None:
-    stats = world.asker(who).rest("GET", "/api/memory/stats")
-    assert stats["total"] == len(_may_see(who, world))
+def test_counts_count_only_what_may_be_seen(world: World, asking: Asking, who: str) -> None:
+    asker = asking(who)
+    assert asker.rest("GET", "/api/memory/stats")["total"] == len(_may_see(who, world))
+    assert asker.command_line.json("stats")["total"] == len(_may_see(who, world))
 
 
 @pytest.mark.parametrize("suffix", ["", "/chunks", "/history"])
-def test_a_hidden_id_and_an_unknown_one_get_the_same_answer(world: World, suffix: str) -> None:
-    asker, hidden, unknown = world.asker("bob"), world.ids["ada"], "01a00000-0000-7000-8000-000000000000"
-    answers = [str(asker.rest("GET", f"/api/memory/{one}{suffix}")).replace(one, "ID") for one in (hidden, unknown)]
+def test_a_hidden_id_and_an_unknown_one_get_the_same_answer(world: World, asking: Asking, suffix: str) -> None:
+    asker, hidden = asking("bob"), world.ids["ada"]
+    answers = [str(asker.rest("GET", f"/api/memory/{one}{suffix}")).replace(one, "ID") for one in (hidden, NOWHERE)]
     assert answers[0] == answers[1]
+
+
+@pytest.mark.parametrize("verb", ["get", "edit", "forget"])
+def test_a_verb_says_the_same_of_a_hidden_id_and_an_unknown_one(world: World, asking: Asking, verb: str) -> None:
+    asker, hidden, change = asking("bob"), world.ids["ada"], ("--name", "x") if verb == "edit" else ()
+    answers = [asker.verb(verb, one, *change) for one in (hidden, NOWHERE)]
+    assert str(answers[0]).replace(hidden, NOWHERE) == str(answers[1])
+
+
+CHANGES: dict[tuple[str, str], dict[str, int]] = {
+    ("agent", "all"): {"ada": 0, "bob": 3, "lea": 4, "operator": 0, "revoked": 4},
+    ("agent", "shared"): {"ada": 0, "bob": 3, "lea": 3, "operator": 0, "revoked": 4},
+    ("swarm", "all"): {"ada": 0, "bob": 4, "lea": 0, "operator": 0, "revoked": 4},
+    ("swarm", "shared"): {"ada": 0, "bob": 4, "lea": 0, "operator": 0, "revoked": 4},
+}
+"""By scope of a memory of ada's and by what leads see: with which exit code a verb that changes it ends."""
+
+
+@pytest.mark.parametrize(
+    "words", [("edit", "--name", "Another name"), ("edit", "--scope", "swarm"), ("forget", "--yes")]
+)
+@pytest.mark.parametrize("who", ["ada", "bob", "lea", "operator", "revoked"])
+@pytest.mark.parametrize("scope", ["agent", "swarm"])
+def test_a_verb_changes_only_what_its_key_may(
+    world: World, asking: Asking, scope: str, who: str, words: tuple[str, ...]
+) -> None:
+    verb, *options = words
+    owner = world.service.client(world.keys["ada"])
+    body = {"memories": [{"content": f"{who} tries to {' '.join(words)}", "scope": scope}]}
+    memory = owner.call("POST", "/api/memory/batch", body=body)["results"][0]["memory"]
+    code, *_ = asking(who).verb(verb, memory["id"], *options)
+    assert code == CHANGES[scope, world.service.app.settings.lead_sees][who]
+    left = _told(lambda: owner.call("GET", f"/api/memory/{memory['id']}"))
+    assert (code == 0 and words != ("edit", "--scope", scope)) is (left.get("version") != 1)
+    _told(lambda: owner.call("DELETE", f"/api/memory/{memory['id']}"))
 
 
 def test_a_revoked_key_gets_nothing_at_all(world: World) -> None:
@@ -255,6 +359,14 @@ def test_every_route_has_a_probe(world: World) -> None:
     paths = world.service.client(None).call("GET", "/openapi.json")["paths"]
     routes = {(method.upper(), path) for path, methods in paths.items() for method in methods}
     assert routes == set(ROUTES)
+
+
+def test_every_verb_has_a_probe_or_a_reason() -> None:
+    app = build()
+    verbs = {name for group in VERBS.values() for name in group}
+    commands = {f"hivelore {name}" for name in verbs if name not in GROUPS}
+    commands |= {f"hivelore {name} {each}" for name in GROUPS for each in app[name] if not each.startswith("-")}
+    assert commands == COMMANDS.keys() | WITHOUT_A_KEY.keys()
 
 
 def test_every_tool_has_a_probe() -> None:

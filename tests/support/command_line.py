@@ -5,7 +5,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -73,9 +73,22 @@ def environment(home: Path, **more: str) -> dict[str, str]:
     return {**kept, **settings(home), **more}
 
 
-def hivelore(*words: str, env: Mapping[str, str], stdin: str = "", timeout: float = 60.0) -> Result:
-    """Run the console script to its end, in a process of its own."""
+def hivelore(
+    *words: str,
+    env: Mapping[str, str],
+    stdin: str = "",
+    timeout: float = 60.0,
+    before: Callable[[], None] | None = None,
+) -> Result:
+    """Run the console script to its end, in a process of its own, which runs ``before`` first."""
     done = subprocess.run(
-        [HIVELORE, *words], env=env, input=stdin, capture_output=True, text=True, timeout=timeout, check=False
+        [HIVELORE, *words],
+        env=env,
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+        preexec_fn=before,
     )
     return Result(done.returncode, done.stdout, done.stderr)

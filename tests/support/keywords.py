@@ -64,5 +64,9 @@ class Indexed:
         with self.store.read() as view:
             return self.index.search(view, terms.split(), where, limit)
 
+    def weight(self, terms: str) -> float:
+        with self.store.read() as view:
+            return self.index.weight(view, terms.split())
+
     def found(self, terms: str, where: Filter = EVERYTHING, limit: int = 100) -> list[DocumentKey]:
         return [candidate.document for candidate in self.search(terms, where, limit)]

@@ -9,8 +9,10 @@ from typing import Unpack
 import numpy as np
 import pytest
 
+from hivelore.adapters.vectors.capped import CappedVectors
 from hivelore.adapters.vectors.exact import ExactVectors
 from hivelore.adapters.vectors.scan import ScanVectors
+from hivelore.adapters.vectors.slabs import bytes_per_slot
 from hivelore.adapters.vectors.sqlite_vec import SqliteVecVectors
 from hivelore.domain.index import DocumentKey, ModelKey, Neighbours, PassageKey, Vector
 from hivelore.domain.memory import Action, Chunk, Memory, Passage
@@ -31,6 +33,12 @@ MANY = 200
 _numbers = count(1)
 
 
+def capped(model: str, dimension: int) -> CappedVectors:
+    """One whose memory is for a few vectors only, so that it changes over in the middle of most tests."""
+    scan = ScanVectors(model, dimension, memory_limit=3 * bytes_per_slot(dimension), slab_size=SLAB)
+    return CappedVectors(scan, SqliteVecVectors(model, dimension))
+
+
 @dataclass(frozen=True)
 class EngineKind:
     stores: Collection[str]
@@ -43,6 +51,7 @@ ENGINES: Mapping[str, EngineKind] = {
     "exact": EngineKind(("inmemory", "sqlite"), ExactVectors),
     "scan": EngineKind(("inmemory", "sqlite"), lambda model, dimension: ScanVectors(model, dimension, slab_size=SLAB)),
     "sqlite-vec": EngineKind(("sqlite",), SqliteVecVectors),
+    "capped": EngineKind(("sqlite",), capped),
 }
 
 Setting = tuple[str, str]

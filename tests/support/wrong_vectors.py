@@ -1,16 +1,32 @@
 """Vector engines with one fault each, as other systems have them, to see that the contract suite finds it."""
 
 from collections.abc import Collection, Sequence
+from itertools import groupby
+from operator import itemgetter
 
 import numpy as np
 
 from hivelore.adapters.vectors.cosines import best_per_document, cosines, neighbours
 from hivelore.adapters.vectors.exact import ExactVectors
-from hivelore.domain.index import DocumentKey, EmbeddedDocument, Near, Neighbours, Vector
+from hivelore.domain.index import ChunkKey, DocumentKey, Near, Neighbours, PassageKey, Vector
 from hivelore.domain.search import Filter
 from hivelore.ports import View
 from support.memories import EVERYTHING
 from support.vector_engines import DIMENSION, MODEL, OTHER_MODEL
+
+Row = tuple[DocumentKey, ChunkKey, PassageKey, Vector]
+
+
+def rows_of(view: View, fingerprint: str) -> list[Row]:
+    model = view.model(fingerprint)
+    batches = () if model is None else view.all_embedded(model)
+    return [
+        (DocumentKey(document), ChunkKey(chunk), PassageKey(passage), vector)
+        for batch in batches
+        for document, chunk, passage, vector in zip(
+            batch.documents, batch.chunks, batch.passages, batch.vectors, strict=True
+        )
+    ]
 
 
 class FiltersAfterwards(ExactVectors):
@@ -26,22 +42,20 @@ class FiltersAfterwards(ExactVectors):
 
 
 class SearchesIn(ExactVectors):
-    """Compares with whatever ``documents`` answers."""
+    """Compares with whatever ``rows`` answers."""
 
     def __init__(self) -> None:
         super().__init__(MODEL, DIMENSION)
 
-    def documents(self, view: View) -> Sequence[EmbeddedDocument]:
-        model = view.model(MODEL)
-        return [] if model is None else [one for batch in view.all_embedded(model) for one in batch]
+    def rows(self, view: View) -> Sequence[Row]:
+        return rows_of(view, MODEL)
 
     def nearest(
         self, view: View, query: Vector, where: Filter, limit: int, also: Collection[DocumentKey] = ()
     ) -> Neighbours:
         found = [
-            Near(document.key, passage.chunk, passage.passage, float(cosines(passage.vector[np.newaxis], query)[0]))
-            for document in self.documents(view)
-            for passage in document.passages
+            Near(document, chunk, passage, float(cosines(vector[np.newaxis], query)[0]))
+            for document, chunk, passage, vector in self.rows(view)
         ]
         return neighbours(best_per_document(found, limit, also), np.array([near.cosine for near in found]))
 
@@ -51,19 +65,19 @@ class KeepsTheForgotten(SearchesIn):
 
     def __init__(self) -> None:
         super().__init__()
-        self._seen: dict[DocumentKey, EmbeddedDocument] = {}
+        self._seen: dict[DocumentKey, list[Row]] = {}
 
-    def documents(self, view: View) -> Sequence[EmbeddedDocument]:
-        self._seen |= {document.key: document for document in super().documents(view)}
-        return list(self._seen.values())
+    def rows(self, view: View) -> Sequence[Row]:
+        present = sorted(super().rows(view), key=itemgetter(0))
+        self._seen |= {document: list(rows) for document, rows in groupby(present, key=itemgetter(0))}
+        return [row for rows in self._seen.values() for row in rows]
 
 
 class MixesModels(SearchesIn):
     """Compares whatever vectors have the right dimension."""
 
-    def documents(self, view: View) -> Sequence[EmbeddedDocument]:
-        models = [model for name in (MODEL, OTHER_MODEL) if (model := view.model(name)) is not None]
-        return [one for model in models for batch in view.all_embedded(model) for one in batch]
+    def rows(self, view: View) -> Sequence[Row]:
+        return [*rows_of(view, MODEL), *rows_of(view, OTHER_MODEL)]
 
 
 class LooksOnce(SearchesIn):
@@ -71,9 +85,9 @@ class LooksOnce(SearchesIn):
 
     def __init__(self) -> None:
         super().__init__()
-        self._seen: Sequence[EmbeddedDocument] | None = None
+        self._seen: Sequence[Row] | None = None
 
-    def documents(self, view: View) -> Sequence[EmbeddedDocument]:
+    def rows(self, view: View) -> Sequence[Row]:
         if self._seen is None:
-            self._seen = super().documents(view)
+            self._seen = super().rows(view)
         return self._seen

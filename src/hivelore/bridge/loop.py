@@ -26,12 +26,16 @@ _HUNG_UP = getattr(select, "POLLRDHUP", 0)
 """How a socket says that the other end says no more; a pipe does so unasked."""
 _INTERRUPTED = 130
 _USAGE = "usage: hivelore mcp [--project NAME]"
+_HELP = (["--help"], ["-h"])
 
 
 def main(arguments: "Sequence[str]" = ()) -> int:
     """Carry messages until the client ends. Answers the exit code."""
     try:
         _occupy_standard_descriptors()
+        if list(arguments) in _HELP:
+            print(_USAGE)
+            return 0
         project, good = _project(list(arguments))
         if not good:
             sys.stderr.write(f"{_USAGE}\n")

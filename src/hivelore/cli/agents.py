@@ -16,7 +16,7 @@ app = App(name="agent", help="Agents and their keys: add, list, revoke.")
 
 @app.command
 def add(
-    name: Annotated[str, Parameter(help="A name that nobody has yet.")],
+    name: Annotated[str, Parameter(help="A new name, or that of an agent without a key that works.")],
     /,
     *,
     role: Annotated[
@@ -29,7 +29,8 @@ def add(
 ) -> None:
     """Add an agent and print its key.
 
-    The key is shown this one time.
+    The key is shown this one time. An agent whose keys were all revoked or have expired gets a new one and
+    keeps its memories.
 
     Example: hivelore agent add reviewer --role worker --expires 30d
     """
@@ -58,8 +59,9 @@ def list_agents(*, json: AsJson = False) -> None:
         return
     rows: list[list[str]] = []
     for agent in answer["agents"]:
-        keys = [_told(key) for key in agent["keys"]] or ["no key"]
-        rows.append([agent["role"], agent["id"], "; ".join(keys), agent["name"]])
+        # Only operators are told of keys.
+        keys = "; ".join(map(_told, agent["keys"])) or "no key" if "keys" in agent else "-"
+        rows.append([agent["role"], agent["id"], keys, agent["name"]])
     output.table(["role", "id", "keys", "name"], rows)
 
 

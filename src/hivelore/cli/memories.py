@@ -20,6 +20,7 @@ from hivelore.cli.options import (
     project_meant,
     read_text,
     text_of,
+    whole,
 )
 from hivelore.cli.present import now
 from hivelore.client import Client
@@ -94,7 +95,7 @@ def edit(
     project: Annotated[str | None, Parameter(help="'' for none.")] = None,
     expires: Annotated[str | None, Parameter(help="7d, 12h, 2026-01-31, or never.", metavar="WHEN")] = None,
     reason: Annotated[str | None, Parameter(help="Why; kept in the history.")] = None,
-    if_version: Annotated[int | None, Parameter(help="Only if this is still its version.")] = None,
+    if_version: Annotated[int | None, Parameter(help="Only if this is still its version.", converter=whole)] = None,
     agent: Speaker = None,
     json: AsJson = False,
 ) -> None:

@@ -5,9 +5,9 @@ import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from cyclopts import Parameter
+from cyclopts import Parameter, Token
 
 from hivelore.cli import output
 from hivelore.errors import Invalid, TooLarge
@@ -29,8 +29,17 @@ Shelf = Literal["agent", "swarm"]
 Shelves = Literal["all", "agent", "swarm"]
 Origin = Literal["manual", "file_index", "session_summary", "task_completion"]
 
+_WHOLE = re.compile(r"^[+-]?[0-9]{1,40}$")
 _SPAN = re.compile(r"^(\d{1,6})([mhdw])$")
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
+
+def whole(_: Any, tokens: Sequence[Token]) -> int:
+    """A whole number from a word; the parser by itself would round a fraction."""
+    word = tokens[0].value
+    if not _WHOLE.match(word):
+        raise ValueError(f"{word!r} is no whole number.")
+    return int(word)
 
 
 def text_of(words: Sequence[str], what: str) -> str:

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, cast
 from cyclopts import Parameter
 
 from hivelore.cli import output, session
-from hivelore.cli.options import AsJson, InProject, Origin, Shelves, Speaker, moment, project_meant, text_of
+from hivelore.cli.options import AsJson, InProject, Origin, Shelves, Speaker, moment, project_meant, text_of, whole
 from hivelore.cli.present import now
 from hivelore.domain import wire
 from hivelore.domain.memory import Memory
@@ -20,7 +20,7 @@ _PAGE = 500
 
 def recall(
     *query: Annotated[str, Parameter(help="What you want to know, in your own words; - reads it from stdin.")],
-    limit: Annotated[int, Parameter(alias="-n", help="1 to 50.")] = DEFAULT_LIMIT,
+    limit: Annotated[int, Parameter(alias="-n", help="1 to 50.", converter=whole)] = DEFAULT_LIMIT,
     scope: Shelves = "all",
     source: Origin | None = None,
     session_id: Annotated[str | None, Parameter(name="--session")] = None,
@@ -131,7 +131,7 @@ def _show_history(versions: Iterable[dict[str, Any]]) -> None:
 
 def list_memories(
     *,
-    limit: Annotated[int, Parameter(alias="-n", help="1 to 500.")] = 20,
+    limit: Annotated[int, Parameter(alias="-n", help="1 to 500.", converter=whole)] = 20,
     every: Annotated[bool, Parameter(name="--all", help="All pages.")] = False,
     after: Annotated[str | None, Parameter(help="Go on behind a page: its `next` (--json).")] = None,
     scope: Shelves = "all",

@@ -9,7 +9,7 @@ from cyclopts import Parameter
 
 from hivelore import __version__, endpoint, launch
 from hivelore.cli import exits, output
-from hivelore.cli.options import AsJson
+from hivelore.cli.options import AsJson, whole
 from hivelore.cli.present import now
 from hivelore.client import Client
 from hivelore.errors import Invalid, Unavailable
@@ -21,7 +21,9 @@ _PATIENCE = 10.0
 def serve(
     *,
     host: Annotated[str | None, Parameter(help="Where to listen. Else: the host of HIVELORE_URL.")] = None,
-    port: Annotated[int | None, Parameter(help="0 takes any free one. Else: the port of HIVELORE_URL.")] = None,
+    port: Annotated[
+        int | None, Parameter(help="0 takes any free one. Else: the port of HIVELORE_URL.", converter=whole)
+    ] = None,
 ) -> None:
     """Run the service here, until Ctrl-C.
 
@@ -138,13 +140,16 @@ def _process(url: str, home: Path, owner: Owner | None) -> dict[str, Any]:
 
 def mcp(
     *,
-    project: Annotated[str | None, Parameter(help="Else: the git repository it is started in.", metavar="NAME")] = None,
+    project: Annotated[
+        str | None, Parameter(help="A project's name. Else: the git repository it is started in.", metavar="NAME")
+    ] = None,
 ) -> int:
     """Speak MCP on stdin and stdout.
 
-    For agents that start their tools themselves.
+    The bridge between the service, which it starts when it does not run, and an agent that starts its tools itself.
+    What it stores is marked with a project, and what it searches is narrowed to it.
 
-    Example: hivelore mcp
+    Example: hivelore mcp --project shop
     """
     from hivelore.bridge import main
 

@@ -12,6 +12,7 @@ from hivelore.domain.draft import UNSET, Draft, Edit, Remembered, Unset
 from hivelore.domain.memory import Json, Memory, MemoryId, Scope, Source
 from hivelore.domain.search import DEFAULT_LIMIT, Answer, Hit, Page, Path, ScopeChoice, Stats
 from hivelore.errors import Invalid
+from hivelore.hive.checking import ID, INSTANT, PATH, TEXT, TEXTS, WHOLE, check, check_draft, check_edit, drafts_of
 from hivelore.hive.intake import Skipped, drafts_under
 
 E = TypeVar("E", Scope, Source, ScopeChoice)
@@ -78,6 +79,7 @@ class Hive(ABC):
 
         The same owner, name and content again is the same memory; so is the same path or external id.
         """
+        check(TEXTS, tags=tags)
         draft = Draft(
             content=content,
             name=name,
@@ -96,12 +98,11 @@ class Hive(ABC):
             external_id=external_id,
             expires_at=expires_at,
         )
-        return self._store([draft])[0].memory
+        return self._store([check_draft(draft)])[0].memory
 
     def remember_many(self, drafts: Iterable[Draft | str]) -> list[Remembered]:
         """Keep many, in their order, up to a hundred at a time; each such unit is all or nothing."""
-        texts = (Draft(content=one) if isinstance(one, str) else one for one in drafts)
-        return [done for unit in units(texts) for done in self._store(unit)]
+        return [done for unit in units(map(check_draft, drafts_of(drafts))) for done in self._store(unit)]
 
     def recall(
         self,
@@ -120,6 +121,10 @@ class Hive(ABC):
         ``limit`` 1..50. ``project`` None: no filter; memories of no project always count. ``now``: ask as if
         it were then. ``explain``: the text of the answer shows the parts of each score.
         """
+        check(TEXT, query=query)
+        check(TEXT.or_none(), session=session, project=project)
+        check(WHOLE, limit=limit)
+        check(INSTANT.or_none(), now=now)
         answer = self._recall(
             query,
             limit=limit,
@@ -171,6 +176,8 @@ class Hive(ABC):
         version: int | None = None,
     ) -> Memory:
         """Change what is given. ``version``: only if this is still the present one, else ``errors.Stale``."""
+        check(ID, memory=memory)
+        check(WHOLE.or_none(), version=version)
         edit = Edit(
             content=content,
             name=name,
@@ -183,18 +190,21 @@ class Hive(ABC):
             expires_at=expires_at,
             reason=reason,
         )
-        return self._edit(MemoryId(memory), edit, version)
+        return self._edit(MemoryId(memory), check_edit(edit), version)
 
     @abstractmethod
     def forget(self, memory: str, *, version: int | None = None) -> None:
-        """Remove a memory for good: text, history, vectors; nothing finds it again. Its words leave the pages of the
-        FTS5 index when those are merged next."""
+        """Remove a memory for good: text, history, vectors; nothing finds it again, from this moment on. Its bytes
+        leave the files within seconds, those of its words in the keyword index within minutes where much is kept,
+        and at the next start where the process ends before. Backups keep what they have."""
 
     def index(self, path: FilePath | str, *, scope: Scope | str = Scope.AGENT, project: str | None = None) -> Indexed:
         """Keep a text file, or every text file of a folder (.gitignore respected), as file_index memories.
 
         A file indexed before keeps its id; its unchanged parts keep their vectors.
         """
+        check(PATH, path=path)
+        check(TEXT.or_none(), project=project)
         skipped: list[Skipped] = []
         memories: list[Memory] = []
         for found in drafts_under(FilePath(path), choice(Scope, scope, "scope"), project):

@@ -10,6 +10,7 @@ from hivelore.domain.draft import Draft, Edit, Remembered
 from hivelore.domain.memory import Memory, MemoryId, Source
 from hivelore.domain.search import Answer, Page, ScopeChoice, Stats
 from hivelore.hive.base import Hive, choice
+from hivelore.hive.checking import ID, INSTANT, NUMBER, STATUS, WHOLE, WORD, check
 from hivelore.services.asking import Listing, asked, listed
 
 
@@ -44,6 +45,7 @@ class EmbeddedHive(Hive):
         return self._app.recalling.recall(question, self._viewer)
 
     def get(self, memory: str) -> Memory:
+        check(ID, memory=memory)
         return self._app.recalling.get(MemoryId(memory), self._viewer)
 
     def list(
@@ -62,6 +64,11 @@ class EmbeddedHive(Hive):
         created_after: datetime | None = None,
         created_before: datetime | None = None,
     ) -> Page:
+        check(WHOLE, limit=limit)
+        check(ID.or_none(), after=after, agent=agent)
+        check(WORD.or_none(), project=project, session=session, tag=tag, category=category)
+        check(STATUS, status=status)
+        check(INSTANT.or_none(), created_after=created_after, created_before=created_before)
         listing = Listing(
             limit=limit,
             after=after,
@@ -79,12 +86,15 @@ class EmbeddedHive(Hive):
         return listed(self._app.recalling, self._app.redactor, listing, self._viewer)
 
     def forget(self, memory: str, *, version: int | None = None) -> None:
+        check(ID, memory=memory)
+        check(WHOLE.or_none(), version=version)
         self._app.remembering.forget(MemoryId(memory), self._viewer, version=version)
 
     def stats(self) -> Stats:
         return self._app.recalling.stats(self._viewer)
 
     def wait_until_indexed(self, timeout: float = 60.0) -> bool:
+        check(NUMBER, timeout=timeout)
         return self._app.embedding.wait(timeout)
 
     def close(self) -> None:

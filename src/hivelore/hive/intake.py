@@ -4,6 +4,7 @@ Reading happens where the caller is, so that a service never opens a path that s
 """
 
 import os
+import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,15 +52,18 @@ def located(path: Path) -> Path:
         path.stat()
     except OSError as error:
         raise Invalid(f"{path} cannot be read: {error.strerror}.", field="path") from None
+    except ValueError:  # NUL, or half of a surrogate pair
+        raise Invalid(f"{str(path)!r} is no path of a file.", field="path") from None
     return path.resolve()
 
 
 def draft_of(file: Path, scope: Scope, project: str | None) -> Draft | Skipped:
     """A file as a draft that is named after it; a later one of the same path takes its place."""
     try:
-        if not file.is_file():
+        found = file.stat()
+        if not stat.S_ISREG(found.st_mode):
             return Skipped(file, "not a regular file", expected=True)
-        if file.stat().st_size > LARGEST:
+        if found.st_size > LARGEST:
             return Skipped(file, f"larger than {LARGEST:,} bytes: split it")
         data = file.read_bytes()
     except OSError as error:

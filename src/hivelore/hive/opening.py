@@ -8,7 +8,9 @@ from hivelore.app import open_application
 from hivelore.client import Client
 from hivelore.config import load
 from hivelore.domain.agent import Door
+from hivelore.errors import Invalid
 from hivelore.hive.base import Hive
+from hivelore.hive.checking import ID, PATH, WORD, check
 from hivelore.hive.embedded import EmbeddedHive
 from hivelore.hive.remote import RemoteHive
 from hivelore.lock import EMBEDDED, SERVICE, held_by, read_owner
@@ -26,11 +28,14 @@ def open_hive(
     ``agent``: as whom (an id or a name), for operators; left out, the agent that this machine starts with.
     ``key``: come in with this key instead of the ones in the folder.
     """
+    check(PATH.or_none(), path_or_url=path_or_url)
+    check(ID.or_none(), agent=agent)
+    check(WORD.or_none(), key=key)
     if isinstance(path_or_url, str) and path_or_url.startswith(("http://", "https://")):
         return _remote(path_or_url, endpoint.home(), agent, key)
     if path_or_url is None and endpoint.given_url() is not None:
         return _remote(endpoint.url(), endpoint.home(), agent, key)
-    home = endpoint.home() if path_or_url is None else Path(path_or_url).expanduser().absolute()
+    home = endpoint.home() if path_or_url is None else _folder(path_or_url)
     owner = read_owner(home)
     if owner is None:
         return _embedded(home, agent, key)
@@ -39,10 +44,20 @@ def open_hive(
     raise held_by(owner)
 
 
+def _folder(path: str | os.PathLike[str]) -> Path:
+    try:
+        if "\0" not in os.fsdecode(path):
+            os.fsencode(path)
+            return Path(path).expanduser().absolute()
+    except (UnicodeEncodeError, RuntimeError):  # No name of a file, or nobody has that home.
+        pass
+    raise Invalid(f"{os.fsdecode(path)!r} is no path of a folder.", field="path_or_url")
+
+
 def _remote(url: str, home: Path, agent: str | None, key: str | None) -> RemoteHive:
     """Only an operator's key may speak for another agent, so naming one asks for that key."""
     file = endpoint.AGENT_KEY if agent is None else endpoint.OPERATOR_KEY
-    return RemoteHive(Client(url, key or endpoint.key(file, home), agent=agent))
+    return RemoteHive(Client(url, endpoint.key(file, home) if key is None else key, agent=agent))
 
 
 def _embedded(home: Path, agent: str | None, key: str | None) -> EmbeddedHive:

@@ -13,6 +13,7 @@ from hivelore.domain.memory import Memory, MemoryId, Source
 from hivelore.domain.search import Answer, Page, ScopeChoice, Stats
 from hivelore.errors import NotFound
 from hivelore.hive.base import Hive, choice
+from hivelore.hive.checking import ID, INSTANT, NUMBER, STATUS, WHOLE, WORD, check
 
 _LOOK_EVERY = 0.1
 
@@ -24,6 +25,7 @@ class RemoteHive(Hive):
         self._client = client
 
     def get(self, memory: str) -> Memory:
+        check(ID, memory=memory)
         return wire.read_memory(self._client.call("GET", _path(memory)))
 
     def list(
@@ -42,6 +44,11 @@ class RemoteHive(Hive):
         created_after: datetime | None = None,
         created_before: datetime | None = None,
     ) -> Page:
+        check(WHOLE, limit=limit)
+        check(ID.or_none(), after=after, agent=agent)
+        check(WORD.or_none(), project=project, session=session, tag=tag, category=category)
+        check(STATUS, status=status)
+        check(INSTANT.or_none(), created_after=created_after, created_before=created_before)
         query = {
             "limit": limit,
             "after": after,
@@ -59,14 +66,18 @@ class RemoteHive(Hive):
         return wire.read_page(self._client.call("GET", "/api/memory", query=query))
 
     def forget(self, memory: str, *, version: int | None = None) -> None:
+        check(ID, memory=memory)
+        check(WHOLE.or_none(), version=version)
         self._client.call("DELETE", _path(memory), version=version)
 
     def stats(self) -> Stats:
         return wire.read_stats(self._client.call("GET", "/api/memory/stats"))
 
     def wait_until_indexed(self, timeout: float = 60.0) -> bool:
+        check(NUMBER, timeout=timeout)
         for _ in range(max(1, round(timeout / _LOOK_EVERY))):
-            if not self._client.call("GET", "/api/status")["pendingEmbeddings"]:
+            status = self._client.call("GET", "/api/status")
+            if not status["pendingEmbeddings"] and (status["vectorsReady"] or status["vectors"] is None):
                 return True
             time.sleep(_LOOK_EVERY)
         return False

@@ -19,17 +19,25 @@ from hivelore.server.guard import Guard
 from hivelore.server.mcp.door import PATH as MCP_PATH
 from hivelore.server.mcp.door import McpDoor
 from hivelore.server.metrics import Measured, Metrics
+from hivelore.server.mishaps import Mishaps, Shield
 from hivelore.server.pools import Pools
 from hivelore.server.problems import TITLES, on_error, problem
 from hivelore.server.rest import admin, memories
+from hivelore.server.rest.description import Api
 
 _CODES = {400: "bad-request", 404: "not-found", 405: "method-not-allowed", 413: "too-large"}
+_DETAILS = {
+    400: "The body cannot be read: send JSON in UTF-8, not nested too deep and without numbers beyond 64 bits.",
+    404: "There is nothing here. GET /openapi.json lists what there is.",
+    405: "This cannot be done here. GET /openapi.json lists what can.",
+}
 
 
 def create_asgi(app: Application) -> ASGIApp:
     """The whole service over an application that is running; it is not closed with it."""
     pools, metrics = Pools(), Metrics()
-    context = Context(app, pools, Gate(app.agents, pools, app.clock), metrics)
+    mishaps = Mishaps(app.redactor, app.clock)
+    context = Context(app, pools, Gate(app.agents, pools, app.clock), metrics, mishaps)
     metrics.gauge("hivelore_embedding_queue", "Passages that wait for a vector.", app.embedding.pending)
 
     mcp = McpDoor(context)
@@ -40,7 +48,15 @@ def create_asgi(app: Application) -> ASGIApp:
             yield
         pools.close()
 
-    api = FastAPI(title="Hivelore", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None)
+    api = Api(
+        title="Hivelore",
+        version=__version__,
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+        # An empty id would else be sent on to the route without one.
+        redirect_slashes=False,
+    )
     api.state.context = context
     api.include_router(admin.router)
     api.include_router(memories.router)
@@ -48,6 +64,7 @@ def create_asgi(app: Application) -> ASGIApp:
     api.add_exception_handler(HiveloreError, on_error)
     api.add_exception_handler(RequestValidationError, _on_invalid)
     api.add_exception_handler(HTTPException, _on_http)
+    api.add_middleware(Shield, mishaps=mishaps)
     return Guard(Measured(api, metrics, app.clock.monotonic), app.settings.allowed_hosts)
 
 
@@ -67,5 +84,7 @@ async def _on_invalid(request: Request, error: Exception) -> Response:
 async def _on_http(_: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     status = error.status_code
-    detail = "There is nothing here. GET /openapi.json lists what there is." if status == 404 else str(error.detail)
-    return problem(status, detail or TITLES.get(status, "Error"), _CODES.get(status, "error"))
+    detail = _DETAILS.get(status) or str(error.detail) or TITLES.get(status, "Error")
+    answer = problem(status, detail, _CODES.get(status, "error"))
+    answer.headers.update(error.headers or {})
+    return answer

@@ -5,11 +5,14 @@ from dataclasses import dataclass
 from typing import Annotated, TypeVar
 
 from fastapi import Depends, Request
+from fastapi.routing import APIRoute
 
 from hivelore.app import Application
 from hivelore.domain.agent import Viewer
+from hivelore.errors import Invalid
 from hivelore.server.gate import Gate, project_of
 from hivelore.server.metrics import Metrics
+from hivelore.server.mishaps import Mishaps
 from hivelore.server.pools import Lane, Pools
 
 T = TypeVar("T")
@@ -21,6 +24,7 @@ class Context:
     pools: Pools
     gate: Gate
     metrics: Metrics
+    mishaps: Mishaps
 
     def deadline(self, lane: Lane) -> float:
         """When a call that begins now is given up, on the application's clock."""
@@ -51,7 +55,24 @@ class Caller:
 
 async def _caller(request: Request) -> Caller:
     context: Context = request.app.state.context
-    return Caller(context, await context.gate.viewer(request), project_of(request))
+    caller = Caller(context, await context.gate.viewer(request), project_of(request))
+    if request.scope["query_string"]:
+        _refuse_what_is_not_asked_for(request)
+    return caller
+
+
+def _refuse_what_is_not_asked_for(request: Request) -> None:
+    """A filter whose name has a slip of the pen would else be none, and one that comes twice half of what was meant."""
+    route: APIRoute = request.scope["route"]
+    known = {field.alias for field in route.dependant.query_params}
+    seen: set[str] = set()
+    for name, _ in request.query_params.multi_items():
+        if name not in known:
+            choice = f"what there is: {', '.join(sorted(known))}" if known else "there is none here"
+            raise Invalid(f"There is no parameter {name[:40]!r}; {choice}.", field="query")
+        if name in seen:
+            raise Invalid(f"{name} comes twice: say it once.", field=name)
+        seen.add(name)
 
 
 Asking = Annotated[Caller, Depends(_caller)]

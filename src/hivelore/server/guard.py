@@ -40,12 +40,10 @@ class Guard:
             await problem(403, _WRONG_ORIGIN, "foreign-origin")(scope, receive, send)
             return
         length = headers.get(b"content-length", b"0")
-        if not length.isdigit() or int(length) > LARGEST_BODY:
-            await problem(413, _TOO_LARGE, "too-large")(scope, receive, send)
-            return
-        if headers.get(b"transfer-encoding"):
+        too_large = not length.isdigit() or int(length) > LARGEST_BODY
+        if too_large or headers.get(b"transfer-encoding"):
             whole = await _whole(receive)
-            if whole is None:
+            if too_large or whole is None:
                 await problem(413, _TOO_LARGE, "too-large")(scope, receive, send)
                 return
             receive = whole
@@ -76,7 +74,7 @@ def _host_name(host: bytes | None) -> str | None:
 
 
 async def _whole(receive: Receive) -> Receive | None:
-    """A body without a length, read to its end so that it can be handed on; None when it is too large.
+    """A body of unknown or too great a length, read to its end so that it can be handed on; None when it is too large.
 
     What is too large is read on for a while and dropped: a sender that is cut off never sees why.
     """

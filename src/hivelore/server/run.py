@@ -1,6 +1,7 @@
 """Running the service: the socket, the lock on the data directory, and an orderly end."""
 
 import errno
+import logging
 import socket
 from collections.abc import Callable
 from types import FrameType
@@ -30,6 +31,8 @@ def serve(settings: Settings, *, host: str | None, port: int | None, ready: Call
     with listener:
         url = _url(listener)
         app = open_application(settings, kind=SERVICE, url=url)
+        # What the service has to say about itself goes to stderr, which is service.log where it runs in the background.
+        logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
         try:
             config = uvicorn.Config(
                 create_asgi(app),

@@ -42,6 +42,23 @@ def test_a_revoked_key_lets_nobody_in(cli: CommandLine, me: str, monkeypatch: py
     assert (result.code, result.error["code"]) == (4, "unauthenticated")
 
 
+def test_an_agent_whose_key_was_revoked_gets_a_new_one_and_keeps_its_memories(
+    cli: CommandLine, me: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = cli.json("agent", "add", me)
+    with monkeypatch.context() as as_agent:
+        as_agent.setenv("HIVELORE_KEY", first["key"])
+        memory = cli.json("remember", "Mine alone.")["memory"]
+    taken = cli("agent", "add", me, "--json")
+    assert taken.error["code"] == "conflict"
+    assert "agent revoke" in str(taken.error)
+    cli("agent", "revoke", me)
+    second = cli.json("agent", "add", me)
+    assert second["agent"]["id"] == first["agent"]["id"]
+    monkeypatch.setenv("HIVELORE_KEY", second["key"])
+    assert cli.json("get", memory["id"])["content"] == "Mine alone."
+
+
 def test_one_key_can_be_revoked_by_its_id(cli: CommandLine, me: str) -> None:
     number = cli.json("agent", "add", me)["key"].split("_")[2]
     assert cli.json("agent", "revoke", number) == {"revoked": 1}
@@ -52,6 +69,15 @@ def test_a_worker_manages_no_agents(cli: CommandLine, me: str, monkeypatch: pyte
     for words in (("agent", "add", "other"), ("agent", "revoke", "local"), ("reembed",)):
         result = cli(*words, "--json")
         assert (result.code, result.error["code"]) == (4, "forbidden")
+
+
+def test_a_worker_sees_who_there_is_and_no_keys(cli: CommandLine, me: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    key = cli.json("agent", "add", me)["key"]
+    monkeypatch.setenv("HIVELORE_KEY", key)
+    result = cli("agent", "list")
+    row = next(line for line in result.out.splitlines() if line.endswith(me))
+    assert row.split()[0::2] == ["worker", "-"]
+    assert key.split("_")[2] not in result.out
 
 
 def test_a_worker_speaks_for_nobody_else(cli: CommandLine, me: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,9 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
+from mcp.shared.exceptions import MCPError
 from mcp.types import (
+    INTERNAL_ERROR,
     CallToolRequestParams,
     CallToolResult,
     ListToolsResult,
@@ -18,15 +20,19 @@ from mcp.types import (
 from mcp.types import Tool as ListedTool
 from pydantic import ValidationError
 from starlette.requests import Request
+from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from hivelore import __version__
 from hivelore.domain.agent import Door
+from hivelore.domain.memory import NAME_LENGTH
 from hivelore.errors import HiveloreError, Invalid
 from hivelore.server.context import Caller, Context
 from hivelore.server.gate import project_of
+from hivelore.server.guard import LARGEST_BODY
 from hivelore.server.mcp.schemas import input_schema, output_schema
 from hivelore.server.mcp.tools import CAPABILITY, TOOLS, Reply, Tool
+from hivelore.server.mishaps import Mishap
 from hivelore.server.problems import of_error
 
 PATH = "/mcp"
@@ -54,14 +60,23 @@ class McpDoor:
         # The guard around the whole service has looked at Host and Origin already.
         security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
         self.manager = StreamableHTTPSessionManager(
-            server, stateless=True, json_response=True, security_settings=security
+            server,
+            stateless=True,
+            json_response=True,
+            security_settings=security,
+            # The guard has the say about that, too, and whoever sends too much hears why.
+            max_request_body_size=LARGEST_BODY,
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            await self._context.gate.viewer(Request(scope), Door.MCP)
+            with self._context.mishaps.noted(lambda: f"the gate of {PATH}"):
+                await self._context.gate.viewer(Request(scope), Door.MCP)
         except HiveloreError as error:
             await of_error(error)(scope, receive, send)
+            return
+        except Mishap as mishap:
+            await _nameless(_failure(mishap))(scope, receive, send)
             return
         await self.manager.handle_request(scope, receive, send)
 
@@ -71,24 +86,50 @@ class McpDoor:
         return Caller(self._context, viewer, project_of(request))
 
     async def _list(self, ctx: ServerRequestContext[Any, Any], _: PaginatedRequestParams | None) -> ListToolsResult:
-        caller = await self._caller(ctx)
+        try:
+            with self._context.mishaps.noted(lambda: "tools/list"):
+                caller = await self._caller(ctx)
+        except (HiveloreError, Mishap) as error:
+            raise _failure(error) from None
         tools = [self._listed[name] for name, tool in self._tools.items() if tool.is_for(caller.viewer)]
         return ListToolsResult(tools=tools)
 
     async def _call(self, ctx: ServerRequestContext[Any, Any], params: CallToolRequestParams) -> CallToolResult:
+        tool = self._tools.get(params.name)
+        try:
+            with self._context.mishaps.noted(lambda: "tools/call" if tool is None else tool.name):
+                return await self._answer(ctx, tool, params)
+        except Mishap as mishap:
+            raise _failure(mishap) from None
+
+    async def _answer(
+        self, ctx: ServerRequestContext[Any, Any], tool: Tool | None, params: CallToolRequestParams
+    ) -> CallToolResult:
         agent: str | None = None
         try:
             caller = await self._caller(ctx)
             agent = caller.viewer.agent
             if agent is None:
                 raise Invalid(_NO_AGENT)
-            tool = self._tools.get(params.name)
             if tool is None or not tool.is_for(caller.viewer):
-                raise Invalid(f"There is no tool {params.name!r} for you. tools/list names those there are.")
+                raise Invalid(
+                    f"There is no tool {params.name[:NAME_LENGTH]!r} for you. tools/list names those there are."
+                )
             reply = await tool.run(caller, _arguments(tool, params.arguments or {}))
         except HiveloreError as error:
             return _result(Reply(str(error), {}), agent, success=False)
         return _result(reply, agent, success=True)
+
+
+def _failure(error: HiveloreError | Mishap) -> MCPError:
+    """What the protocol says where we have failed."""
+    return MCPError(INTERNAL_ERROR, str(error), {"id": error.id} if isinstance(error, Mishap) else None)
+
+
+def _nameless(error: MCPError) -> Response:
+    """An error that came before anybody looked which request it is."""
+    said = error.error.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return Response(orjson.dumps({"jsonrpc": "2.0", "id": None, "error": said}), 500, media_type="application/json")
 
 
 def _listed(tool: Tool) -> ListedTool:

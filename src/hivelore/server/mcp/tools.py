@@ -13,8 +13,9 @@ from pydantic.alias_generators import to_camel
 from hivelore.domain import wire
 from hivelore.domain.agent import AgentId, Role, Viewer
 from hivelore.domain.draft import Draft
-from hivelore.domain.memory import MemoryId, Scope, Source
+from hivelore.domain.memory import NAME_LENGTH, MemoryId, Scope, Source
 from hivelore.domain.search import DEFAULT_LIMIT, LIMIT_RANGE, Hit, ScopeChoice
+from hivelore.errors import Invalid
 from hivelore.server.context import Caller
 from hivelore.server.pools import Lane
 from hivelore.services.asking import answered, asked
@@ -115,9 +116,15 @@ def _result(hit: Hit) -> dict[str, Any]:
 
 
 async def _get(caller: Caller, given: GetInput) -> Reply:
-    memory_id = MemoryId(given.memory_id.lower())
+    memory_id = _id(given)
     memory = await caller.run(Lane.RECALL, lambda _: caller.app.recalling.get(memory_id, caller.viewer))
     return Reply("Here it is.", {"memory": wire.memory(memory)})
+
+
+def _id(given: GetInput) -> MemoryId:
+    if len(given.memory_id) > NAME_LENGTH:
+        raise Invalid("memoryId is too long to be one. Search again for its current id.", field="memoryId")
+    return MemoryId(given.memory_id.lower())
 
 
 async def _store(caller: Caller, given: StoreInput) -> Reply:
@@ -136,12 +143,16 @@ async def _store(caller: Caller, given: StoreInput) -> Reply:
 
 
 async def _delete(caller: Caller, given: GetInput) -> Reply:
-    memory_id = MemoryId(given.memory_id.lower())
+    memory_id = _id(given)
     await caller.run(Lane.WRITE, lambda _: caller.app.remembering.forget(memory_id, caller.viewer))
     return Reply("Deleted.", {})
 
 
 async def _inject(caller: Caller, given: InjectInput) -> Reply:
+    if len(given.agent_id) > NAME_LENGTH:
+        raise Invalid(
+            "agentId is too long to be one. GET /api/agents tells the lead's key all of them.", field="agentId"
+        )
     target, scope = AgentId(given.agent_id), Scope(given.scope)
     memory = await caller.run(
         Lane.WRITE,

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from fastapi import APIRouter, Response
+from starlette.responses import PlainTextResponse
 from starlette.responses import Response as RawResponse
 
 from hivelore.domain import wire
@@ -12,6 +13,7 @@ from hivelore.errors import Forbidden
 from hivelore.server.context import Asking
 from hivelore.server.metrics import CONTENT_TYPE
 from hivelore.server.pools import Lane
+from hivelore.server.rest import answers
 from hivelore.server.rest.memories import json
 from hivelore.server.rest.models import AgentRequest, ReembedRequest
 from hivelore.services.asking import LIMITS
@@ -19,26 +21,26 @@ from hivelore.services.asking import LIMITS
 router = APIRouter()
 
 
-@router.get("/health", tags=["service"])
+@router.get("/health", tags=["service"], response_model=answers.HealthAnswer)
 async def health() -> Response:
     """Whether the service is alive; needs no key and tells nothing else."""
     return json({"status": "ok"})
 
 
-@router.get("/metrics", tags=["service"])
+@router.get("/metrics", tags=["service"], response_class=PlainTextResponse)
 async def metrics(caller: Asking) -> Response:
     """Figures in Prometheus' text format."""
     text = await caller.run(Lane.RECALL, lambda _: caller.context.metrics.text())
     return RawResponse(text, media_type=CONTENT_TYPE)
 
 
-@router.get("/api/status", tags=["service"])
+@router.get("/api/status", tags=["service"], response_model=answers.StatusAnswer)
 async def status(caller: Asking) -> Response:
     """Engines, model and queue."""
     return json(await caller.run(Lane.RECALL, lambda _: caller.app.status()))
 
 
-@router.get("/api/check", tags=["service"])
+@router.get("/api/check", tags=["service"], response_model=answers.CheckAnswer)
 async def check(caller: Asking) -> Response:
     """Read the whole database for damage; takes a while. For operators."""
     _operator(caller)
@@ -46,7 +48,7 @@ async def check(caller: Asking) -> Response:
     return json({"problems": problems})
 
 
-@router.get("/api/me", tags=["agents"])
+@router.get("/api/me", tags=["agents"], response_model=answers.MeAnswer)
 async def me(caller: Asking) -> Response:
     """Who this key is, and what it may do."""
     viewer, app = caller.viewer, caller.app
@@ -65,7 +67,7 @@ async def me(caller: Asking) -> Response:
     )
 
 
-@router.get("/api/agents", tags=["agents"])
+@router.get("/api/agents", tags=["agents"], response_model=answers.AgentsAnswer)
 async def agents(caller: Asking) -> Response:
     """All agents; their keys, without secrets, for operators."""
     found = await caller.run(Lane.RECALL, lambda _: caller.app.agents.all())
@@ -77,9 +79,10 @@ async def agents(caller: Asking) -> Response:
     return json({"agents": [shown(agent, keys) for agent, keys in found]})
 
 
-@router.post("/api/agents", status_code=201, tags=["agents"])
+@router.post("/api/agents", status_code=201, tags=["agents"], response_model=answers.IssuedAnswer)
 async def add_agent(request: AgentRequest, caller: Asking) -> Response:
-    """A new agent with its key, which is shown this one time."""
+    """A new agent with its key, which is shown this one time. The name of one without a key that works gives that
+    agent a new one; with a key that works it is a conflict."""
     _operator(caller)
     issued = await caller.run(
         Lane.WRITE, lambda _: caller.app.agents.add(request.name, Role(request.role), request.expires_at)
@@ -90,7 +93,7 @@ async def add_agent(request: AgentRequest, caller: Asking) -> Response:
     )
 
 
-@router.delete("/api/agents/{agent_or_key}", tags=["agents"])
+@router.delete("/api/agents/{agent_or_key}", tags=["agents"], response_model=answers.RevokedAnswer)
 async def revoke(agent_or_key: str, caller: Asking) -> Response:
     """Revoke one key by its id, or all keys of an agent."""
     _operator(caller)
@@ -98,7 +101,7 @@ async def revoke(agent_or_key: str, caller: Asking) -> Response:
     return json({"revoked": count})
 
 
-@router.post("/api/memory/re-embed", status_code=202, tags=["service"])
+@router.post("/api/memory/re-embed", status_code=202, tags=["service"], response_model=answers.JobAnswer)
 async def reembed(caller: Asking, request: ReembedRequest | None = None) -> Response:
     """Give every passage a vector of the configured model. A second call joins the first."""
     everything = request is not None and request.everything
@@ -106,13 +109,13 @@ async def reembed(caller: Asking, request: ReembedRequest | None = None) -> Resp
     return json(wire.job(job), 202)
 
 
-@router.get("/api/memory/re-embed/{job_id}", tags=["service"])
+@router.get("/api/memory/re-embed/{job_id}", tags=["service"], response_model=answers.JobAnswer)
 async def look_at_reembedding(job_id: str, caller: Asking) -> Response:
     job = await caller.run(Lane.RECALL, lambda _: caller.app.reembedding.look(JobId(job_id), caller.viewer))
     return json(wire.job(job))
 
 
-@router.delete("/api/memory/re-embed/{job_id}", tags=["service"])
+@router.delete("/api/memory/re-embed/{job_id}", tags=["service"], response_model=answers.JobAnswer)
 async def cancel_reembedding(job_id: str, caller: Asking) -> Response:
     job = await caller.run(Lane.WRITE, lambda _: caller.app.reembedding.cancel(JobId(job_id), caller.viewer))
     return json(wire.job(job))

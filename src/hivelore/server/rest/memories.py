@@ -13,10 +13,13 @@ from hivelore.domain.search import ScopeChoice
 from hivelore.errors import Invalid
 from hivelore.server.context import Asking
 from hivelore.server.pools import Lane
+from hivelore.server.rest import answers
 from hivelore.server.rest.models import BatchRequest, EditRequest, IndexRequest, Instant, SearchRequest, Status
 from hivelore.services.asking import Listing, answered, asked, listed
 
 router = APIRouter(prefix="/api/memory", tags=["memory"])
+_MOST_DIGITS = 18
+"""Of a version: more are no number of the database."""
 
 
 def json(body: Any, status: int = 200, headers: dict[str, str] | None = None) -> RawResponse:
@@ -28,7 +31,7 @@ def _tagged(memory: Memory) -> RawResponse:
     return json(wire.memory(memory), headers={"ETag": f'"{memory.version}"'})
 
 
-@router.post("/index", status_code=202)
+@router.post("/index", status_code=202, response_model=answers.IndexAnswer)
 async def index(request: IndexRequest, caller: Asking) -> Response:
     """Keep a text. Durable and found by keywords when this answers; its vectors follow."""
     draft = request.draft(caller.project)
@@ -37,7 +40,7 @@ async def index(request: IndexRequest, caller: Asking) -> Response:
     return json({"queued": True, "memoryIds": [done.memory.id]}, 202)
 
 
-@router.post("/batch")
+@router.post("/batch", response_model=answers.BatchAnswer)
 async def batch(request: BatchRequest, caller: Asking) -> Response:
     """Keep many texts in one unit, all or none."""
     drafts = [item.draft(caller.project) for item in request.memories]
@@ -48,7 +51,7 @@ async def batch(request: BatchRequest, caller: Asking) -> Response:
     return json({"results": [wire.remembered(one) for one in done]})
 
 
-@router.post("/search")
+@router.post("/search", response_model=answers.SearchAnswer)
 async def search(request: SearchRequest, caller: Asking) -> Response:
     """The memories most worth reading now, best first, each with the parts of its score."""
     project = caller.project if request.project is None else request.project
@@ -68,7 +71,7 @@ async def search(request: SearchRequest, caller: Asking) -> Response:
     return json(wire.answer(answered(answer, query, project)))
 
 
-@router.get("")
+@router.get("", response_model=answers.PageAnswer)
 async def page(
     caller: Asking,
     limit: int = 50,
@@ -104,7 +107,7 @@ async def page(
     return json(wire.page(found))
 
 
-@router.delete("")
+@router.delete("", response_model=answers.ForgottenAnswer)
 async def forget_path(
     caller: Asking,
     source_path: Annotated[str, Query(alias="sourcePath", min_length=1)],
@@ -118,33 +121,33 @@ async def forget_path(
     return json({"forgotten": count})
 
 
-@router.get("/stats")
+@router.get("/stats", response_model=answers.StatsAnswer)
 async def stats(caller: Asking) -> Response:
     """Counts of all that the caller may see."""
     return json(wire.stats(await caller.run(Lane.RECALL, lambda _: caller.app.recalling.stats(caller.viewer))))
 
 
-@router.get("/{memory_id}")
+@router.get("/{memory_id}", response_model=answers.MemoryAnswer)
 async def get(memory_id: str, caller: Asking) -> Response:
     """One memory by id, also an expired one."""
     return _tagged(await caller.run(Lane.RECALL, lambda _: caller.app.recalling.get(_id(memory_id), caller.viewer)))
 
 
-@router.get("/{memory_id}/chunks")
+@router.get("/{memory_id}/chunks", response_model=answers.ChunksAnswer)
 async def chunks(memory_id: str, caller: Asking) -> Response:
     """A memory as it is cut for the index."""
     found = await caller.run(Lane.RECALL, lambda _: caller.app.recalling.chunks(_id(memory_id), caller.viewer))
     return json({"chunks": [wire.excerpt(one) for one in found]})
 
 
-@router.get("/{memory_id}/history")
+@router.get("/{memory_id}/history", response_model=answers.HistoryAnswer)
 async def history(memory_id: str, caller: Asking) -> Response:
     """Every version, oldest first."""
     found = await caller.run(Lane.RECALL, lambda _: caller.app.recalling.history(_id(memory_id), caller.viewer))
     return json({"versions": [wire.version(one) for one in found]})
 
 
-@router.patch("/{memory_id}")
+@router.patch("/{memory_id}", response_model=answers.MemoryAnswer)
 async def edit(
     memory_id: str, request: EditRequest, caller: Asking, if_match: Annotated[str | None, Header()] = None
 ) -> Response:
@@ -179,6 +182,6 @@ def _version(if_match: str | None) -> int | None:
     if if_match is None or if_match.strip() == "*":
         return None
     number = if_match.strip().removeprefix("W/").strip('"')
-    if not number.isdigit():
+    if not (number.isascii() and number.isdigit() and len(number) <= _MOST_DIGITS):
         raise Invalid('If-Match holds the version, like "3".', field="If-Match")
     return int(number)

@@ -1,8 +1,9 @@
 """What REST takes in. Unknown fields are refused; names are camelCase."""
 
+import re
 from typing import Annotated, Any, Literal
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 from pydantic.alias_generators import to_camel
 
 from hivelore.domain.agent import AgentId
@@ -11,6 +12,19 @@ from hivelore.domain.memory import Scope, Source
 from hivelore.domain.search import DEFAULT_LIMIT, LIMIT_RANGE, ScopeChoice
 
 Text = Annotated[str, StringConstraints(strict=True)]
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+
+
+def _written(value: object) -> object:
+    """An instant as text: a number could be seconds or milliseconds, and nobody would see which was meant."""
+    if isinstance(value, str) and not _DATE.match(value):
+        raise ValueError("an instant is written like 2026-01-31T12:00:00Z")
+    if isinstance(value, int | float):
+        raise ValueError("an instant is a text, like 2026-01-31T12:00:00Z")
+    return value
+
+
+Moment = Annotated[AwareDatetime, BeforeValidator(_written)]
 
 
 class Body(BaseModel):
@@ -32,8 +46,8 @@ class _Told(Body):
     author: Text | None = None
     summary: Text | None = None
     metadata: dict[str, Any] | None = None
-    created_at: AwareDatetime | None = None
-    expires_at: AwareDatetime | None = None
+    created_at: Moment | None = None
+    expires_at: Moment | None = None
 
     def told(self, *, name: str | None, scope: Scope, source: Source, project: str | None) -> Draft:
         return Draft(
@@ -93,7 +107,7 @@ class SearchRequest(Body):
     agent_id: Text | None = None
     session: Text | None = None
     project: Text | None = None
-    now: AwareDatetime | None = None
+    now: Moment | None = None
 
 
 class EditRequest(Body):
@@ -107,7 +121,7 @@ class EditRequest(Body):
     tags: list[Text] = []
     project: Text | None = None
     metadata: dict[str, Any] = {}
-    expires_at: AwareDatetime | None = None
+    expires_at: Moment | None = None
     reason: Text | None = None
 
     def edit(self) -> Edit:
@@ -118,12 +132,12 @@ class EditRequest(Body):
 class AgentRequest(Body):
     name: Text
     role: Literal["worker", "lead"] = "worker"
-    expires_at: AwareDatetime | None = None
+    expires_at: Moment | None = None
 
 
 class ReembedRequest(Body):
     everything: Annotated[bool, Field(strict=True)] = False
 
 
-Instant = AwareDatetime | None
+Instant = Moment | None
 Status = Literal["all", "live", "expired"]

@@ -1,0 +1,232 @@
+"""What REST answers, for /openapi.json alone: answers are written past these models, and tests hold them to it."""
+
+from datetime import datetime
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+from pydantic.alias_generators import to_camel
+
+from hivelore.domain.agent import Door, LeadSees, Role
+from hivelore.domain.job import JobState
+from hivelore.domain.memory import Action, Scope, Source, Trust
+from hivelore.domain.search import Path
+
+
+class Shown(BaseModel):
+    model_config = ConfigDict(alias_generator=to_camel, extra="forbid")
+
+
+class Problem(BaseModel):
+    """RFC 9457. ``detail`` says what to do next, ``code`` is for programs; others come where they say something."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    code: str
+    field: str | None = None
+    """The argument at fault."""
+    current: int | None = None
+    """With code stale: the version that stands now."""
+    pid: int | None = None
+    """With code busy: who holds the data."""
+    retry_after: float | None = None
+    """Seconds."""
+    id: str | None = None
+    """With code unexpected: what the log calls it."""
+
+    model_config = ConfigDict(alias_generator=to_camel)
+
+
+class Origin(Shown):
+    actor: str | None
+    door: Door
+    trust: Trust
+    reason: str | None
+
+
+class MemoryAnswer(Shown):
+    id: str
+    agent_id: str | None
+    scope: Scope
+    name: str
+    content: str
+    summary: str
+    source: Source
+    source_task_id: str | None
+    source_path: str | None
+    external_id: str | None
+    category: str
+    tags: list[str]
+    project: str | None
+    session: str | None
+    author: str | None
+    metadata: dict[str, Any]
+    created_at: datetime
+    updated_at: datetime
+    accessed_at: datetime | None
+    access_count: int
+    expires_at: datetime | None
+    version: int
+    provenance: Origin
+
+
+class IndexAnswer(Shown):
+    queued: bool
+    memory_ids: list[str]
+
+
+class Kept(Shown):
+    memory: MemoryAnswer
+    created: bool
+    changed: bool
+
+
+class BatchAnswer(Shown):
+    results: list[Kept]
+
+
+class ExcerptAnswer(Shown):
+    content: str
+    chunk_index: int
+    total_chunks: int
+    headings: list[str]
+
+
+class HitAnswer(Shown):
+    memory: MemoryAnswer
+    passage: ExcerptAnswer
+    score: dict[str, float]
+    """The parts of the score by name; ``total`` is what ranks."""
+
+
+class SearchAnswer(Shown):
+    message: str
+    path: Path
+    results: list[HitAnswer]
+
+
+class PageAnswer(Shown):
+    memories: list[MemoryAnswer]
+    next: str | None
+
+
+class ForgottenAnswer(Shown):
+    forgotten: int
+
+
+class StatsAnswer(Shown):
+    total: int
+    by_source: dict[str, int]
+    by_scope: dict[str, int]
+    pending_embeddings: int
+    failed: int
+    expired: int
+
+
+class ChunksAnswer(Shown):
+    chunks: list[ExcerptAnswer]
+
+
+class VersionAnswer(Shown):
+    version: int
+    at: datetime
+    action: Action
+    actor: str | None
+    door: Door
+    reason: str | None
+    scope: Scope
+    name: str
+    content: str
+    summary: str
+    category: str
+    tags: list[str]
+    project: str | None
+    expires_at: datetime | None
+
+
+class HistoryAnswer(Shown):
+    versions: list[VersionAnswer]
+
+
+class HealthAnswer(Shown):
+    status: Literal["ok"]
+
+
+class StatusAnswer(BaseModel):
+    """Each version may tell more."""
+
+    model_config = ConfigDict(alias_generator=to_camel)
+
+    version: str
+    store: str
+    incarnation: str | None
+    keywords: str
+    vectors: str | None
+    vectors_ready: bool
+    model: str | None
+    wanted_model: str | None
+    pending_embeddings: int
+    embedding_trouble: str | None
+    ranking: str
+    lead_sees: LeadSees
+
+
+class CheckAnswer(Shown):
+    problems: list[str]
+
+
+class MeAnswer(Shown):
+    agent_id: str | None
+    name: str | None
+    role: Role
+    acting: bool
+    capabilities: list[str]
+    lead_sees: LeadSees
+    limits: dict[str, int]
+
+
+class KeyAnswer(Shown):
+    id: str
+    agent_id: str | None
+    role: Role
+    created_at: datetime
+    expires_at: datetime | None
+    revoked_at: datetime | None
+
+
+class AgentAnswer(Shown):
+    id: str
+    name: str
+    role: Role
+    created_at: datetime
+
+
+class KeyholderAnswer(AgentAnswer):
+    keys: list[KeyAnswer] = []
+    """For operators."""
+
+
+class AgentsAnswer(Shown):
+    agents: list[KeyholderAnswer]
+
+
+class IssuedAnswer(Shown):
+    agent: AgentAnswer
+    key: str
+    expires_at: datetime | None
+
+
+class RevokedAnswer(Shown):
+    revoked: int
+
+
+class JobAnswer(Shown):
+    id: str
+    kind: str
+    state: JobState
+    created_at: datetime
+    updated_at: datetime
+    done: int
+    total: int
+    error: str | None

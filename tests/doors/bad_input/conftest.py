@@ -1,0 +1,119 @@
+"""A hive in this process and one behind a service, with the same in both: what is ada's, what is bob's, what is
+shared."""
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+import hivelore
+from hivelore.app import Application
+from hivelore.domain.agent import Door as Way
+from hivelore.domain.agent import Role
+from hivelore.domain.draft import Draft
+from hivelore.domain.memory import Memory, MemoryId, Scope
+from hivelore.hive.base import Hive
+from hivelore.hive.embedded import EmbeddedHive
+from support.command_line import CommandLine, settings
+from support.doors import CliDoor, Door, McpDoor, PythonDoor, RestDoor
+from support.memories import EVERYTHING
+from support.service import Service
+
+HIDDEN = "quokka"
+"""A word that only bob's memory has."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the two, and ada's key to it."""
+
+    app: Application
+    key: str
+    own: str
+    hidden: str
+
+    def state(self) -> dict[str, Any]:
+        """Every memory without what reading changes; the data is sound."""
+        assert list(self.app.store.check()) == []
+        with self.app.store.read() as view:
+            return {memory.id: _kept(memory) for memory in view.page(EVERYTHING, None, 10_000)}
+
+    def forget(self, memories: set[str]) -> None:
+        operator = self.app.agents.viewer(_operator_key(self.app), Way.SERVICE)
+        for memory in memories:
+            self.app.remembering.forget(MemoryId(memory), operator)
+
+
+def _operator_key(app: Application) -> str:
+    return (app.settings.home / "operator.key").read_text().strip()
+
+
+def _kept(memory: Memory) -> Any:
+    parts = {name: getattr(memory, name) for name in Memory.__dataclass_fields__}
+    return {name: part for name, part in parts.items() if name not in ("accessed_at", "access_count")}
+
+
+def _peopled(app: Application) -> Side:
+    """With agents, and a memory of each."""
+    ada, bob = (app.agents.add(name, Role.WORKER).text for name in ("ada", "bob"))
+    drafts = [
+        (ada, Draft(content="The wombat digs.", tags=("kept",))),
+        (bob, Draft(content=f"The {HIDDEN} hides.", name=f"about the {HIDDEN}", tags=(HIDDEN,))),
+        (bob, Draft(content="The dunnart is everybody's.", scope=Scope.SWARM)),
+    ]
+    viewers = {key: app.agents.viewer(key, Way.PYTHON) for key in (ada, bob)}
+    own, hidden, _ = [app.remembering.remember(draft, viewers[key]).memory.id for key, draft in drafts]
+    return Side(app, ada, own, hidden)
+
+
+@dataclass(frozen=True)
+class World:
+    sides: dict[str, Side]
+    """By the name of a door."""
+    hives: dict[str, Hive]
+    service: Service
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Generator[World]:
+    with pytest.MonkeyPatch.context() as environment, Service(tmp_path_factory.mktemp("service")) as service:
+        for name, value in settings(tmp_path_factory.mktemp("embedded")).items():
+            environment.setenv(name, value)
+        environment.delenv("HIVELORE_URL")
+        with hivelore.open() as first:
+            assert isinstance(first, EmbeddedHive)
+            key = _peopled(first._app).key
+        behind = _peopled(service.app)
+        with hivelore.open(key=key) as embedded, hivelore.open(service.url, key=behind.key) as client:
+            assert isinstance(embedded, EmbeddedHive)
+            here = _found(embedded._app, key)
+            sides = {"embedded": here} | dict.fromkeys(("client", "rest", "mcp", "cli"), behind)
+            yield World(sides, {"embedded": embedded, "client": client}, service)
+
+
+def _found(app: Application, key: str) -> Side:
+    """The side that was peopled before it was opened again."""
+    with app.store.read() as view:
+        ids = {memory.content.split()[1]: memory.id for memory in view.page(EVERYTHING, None, 10)}
+    return Side(app, key, ids["wombat"], ids[HIDDEN])
+
+
+@pytest.fixture
+def door(world: World, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[[str], Door]:
+    """A door by its name, for ada."""
+
+    def cli() -> Door:
+        monkeypatch.setenv("HIVELORE_HOME", str(world.service.home))
+        monkeypatch.setenv("HIVELORE_KEY", world.sides["cli"].key)
+        return CliDoor(CommandLine(monkeypatch, capsys))
+
+    port, key = world.service.port, world.sides["rest"].key
+    builders: dict[str, Callable[[], Door]] = {
+        "embedded": lambda: PythonDoor("embedded", world.hives["embedded"]),
+        "client": lambda: PythonDoor("client", world.hives["client"]),
+        "rest": lambda: RestDoor(port, key),
+        "mcp": lambda: McpDoor(port, key),
+        "cli": cli,
+    }
+    return lambda name: builders[name]()

@@ -1,0 +1,149 @@
+"""Bad input x door: a disk that is full, that fails, or that becomes read-only, under a hive and a service that run."""
+
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+
+import apsw
+import pytest
+
+import hivelore
+from hivelore import app
+from hivelore.adapters.sqlite.store import SqliteStore
+from hivelore.hive.base import Hive
+from hivelore.hive.embedded import EmbeddedHive
+from hivelore.ports import MemoryStore
+from hivelore.server import gate
+from support.bad_input import DOORS, INVALID, Expected
+from support.command_line import CommandLine, settings
+from support.doors import OK, CliDoor, Door, McpDoor, PythonDoor, RestDoor
+from support.service import Service
+from support.stores import listed
+from support.vfs import Deed, Disk, Kind
+
+UNAVAILABLE = INVALID | {
+    "embedded": "Unavailable",
+    "client": "Unavailable",
+    "rest": "503 unavailable",
+    "cli": "6 unavailable",
+}
+KEPT: Expected = dict.fromkeys(DOORS, OK)
+
+
+class FailingDisk(Disk):
+    """Refuses some deeds on whatever file, as long as it is told to."""
+
+    refused: Mapping[Deed, type[apsw.Error]] = {}
+
+    def meet(self, deed: Deed, kind: Kind) -> None:
+        if deed in self.refused and kind is not Kind.OTHER:
+            raise self.refused[deed]
+        super().meet(deed, kind)
+
+    @contextmanager
+    def refusing(self, refused: Mapping[Deed, type[apsw.Error]]) -> Generator[None]:
+        self.refused = refused
+        try:
+            yield
+        finally:
+            self.refused = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    refused: Mapping[Deed, type[apsw.Error]]
+    says: str
+    writing: Expected = field(default_factory=lambda: UNAVAILABLE)
+    reading: Expected = field(default_factory=lambda: KEPT)
+
+
+TROUBLES = {
+    "full disk": Trouble({Deed.WRITE: apsw.FullError}, "disk is full"),
+    "EIO on writing": Trouble({Deed.WRITE: apsw.IOError}, "refused to read or write"),
+    "EIO on syncing": Trouble({Deed.SYNC: apsw.IOError}, "refused to read or write"),
+    "EIO on reading": Trouble({Deed.READ: apsw.IOError}, "refused to read or write", KEPT, UNAVAILABLE),
+    "disk that became read-only": Trouble({Deed.WRITE: apsw.ReadOnlyError}, "cannot be written: check the permissions"),
+}
+
+
+@dataclass(frozen=True)
+class Place:
+    disk: FailingDisk
+    stores: Mapping[str, MemoryStore]
+    doors: Mapping[str, Callable[[], Door]]
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory: pytest.TempPathFactory) -> Generator[tuple[FailingDisk, Service, EmbeddedHive, Hive]]:
+    """A service and a hive whose files lie on a disk that can fail."""
+    disk = FailingDisk()
+    with pytest.MonkeyPatch.context() as changes:
+        changes.setattr(app, "SqliteStore", partial(SqliteStore, vfs=disk.name))
+        with Service(tmp_path_factory.mktemp("service")) as service:
+            for name, value in settings(tmp_path_factory.mktemp("embedded")).items():
+                changes.setenv(name, value)
+            changes.delenv("HIVELORE_URL")
+            # Keys are not looked up again meanwhile: what fails is the call, not the way in.
+            changes.setattr(gate, "FRESH", 3_600.0)
+            with hivelore.open() as embedded, hivelore.open(service.home) as client:
+                assert isinstance(embedded, EmbeddedHive)
+                yield disk, service, embedded, client
+    disk.unregister()
+
+
+@pytest.fixture
+def place(
+    opened: tuple[FailingDisk, Service, EmbeddedHive, Hive],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> Place:
+    disk, service, embedded, client = opened
+
+    def cli() -> Door:
+        monkeypatch.setenv("HIVELORE_HOME", str(service.home))
+        monkeypatch.setenv("HIVELORE_KEY", service.agent_key)
+        return CliDoor(CommandLine(monkeypatch, capsys))
+
+    stores = dict.fromkeys(DOORS, service.app.store) | {"embedded": embedded._app.store}
+    doors: Mapping[str, Callable[[], Door]] = {
+        "embedded": lambda: PythonDoor("embedded", embedded),
+        "client": lambda: PythonDoor("client", client),
+        "rest": lambda: RestDoor(service.port, service.agent_key),
+        "mcp": lambda: McpDoor(service.port, service.agent_key),
+        "cli": cli,
+    }
+    return Place(disk, stores, doors)
+
+
+@pytest.mark.parametrize("name", DOORS)
+@pytest.mark.parametrize("trouble", TROUBLES)
+def test_cell(place: Place, trouble: str, name: str) -> None:
+    row, store, door = TROUBLES[trouble], place.stores[name], place.doors[name]()
+    assert door.ask("remember", content=f"Before {trouble} at {name}.").kind == OK
+    before = contents(store)
+    with place.disk.refusing(row.refused):
+        read = door.ask("recall", query="before")
+        written = door.ask("remember", content=f"During {trouble} at {name}.")
+    for outcome, expected in ((read, row.reading), (written, row.writing)):
+        assert outcome.kind == expected[name], outcome.said
+        assert outcome.kind == OK or row.says in outcome.said
+    after = contents(store)
+    assert (after == before) is (written.kind != OK)
+    assert [content for content in after if "During" not in content] == [one for one in before if "During" not in one]
+    assert door.ask("remember", content=f"After {trouble} at {name}.").kind == OK
+    assert f"After {trouble} at {name}." in contents(store)
+
+
+def contents(store: MemoryStore) -> list[str]:
+    """What is kept, from the newest; the data is sound."""
+    assert list(store.check()) == []
+    return [memory.content for memory in listed(store)]
+
+
+def test_every_cell_has_an_expectation() -> None:
+    assert {name for name, row in TROUBLES.items() if not set(row.writing) == set(row.reading) == set(DOORS)} == set()
+
+
+def test_every_door_is_asked(place: Place) -> None:
+    assert set(place.doors) == set(place.stores) == set(DOORS)

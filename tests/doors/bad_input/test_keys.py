@@ -1,0 +1,127 @@
+"""Bad input x door: the keys that somebody comes in with. Nobody comes in, and what is there stays as it is."""
+
+import re
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+import hivelore
+from hivelore.app import Application
+from hivelore.domain.agent import Role
+from hivelore.errors import HiveloreError
+from hivelore.hive.embedded import EmbeddedHive
+from support.bad_input import DOORS, UNAUTHENTICATED, Expected
+from support.command_line import CommandLine, settings
+from support.doors import OK, CliDoor, McpDoor, Outcome, PythonDoor, RestDoor
+from support.service import Service
+
+WRONG, EXPIRED, REVOKED = "a wrong secret", "an expired one", "a revoked one"
+"""Stand for keys that a place has or had."""
+KEYS: Mapping[str, tuple[str | None, Expected]] = {
+    # Who can open the files is the operator.
+    "no key": (None, UNAUTHENTICATED | {"embedded": OK, "cli": OK}),
+    # An environment variable that is empty counts as unset.
+    "empty key": ("", UNAUTHENTICATED | {"cli": OK}),
+    "blank key": (" ", UNAUTHENTICATED),
+    "nonsense for a key": ("nonsense", UNAUTHENTICATED),
+    "two words for a key": ("two words", UNAUTHENTICATED),
+    "half of a key": ("hl_1_0123456789_abc", UNAUTHENTICATED),
+    "long key": ("hl_1_" + "0" * 20_000, UNAUTHENTICATED),
+    "unknown key": ("hl_1_0000000000_" + "0" * 64, UNAUTHENTICATED),
+    "key of another swarm": ("hl_2_0000000000_" + "0" * 64, UNAUTHENTICATED),
+    "wrong secret": (WRONG, UNAUTHENTICATED),
+    "expired key": (EXPIRED, UNAUTHENTICATED),
+    "revoked key": (REVOKED, UNAUTHENTICATED),
+}
+
+
+@dataclass(frozen=True)
+class Places:
+    """A service, and a folder that nobody holds; of each the keys that once were good."""
+
+    service: Service
+    folder: Path
+    keys: Mapping[str, Mapping[str, str]]
+
+    def memories(self) -> list[str]:
+        found: list[str] = []
+        for place in (self.folder, self.service.home):
+            with hivelore.open(place, key=(place / "operator.key").read_text().strip()) as hive:
+                found += [memory.content for memory in hive.list().memories]
+        return found
+
+
+@pytest.fixture(scope="module")
+def places(tmp_path_factory: pytest.TempPathFactory) -> Generator[Places]:
+    folder = tmp_path_factory.mktemp("folder")
+    with pytest.MonkeyPatch.context() as environment, Service(tmp_path_factory.mktemp("service")) as service:
+        for name, value in settings(tmp_path_factory.mktemp("nowhere")).items():
+            environment.setenv(name, value)
+        environment.delenv("HIVELORE_URL")
+        with hivelore.open(folder) as hive:
+            assert isinstance(hive, EmbeddedHive)
+            hive.remember("Kept in a folder.")
+            here = _issued(hive._app)
+        with hivelore.open(service.home) as hive:
+            hive.remember("Kept by a service.")
+        yield Places(service, folder, dict.fromkeys(DOORS, _issued(service.app)) | {"embedded": here})
+
+
+def _issued(app: Application) -> Mapping[str, str]:
+    revoked, ada = app.agents.add("rex", Role.WORKER), app.agents.add("ada", Role.WORKER)
+    app.agents.revoke("rex")
+    assert ada.agent is not None
+    expired = app.agents.issue(ada.agent.id, datetime(2020, 1, 1, tzinfo=UTC))
+    other = ada.text[:-1] + ("0" if ada.text[-1] != "0" else "1")
+    return {WRONG: other, EXPIRED: expired.text, REVOKED: revoked.text}
+
+
+ComeIn = Callable[[str, str | None], Outcome]
+
+
+@pytest.fixture
+def come_in(places: Places, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> ComeIn:
+    """List memories at a door, with a key."""
+
+    def python(name: str, place: str | Path, key: str | None) -> Outcome:
+        try:
+            with hivelore.open(place, key=key) as hive:
+                return PythonDoor(name, hive).ask("list")
+        except HiveloreError as error:
+            return Outcome(type(error).__name__, str(error), str(error))
+
+    def cli(key: str | None) -> Outcome:
+        monkeypatch.setenv("HIVELORE_HOME", str(places.service.home))
+        if key is not None:
+            monkeypatch.setenv("HIVELORE_KEY", key)
+        return CliDoor(CommandLine(monkeypatch, capsys)).ask("list")
+
+    service = places.service
+    ways: Mapping[str, Callable[[str | None], Outcome]] = {
+        "embedded": lambda key: python("embedded", places.folder, key),
+        "client": lambda key: python("client", service.url, key),
+        "rest": lambda key: RestDoor(service.port, key).ask("list"),
+        "mcp": lambda key: McpDoor(service.port, key).ask("recall", query="kept"),
+        "cli": cli,
+    }
+    return lambda door, key: ways[door](places.keys[door].get(key or "", key))
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("name", KEYS)
+def test_cell(places: Places, come_in: ComeIn, name: str, door: str) -> None:
+    key, expected = KEYS[name]
+    outcome = come_in(door, key)
+    assert outcome.kind == expected[door], outcome.said
+    if outcome.kind != OK:
+        assert re.search(r"Send it as|Ask an operator|Start the service once", outcome.said)
+        assert "Kept" not in outcome.shown
+        assert not (key and len(key) > 15 and key in outcome.shown)
+    assert places.memories() == ["Kept in a folder.", "Kept by a service."]
+
+
+def test_every_cell_has_an_expectation() -> None:
+    assert {name for name, (_, expected) in KEYS.items() if set(expected) != set(DOORS)} == set()

@@ -1,0 +1,249 @@
+"""Bad input x door: a data directory or a port with which nothing can start, and ones that somebody else holds.
+
+Client, REST and MCP have the service in common that does not start; the command line starts one when it needs it, or
+says with ``doctor`` why none would. What lies in the directory stays as it is, to the byte where it cannot be opened.
+"""
+
+import socketserver
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable, Generator, Mapping
+from contextlib import AbstractContextManager, closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+import hivelore as api
+from hivelore.errors import HiveloreError
+from hivelore.lock import read_owner
+from support.bad_input import DOORS, Expected
+from support.command_line import CommandLine, Result, environment, hivelore
+from support.doors import OK, Outcome
+from support.powerless import make_read_only, make_writable, without_override
+from support.service import Service
+
+KEPT = "Kept before all of it."
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What processes are given to start with."""
+
+    home: Path
+    env: Mapping[str, str]
+    before: Callable[[], None] | None = None
+
+
+Prepare = Callable[[Path], AbstractContextManager[Surroundings]]
+
+
+@contextmanager
+def newer_schema(home: Path) -> Generator[Surroundings]:
+    with closing(sqlite3.connect(home / "hivelore.db")) as connection:
+        (number,) = connection.execute("SELECT MAX(number) FROM migration").fetchone()
+        connection.execute("INSERT INTO migration VALUES (?, 'of the future')", (number + 1,))
+        connection.commit()
+    yield Surroundings(home, environment(home))
+
+
+@contextmanager
+def of_another_program(home: Path) -> Generator[Surroundings]:
+    (home / "hivelore.db").unlink()
+    with closing(sqlite3.connect(home / "hivelore.db")) as connection:
+        connection.executescript("CREATE TABLE theirs (x); INSERT INTO theirs VALUES ('quokka');")
+    yield Surroundings(home, environment(home))
+
+
+@contextmanager
+def garbage(home: Path) -> Generator[Surroundings]:
+    (home / "hivelore.db").write_bytes(b"This is no database. " * 1_000)
+    yield Surroundings(home, environment(home))
+
+
+@contextmanager
+def read_only(home: Path) -> Generator[Surroundings]:
+    before = without_override()
+    try:
+        subprocess.run([sys.executable, "-c", ""], preexec_fn=before, check=True, timeout=60)
+    except subprocess.SubprocessError:
+        pytest.skip("root cannot give up its power over permission bits here: A READ-ONLY DIRECTORY WAS NOT TRIED")
+    make_read_only(home)
+    yield Surroundings(home, environment(home), before)
+    make_writable(home)
+
+
+@contextmanager
+def port_taken(home: Path) -> Generator[Surroundings]:
+    """By a program that hangs up on everybody."""
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), socketserver.BaseRequestHandler) as other:
+        Thread(target=other.serve_forever, args=(0.01,), daemon=True).start()
+        yield Surroundings(home, environment(home, HIVELORE_URL=f"http://127.0.0.1:{other.server_address[1]}"))
+        other.shutdown()
+
+
+@contextmanager
+def held_by_a_service(home: Path) -> Generator[Surroundings]:
+    with Service(home) as service:
+        yield Surroundings(home, environment(home))
+        assert service.client(service.agent_key).call("GET", "/api/memory/stats")["total"] >= 1
+
+
+@contextmanager
+def held_by_a_process(home: Path) -> Generator[Surroundings]:
+    with api.open(home) as hive:
+        yield Surroundings(home, environment(home))
+        assert hive.stats().total == 1
+
+
+def refused(embedded: str, service: str, cli: str) -> Expected:
+    return {"embedded": embedded, "client": service, "rest": service, "mcp": service, "cli": cli}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    prepare: Prepare
+    expected: Expected
+    says: str
+    files: tuple[str, ...] = ("hivelore.db",)
+    """What stays as it is, to the byte."""
+    verb: str = "list"
+    """What the command line is asked for. A start takes seconds, so that not every row has one."""
+
+
+ROWS = {
+    "newer schema": Row(newer_schema, refused("Broken", "1 broken", "6 unavailable"), "Upgrade Hivelore"),
+    "database of another program": Row(
+        of_another_program,
+        refused("Broken", "1 broken", "1 database"),
+        "Choose another folder with HIVELORE_HOME",
+        verb="doctor",
+    ),
+    "garbage for a database": Row(
+        garbage, refused("Broken", "1 broken", "1 database"), "Restore a backup or move", verb="doctor"
+    ),
+    "read-only directory": Row(read_only, refused("Broken", "1 broken", "1 broken"), "HIVELORE_HOME"),
+    "port taken": Row(port_taken, refused(OK, "5 busy", "6 unavailable"), "choose another with --port", ()),
+    # The service that is there already does what was asked.
+    "second service on the directory": Row(held_by_a_service, refused(OK, "5 busy", OK), "A service (pid", ()),
+    "directory that a process holds": Row(held_by_a_process, refused("Busy", "5 busy", "5 busy"), "Close it there", ()),
+}
+
+SCRIPT = """
+import hivelore
+from hivelore.errors import HiveloreError
+try:
+    with hivelore.open() as hive:
+        print(hive.list().memories)
+except HiveloreError as error:
+    print(type(error).__name__, error, sep="\\n")
+"""
+"""The embedded door, in a process of its own."""
+
+
+@dataclass(frozen=True)
+class Starter:
+    """Starts things with what they are given: in this process, unless they are to have less power than it has."""
+
+    given: Surroundings
+    run: CommandLine
+
+    def embedded(self, _: str) -> Outcome:
+        if self.given.before is None:
+            try:
+                with api.open(self.given.home) as hive:
+                    return Outcome(OK, "", repr(hive.list()))
+            except HiveloreError as error:
+                return Outcome(type(error).__name__, str(error), str(error))
+        words = [sys.executable, "-c", SCRIPT]
+        env = {name: value for name, value in self.given.env.items() if name != "HIVELORE_URL"}
+        done = subprocess.run(
+            words, env=env, preexec_fn=self.given.before, capture_output=True, text=True, timeout=60, check=False
+        )
+        kind, said = (done.stdout + "\n").split("\n", 1)
+        return Outcome(kind, said.strip(), done.stdout + done.stderr)
+
+    def service(self, _: str) -> Outcome:
+        result = self._ran("serve", "--port", self.given.env["HIVELORE_URL"].rpartition(":")[2])
+        said = result.err.splitlines()[-1].removeprefix("hivelore: ")
+        assert (result.out, len(result.err.splitlines())) == ("", 2)
+        return Outcome(f"{result.code} {NAMES[result.code]}", said, result.err)
+
+    def cli(self, verb: str) -> Outcome:
+        result = self._ran(verb, "--json")
+        if verb == "doctor":
+            (error,) = [one for one in result.json["findings"] if one["level"] == "error"]
+            return Outcome(f"{result.code} {error['name']}", f"{error['what']} {error['remedy']}", result.out)
+        if result.code == 0:
+            return Outcome(OK, "", result.out)
+        assert result.out == ""
+        return Outcome(f"{result.code} {result.error['code']}", result.error["detail"], result.err)
+
+    def _ran(self, *words: str) -> Result:
+        if self.given.before is None:
+            return self.run(*words)
+        return hivelore(*words, env=self.given.env, before=self.given.before)
+
+
+NAMES = {1: "broken", 5: "busy"}
+STARTS: Mapping[str, Callable[[Starter, str], Outcome]] = {
+    "embedded": Starter.embedded,
+    "client": Starter.service,
+    "rest": Starter.service,
+    "mcp": Starter.service,
+    "cli": Starter.cli,
+}
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A data directory with one memory, which nobody holds."""
+    folder = tmp_path / "home"
+    for name, value in environment(folder).items():
+        if name.startswith("HIVELORE_"):
+            monkeypatch.setenv(name, value)
+    monkeypatch.delenv("HIVELORE_URL")
+    with api.open(folder) as hive:
+        hive.remember(KEPT)
+    return folder
+
+
+def kinds_of_start() -> list[str]:
+    """Doors that start alike are asked once."""
+    return [door for number, door in enumerate(DOORS) if STARTS[door] not in [STARTS[one] for one in DOORS[:number]]]
+
+
+@pytest.mark.parametrize("door", kinds_of_start())
+@pytest.mark.parametrize("name", ROWS)
+def test_cell(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str, door: str
+) -> None:
+    row = ROWS[name]
+    with row.prepare(home) as given:
+        if door != "embedded":
+            monkeypatch.setenv("HIVELORE_URL", given.env["HIVELORE_URL"])
+        before = {file: (home / file).read_bytes() for file in row.files}
+        outcome = STARTS[door](Starter(given, CommandLine(monkeypatch, capsys)), row.verb)
+        assert outcome.kind == row.expected[door], outcome
+        assert {file: (home / file).read_bytes() for file in row.files} == before
+        assert not row.files or {file.name for file in home.glob("*.db-*")} == set()
+    assert "Traceback" not in outcome.shown
+    assert ".py" not in outcome.shown
+    assert "quokka" not in outcome.shown
+    assert (KEPT in outcome.shown) is (outcome.kind == OK)
+    assert outcome.kind == OK or row.says in outcome.said
+    assert read_owner(home) is None
+    monkeypatch.delenv("HIVELORE_URL", raising=False)
+    if name in ("read-only directory", "port taken", "second service on the directory"):
+        with api.open(home) as hive:
+            assert [memory.content for memory in hive.list().memories] == [KEPT]
+
+
+def test_every_cell_has_an_expectation() -> None:
+    assert {name for name, row in ROWS.items() if set(row.expected) != set(DOORS)} == set()
+    assert set(STARTS) == set(DOORS)
+    for row in ROWS.values():
+        for start in set(STARTS.values()):
+            assert len({row.expected[door] for door in DOORS if STARTS[door] is start}) == 1

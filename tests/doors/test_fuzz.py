@@ -1,0 +1,113 @@
+"""REST under whatever its own description allows and forbids, made up by schemathesis, over real HTTP.
+
+Every answer has a status, a kind of content, headers and a form that the description announces; what the
+description forbids is refused; nothing makes the service fail.
+"""
+
+# schemathesis leaves the parameters of its generic types open.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownParameterType=false, reportArgumentType=false, reportMissingTypeArgument=false
+
+from collections.abc import Generator
+from typing import Any
+
+import pytest
+import schemathesis
+from fastapi.routing import APIRoute
+from hypothesis import HealthCheck, Phase, given, settings
+from schemathesis.checks import CHECKS
+from schemathesis.generation import GenerationMode
+from schemathesis.specs.openapi.schemas import OpenApiSchema
+
+from hivelore.server.rest import admin, memories
+from support.service import Service
+
+OPERATIONS = sorted(
+    (route.path, method)
+    for router in (admin.router, memories.router)
+    for route in router.routes
+    if isinstance(route, APIRoute)
+    for method in route.methods or ()
+)
+NOTHING_TO_GET_WRONG = {"/health"}
+"""They take no argument, so there is none that could be against the description."""
+KNOWN = [one for one in OPERATIONS if "{memory_id}" in one[0]]
+PROMISES = (
+    "not_a_server_error",
+    "status_code_conformance",
+    "content_type_conformance",
+    "response_headers_conformance",
+    "response_schema_conformance",
+    "negative_data_rejection",
+    "unsupported_method",
+    "ignored_auth",
+)
+fuzzing = settings(
+    max_examples=15,
+    derandomize=True,
+    database=None,
+    deadline=None,
+    phases=[Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
+
+
+@pytest.fixture(scope="module")
+def described(service: Service) -> OpenApiSchema:
+    return schemathesis.openapi.from_url(f"{service.url}/openapi.json")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def sound(service: Service) -> Generator[None]:
+    """After all of it the service answers, and its data is sound."""
+    local = service.client(service.agent_key)
+    kept = local.call("POST", "/api/memory/batch", body={"memories": [{"content": "Was there before all of it."}]})
+    yield
+    memory = kept["results"][0]["memory"]
+    assert local.call("GET", f"/api/memory/{memory['id']}") | {"accessedAt": None, "accessCount": 0} == memory
+    assert list(service.app.store.check()) == []
+
+
+def send(
+    service: Service, described: OpenApiSchema, path: str, method: str, mode: GenerationMode, **path_of: Any
+) -> None:
+    """Send what schemathesis makes up for one operation, and hold each answer to the promises."""
+    promises = CHECKS.get_by_names(PROMISES)
+    operation = described[path][method]
+
+    @fuzzing
+    @given(case=operation.as_strategy(generation_mode=mode))
+    def run(case: schemathesis.Case) -> None:
+        case.path_parameters = {**case.path_parameters, **path_of}
+        case.call_and_validate(headers={"Authorization": f"Bearer {service.operator_key}"}, checks=promises)
+
+    run()
+
+
+@pytest.mark.parametrize(("path", "method"), OPERATIONS)
+def test_what_is_allowed_is_answered_as_announced(
+    service: Service, described: OpenApiSchema, path: str, method: str
+) -> None:
+    send(service, described, path, method, GenerationMode.POSITIVE)
+
+
+@pytest.mark.parametrize(("path", "method"), [one for one in OPERATIONS if one[0] not in NOTHING_TO_GET_WRONG])
+def test_what_is_not_allowed_is_refused_as_announced(
+    service: Service, described: OpenApiSchema, path: str, method: str
+) -> None:
+    send(service, described, path, method, GenerationMode.NEGATIVE)
+
+
+@pytest.mark.parametrize(("path", "method"), KNOWN)
+def test_a_memory_that_is_there_is_answered_as_announced(
+    service: Service, described: OpenApiSchema, path: str, method: str
+) -> None:
+    body = {"memories": [{"content": f"{method} {path}", "tags": ["known"], "metadata": {"a": [1, None]}}]}
+    kept = service.client(service.agent_key).call("POST", "/api/memory/batch", body=body)
+    memory = kept["results"][0]["memory"]["id"]
+    send(service, described, path, method, GenerationMode.POSITIVE, memory_id=memory)
+
+
+def test_the_operations_are_those_the_service_describes(service: Service) -> None:
+    paths = service.client(None).call("GET", "/openapi.json")["paths"]
+    assert sorted((path, method.upper()) for path, methods in paths.items() for method in methods) == OPERATIONS

@@ -1,0 +1,324 @@
+"""The table of bad input: what somebody may ask for, and what each door has to say to it.
+
+A row is one input, a cell one input at one door. Every row names every door.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Set
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from support.doors import LEFT_OUT, OK, Door, Outcome
+
+DOORS = ("embedded", "client", "rest", "mcp", "cli")
+"""Python in this process, Python through a service, and the doors of the service."""
+
+Expected = Mapping[str, str]
+"""By door: the kind of outcome."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    input: str
+    ask: Callable[[Door, "Known"], Outcome]
+    expected: Expected
+    edits: bool = False
+    """Where it is accepted, the memory of who asks is another one afterwards."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What there is to ask for."""
+
+    own: str
+    """The id of a memory of who asks."""
+    hidden: str
+    """The id of one that they may not see."""
+    folder: Path
+    """An empty one, for files."""
+
+
+# What the doors call an error.
+
+INVALID = {"embedded": "Invalid", "client": "Invalid", "rest": "422 invalid", "mcp": "tool error", "cli": "2 invalid"}
+TOO_LARGE = INVALID | {"embedded": "TooLarge", "client": "TooLarge", "rest": "413 too-large", "cli": "2 too-large"}
+UNAUTHENTICATED = {
+    "embedded": "Unauthenticated",
+    "client": "Unauthenticated",
+    "rest": "401 unauthenticated",
+    "mcp": "401 unauthenticated",
+    "cli": "4 unauthenticated",
+}
+NOT_FOUND = INVALID | {"embedded": "NotFound", "client": "NotFound", "rest": "404 not-found", "cli": "3 not-found"}
+FORBIDDEN = INVALID | {"embedded": "Forbidden", "client": "Forbidden", "rest": "403 forbidden", "cli": "4 forbidden"}
+KEPT = dict.fromkeys(DOORS, OK)
+
+TOO_LONG_FOR_A_URL = {"rest": "400 no HTTP"}
+NO_SUCH_TOOL = "tool error"
+"""MCP edits and lists nothing: the arguments are unknown to the tool that is asked instead."""
+NOT_JSON = {"rest": "400 bad-request", "mcp": "JSON-RPC -32700"}
+"""Where the bytes that come in are no JSON, nobody looks further."""
+USAGE = {"cli": "2 usage"}
+NO_ARGUMENT = {"cli": "2 invalid"}
+"""No shell can hand it over."""
+HALF = {"mcp": "JSON-RPC -32700"}
+"""A lone surrogate: the SDK takes no JSON that has one."""
+AS_SIGN = {"rest": OK}
+"""In a URL it is no UTF-8, and so becomes the sign for a character that is unknown."""
+
+LARGE = "x" * 5_000_000
+NOWHERE = "01a00000-0000-7000-8000-000000000000"
+
+
+def asking(verb: str, **given: Any) -> Callable[[Door, Known], Outcome]:
+    """Ask for this; OWN among the arguments is the id of a memory of who asks."""
+
+    def ask(door: Door, known: Known) -> Outcome:
+        return door.ask(verb, **{name: known.own if value is OWN else value for name, value in given.items()})
+
+    return ask
+
+
+OWN = object()
+
+
+# Texts that are none.
+
+TEXTS: Mapping[str, str] = {
+    "empty": "",
+    "blank": " \n\t ",
+    "5 MB": LARGE,
+    "NUL": "before\0after",
+    "lone surrogate": "before\ud800after",
+}
+PLACES: Mapping[str, Callable[[str], Callable[[Door, Known], Outcome]]] = {
+    "content": lambda text: asking("remember", content=text),
+    "name": lambda text: asking("remember", content="Named badly.", name=text),
+    "query": lambda text: asking("recall", query=text),
+    "id to get": lambda text: asking("get", id=text),
+    "id to forget": lambda text: asking("forget", id=text),
+    "edited content": lambda text: asking("edit", id=OWN, content=text),
+    "after": lambda text: asking("list", after=text),
+    "tag to list": lambda text: asking("list", tag=text),
+}
+OF_TEXTS: Mapping[tuple[str, str], Expected] = {
+    ("empty", "content"): INVALID,
+    ("empty", "name"): INVALID,
+    ("empty", "query"): INVALID,
+    ("empty", "id to get"): NOT_FOUND,
+    ("empty", "id to forget"): NOT_FOUND,
+    ("empty", "edited content"): INVALID,
+    ("empty", "after"): INVALID,
+    ("empty", "tag to list"): KEPT | {"mcp": NO_SUCH_TOOL},
+    ("blank", "content"): INVALID,
+    ("blank", "name"): INVALID,
+    ("blank", "query"): INVALID,
+    ("blank", "id to get"): NOT_FOUND,
+    ("blank", "id to forget"): NOT_FOUND,
+    ("blank", "edited content"): INVALID,
+    ("blank", "after"): INVALID,
+    ("blank", "tag to list"): KEPT | {"mcp": NO_SUCH_TOOL},
+    ("5 MB", "content"): TOO_LARGE,
+    ("5 MB", "name"): INVALID,
+    ("5 MB", "query"): INVALID,
+    ("5 MB", "id to get"): INVALID | TOO_LONG_FOR_A_URL,
+    ("5 MB", "id to forget"): INVALID | TOO_LONG_FOR_A_URL,
+    ("5 MB", "edited content"): TOO_LARGE,
+    ("5 MB", "after"): INVALID | TOO_LONG_FOR_A_URL,
+    ("5 MB", "tag to list"): TOO_LARGE | TOO_LONG_FOR_A_URL,
+    ("NUL", "content"): INVALID,
+    ("NUL", "name"): INVALID,
+    ("NUL", "query"): INVALID,
+    ("NUL", "id to get"): NOT_FOUND | NO_ARGUMENT,
+    ("NUL", "id to forget"): NOT_FOUND | NO_ARGUMENT,
+    ("NUL", "edited content"): INVALID,
+    ("NUL", "after"): INVALID,
+    ("NUL", "tag to list"): INVALID,
+    ("lone surrogate", "content"): INVALID | HALF,
+    ("lone surrogate", "name"): INVALID | HALF,
+    ("lone surrogate", "query"): INVALID | HALF,
+    ("lone surrogate", "id to get"): INVALID | HALF | {"rest": "404 not-found"},
+    ("lone surrogate", "id to forget"): INVALID | HALF | {"rest": "404 not-found"},
+    ("lone surrogate", "edited content"): INVALID | HALF,
+    ("lone surrogate", "after"): INVALID | HALF,
+    ("lone surrogate", "tag to list"): INVALID | HALF | AS_SIGN,
+}
+
+
+def text_rows() -> Iterator[Row]:
+    for text, value in TEXTS.items():
+        for place, ask in PLACES.items():
+            yield Row(f"{text} {place}", ask(value), OF_TEXTS[text, place])
+
+
+# Values of another type.
+
+VALUES: Mapping[str, Any] = {
+    "number": 7,
+    "fraction": 1.5,
+    "truth": True,
+    "null": None,
+    "list": [1],
+    "object": {"a": 1},
+    "text": "yesterday",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """A place that takes values of some types. ``takes``: by door, those that it accepts."""
+
+    ask: Callable[[Any], Callable[[Door, Known], Outcome]]
+    takes: Mapping[str, Set[str]]
+    refused: Expected = field(default_factory=lambda: INVALID)
+    but: Mapping[str, Expected] = field(default_factory=dict[str, Expected])
+    """By type of value, what is refused otherwise."""
+
+
+NOTHING = frozenset[str]()
+NULL = frozenset({"null"})
+"""MCP and imports: as if it were not said."""
+LINE = {"cli": LEFT_OUT}
+"""What has a type goes in as a line of an import, and a bad line is left out."""
+ANY_WORD = frozenset({"number", "fraction", "truth", "list", "object", "text"})
+"""On a command line everything is a text."""
+
+
+def everywhere(*types: str) -> dict[str, Set[str]]:
+    """The same at every door."""
+    return {door: frozenset(types) for door in DOORS}
+
+
+TYPED: Mapping[str, Typed] = {
+    "content": Typed(
+        lambda value: asking("remember", content=value),
+        everywhere("text"),
+        INVALID | LINE,
+    ),
+    "name": Typed(
+        lambda value: asking("remember", content="Named oddly.", name=value),
+        everywhere("null", "text") | {"rest": {"text"}, "cli": {"null", "text", "number"}},
+        INVALID | LINE,
+    ),
+    "scope": Typed(
+        lambda value: asking("remember", content="Scoped oddly.", scope=value),
+        everywhere() | {"mcp": NULL, "cli": NULL},
+        INVALID | LINE,
+        {"text": USAGE},
+    ),
+    "source": Typed(
+        lambda value: asking("remember", content="From somewhere odd.", source=value),
+        everywhere() | {"mcp": NULL, "cli": NULL},
+        INVALID | LINE,
+        {"text": USAGE},
+    ),
+    "tags": Typed(
+        lambda value: asking("remember", content="Tagged oddly.", tags=value),
+        everywhere() | {"mcp": NULL, "cli": NULL | {"text"}},
+        INVALID | LINE,
+    ),
+    "one tag": Typed(
+        lambda value: asking("remember", content="With an odd tag.", tags=["good", value]),
+        everywhere("text"),
+        INVALID | LINE,
+    ),
+    "metadata": Typed(
+        lambda value: asking("remember", content="Described oddly.", metadata=value),
+        everywhere("null", "object") | {"mcp": NULL},
+        INVALID | LINE,
+    ),
+    "createdAt": Typed(
+        lambda value: asking("remember", content="Of an odd time.", createdAt=value),
+        everywhere("null") | {"cli": {"null", "number", "fraction"}},
+        INVALID | LINE,
+    ),
+    "query": Typed(lambda value: asking("recall", query=value), everywhere("text") | {"cli": ANY_WORD}),
+    "limit": Typed(
+        lambda value: asking("recall", query="wombat", limit=value),
+        everywhere("number") | {"mcp": {"number", "null"}},
+        INVALID | USAGE,
+    ),
+    "id": Typed(
+        lambda value: asking("get", id=value),
+        everywhere(),
+        INVALID | {"rest": "404 not-found", "cli": "3 not-found"},
+        {"text": NOT_FOUND, "null": USAGE},
+    ),
+    "edited content": Typed(
+        lambda value: asking("edit", id=OWN, content=value),
+        everywhere("text") | {"mcp": NOTHING, "cli": ANY_WORD | NULL},
+    ),
+    "edited tags": Typed(
+        lambda value: asking("edit", id=OWN, tags=value),
+        everywhere() | {"cli": ANY_WORD | NULL},
+    ),
+}
+
+
+def typed_rows() -> Iterator[Row]:
+    for place, typed in TYPED.items():
+        for name, value in VALUES.items():
+            refused = {**typed.refused, **typed.but.get(name, {})}
+            expected = {door: OK if name in takes else refused[door] for door, takes in typed.takes.items()}
+            yield Row(f"{name} as {place}", typed.ask(value), expected, edits=place.startswith("edited"))
+
+
+# Choices there are not, and numbers out of range.
+
+OTHERS: Mapping[str, tuple[Callable[[Door, Known], Outcome], Expected]] = {
+    "unknown scope to remember": (asking("remember", content="x y", scope="everyone"), INVALID | USAGE),
+    "unknown source to remember": (asking("remember", content="x y", source="rumour"), INVALID | USAGE),
+    "unknown scope to recall": (asking("recall", query="x", scope="mine"), INVALID | USAGE),
+    "unknown source to recall": (asking("recall", query="x", source="rumour"), INVALID | USAGE),
+    "unknown scope to list": (asking("list", scope="mine"), INVALID | USAGE),
+    "unknown status to list": (asking("list", status="dead"), INVALID | USAGE),
+    "unknown scope to edit": (asking("edit", id=OWN, scope="all"), INVALID | USAGE),
+    "limit 0": (asking("recall", query="x", limit=0), INVALID),
+    "limit 51": (asking("recall", query="x", limit=51), INVALID),
+    "limit -1": (asking("recall", query="x", limit=-1), INVALID),
+    "limit ten": (asking("recall", query="x", limit="ten"), INVALID | USAGE),
+    "limit beyond 64 bits": (asking("recall", query="x", limit=10**30), INVALID),
+    "limit 0 of a page": (asking("list", limit=0), INVALID),
+    "limit 501 of a page": (asking("list", limit=501), INVALID),
+    "limit ten of a page": (asking("list", limit="ten"), INVALID | USAGE),
+    "unknown id to get": (asking("get", id=NOWHERE), NOT_FOUND),
+    "unknown id to edit": (asking("edit", id=NOWHERE, name="x"), NOT_FOUND),
+    "unknown id to forget": (asking("forget", id=NOWHERE), NOT_FOUND),
+    "id that climbs to get": (asking("get", id="../agents"), NOT_FOUND),
+    "id that climbs to forget": (asking("forget", id="../agents"), NOT_FOUND),
+    "memory for somebody else": (asking("remember", content="For you.", agentId="lea"), FORBIDDEN),
+}
+
+
+def other_rows() -> Iterator[Row]:
+    for name, (ask, expected) in OTHERS.items():
+        yield Row(name, ask, expected)
+
+
+# Ids of others.
+
+
+def hidden(verb: str, **given: Any) -> Callable[[Door, Known], Outcome]:
+    """Ask for a memory of somebody else, having asked for one that is not there: the answers are the same, byte by
+    byte, but for the id."""
+
+    def ask(door: Door, known: Known) -> Outcome:
+        unknown = door.ask(verb, id=NOWHERE, **given)
+        outcome = door.ask(verb, id=known.hidden, **given)
+        assert outcome.shown.replace(known.hidden, NOWHERE) == unknown.shown
+        return outcome
+
+    return ask
+
+
+def hidden_rows() -> Iterator[Row]:
+    yield Row("id of another to get", hidden("get"), NOT_FOUND)
+    yield Row("id of another to edit", hidden("edit", name="Mine now."), NOT_FOUND)
+    yield Row("id of another to forget", hidden("forget"), NOT_FOUND)
+
+
+def rows() -> Iterator[Row]:
+    yield from text_rows()
+    yield from typed_rows()
+    yield from other_rows()
+    yield from hidden_rows()

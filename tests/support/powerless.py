@@ -1,0 +1,38 @@
+"""Processes for whom permission bits hold, whoever runs the tests."""
+
+import ctypes
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+_DROP_FROM_BOUNDING_SET = 24
+"""PR_CAPBSET_DROP of prctl(2)."""
+_OVERRIDE, _SEARCH = 1, 2
+"""CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH: what lets root pass over permission bits."""
+
+
+def without_override() -> Callable[[], None] | None:
+    """What a child process runs before it becomes another program, so that it cannot pass over permission bits; None
+    where nobody passes over them anyway. Raises OSError where root cannot give that power up."""
+    if os.geteuid() != 0:
+        return None
+    libc = ctypes.CDLL(None, use_errno=True)
+
+    def give_up() -> None:
+        for capability in (_OVERRIDE, _SEARCH):
+            if libc.prctl(_DROP_FROM_BOUNDING_SET, capability, 0, 0, 0) != 0:
+                raise OSError(ctypes.get_errno(), "root cannot give up its capabilities here")
+
+    return give_up
+
+
+def make_read_only(folder: Path) -> None:
+    for file in folder.iterdir():
+        file.chmod(0o400)
+    folder.chmod(0o500)
+
+
+def make_writable(folder: Path) -> None:
+    folder.chmod(0o700)
+    for file in folder.iterdir():
+        file.chmod(0o600)
