@@ -14,6 +14,7 @@ from hivelore.adapters.keywords.fts5 import Fts5
 from hivelore.adapters.onnx.provider import OnnxEmbedder
 from hivelore.adapters.openai.provider import OpenAIEmbedder
 from hivelore.adapters.sqlite.store import NAMESPACE, SqliteStore
+from hivelore.adapters.vectors.capped import CappedVectors
 from hivelore.adapters.vectors.exact import ExactVectors
 from hivelore.adapters.vectors.scan import ScanVectors
 from hivelore.adapters.vectors.sqlite_vec import SqliteVecVectors
@@ -22,6 +23,7 @@ from hivelore.domain.agent import Door
 from hivelore.errors import Invalid, Unauthenticated, Unavailable
 from hivelore.lock import Lock, Owner
 from hivelore.policies.fusion import Weighting
+from hivelore.policies.ranking import Ranking
 from hivelore.policies.redaction import Redactor
 from hivelore.ports import Clock, EmbeddingProvider, KeywordIndex, MemoryStore, VectorIndex
 from hivelore.services.agents import Agents, Random
@@ -32,6 +34,7 @@ from hivelore.services.reembed import Reembedding
 from hivelore.services.remember import Remembering
 from hivelore.services.shelving import Shelf
 from hivelore.services.tally import Tally
+from hivelore.services.upkeep import Upkeep
 
 TEND_EVERY = 1.0
 IDLE_LOOK = 5.0
@@ -74,21 +77,27 @@ class Application:
             clock=self.clock,
             written=self.embedding.wake,
         )
-        self.recalling = Recalling(
-            store=self.store,
-            keywords=self.keywords,
-            serving=self.serving,
-            ranking=settings.ranking_constants,
-            weighting=Weighting(),
-            lead_sees=settings.lead_sees,
-            tally=self.tally,
-            clock=self.clock,
-        )
+        self.recalling = self.recalling_by(settings.ranking_constants, Weighting())
+        self.upkeep = Upkeep(self.store, self.keywords, self.clock)
         self._stop = threading.Event()
         self._threads: list[threading.Thread] = []
 
+    def recalling_by(self, ranking: Ranking, weighting: Weighting) -> Recalling:
+        """Recall over the same store and indexes with other constants; for comparisons."""
+        return Recalling(
+            store=self.store,
+            keywords=self.keywords,
+            serving=self.serving,
+            ranking=ranking,
+            weighting=weighting,
+            lead_sees=self.settings.lead_sees,
+            tally=self.tally,
+            clock=self.clock,
+        )
+
     def start(self) -> None:
         """Begin what runs beside the calls: building the vector index, embedding, writing the tally."""
+        self.serving.expect()
         self._background("hivelore-embedding", self._embed)
         self._background("hivelore-tending", self._tend)
 
@@ -140,6 +149,8 @@ class Application:
         thread.start()
 
     def _embed(self) -> None:
+        with suppress(Unavailable):  # The disk is full, say: the next start, or whoever asks again, goes on.
+            self.reembedding.go_on()
         self.embedding.run(self._stop, IDLE_LOOK)
 
     def _tend(self) -> None:
@@ -147,19 +158,10 @@ class Application:
         while not self._stop.is_set():
             # The disk is full, say: what was not written is kept for the next time.
             with suppress(Unavailable):
-                self._keep_up()
+                self.serving.look_after(self.store)
                 self.tally.flush()
+                self.upkeep.tend(self._stop.is_set)
             self._stop.wait(TEND_EVERY)
-
-    def _keep_up(self) -> None:
-        """Build the indexes that are not ready and bring the others up to date, so that no recall has to."""
-        models = {id(model): model for model in (self.serving.current, self.serving.wanted) if model is not None}
-        for model in models.values():
-            with self.store.read() as view:
-                if model.index.ready:
-                    model.index.follow(view)
-                else:
-                    model.index.build(view)
 
 
 def open_application(settings: Settings, *, kind: str, url: str | None = None) -> Application:
@@ -256,6 +258,9 @@ def _openai(settings: Settings, clock: Clock) -> OpenAIEmbedder:
 def _index(settings: Settings, store: MemoryStore, provider: EmbeddingProvider) -> VectorIndex:
     fingerprint, dimension = provider.fingerprint, provider.dimension
     match settings.vectors:
+        case Vectors.SCAN if isinstance(store, SqliteStore):
+            scan = ScanVectors(fingerprint, dimension, settings.vector_memory * 1_000_000)
+            return CappedVectors(scan, SqliteVecVectors(fingerprint, dimension))
         case Vectors.SCAN:
             return ScanVectors(fingerprint, dimension)
         case Vectors.SQLITE_VEC if isinstance(store, SqliteStore):

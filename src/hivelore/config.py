@@ -109,6 +109,14 @@ class Settings(BaseSettings):
         "`sqlite-vec` (in the database, nothing in memory).",
         default=Vectors.SCAN,
     )
+    vector_memory: int = _setting(
+        "HIVELORE_VECTOR_MEMORY",
+        "Megabytes that `scan` may take, about 450 bytes a passage with the local model; with more passages "
+        "than that SQLite searches them itself, as with `sqlite-vec`, which is slower.",
+        default=1024,
+        ge=0,
+        le=1_048_576,
+    )
 
     ranking: Profile = _setting(
         "HIVELORE_RANKING",

@@ -16,7 +16,7 @@ from hivelore.domain.index import (
     Change,
     ChunkKey,
     DocumentKey,
-    EmbeddedDocument,
+    Embedded,
     KeywordEntry,
     ModelKey,
     Neighbours,
@@ -85,7 +85,7 @@ class MemoryView(Protocol):
     def with_external_id(self, home: AgentId | None, external_id: Clean) -> Stored | None: ...
 
     def same_statement(self, owner: AgentId | None, name: Clean, content: Clean) -> Stored | None:
-        """The newest memory of this owner with this very name and content."""
+        """The newest memory (by ``created_at``, then id) of this owner with this very name and content."""
         ...
 
     def page(self, where: Filter, after: tuple[datetime, MemoryId] | None, limit: int) -> Sequence[Memory]:
@@ -110,7 +110,8 @@ class MemoryView(Protocol):
         ...
 
     def stats(self, where: Filter, model: ModelKey | None, now: datetime) -> Stats:
-        """``where`` should carry no ``live_at``: expired ones are counted apart and in the total."""
+        """``where`` should carry no ``live_at``: expired ones are counted apart and in the total. Every source
+        and scope is there, with 0 where there is none; ``model`` None: nothing is pending and nothing failed."""
         ...
 
     def changes(self, after: int, limit: int) -> Sequence[Change]:
@@ -123,21 +124,21 @@ class MemoryView(Protocol):
 
     def model(self, fingerprint: str) -> ModelKey | None: ...
 
-    def embedded(self, model: ModelKey, keys: Sequence[DocumentKey]) -> Sequence[EmbeddedDocument]:
-        """Those of ``keys`` that exist, with the vectors they have, in no order."""
+    def embedded(self, model: ModelKey, keys: Sequence[DocumentKey]) -> Embedded:
+        """The passages of these documents that have a vector of the model, in no order."""
         ...
 
-    def all_embedded(self, model: ModelKey) -> Iterator[Sequence[EmbeddedDocument]]:
-        """Every document that has a vector of the model, in batches."""
+    def all_embedded(self, model: ModelKey) -> Iterator[Embedded]:
+        """Every passage that has a vector of the model, in batches and in no order."""
         ...
 
     def attributes(self, keys: Sequence[DocumentKey]) -> Mapping[DocumentKey, Attributes]: ...
 
     def vectors(self, model: ModelKey, passages: Sequence[PassageKey]) -> Mapping[PassageKey, Vector]: ...
 
-    def waiting(self, model: ModelKey, now: datetime, limit: int) -> Sequence[Waiting]:
-        """Passages without a vector of the model, oldest first, without those that failed and whose
-        time has not come."""
+    def waiting(self, model: ModelKey, now: datetime, limit: int, *, newest_first: bool = False) -> Sequence[Waiting]:
+        """Passages without a vector of the model, oldest first unless told otherwise, without those that
+        failed and whose time has not come."""
         ...
 
     def pending(self, model: ModelKey) -> int:
@@ -193,12 +194,12 @@ class MemoryTransaction(Protocol):
     def change(self, key: DocumentKey, memory: Memory, chunks: Sequence[Chunk] | None, action: Action) -> None:
         """Replace a memory by its next version (``memory.version`` is one more). The state before it
         stays in the history. ``chunks`` None: the content is as it was; else a chunk with the same text,
-        headings and passages as before keeps its key and vectors. Raises Conflict as ``add``, NotFound for
-        an unknown key, Stale for a version that is not the next one."""
+        headings and passages as before keeps its key and vectors. Access counts stay as they are in the store.
+        Raises Conflict as ``add``, NotFound for an unknown key, Stale for a version that is not the next one."""
         ...
 
     def renew(self, key: DocumentKey, expires_at: datetime | None) -> None:
-        """Move the expiry of a memory, as no new version."""
+        """Move the expiry of a memory, as no new version; an unknown key is passed over."""
         ...
 
     def forget(self, key: DocumentKey) -> None:
@@ -206,15 +207,19 @@ class MemoryTransaction(Protocol):
         ...
 
     def touch(self, reads: Mapping[DocumentKey, tuple[int, datetime]]) -> None:
-        """Add to the access counts and set the last access; unknown keys are passed over."""
+        """Add to the access counts; the last access is the latest instant that was ever given. Unknown keys are
+        passed over."""
         ...
 
     def register_model(self, fingerprint: str, dimension: int) -> ModelKey:
-        """The key of a model, made on first use. Passages that have its vectors no longer wait for them."""
+        """The key of a model, made on first use; ``dimension`` counts only then. Calling it again before a model
+        is used after another one lets an engine find sooner what waits for it."""
         ...
 
     def put_vectors(self, model: ModelKey, vectors: Mapping[PassageKey, Vector]) -> int:
-        """Store vectors; passages that are gone by now are passed over. Answers how many were kept."""
+        """Store vectors; passages that are gone by now are passed over. Answers how many were kept. Raises
+        NotFound for an unknown model, Invalid for a vector of another dimension than the model was registered
+        with, of zeros, or with a number that is not finite."""
         ...
 
     def embedding_failed(self, model: ModelKey, passage: PassageKey, error: Clean, not_before: datetime | None) -> None:
@@ -225,13 +230,15 @@ class MemoryTransaction(Protocol):
         """Forget all failures of the model, so that they are tried again. Answers how many."""
         ...
 
-    def queue_again(self, model: ModelKey) -> int:
-        """Let every passage wait for a new vector of the model; the old ones serve until then.
-        Answers how many."""
+    def queue_again(self, model: ModelKey, after: PassageKey, limit: int) -> Sequence[PassageKey]:
+        """Let the first ``limit`` passages behind ``after`` that have a vector of the model wait for a new one;
+        the old ones serve until then. A passage waits again for one model at a time, the last one asked for.
+        Answers which, ascending; fewer than ``limit``: there are no more."""
         ...
 
-    def leave_queue(self, model: ModelKey) -> int:
-        """Undo ``queue_again`` for passages that still have a vector of the model. Answers how many."""
+    def leave_queue(self, model: ModelKey, limit: int) -> int:
+        """Undo ``queue_again`` for up to ``limit`` passages that still have a vector of the model. Answers how
+        many."""
         ...
 
     def drop_vectors(self, model: ModelKey, limit: int) -> int:
@@ -284,6 +291,11 @@ class MemoryStore(Protocol):
         """What is wrong with the data, one sentence each; empty when it is sound."""
         ...
 
+    def tidy(self) -> bool:
+        """Wipe what is neither in the present state nor in that of a reader from the files of the store, such as its
+        log. False where that has to wait for somebody: ask again later."""
+        ...
+
     def close(self) -> None:
         """Wait for what was acknowledged and let go. Closing twice is fine."""
         ...
@@ -300,11 +312,29 @@ class KeywordIndex(Protocol):
         ...
 
     def remove(self, tx: Transaction, chunks: Sequence[ChunkKey]) -> None:
-        """Unknown ones are passed over. Nothing of them stays behind."""
+        """Unknown ones are passed over. They are found no more; their terms may stay in the engine's pages."""
+        ...
+
+    def forget(self, tx: Transaction, chunks: Sequence[ChunkKey]) -> None:
+        """As ``remove``; and what was ever removed is to be wiped, by steps of ``tidy``."""
+        ...
+
+    def is_tidy(self, view: View) -> bool:
+        """Whether nothing is left to wipe."""
+        ...
+
+    def tidy(self, tx: Transaction) -> None:
+        """A step of wiping, short enough to be taken beside the calls; nothing where ``is_tidy``. A killed process
+        goes on where it was. The last step is done when ``is_tidy``."""
         ...
 
     def search(self, view: View, terms: Sequence[str], where: Filter, limit: int) -> Sequence[Candidate]:
         """Documents with any of the terms that pass the filter, one candidate each, best first."""
+        ...
+
+    def weight(self, view: View, terms: Sequence[str]) -> float:
+        """What the terms weigh together: the sum of their rarities among all indexed chunks, above 0 where there are
+        any. A score over it says how much of the question a candidate answers: about 1 for one with every term."""
         ...
 
 

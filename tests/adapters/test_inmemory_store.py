@@ -1,15 +1,12 @@
 """The in-memory store, beyond the contract of every store: how its states share what they have in common."""
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hivelore.adapters.inmemory.state import Shelf
 from hivelore.adapters.inmemory.store import InMemoryStore
-from hivelore.domain.index import ModelKey
-from hivelore.errors import Invalid, NotFound, Unavailable
-from hivelore.ports import Transaction
+from hivelore.errors import Unavailable
 from support.clocks import FixedClock
 from support.memories import a_memory
 from support.stores import add
@@ -41,17 +38,3 @@ def test_a_closed_store_says_so() -> None:
         add(store, a_memory())
     with pytest.raises(Unavailable, match="closed"), store.read():
         pass
-
-
-def test_a_vector_of_another_length_is_refused() -> None:
-    store = InMemoryStore(FixedClock())
-    stored = add(store, a_memory())
-
-    def work(tx: Transaction) -> None:
-        (passage,) = tx.chunks(stored.key)[0].passages
-        tx.put_vectors(tx.register_model("m", 3), {passage: np.ones(2, dtype=np.float32)})
-
-    with pytest.raises(Invalid, match="3 dimensions"):
-        store.write(work)
-    with pytest.raises(NotFound, match="embedding model"):
-        store.write(lambda tx: tx.put_vectors(ModelKey(9), {}))

@@ -38,12 +38,10 @@ TABLES = {name: table for table, aliases in LARGE.items() for name in (table, *a
 LOOKS_AT_EVERYTHING = {
     "last_change": "the last row of a table is one step away",
     "audit_newest": "walks back from the newest and stops at the limit",
-    "embedded_all": "an index of vectors is built from all of them",
-    "passages_queue": "puts every passage into the queue",
 }
 """Each with the reason why it is better so."""
 
-FRAGMENTS = {"{queue}": ("queue_new", "queue_again"), "{side}": ("<", ">")}
+FRAGMENTS = {"{queue}": ("queue_new", "queue_again"), "{side}": ("<", ">"), "{order}": ("ASC", "DESC")}
 LISTED_BY_PARTS = ("memory_page", "memory_keys", "memory_counts")
 EVERYBODY = Visibility(own=None, swarm=True, others=True)
 WORKER = Visibility(own=ADA, swarm=True)

@@ -1,5 +1,7 @@
 """Every keyword engine: finding documents by their terms, under a filter, best first."""
 
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -200,3 +202,36 @@ def test_all_that_have_a_term_and_pass_the_filter_are_found_and_nothing_else(
                 scores = [candidate.score for candidate in found]
                 assert scores == sorted(scores, reverse=True)
                 assert all(score > 0 for score in scores)
+
+
+# Weighing.
+
+
+def test_terms_weigh_what_their_rarities_do(indexed: Indexed) -> None:
+    assert indexed.weight("java") < 0.001
+    indexed.add("java build", "java", "python")
+    indexed.add(Columns(own=("rust",), context=("gradle",), header=("build",)))
+    # 4 chunks; one has a term: ln(3.5 / 1.5), two: as good as nothing, none: ln(4.5 / 0.5).
+    assert indexed.weight("rust") == pytest.approx(math.log(3.5 / 1.5))
+    assert indexed.weight("java") == pytest.approx(0.0, abs=1e-5)
+    assert indexed.weight("swift") == pytest.approx(math.log(9.0))
+    assert indexed.weight("rust gradle swift") == pytest.approx(2 * math.log(3.5 / 1.5) + math.log(9.0))
+    assert indexed.weight("") == 0.0
+
+
+def test_what_was_removed_weighs_no_more(indexed: Indexed) -> None:
+    gone = indexed.add("java build")
+    for word in ("python", "rust", "swift"):
+        indexed.add(word)
+    assert indexed.weight("java") == pytest.approx(math.log(3.5 / 1.5))
+    indexed.remove(*indexed.chunk_keys(gone))
+    assert indexed.weight("java") == pytest.approx(math.log(3.5 / 0.5))
+
+
+def test_a_score_over_the_weight_says_how_much_of_the_question_is_answered(indexed: Indexed) -> None:
+    for number in range(200):
+        indexed.add(f"some filler of number {number}")
+    indexed.add("the wireguard tunnel must be up first")
+    shares = [indexed.search(asked)[0].score / indexed.weight(asked) for asked in ("wireguard tunnel", "wireguard dns")]
+    assert 0.8 < shares[0] < 1.3
+    assert shares[1] == pytest.approx(shares[0] / 2, rel=0.2)

@@ -131,9 +131,9 @@ class OnModel:
             case "retry":
                 return tx.retry_failed(model)
             case "queue":
-                return tx.queue_again(model)
+                return len(tx.queue_again(model, PassageKey(0), 2))
             case "leave":
-                return tx.leave_queue(model)
+                return tx.leave_queue(model, 1_000)
             case _:
                 return tx.drop_vectors(model, 1_000)
 
@@ -158,7 +158,7 @@ minutes = st.none() | st.integers(-1, 1)
 models = st.sampled_from(MODELS)
 
 additions = st.builds(Add, new_memories(), some_texts)
-embeddings = st.builds(Embed, which, position, models, st.integers(0, 9))
+embeddings = st.builds(Embed, which, position, models, st.integers(1, 9))
 
 steps: st.SearchStrategy[Step] = st.one_of(
     additions,
@@ -169,8 +169,7 @@ steps: st.SearchStrategy[Step] = st.one_of(
     st.builds(Touch, which, st.integers(-1, 1)),
     st.builds(Renew, which, minutes),
     st.builds(Fail, which, position, models, minutes),
-    st.builds(OnModel, models, st.sampled_from(["retry", "drop"])),
-    st.builds(OnModel, st.just("m"), st.sampled_from(["queue", "leave"])),
+    st.builds(OnModel, models, st.sampled_from(["retry", "drop", "queue", "leave"])),
 )
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.domain.index import Change, ChangeKind, DocumentKey
+from hivelore.domain.index import Change, ChangeKind, DocumentKey, PassageKey
 from hivelore.domain.memory import Action, Scope
 from hivelore.domain.text import Clean
 from hivelore.errors import Conflict
@@ -87,9 +87,10 @@ def test_what_no_index_needs_to_know_is_not_told(store: MemoryStore) -> None:
     assert news(store, lambda tx: tx.touch({stored.key: (1, instant(1))})) == []
     assert news(store, lambda tx: tx.embedding_failed(model, passage, Clean("no"), None)) == []
     assert news(store, lambda tx: tx.retry_failed(model)) == []
-    assert news(store, lambda tx: tx.queue_again(model)) == []
+    assert news(store, lambda tx: tx.queue_again(model, PassageKey(0), 10)) == []
     assert news(store, lambda tx: tx.set_setting("a", "b")) == []
     assert news(store, lambda tx: tx.forget(gone.key)) == []
+    assert news(store, lambda tx: tx.renew(gone.key, instant(2))) == []
     assert news(store, lambda tx: tx.put_vectors(model, {gone_passage: np.ones(1, dtype=np.float32)})) == []
     assert news(store, lambda tx: tx.put_vectors(model, {})) == []
 

@@ -1,5 +1,6 @@
 """Every store: which passages wait for a vector, which failed, which are tried again."""
 
+from collections.abc import Sequence
 from datetime import datetime
 
 import numpy as np
@@ -16,6 +17,7 @@ from support.memories import ADA, BOB, EVERYTHING, a_memory, document, instant
 from support.stores import Fresh, add, chunks, forget, law
 
 NOW = instant(10)
+BEFORE_ALL = PassageKey(0)
 
 
 def add_document(store: MemoryStore, *texts: str, owner: AgentId = ADA) -> tuple[DocumentKey, list[PassageKey]]:
@@ -36,9 +38,21 @@ def fail(store: MemoryStore, model: ModelKey, key: PassageKey, not_before: datet
     store.write(lambda tx: tx.embedding_failed(model, key, Clean("no answer"), not_before))
 
 
-def waiting(store: MemoryStore, model: ModelKey, now: datetime = NOW, limit: int = 1_000) -> list[PassageKey]:
+def queue_again(
+    store: MemoryStore, model: ModelKey, after: PassageKey = BEFORE_ALL, limit: int = 1_000
+) -> Sequence[PassageKey]:
+    return store.write(lambda tx: tx.queue_again(model, after, limit))
+
+
+def leave_queue(store: MemoryStore, model: ModelKey, limit: int = 1_000) -> int:
+    return store.write(lambda tx: tx.leave_queue(model, limit))
+
+
+def waiting(
+    store: MemoryStore, model: ModelKey, now: datetime = NOW, limit: int = 1_000, *, newest_first: bool = False
+) -> list[PassageKey]:
     with store.read() as view:
-        return [one.passage for one in view.waiting(model, now, limit)]
+        return [one.passage for one in view.waiting(model, now, limit, newest_first=newest_first)]
 
 
 def counts(store: MemoryStore, model: ModelKey, where: Filter = EVERYTHING) -> tuple[int, int]:
@@ -68,6 +82,15 @@ def test_the_oldest_wait_first(store: MemoryStore) -> None:
         assert waiting(store, model, limit=limit) == expected[:limit]
 
 
+def test_the_newest_wait_first_where_that_is_asked_for(store: MemoryStore) -> None:
+    model = register(store)
+    expected = [passage for _ in range(60) for passage in add_document(store, "one", "two")[1]][::-1]
+    fail(store, model, expected.pop(1), None)
+    fail(store, model, expected.pop(2), instant(11))
+    for limit in (1, 3, 118, 119):
+        assert waiting(store, model, limit=limit, newest_first=True) == expected[:limit]
+
+
 def test_the_oldest_wait_first_also_when_some_have_a_vector_of_another_model(store: MemoryStore) -> None:
     model, other = register(store, "wanted"), register(store, "other")
     newest = register(store, "newest")
@@ -76,6 +99,7 @@ def test_the_oldest_wait_first_also_when_some_have_a_vector_of_another_model(sto
     embed(store, newest, expected[1])
     for limit in (1, 2, 3, 5, 8):
         assert waiting(store, model, limit=limit) == expected[:limit]
+        assert waiting(store, model, limit=limit, newest_first=True) == expected[::-1][:limit]
 
 
 def test_what_has_its_vector_waits_no_more(store: MemoryStore) -> None:
@@ -173,13 +197,13 @@ def test_what_waits_again_is_served_by_its_old_vector_until_the_new_one_comes(st
     model = register(store)
     key, keys = add_document(store, "one", "two", "three")
     embed(store, model, *keys)
-    assert store.write(lambda tx: tx.queue_again(model)) == 3
+    assert queue_again(store, model) == keys
     assert waiting(store, model) == keys
     assert counts(store, model) == (3, 0)
     with store.read() as view:
         assert set(view.vectors(model, keys)) == set(keys)
-        assert {one.passage for one in view.embedded(model, [key])[0].passages} == set(keys)
-        assert [len(one.passages) for batch in view.all_embedded(model) for one in batch] == [3]
+        assert set(view.embedded(model, [key]).passages.tolist()) == set(keys)
+        assert [len(batch) for batch in view.all_embedded(model)] == [3]
     embed(store, model, keys[0])
     assert waiting(store, model) == keys[1:]
     assert counts(store, model) == (2, 0)
@@ -189,12 +213,12 @@ def test_leaving_the_queue_spares_what_has_a_vector_only(store: MemoryStore) -> 
     model = register(store)
     _, keys = add_document(store, "one", "two")
     embed(store, model, *keys)
-    store.write(lambda tx: tx.queue_again(model))
+    queue_again(store, model)
     _, (new,) = add_document(store, "three")
     embed(store, model, keys[0])
-    assert store.write(lambda tx: tx.leave_queue(model)) == 1
+    assert leave_queue(store, model) == 1
     assert waiting(store, model) == [new]
-    assert store.write(lambda tx: tx.leave_queue(model)) == 0
+    assert leave_queue(store, model) == 0
 
 
 def test_queueing_one_model_again_leaves_the_other_complete(store: MemoryStore) -> None:
@@ -202,11 +226,60 @@ def test_queueing_one_model_again_leaves_the_other_complete(store: MemoryStore) 
     _, keys = add_document(store, "one", "two")
     embed(store, model, *keys)
     embed(store, other, *keys)
-    store.write(lambda tx: tx.queue_again(model))
+    queue_again(store, model)
     assert waiting(store, model) == keys
     assert waiting(store, other) == []
-    store.write(lambda tx: tx.leave_queue(model))
+    leave_queue(store, model)
     assert waiting(store, model) == []
+
+
+def test_everything_is_queued_again_piece_by_piece(store: MemoryStore) -> None:
+    model = register(store)
+    documents = [add_document(store, "one", "two") for _ in range(4)]
+    keys = [passage for _, passages in documents for passage in passages]
+    without = keys.pop(3)
+    embed(store, model, *keys)
+    assert queue_again(store, model, limit=3) == keys[:3]
+    assert waiting(store, model) == sorted([*keys[:3], without])
+    embed(store, model, keys[0])
+    forget(store, documents[2][0])
+    left = [key for key in keys if key not in documents[2][1]]
+    assert queue_again(store, model, after=keys[2], limit=3) == left[3:]
+    assert queue_again(store, model, after=left[-1], limit=3) == []
+    assert waiting(store, model) == sorted([*left[1:], without])
+
+
+def test_the_queue_is_left_piece_by_piece(store: MemoryStore) -> None:
+    model = register(store)
+    _, keys = add_document(store, "one", "two", "three")
+    embed(store, model, *keys)
+    queue_again(store, model)
+    assert [leave_queue(store, model, 2) for _ in range(3)] == [2, 1, 0]
+    assert waiting(store, model) == []
+
+
+def test_a_passage_waits_again_for_one_model_at_a_time(store: MemoryStore) -> None:
+    model, other = register(store, "one"), register(store, "other")
+    _, keys = add_document(store, "one", "two")
+    embed(store, model, *keys)
+    embed(store, other, *keys)
+    queue_again(store, model)
+    queue_again(store, other, limit=1)
+    assert waiting(store, other) == keys[:1]
+    assert waiting(store, model) == keys[1:]
+    assert (counts(store, model), counts(store, other)) == ((1, 0), (1, 0))
+
+
+def test_what_was_queued_again_waits_once_when_its_vectors_are_removed(store: MemoryStore) -> None:
+    model, other = register(store, "one"), register(store, "other")
+    _, keys = add_document(store, "one", "two")
+    embed(store, model, *keys)
+    embed(store, other, *keys)
+    queue_again(store, model)
+    assert store.write(lambda tx: tx.drop_vectors(model, 10)) == 2
+    assert waiting(store, model) == keys
+    assert counts(store, model) == (2, 0)
+    assert leave_queue(store, model) == 0
 
 
 # Counted under a filter.

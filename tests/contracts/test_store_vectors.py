@@ -1,18 +1,34 @@
 """Every store: vectors of passages, of several models, bit for bit."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.domain.index import ChunkKey, DocumentKey, EmbeddedDocument, ModelKey, PassageKey, Vector
-from hivelore.ports import MemoryStore, Transaction, View
+from hivelore.domain.index import (
+    AttributeColumns,
+    Attributes,
+    ChunkKey,
+    DocumentKey,
+    Embedded,
+    ModelKey,
+    PassageKey,
+    Vector,
+)
+from hivelore.domain.memory import Memory
+from hivelore.errors import Invalid, NotFound
+from hivelore.ports import MemoryStore, Transaction
 from support.memories import a_memory, document, instant
+from support.small_world import inhabitants
 from support.stores import Fresh, add, chunks, forget, law
 
 finite = st.floats(width=32, allow_nan=False, allow_infinity=False)
+directions = st.lists(finite, min_size=1, max_size=9).filter(any)
 
 
 def vector(*numbers: float) -> Vector:
@@ -58,7 +74,7 @@ def test_a_model_has_one_key_for_ever(store: MemoryStore) -> None:
 
 
 @law
-@given(numbers=st.lists(finite, min_size=1, max_size=9))
+@given(numbers=directions)
 def test_a_vector_comes_back_bit_for_bit(fresh: Fresh, numbers: list[float]) -> None:
     with fresh() as store:
         _, (passage,) = add_document(store, "text")
@@ -98,6 +114,33 @@ def test_a_new_vector_takes_the_place_of_the_old_one(store: MemoryStore) -> None
     assert stored_vectors(store, model, [passage]) == {passage: vector(0, 1).tobytes()}
 
 
+@pytest.mark.parametrize("unfit", [(0, 0), (1, np.nan), (np.inf, 1), (1, -np.inf), (1,), (1, 2, 3), ()])
+def test_what_is_no_vector_of_the_model_is_refused_with_all_that_came_with_it(
+    store: MemoryStore, unfit: tuple[float, ...]
+) -> None:
+    _, (one, other) = add_document(store, "one", "other")
+    model = register(store, "m", 2)
+    put(store, model, {one: vector(1, 0)})
+    with pytest.raises(Invalid):
+        put(store, model, {one: vector(0, 1), other: vector(*unfit)})
+    assert stored_vectors(store, model, [one, other]) == {one: vector(1, 0).tobytes()}
+    with pytest.raises(Invalid):
+        put(store, model, {PassageKey(other + 1_000): vector(*unfit)})
+
+
+def test_a_stack_is_no_vector(store: MemoryStore) -> None:
+    _, (passage,) = add_document(store, "text")
+    model = register(store, "m", 2)
+    with pytest.raises(Invalid):
+        put(store, model, {passage: np.ones((1, 2), dtype=np.float32)})
+
+
+def test_vectors_of_an_unknown_model_are_refused(store: MemoryStore) -> None:
+    _, (passage,) = add_document(store, "text")
+    with pytest.raises(NotFound):
+        put(store, ModelKey(99), {passage: vector(1)})
+
+
 def test_vectors_of_passages_that_are_gone_are_passed_over(store: MemoryStore) -> None:
     doomed, (gone,) = add_document(store, "gone")
     _, (kept,) = add_document(store, "kept")
@@ -129,10 +172,8 @@ def test_two_models_stand_side_by_side(store: MemoryStore) -> None:
         assert (view.pending(small), view.pending(large)) == (0, 0)
         assert list(view.waiting(small, instant(0), 10)) == []
         assert list(view.waiting(large, instant(0), 10)) == []
-        (embedded,) = view.embedded(small, [key])
-        assert [one.vector.tolist() for one in embedded.passages] == [[1]]
-        (embedded,) = view.embedded(large, [key])
-        assert [one.vector.tolist() for one in embedded.passages] == [[1, 2, 3]]
+        assert view.embedded(small, [key]).vectors.tolist() == [[1]]
+        assert view.embedded(large, [key]).vectors.tolist() == [[1, 2, 3]]
 
 
 def test_vectors_of_a_model_that_serves_no_more_are_removed_bit_by_bit(store: MemoryStore) -> None:
@@ -148,45 +189,66 @@ def test_vectors_of_a_model_that_serves_no_more_are_removed_bit_by_bit(store: Me
     assert len(stored_vectors(store, new, keys)) == 3
     with store.read() as view:
         assert (view.pending(old), view.pending(new)) == (3, 0)
-        assert [document for batch in view.all_embedded(old) for document in batch] == []
+        assert list(view.all_embedded(old)) == []
 
 
 # Documents with their vectors.
 
-VectorOf = tuple[ChunkKey, PassageKey, bytes]
+VectorOf = tuple[DocumentKey, ChunkKey, bytes, Attributes]
 
 
-def summary(documents: Sequence[EmbeddedDocument]) -> dict[DocumentKey, set[VectorOf]]:
-    found = {one.key: {(p.chunk, p.passage, p.vector.tobytes()) for p in one.passages} for one in documents}
-    assert len(found) == len(documents)
+def summary(batches: Iterable[Embedded]) -> dict[PassageKey, VectorOf]:
+    found: dict[PassageKey, VectorOf] = {}
+    for batch in batches:
+        assert len(batch) > 0
+        assert batch.vectors.dtype == np.float32
+        for at, passage in enumerate(batch.passages.tolist()):
+            assert passage not in found
+            document, chunk = DocumentKey(int(batch.documents[at])), ChunkKey(int(batch.chunks[at]))
+            found[passage] = (document, chunk, batch.vectors[at].tobytes(), attributes_at(batch.attributes, at))
     return found
 
 
-def all_embedded(view: View, model: ModelKey) -> list[EmbeddedDocument]:
-    return [document for batch in view.all_embedded(model) for document in batch]
+def attributes_at(columns: AttributeColumns, at: int) -> Attributes:
+    created_at = columns.created_at[at].item().replace(tzinfo=UTC)
+    expires_at = columns.expires_at[at].item()
+    return Attributes(
+        owner=columns.owner[at],
+        scope=columns.scope[at],
+        source=columns.source[at],
+        project=columns.project[at],
+        session=columns.session[at],
+        category=columns.category[at],
+        created_at=created_at,
+        expires_at=None if expires_at is None else expires_at.replace(tzinfo=UTC),
+    )
 
 
 @law
-@given(having=st.lists(st.lists(st.booleans(), min_size=1, max_size=4), max_size=6))
-def test_documents_are_answered_with_the_vectors_they_have(fresh: Fresh, having: list[list[bool]]) -> None:
+@given(having=st.lists(st.tuples(inhabitants(), st.lists(st.booleans(), min_size=1, max_size=4)), max_size=6))
+def test_passages_are_answered_with_their_vectors_and_attributes(
+    fresh: Fresh, having: list[tuple[Memory, list[bool]]]
+) -> None:
     with fresh() as store:
         model, other = register(store, "m", 1), register(store, "other", 1)
-        expected: dict[DocumentKey, set[VectorOf]] = {}
-        for embedded in having:
-            key, keys = add_document(store, *["abcd"] * len(embedded), passage=2)
+        documents: list[DocumentKey] = []
+        expected: dict[PassageKey, VectorOf] = {}
+        for memory, embedded in having:
+            content, pieces = document(*["abcd"] * len(embedded), passage=2)
+            key = add(store, replace(memory, id=a_memory().id, content=content), pieces).key
+            keys = [passage for chunk in chunks(store, key) for passage in chunk.passages]
+            documents.append(key)
             wanted = {p for position, p in enumerate(keys) if embedded[position // 2]}
             chunk_of = {p: chunk.key for chunk in chunks(store, key) for p in chunk.passages}
             put(store, model, {p: vector(p) for p in wanted})
             put(store, other, {p: vector(-1) for p in keys})
-            expected[key] = {(chunk_of[p], p, vector(p).tobytes()) for p in wanted}
+            with store.read() as view:
+                attributes = view.attributes([key])[key]
+            expected |= {p: (key, chunk_of[p], vector(p).tobytes(), attributes) for p in wanted}
         with store.read() as view:
-            unknown = DocumentKey(10**9)
-            found = view.embedded(model, [*expected, *expected, unknown])
-            assert summary(found) == expected
-            assert {one.key: one.attributes for one in found} == view.attributes(list(expected))
-            everything = all_embedded(view, model)
-            assert summary(everything) == {key: passages for key, passages in expected.items() if passages}
-            assert {one.key: one.attributes for one in everything} == view.attributes([one.key for one in everything])
+            found = view.embedded(model, [*documents, *documents, DocumentKey(10**9)])
+            assert summary([found] if found else []) == expected
+            assert summary(view.all_embedded(model)) == expected
 
 
 def test_a_large_store_is_answered_whole(store: MemoryStore) -> None:
@@ -201,5 +263,5 @@ def test_a_large_store_is_answered_whole(store: MemoryStore) -> None:
 
     keys = store.write(work)
     with store.read() as view:
-        assert {one.key for one in all_embedded(view, model)} == keys
-        assert {one.key for one in view.embedded(model, list(keys))} == keys
+        assert {key for batch in view.all_embedded(model) for key in batch.documents.tolist()} == keys
+        assert set(view.embedded(model, list(keys)).documents.tolist()) == keys

@@ -33,7 +33,7 @@ FORBIDDEN = [
     ("sql", "hivelore.adapters.vectors", "hivelore.adapters.sql.rows"),
     ("sql", "hivelore.adapters.inmemory", "hivelore.adapters.sql.where"),
     ("light", "hivelore.client", "numpy"),
-    ("light", "hivelore.bridge", "hivelore.domain.search"),
+    ("light", "hivelore.bridge", "hivelore.domain.index"),
     ("light", "hivelore.hooks", "hivelore.policies.ranking"),
     ("endpoint", "hivelore.endpoint", "platformdirs"),
     ("endpoint", "hivelore.errors", "rich"),

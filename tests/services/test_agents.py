@@ -1,5 +1,6 @@
 """Agents and keys: who comes in, as whom, and who does not."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -73,6 +74,39 @@ def test_names_are_unique_and_sensible(world: World) -> None:
     for name in ("", "  ", "a\nb", "x" * 501):
         with pytest.raises(Invalid):
             world.agents.add(name, Role.WORKER)
+
+
+def test_an_agent_without_a_good_key_gets_a_new_one_and_stays_who_it_was(world: World) -> None:
+    first = world.agents.add("Zed", Role.LEAD)
+    world.agents.revoke("Zed")
+    second = world.agents.add("Zed", Role.WORKER)
+    assert first.agent is not None
+    viewer = world.agents.viewer(second.text, Door.REST)
+    assert (viewer.agent, viewer.role) == (first.agent.id, Role.WORKER)
+    assert second.agent == replace(first.agent, role=Role.WORKER)
+    with pytest.raises(Unauthenticated):
+        world.agents.viewer(first.text, Door.REST)
+    assert [agent.name for agent, _ in world.agents.all()].count("Zed") == 1
+
+
+def test_an_agent_whose_key_has_expired_gets_a_new_one(world: World) -> None:
+    first = world.agents.add("Zed", Role.WORKER, world.clock.now() + timedelta(hours=1))
+    with pytest.raises(Conflict, match="key that works"):
+        world.agents.add("Zed", Role.WORKER)
+    world.clock.advance(timedelta(hours=1))
+    second = world.agents.add("Zed", Role.WORKER)
+    assert world.agents.viewer(second.text, Door.REST).agent == (first.agent and first.agent.id)
+
+
+def test_one_good_key_of_several_is_enough_for_a_conflict(world: World) -> None:
+    first = world.agents.add("Zed", Role.WORKER)
+    assert first.agent is not None
+    other = world.agents.issue(first.agent.id)
+    world.agents.revoke(first.key.id)
+    with pytest.raises(Conflict, match="agent revoke"):
+        world.agents.add("Zed", Role.WORKER)
+    world.agents.revoke(other.key.id)
+    world.agents.add("Zed", Role.WORKER)
 
 
 def test_revoking_nobody_says_where_to_look(world: World) -> None:

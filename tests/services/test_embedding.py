@@ -1,9 +1,10 @@
 """The embedding queue: nothing is lost, nobody is blocked, and two models never mix."""
 
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
+from threading import Event, Thread
 
 import pytest
 
@@ -13,10 +14,12 @@ from hivelore.domain.draft import Draft, Edit
 from hivelore.domain.index import Vector
 from hivelore.domain.job import JobState
 from hivelore.domain.text import Clean
-from hivelore.errors import Conflict, Forbidden, Unavailable
-from hivelore.services.embedding import Embedding, Model, Serving
+from hivelore.errors import Conflict, Forbidden, Invalid, Unavailable
+from hivelore.services import embedding as queue
+from hivelore.services.embedding import BATCH, NEWEST, SERVING, Embedding, Model, Serving
 from support.clocks import SteppingClock
 from support.embedders import FaultyEmbedder
+from support.memories import EVERYTHING
 from support.stores import KEYWORDS, STORES
 from support.world import AS_ADA, AS_OPERATOR, World, hashing
 
@@ -32,6 +35,25 @@ def _write(world: World, *texts: str) -> None:
         world.remembering.remember(Draft(content=text), AS_ADA)
 
 
+@contextmanager
+def _in_background(embedding: Embedding) -> Generator[None]:
+    """As in a service in which nobody writes: the thread is never woken."""
+    stop = Event()
+    thread = Thread(target=embedding.run, args=(stop, 3_600.0))
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        embedding.wake()
+        thread.join()
+
+
+def _serving(world: World) -> str | None:
+    with world.store.read() as view:
+        return view.setting(SERVING)
+
+
 def test_what_was_written_while_the_provider_was_down_is_embedded_later(world: World) -> None:
     down = _world(world, FaultyEmbedder(hashing(), down_for=1))
     _write(down, *(f"note number {number}" for number in range(150)))
@@ -42,6 +64,46 @@ def test_what_was_written_while_the_provider_was_down_is_embedded_later(world: W
     assert down.embedding.pending() == 0
 
 
+def test_a_thousand_notes_written_during_an_outage_are_embedded_after_it_without_a_word(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(queue, "FIRST_PAUSE", 0.001)
+    monkeypatch.setattr(queue, "LONGEST_PAUSE", 0.01)
+    provider = FaultyEmbedder(hashing(), down_for=None)
+    down = _world(world, provider)
+    _write(down, "note r0")
+    with _in_background(down.embedding):
+        _write(down, *(f"note r{number}" for number in range(1, 1_000)))
+        assert down.embedding.pending() == 1_000
+        assert down.embedding.last_error is not None
+        assert down.found("r777") == ["note r777"]
+        provider.down_for = 0
+        assert down.embedding.wait(60.0)
+    stats = down.recalling.stats(AS_ADA)
+    assert (stats.pending_embeddings, stats.failed, down.embedding.last_error) == (0, 0, None)
+    assert sorted(text for text in provider.embedded if text != "memory") == sorted(f"note r{n}" for n in range(1_000))
+
+
+def test_a_note_does_not_wait_for_a_large_import_before_it(world: World) -> None:
+    provider = FaultyEmbedder(hashing())
+    busy = _world(world, provider)
+    _write(busy, *(f"line {number}" for number in range(3 * BATCH)), "fresh")
+    assert busy.embedding.step() == BATCH
+    assert "fresh" in provider.embedded
+    oldest = [f"line {number}" for number in range(BATCH - NEWEST)]
+    assert [text for text in provider.embedded if text in oldest] == oldest
+
+
+def test_what_is_old_is_embedded_though_newer_notes_never_end(world: World) -> None:
+    provider = FaultyEmbedder(hashing())
+    busy = _world(world, provider)
+    _write(busy, *(f"old {number}" for number in range(2 * BATCH)))
+    for turn in range(3):
+        _write(busy, *(f"new {turn} {number}" for number in range(BATCH)))
+        busy.embedding.step()
+    assert {f"old {number}" for number in range(2 * BATCH)} <= set(provider.embedded)
+
+
 def test_a_text_that_can_never_be_embedded_blocks_nobody(world: World) -> None:
     poisoned = _world(world, FaultyEmbedder(hashing(), poison=("poison",)))
     _write(poisoned, "good one", "poison", "good two")
@@ -49,6 +111,22 @@ def test_a_text_that_can_never_be_embedded_blocks_nobody(world: World) -> None:
     stats = poisoned.recalling.stats(AS_ADA)
     assert (stats.pending_embeddings, stats.failed) == (0, 1)
     assert "poison" in poisoned.found("poison")
+
+
+def test_a_provider_that_does_not_say_which_text_it_refuses_blocks_nobody(world: World) -> None:
+    class Vague(FaultyEmbedder):
+        def embed_documents(self, texts: Sequence[Clean]) -> Sequence[Vector]:
+            try:
+                return super().embed_documents(texts)
+            except Invalid:
+                raise Invalid("One of these texts cannot be embedded.") from None
+
+    vague = _world(world, Vague(hashing(), poison=("poison",)))
+    _write(vague, "good one", "poison one", "good two", "poison two")
+    vague.embed()
+    stats = vague.recalling.stats(AS_ADA)
+    assert (stats.pending_embeddings, stats.failed) == (0, 2)
+    assert vague.recall("good two").hits[0].score.vector == 1.0
 
 
 def test_the_queue_is_the_same_for_whoever_opens_the_store_next(world: World) -> None:
@@ -90,6 +168,50 @@ def test_the_old_model_serves_until_the_new_one_is_complete(world: World) -> Non
     assert not serving.swapping
 
 
+def test_the_first_model_serves_before_it_is_complete_and_no_later_one_does(world: World) -> None:
+    _write(world, *(f"alpha {number}" for number in range(BATCH + 1)))
+    assert _serving(world) is None
+    world.embedding.step()
+    assert _serving(world) == hashing().fingerprint
+    other = _world(world, HashingEmbedder(64, salt="other"))
+    other.embedding.step()
+    assert other.embedding.pending() == 1
+    assert _serving(world) == hashing().fingerprint
+    other.embed()
+    assert _serving(world) == HashingEmbedder(64, salt="other").fingerprint
+
+
+def test_a_question_is_answered_by_the_model_that_embedded_it_though_another_serves_by_now(world: World) -> None:
+    world.remember("alpha")
+    world.remember("beta")
+    old, new = hashing(), HashingEmbedder(64, salt="new")
+    serving = Serving(
+        Model(new, ExactVectors(new.fingerprint, new.dimension)),
+        before=Model(old, ExactVectors(old.fingerprint, old.dimension)),
+    )
+    question = serving.embed_query(Clean("alpha"))
+    embedding = Embedding(world.store, serving, world.clock)
+    while embedding.step():
+        pass
+    assert not serving.swapping
+    with world.store.read() as view:
+        (near,) = serving.nearest(view, question, EVERYTHING, 1, ()).nearest
+    assert near.cosine == pytest.approx(1.0)
+
+
+def test_going_back_to_an_earlier_model_embeds_only_what_came_since(world: World) -> None:
+    world.remember("alpha")
+    other = _world(world, HashingEmbedder(64, salt="other"))
+    other.embed()
+    _write(world, "beta")
+    other.embed()
+    provider = FaultyEmbedder(hashing())
+    back = _world(world, provider)
+    back.embed()
+    assert provider.embedded == ["beta"]
+    assert back.recall("alpha").hits[0].score.vector == 1.0
+
+
 def test_a_model_that_cannot_be_called_any_more_leaves_keywords_that_say_so(world: World) -> None:
     world.remember("alpha")
     new = HashingEmbedder(32, salt="new")
@@ -111,6 +233,16 @@ def test_embedding_everything_again_keeps_serving_and_counts(world: World) -> No
     again.embed()
     seen = world.reembedding.look(job.id, AS_OPERATOR)
     assert (seen.state, seen.done) == (JobState.DONE, 5)
+
+
+def test_a_job_that_ended_while_nobody_looked_is_not_joined(world: World) -> None:
+    world.remember("alpha")
+    ended = world.reembedding.begin(AS_OPERATOR, everything=True)
+    world.embed()
+    job = world.reembedding.begin(AS_OPERATOR, everything=True)
+    assert (job.id != ended.id, job.state, job.total) == (True, JobState.RUNNING, 1)
+    seen = world.reembedding.look(ended.id, AS_OPERATOR)
+    assert (seen.state, seen.done) == (JobState.DONE, 1)
 
 
 def test_a_cancelled_job_leaves_the_old_vectors_in_place(world: World) -> None:

@@ -4,8 +4,9 @@ Inside one store every memory, chunk and passage has a small integer key that is
 Keys do not leave the process: the outside knows memories by their ``MemoryId``.
 """
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import IntEnum
 from typing import NewType
 
@@ -18,6 +19,11 @@ from hivelore.domain.text import Clean
 
 Vector = NDArray[np.float32]
 """One dimension, float32, L2-normalised; a stack of them has two."""
+
+Keys = NDArray[np.int64]
+"""Keys of documents, chunks or passages, (n,)."""
+Instants = NDArray[np.datetime64]
+"""(n,), microseconds, UTC; not-a-time where there is none."""
 
 DocumentKey = NewType("DocumentKey", int)
 ChunkKey = NewType("ChunkKey", int)
@@ -116,20 +122,50 @@ class Attributes:
     expires_at: datetime | None
 
 
-@dataclass(frozen=True, slots=True)
-class EmbeddedPassage:
-    chunk: ChunkKey
-    passage: PassageKey
-    vector: Vector
+@dataclass(frozen=True, slots=True, eq=False)
+class AttributeColumns:
+    """The same of n documents, column by column."""
+
+    owner: Sequence[AgentId | None]
+    scope: Sequence[Scope]
+    source: Sequence[Source]
+    project: Sequence[Clean | None]
+    session: Sequence[Clean | None]
+    category: Sequence[Clean]
+    created_at: Instants
+    expires_at: Instants
+
+    @classmethod
+    def of(cls, documents: Sequence[Attributes]) -> "AttributeColumns":
+        return cls(
+            owner=[one.owner for one in documents],
+            scope=[one.scope for one in documents],
+            source=[one.source for one in documents],
+            project=[one.project for one in documents],
+            session=[one.session for one in documents],
+            category=[one.category for one in documents],
+            created_at=_instants(one.created_at for one in documents),
+            expires_at=_instants(one.expires_at for one in documents),
+        )
 
 
-@dataclass(frozen=True, slots=True)
-class EmbeddedDocument:
-    """A document with its vectors of one model; passages that wait for theirs are missing."""
+def _instants(instants: Iterable[datetime | None]) -> Instants:
+    return np.array([None if one is None else one.astimezone(UTC).replace(tzinfo=None) for one in instants], "M8[us]")
 
-    key: DocumentKey
-    attributes: Attributes
-    passages: tuple[EmbeddedPassage, ...]
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Embedded:
+    """n passages with their vectors of one model, column by column; ``attributes`` are those of their documents."""
+
+    documents: Keys
+    chunks: Keys
+    passages: Keys
+    vectors: Vector
+    """(n, dimension)"""
+    attributes: AttributeColumns
+
+    def __len__(self) -> int:
+        return len(self.passages)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ import hashlib
 import hmac
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from hivelore.domain.agent import Agent, AgentId, ApiKey, Door, KeyId, Role, Viewer
@@ -74,7 +74,8 @@ class Agents:
         return Viewer(role=other.role, agent=other.id, door=door, acting=True)
 
     def add(self, name: str, role: Role, expires_at: datetime | None = None) -> Issued:
-        """A new agent with a key of its own. Raises Conflict when the name is taken."""
+        """A new agent with a key of its own. One of this name that has no good key any more gets a new one, and the
+        role that is asked for: what it remembered stays its own. Raises Conflict where it has a good key."""
         clean = name.strip()
         if not 1 <= len(clean) <= NAME_LENGTH or not clean.isprintable():
             raise Invalid(f"An agent's name has 1 to {NAME_LENGTH} printable characters.", field="name")
@@ -83,18 +84,25 @@ class Agents:
         now = self._clock.now()
         if expires_at is not None and expires_at <= now:
             raise Invalid("The key would have expired already: choose a later time.", field="expiresAt")
-        agent = Agent(id=self._random.agent_id(now), name=clean, role=role, created_at=now)
-        issued = self._issue(agent, role, now, expires_at)
+        new = Agent(id=self._random.agent_id(now), name=clean, role=role, created_at=now)
+        issued = self._issue(new, role, now, expires_at)
 
-        def work(tx: Transaction) -> None:
-            if tx.agent_named(clean) is not None:
-                raise Conflict(f"There is an agent {clean!r} already. Choose another name, or revoke its key first.")
+        def work(tx: Transaction) -> Issued:
+            known = tx.agent_named(clean)
+            if known is not None and any(key.agent == known.id and not key.refusal(now) for key in tx.api_keys()):
+                raise Conflict(
+                    f"There is an agent {clean!r} already, with a key that works. Choose another name; for a new key "
+                    f"first take the old one away with 'hivelore agent revoke'."
+                )
+            agent = new if known is None else replace(known, role=role)
+            key = replace(issued.key, agent=agent.id)
             tx.put_agent(agent)
-            tx.put_api_key(issued.key)
+            tx.put_api_key(key)
+            return replace(issued, agent=agent, key=key)
 
-        self._store.write(work)
+        done = self._store.write(work)
         self._changed()
-        return issued
+        return done
 
     def issue(self, agent: AgentId | None, expires_at: datetime | None = None) -> Issued:
         """One more key, for an agent or (None) for an operator."""

@@ -8,9 +8,9 @@ from hivelore.domain.agent import AgentId, Viewer
 from hivelore.domain.memory import NAME_LENGTH, MemoryId, Source
 from hivelore.domain.search import DEFAULT_LIMIT, LIMIT_RANGE, Answer, Page, Query, ScopeChoice
 from hivelore.domain.text import Clean
-from hivelore.errors import Invalid
+from hivelore.errors import Invalid, TooLarge
 from hivelore.policies.redaction import Redactor
-from hivelore.services.drafting import CONTENT_LENGTH, TAGS, utc
+from hivelore.services.drafting import CONTENT_LENGTH, FIELD_LENGTH, TAGS, utc
 from hivelore.services.recall import Recalling
 
 QUERY_LENGTH = 100_000
@@ -129,4 +129,8 @@ def _within(limit: int, span: tuple[int, int]) -> None:
 
 
 def _clean(redactor: Redactor, text: str | None, field: str) -> Clean | None:
-    return None if text is None or not text.strip() else Clean(redactor.clean(text, field=field).strip())
+    if text is None or not text.strip():
+        return None
+    if len(text) > FIELD_LENGTH:
+        raise TooLarge(f"{field} has {len(text):,} characters; at most {FIELD_LENGTH:,}.", field=field)
+    return Clean(redactor.clean(text, field=field).strip())

@@ -108,6 +108,8 @@ class Drafting:
         return Clean(_shortened(summarise(content), _AUTOMATIC_NAME)) if name is None else self.given_name(name)
 
     def given_name(self, name: str) -> Clean:
+        if len(name) > FIELD_LENGTH:  # Too much even to be looked through.
+            raise Invalid(f"A name has 1 to {NAME_LENGTH} characters, this one {len(name):,}.", field="name")
         clean = Clean(self._redactor.clean(name, field="name").strip())
         if not 1 <= len(clean) <= NAME_LENGTH:
             raise Invalid(f"A name has 1 to {NAME_LENGTH} characters, this one {len(clean)}.", field="name")

@@ -8,7 +8,7 @@ on serving; then they are swapped at once. Vectors of two models are never compa
 import threading
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from hivelore.domain.index import DocumentKey, ModelKey, Neighbours, Vector, Waiting
 from hivelore.domain.search import Filter
@@ -19,18 +19,18 @@ from hivelore.ports import Clock, EmbeddingProvider, MemoryStore, MemoryView, Tr
 SERVING = "model.serving"
 """The setting that names the fingerprint whose vectors answer questions."""
 BATCH = 64
+NEWEST = 16
+"""How many of a batch are the newest that wait, so that a note is not kept waiting by a large import before it; the
+rest are the oldest, so that nothing waits for ever."""
+PATIENCE = 2.0
+"""Seconds that a question waits at most for an index that is built since the start: 100,000 passages take less."""
 ATTEMPTS = 3
 FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 300.0
 _HARMLESS = Clean("memory")
+_NOBODY = Neighbours((), 0, 0.0, 0.0)
 NONE_CONFIGURED = "no embedding model is configured"
 NOT_COMPLETE = "the embedding model was changed and not everything is embedded with the new one yet"
-
-
-@dataclass(frozen=True, slots=True)
-class EmbeddedQuery:
-    vector: Vector | None
-    why_not: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +41,15 @@ class Model:
     index: VectorIndex
 
 
+@dataclass(frozen=True, slots=True)
+class EmbeddedQuery:
+    """The vector of a question and the model it is of, or why there is none."""
+
+    vector: Vector | None
+    why_not: str | None = None
+    model: Model | None = None
+
+
 class Serving:
     """The model that answers questions now, and the one that is wanted. ``wanted`` None: no embedder."""
 
@@ -49,6 +58,31 @@ class Serving:
         can no longer be called, so nothing answers until then."""
         self._wanted = wanted
         self._model = None if incomplete else before or wanted
+        self._looked_after = threading.Event()
+        self._patience = 0.0
+
+    def expect(self) -> None:
+        """``look_after`` will be called at once, in another thread: questions wait a little for its end rather than
+        do without vectors because the service has only just started."""
+        self._patience = PATIENCE
+
+    def look_after(self, store: MemoryStore) -> None:
+        """Build the indexes that are not ready and bring the others up to date, so that no recall has to."""
+        models = {id(model): model for model in (self._model, self._wanted) if model is not None}
+        try:
+            for model in models.values():
+                with store.read() as view:
+                    if model.index.ready:
+                        model.index.follow(view)
+                    else:
+                        model.index.build(view)
+        finally:
+            self._looked_after.set()
+
+    @property
+    def ready(self) -> bool:
+        """Whether the index that answers questions is built; True where there is none."""
+        return self._model is None or self._model.index.ready
 
     @property
     def wanted(self) -> Model | None:
@@ -71,22 +105,21 @@ class Serving:
         model = self._model
         if model is None:
             return EmbeddedQuery(None, NONE_CONFIGURED if self._wanted is None else NOT_COMPLETE)
-        if not model.index.ready:
+        if not model.index.ready and not (self._looked_after.wait(self._patience) and model.index.ready):
             return EmbeddedQuery(None, "the vector index is still being built")
         try:
-            return EmbeddedQuery(model.provider.embed_query(text))
+            return EmbeddedQuery(model.provider.embed_query(text), model=model)
         except (Unavailable, Invalid) as error:
             return EmbeddedQuery(None, str(error).rstrip("."))
 
     def nearest(
-        self, view: View, vector: Vector, where: Filter, limit: int, also: Collection[DocumentKey]
+        self, view: View, query: EmbeddedQuery, where: Filter, limit: int, also: Collection[DocumentKey]
     ) -> Neighbours:
-        model = self._model
-        if model is None or model.provider.dimension != vector.shape[0]:
-            # Swapped between the two steps: the next question has the new model.
-            return Neighbours((), 0, 0.0, 0.0)
-        model.index.follow(view)
-        return model.index.nearest(view, vector, where, limit, also)
+        """Among the vectors of the model that the question was embedded with, though another may serve by now."""
+        if query.vector is None or query.model is None:
+            return _NOBODY
+        query.model.index.follow(view)
+        return query.model.index.nearest(view, query.vector, where, limit, also)
 
     def wanted_model(self, view: MemoryView) -> ModelKey | None:
         return None if self._wanted is None else view.model(self._wanted.provider.fingerprint)
@@ -103,6 +136,7 @@ class Embedding:
         self._troubles = 0
         self._news = threading.Event()
         self._progress = threading.Condition()
+        self._registered: str | None = None
         self.last_error: str | None = None
 
     def wake(self) -> None:
@@ -120,7 +154,7 @@ class Embedding:
         provider = model.provider
         key = self._model_key(provider)
         with self._store.read() as view:
-            waiting = view.waiting(key, self._clock.now(), BATCH)
+            waiting = _batch(view, key, self._clock.now())
         if not waiting:
             self._complete(key)
             return 0
@@ -137,25 +171,26 @@ class Embedding:
                 settled = self.step()
                 self._pause = FIRST_PAUSE
             except Unavailable as error:
-                settled = 0
+                settled = None
                 self.last_error = str(error)
                 stop.wait(min(max(self._pause, error.retry_after or 0.0), LONGEST_PAUSE))
                 self._pause = min(self._pause * 2.0, LONGEST_PAUSE)
             with self._progress:
                 self._progress.notify_all()
-            if not settled:
+            if settled == 0:
                 self._news.wait(idle)
 
     def wait(self, timeout: float) -> bool:
-        """Wait until nothing waits for a vector any more; False when ``timeout`` seconds were not enough.
+        """Wait until nothing waits for a vector any more and all can be found; False when ``timeout`` seconds were not
+        enough.
         What failed for good is not waited for."""
         until = self._clock.monotonic() + timeout
         with self._progress:
-            while self.pending():
+            while self.pending() or not self._serving.ready:
                 left = until - self._clock.monotonic()
                 if left <= 0:
                     return False
-                self._progress.wait(min(left, 1.0))
+                self._progress.wait(min(left, 0.2))
         return True
 
     def pending(self) -> int:
@@ -168,11 +203,14 @@ class Embedding:
             return view.pending(key)
 
     def _model_key(self, provider: EmbeddingProvider) -> ModelKey:
-        with self._store.read() as view:
-            known = view.model(provider.fingerprint)
-        if known is not None:
-            return known
-        return self._store.write(lambda tx: tx.register_model(provider.fingerprint, provider.dimension))
+        if self._registered == provider.fingerprint:
+            with self._store.read() as view:
+                known = view.model(provider.fingerprint)
+            if known is not None:
+                return known
+        key = self._store.write(lambda tx: _register(tx, provider))
+        self._registered = provider.fingerprint
+        return key
 
     def _embed(self, provider: EmbeddingProvider, key: ModelKey, waiting: Sequence[Waiting]) -> int:
         try:
@@ -237,6 +275,25 @@ class Embedding:
             self._store.write(lambda tx: tx.set_setting(SERVING, model.provider.fingerprint))
         if self._serving.swapping and model.index.ready:
             self._serving.swap()
+
+
+def _register(tx: Transaction, provider: EmbeddingProvider) -> ModelKey:
+    """The key of a model; also for one that is known, once in every process: what it embedded before another model
+    did is then no longer looked through."""
+    if tx.setting(SERVING) is None:
+        # The first one serves from the start, and so it does when another is wanted before it was ever complete.
+        tx.set_setting(SERVING, provider.fingerprint)
+    return tx.register_model(provider.fingerprint, provider.dimension)
+
+
+def _batch(view: MemoryView, key: ModelKey, now: datetime) -> Sequence[Waiting]:
+    """What is embedded next."""
+    newest = view.waiting(key, now, NEWEST, newest_first=True)
+    if len(newest) < NEWEST:
+        return newest
+    chosen = {one.passage for one in newest}
+    oldest = [one for one in view.waiting(key, now, BATCH) if one.passage not in chosen]
+    return [*newest, *oldest[: BATCH - NEWEST]]
 
 
 def _answers(provider: EmbeddingProvider) -> bool:

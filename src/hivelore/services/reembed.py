@@ -1,6 +1,7 @@
 """Embedding again on request (B20): a job over the queue that is worked off anyway.
 
-The job only counts; the queue is the passages themselves, so a killed process goes on where it was.
+The job only counts; the queue is the passages themselves, so a killed process goes on where it was. To
+embed everything anew, passages are put into the queue some at a time, and how far that came is kept too.
 """
 
 from collections.abc import Callable
@@ -8,13 +9,17 @@ from dataclasses import replace
 from datetime import datetime
 
 from hivelore.domain.agent import Role, Viewer
-from hivelore.domain.index import ModelKey
+from hivelore.domain.index import ModelKey, PassageKey
 from hivelore.domain.job import Job, JobId, JobState
 from hivelore.errors import Conflict, Forbidden, NotFound
 from hivelore.ports import Clock, MemoryStore, Transaction
 from hivelore.services.embedding import Embedding, Serving
 
 KIND = "re-embed"
+QUEUEING = "reembed.queueing"
+"""The setting with the last passage that was put into the queue; absent or empty where none is left to be."""
+AT_A_TIME = 1_000
+"""Passages that are put into the queue or taken out in one unit of work."""
 
 
 class Reembedding:
@@ -44,22 +49,47 @@ class Reembedding:
         provider, now = model.provider, self._clock.now()
 
         def work(tx: Transaction) -> Job:
-            running = [job for job in tx.jobs(KIND) if job.state is JobState.RUNNING]
-            if running:
-                return running[0]
             key = tx.register_model(provider.fingerprint, provider.dimension)
+            running = [job for job in tx.jobs(KIND) if job.state is JobState.RUNNING]
+            if running and (tx.pending(key) or tx.setting(QUEUEING)):
+                return running[0]
+            for over in running:  # Nobody has looked since.
+                tx.put_job(replace(over, done=over.total, state=JobState.DONE, updated_at=now))
             tx.retry_failed(key)
             if everything:
-                tx.queue_again(key)
+                tx.leave_queue(key, AT_A_TIME)  # what was in it and failed: it is counted when it is put in anew
+                tx.set_setting(QUEUEING, "0")
             total = tx.pending(key)
-            state = JobState.RUNNING if total else JobState.DONE
+            state = JobState.RUNNING if total or everything else JobState.DONE
             job = Job(id=self._new_id(now), kind=KIND, state=state, created_at=now, updated_at=now, total=total)
             tx.put_job(job)
             return job
 
         job = self._store.write(work)
+        if job.state is JobState.RUNNING:
+            self.go_on()
+            job = self.look(job.id, viewer)
         self._embedding.wake()
         return job
+
+    def go_on(self) -> None:
+        """Put what is left of everything into the queue, also after the process that began it was killed."""
+        with self._store.read() as view:
+            left = bool(view.setting(QUEUEING))
+        while left:
+            left = self._store.write(self._queue_some)
+
+    def _queue_some(self, tx: Transaction) -> bool:
+        """Whether there may be more."""
+        running = next((job for job in tx.jobs(KIND) if job.state is JobState.RUNNING), None)
+        after, key = tx.setting(QUEUEING), self._serving.wanted_model(tx)
+        if not after or running is None or key is None:
+            tx.set_setting(QUEUEING, "")
+            return False
+        queued = tx.queue_again(key, PassageKey(int(after)), AT_A_TIME)
+        tx.set_setting(QUEUEING, str(queued[-1]) if len(queued) == AT_A_TIME else "")
+        tx.put_job(replace(running, total=running.total + len(queued), updated_at=self._clock.now()))
+        return len(queued) == AT_A_TIME
 
     def look(self, job: JobId, viewer: Viewer) -> Job:
         """A job with its progress as of now."""
@@ -68,13 +98,14 @@ class Reembedding:
             found = view.job(job)
             key = self._serving.wanted_model(view)
             pending = 0 if key is None else view.pending(key)
+            queueing = bool(view.setting(QUEUEING))
         if found is None:
             raise NotFound(f"No job {job}.")
         if found.state is not JobState.RUNNING:
             return found
         now = self._clock.now()
         done = max(found.total - pending, found.done)
-        state = JobState.RUNNING if pending else JobState.DONE
+        state = JobState.RUNNING if pending or queueing else JobState.DONE
         seen = replace(found, done=min(done, found.total), state=state, updated_at=now)
         if state is JobState.DONE:
             self._store.write(lambda tx: tx.put_job(seen))
@@ -90,16 +121,18 @@ class Reembedding:
             key = self._serving.wanted_model(view)
 
         def work(tx: Transaction) -> None:
-            _leave(tx, key)
+            tx.set_setting(QUEUEING, "")
             tx.put_job(cancelled)
 
         self._store.write(work)
+        while key is not None and self._store.write(lambda tx: _leave(tx, key)):
+            pass
         return cancelled
 
 
-def _leave(tx: Transaction, key: ModelKey | None) -> None:
-    if key is not None:
-        tx.leave_queue(key)
+def _leave(tx: Transaction, key: ModelKey) -> bool:
+    """Whether there may be more."""
+    return tx.leave_queue(key, AT_A_TIME) == AT_A_TIME
 
 
 def _operator_only(viewer: Viewer) -> None:

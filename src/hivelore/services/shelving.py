@@ -45,7 +45,7 @@ class Shelf:
 
     def forget(self, tx: Transaction, stored: Stored) -> None:
         behind = self._behind(tx, stored.key)
-        self._keywords.remove(tx, [chunk.key for chunk in tx.chunks(stored.key)])
+        self._keywords.forget(tx, [chunk.key for chunk in tx.chunks(stored.key)])
         tx.forget(stored.key)
         self._reindex(tx, behind)
 

@@ -14,7 +14,7 @@ from hivelore.adapters.inmemory.views import InMemoryView
 from hivelore.adapters.vectors import followed, quantised, scan
 from hivelore.adapters.vectors.scan import ScanVectors
 from hivelore.adapters.vectors.slabs import SPARSE, bytes_per_slot
-from hivelore.domain.index import DocumentKey, EmbeddedDocument, ModelKey, PassageKey, Vector
+from hivelore.domain.index import DocumentKey, Embedded, ModelKey, PassageKey, Vector
 from hivelore.domain.memory import Scope
 from hivelore.domain.search import Filter
 from hivelore.domain.text import Clean
@@ -53,7 +53,7 @@ class Slow(InMemoryView):
         super().__init__(copy_of(view).state)
         self.begun, self.go_on = Event(), Event()
 
-    def all_embedded(self, model: ModelKey) -> Iterator[Sequence[EmbeddedDocument]]:
+    def all_embedded(self, model: ModelKey) -> Iterator[Embedded]:
         for batch in super().all_embedded(model):
             yield batch
             self.begun.set()
@@ -67,7 +67,7 @@ class Late(InMemoryView):
         super().__init__(copy_of(view).state)
         self._reads = reads
 
-    def embedded(self, model: ModelKey, keys: Sequence[DocumentKey]) -> Sequence[EmbeddedDocument]:
+    def embedded(self, model: ModelKey, keys: Sequence[DocumentKey]) -> Embedded:
         self._reads -= 1
         if self._reads < 0:
             raise Expired("The deadline of the call passed.")
@@ -82,7 +82,7 @@ class Met(InMemoryView):
         self.arrived, self._other = arrived, other
         self.met = False
 
-    def embedded(self, model: ModelKey, keys: Sequence[DocumentKey]) -> Sequence[EmbeddedDocument]:
+    def embedded(self, model: ModelKey, keys: Sequence[DocumentKey]) -> Embedded:
         self.arrived.set()
         self.met = self._other.wait(0.1)
         self.arrived.clear()
@@ -109,7 +109,7 @@ class Counting(InMemoryView):
         self.read = 0
         self.documents: list[DocumentKey] = []
 
-    def embedded(self, model: ModelKey, keys: Sequence[DocumentKey]) -> Sequence[EmbeddedDocument]:
+    def embedded(self, model: ModelKey, keys: Sequence[DocumentKey]) -> Embedded:
         self.documents.extend(keys)
         return super().embedded(model, keys)
 

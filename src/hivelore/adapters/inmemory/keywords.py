@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from math import log
 from typing import Final
 
 from hivelore.adapters.inmemory.state import Counted, Document, State
@@ -10,17 +9,16 @@ from hivelore.adapters.inmemory.transactions import InMemoryTransaction
 from hivelore.adapters.inmemory.views import InMemoryView
 from hivelore.domain.index import Candidate, ChunkKey, DocumentKey, KeywordEntry
 from hivelore.domain.search import Filter
+from hivelore.policies.terms import rarity
 from hivelore.ports import Transaction, View
 
 OWN: Final = 1.0
 CONTEXT: Final = 0.5
 HEADER: Final = 1.0
 
-# The constants of bm25() in SQLite's fts5_aux.c. A term in more than half of the chunks would count
-# against its chunk; it counts next to nothing instead.
+# The constants of bm25() in SQLite's fts5_aux.c.
 SATURATION: Final = 1.2
 LENGTH_SHARE: Final = 0.75
-LEAST_RARITY: Final = 1e-6
 
 
 class ExactKeywords:
@@ -50,6 +48,17 @@ class ExactKeywords:
                 terms, length = terms.drop(chunk), length - counted.length
         transaction.state = replace(state, terms=terms, indexed_length=length)
 
+    def forget(self, tx: Transaction, chunks: Sequence[ChunkKey]) -> None:
+        self.remove(tx, chunks)
+
+    def is_tidy(self, view: View) -> bool:
+        """Always: what a state does not hold is nowhere."""
+        del view
+        return True
+
+    def tidy(self, tx: Transaction) -> None:
+        """There is nothing to wipe."""
+
     def search(self, view: View, terms: Sequence[str], where: Filter, limit: int) -> Sequence[Candidate]:
         state = _readable(view).state
         best: dict[DocumentKey, Candidate] = {}
@@ -62,6 +71,10 @@ class ExactKeywords:
             if rival is None or (score, -chunk) > (rival.score, -rival.chunk):
                 best[key] = Candidate(key, chunk, score)
         return sorted(best.values(), key=lambda candidate: (-candidate.score, candidate.document))[:limit]
+
+    def weight(self, view: View, terms: Sequence[str]) -> float:
+        state = _readable(view).state
+        return sum(rarity(len(state.terms), len(_having(state, term))) for term in terms)
 
 
 def _counted(entry: KeywordEntry) -> Counted:
@@ -78,14 +91,18 @@ def _scores(state: State, terms: Sequence[str]) -> dict[ChunkKey, float]:
         return scores
     average_length = state.indexed_length / len(state.terms)
     for term in terms:
-        hits = [(chunk, row) for chunk, row in state.terms.items() if term in row.frequencies]
-        rarity = max(log((len(state.terms) - len(hits) + 0.5) / (len(hits) + 0.5)), LEAST_RARITY)
+        hits = _having(state, term)
+        rare = rarity(len(state.terms), len(hits))
         for chunk, row in hits:
             frequency = row.frequencies[term]
             dampening = SATURATION * (1 - LENGTH_SHARE + LENGTH_SHARE * row.length / average_length)
-            part = rarity * (frequency * (SATURATION + 1) / (frequency + dampening))
+            part = rare * (frequency * (SATURATION + 1) / (frequency + dampening))
             scores[chunk] = scores.get(chunk, 0.0) + part
     return scores
+
+
+def _having(state: State, term: str) -> Sequence[tuple[ChunkKey, Counted]]:
+    return [(chunk, row) for chunk, row in state.terms.items() if term in row.frequencies]
 
 
 def _holds(document: Document, chunk: ChunkKey) -> bool:

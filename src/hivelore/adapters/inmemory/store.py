@@ -44,6 +44,9 @@ class InMemoryStore:
     def check(self) -> Sequence[str]:
         return ()
 
+    def tidy(self) -> bool:
+        return True
+
     def close(self) -> None:
         with self._writing:
             self._closed = True

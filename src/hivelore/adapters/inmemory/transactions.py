@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from heapq import nsmallest
 
 import numpy as np
 
@@ -35,7 +36,8 @@ from hivelore.domain.index import (
 from hivelore.domain.job import Job
 from hivelore.domain.memory import Action, Chunk, Memory, Version
 from hivelore.domain.text import Clean
-from hivelore.errors import Conflict, Invalid, NotFound, Stale
+from hivelore.errors import Conflict, NotFound, Stale
+from hivelore.policies.vectors import refuse_unfit
 
 
 class InMemoryTransaction(InMemoryView):
@@ -99,11 +101,11 @@ class InMemoryTransaction(InMemoryView):
 
     def put_vectors(self, model: ModelKey, vectors: Mapping[PassageKey, Vector]) -> int:
         dimension = self._dimension(model)
+        for vector in vectors.values():
+            refuse_unfit(vector, dimension)
         present = {passage: vector for passage, vector in vectors.items() if passage in self.state.passages}
         stored, failures, queued = self.state.vectors, self.state.failures, self.state.queued
         for passage, vector in present.items():
-            if vector.shape != (dimension,):
-                raise Invalid(f"A vector of this model has {dimension} dimensions, not {vector.shape}.")
             own = np.array(vector, dtype=np.float32)
             own.setflags(write=False)
             place = model, passage
@@ -127,17 +129,20 @@ class InMemoryTransaction(InMemoryView):
         self.state = replace(self.state, failures=failures)
         return len(noted)
 
-    def queue_again(self, model: ModelKey) -> int:
+    def queue_again(self, model: ModelKey, after: PassageKey, limit: int) -> Sequence[PassageKey]:
         queued = self.state.queued
-        served = [place for place in self.state.vectors if place[0] == model]
-        for place in served:
-            queued = queued.put(place, True)
+        served = (passage for key, passage in self.state.vectors if key == model and passage > after)
+        chosen = nsmallest(limit, served)
+        for passage in chosen:
+            for other in self.state.models.values():
+                queued = queued.drop((other.key, passage))
+            queued = queued.put((model, passage), True)
         self.state = replace(self.state, queued=queued)
-        return len(served)
+        return chosen
 
-    def leave_queue(self, model: ModelKey) -> int:
+    def leave_queue(self, model: ModelKey, limit: int) -> int:
         queued = self.state.queued
-        leaving = [place for place in queued if place[0] == model]
+        leaving = [place for place in queued if place[0] == model][:limit]
         for place in leaving:
             queued = queued.drop(place)
         self.state = replace(self.state, queued=queued)

@@ -9,6 +9,8 @@ from heapq import nlargest, nsmallest
 from itertools import islice
 from typing import Final
 
+import numpy as np
+
 from hivelore.adapters.inmemory.state import (
     NO_DOCUMENTS,
     Place,
@@ -22,11 +24,12 @@ from hivelore.adapters.inmemory.state import (
 from hivelore.domain.agent import Agent, AgentId, ApiKey, KeyId
 from hivelore.domain.audit import AuditEntry
 from hivelore.domain.index import (
+    AttributeColumns,
     Attributes,
     Change,
+    ChunkKey,
     DocumentKey,
-    EmbeddedDocument,
-    EmbeddedPassage,
+    Embedded,
     ModelKey,
     PassageKey,
     Stored,
@@ -126,14 +129,22 @@ class InMemoryView:
         found = self.state.models.get(fingerprint)
         return found.key if found else None
 
-    def embedded(self, model: ModelKey, keys: Sequence[DocumentKey]) -> Sequence[EmbeddedDocument]:
+    def embedded(self, model: ModelKey, keys: Sequence[DocumentKey]) -> Embedded:
         attributes = self.attributes(keys)
-        return [EmbeddedDocument(key, its, self._embedded_passages(model, key)) for key, its in attributes.items()]
+        found = [(key, *rest) for key in attributes for rest in self._embedded_passages(model, key)]
+        return Embedded(
+            documents=np.array([document for document, *_ in found], np.int64),
+            chunks=np.array([chunk for _, chunk, *_ in found], np.int64),
+            passages=np.array([passage for _, _, passage, _ in found], np.int64),
+            vectors=np.array([vector for *_, vector in found], np.float32).reshape(len(found), -1 if found else 0),
+            attributes=AttributeColumns.of([attributes[document] for document, *_ in found]),
+        )
 
-    def all_embedded(self, model: ModelKey) -> Iterator[Sequence[EmbeddedDocument]]:
+    def all_embedded(self, model: ModelKey) -> Iterator[Embedded]:
         keys = iter(self.state.documents)
         while batch := list(islice(keys, BATCH)):
-            yield [document for document in self.embedded(model, batch) if document.passages]
+            if found := self.embedded(model, batch):
+                yield found
 
     def attributes(self, keys: Sequence[DocumentKey]) -> Mapping[DocumentKey, Attributes]:
         found = {key: document.memory for key in keys if (document := self.state.documents.get(key))}
@@ -155,13 +166,14 @@ class InMemoryView:
         found = self.state.vectors
         return {passage: found[model, passage] for passage in passages if (model, passage) in found}
 
-    def waiting(self, model: ModelKey, now: datetime, limit: int) -> Sequence[Waiting]:
+    def waiting(self, model: ModelKey, now: datetime, limit: int, *, newest_first: bool = False) -> Sequence[Waiting]:
         due = (
             passage
             for passage in self.state.passages
             if self._wants_vector(model, passage) and self._is_due(model, passage, now)
         )
-        return [self._waiting(passage) for passage in nsmallest(limit, due)]
+        first = nlargest(limit, due) if newest_first else nsmallest(limit, due)
+        return [self._waiting(passage) for passage in first]
 
     def pending(self, model: ModelKey) -> int:
         return sum(self._is_pending(model, passage) for passage in self.state.passages)
@@ -219,12 +231,12 @@ class InMemoryView:
         position = thread.index(key)
         return thread[:position], thread[position + 1 :]
 
-    def _embedded_passages(self, model: ModelKey, key: DocumentKey) -> tuple[EmbeddedPassage, ...]:
-        return tuple(
-            EmbeddedPassage(chunk.key, passage, vector)
+    def _embedded_passages(self, model: ModelKey, key: DocumentKey) -> list[tuple[ChunkKey, PassageKey, Vector]]:
+        return [
+            (chunk.key, passage, vector)
             for chunk in self.chunks(key)
             for passage, vector in self.vectors(model, chunk.passages).items()
-        )
+        ]
 
     def _waiting(self, passage: PassageKey) -> Waiting:
         key = self.state.passages[passage]

@@ -152,6 +152,9 @@ INSERT INTO model (namespace, key, fingerprint, dimension)
 SELECT :namespace, COALESCE(MAX(key), 0) + 1, :fingerprint, :dimension FROM model WHERE namespace = :namespace
 RETURNING key
 
+-- name: model_dimension
+SELECT dimension FROM model WHERE namespace = :namespace AND key = :model
+
 -- name: vector_put
 INSERT INTO vector (namespace, model, passage, vector) VALUES (:namespace, :model, :passage, :vector)
 ON CONFLICT (namespace, model, passage) DO UPDATE SET vector = excluded.vector
@@ -164,12 +167,9 @@ WHERE namespace = :namespace AND key = :passage RETURNING document
 UPDATE passage SET model = :model WHERE namespace = :namespace AND model {side} :model
   AND EXISTS (SELECT 1 FROM vector v WHERE v.namespace = passage.namespace AND v.model = :model AND v.passage = passage.key)
 
--- name: passages_queue
-UPDATE passage SET again = :model WHERE namespace = :namespace AND EXISTS (
+-- name: passages_unqueue
+UPDATE passage SET again = 0 WHERE namespace = :namespace AND again = :model AND again <> 0 AND NOT EXISTS (
   SELECT 1 FROM vector v WHERE v.namespace = passage.namespace AND v.model = :model AND v.passage = passage.key)
-
--- name: passages_leave_queue
-UPDATE passage SET again = 0 WHERE namespace = :namespace AND again = :model AND again <> 0
 
 -- name: passages_unmark
 UPDATE passage SET model = 0 WHERE namespace = :namespace AND model = :model AND NOT EXISTS (
@@ -189,7 +189,7 @@ SELECT p.key, p.document, p.start, p.stop, m.content, m.author FROM passage p
 JOIN memory m ON m.namespace = p.namespace AND m.key = p.document
 LEFT JOIN embedding_failure f ON f.namespace = p.namespace AND f.model = :model AND f.passage = p.key
 WHERE p.namespace = :namespace AND {queue} AND (f.passage IS NULL OR f.not_before <= :now)
-ORDER BY p.key LIMIT :limit
+ORDER BY p.key {order} LIMIT :limit
 
 -- name: pending
 SELECT COUNT(*) FROM passage p
@@ -235,7 +235,6 @@ FROM passage p
 JOIN vector v ON v.namespace = p.namespace AND v.model = :model AND v.passage = p.key
 JOIN memory m ON m.namespace = p.namespace AND m.key = p.document
 WHERE p.namespace = :namespace
-ORDER BY p.document, p.chunk, p.position
 
 -- name: change_insert
 INSERT INTO change (namespace, kind, document) VALUES (:namespace, :kind, :document)

@@ -5,6 +5,8 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from hivelore.adapters.sql.codes import (
     ACTION,
     ACTION_OF,
@@ -25,12 +27,15 @@ from hivelore.adapters.sql.instants import from_micros, from_micros_or_none, to_
 from hivelore.adapters.sql.where import Param
 from hivelore.domain.agent import Agent, AgentId, ApiKey
 from hivelore.domain.audit import AuditEntry
-from hivelore.domain.index import Attributes, DocumentKey, Stored
+from hivelore.domain.index import AttributeColumns, Attributes, DocumentKey, Embedded, Instants, Stored
 from hivelore.domain.job import Job
 from hivelore.domain.memory import Action, Memory, Provenance, Version
 from hivelore.domain.text import Clean
 
 Row = Sequence[Any]
+
+_NO_INSTANT = np.iinfo(np.int64).min
+"""What numpy has in the place of not-a-time."""
 
 MEMORY_COLUMNS = (
     "m.key, m.id, m.owner, m.scope, m.source, m.name, m.content, m.summary, m.category, m.tags, m.project, m.session, "
@@ -124,6 +129,31 @@ def attributes(row: Row) -> Attributes:
         created_at=from_micros(row[6]),
         expires_at=from_micros_or_none(row[7]),
     )
+
+
+def embedded(found: Sequence[Row]) -> Embedded:
+    """Columns document, those of ``attributes``, chunk, passage, vector."""
+    columns = list(zip(*found, strict=True)) or [()] * 12
+    return Embedded(
+        documents=np.array(columns[0], np.int64),
+        chunks=np.array(columns[9], np.int64),
+        passages=np.array(columns[10], np.int64),
+        vectors=np.frombuffer(b"".join(columns[11]), "<f4").reshape(len(found), -1 if found else 0),
+        attributes=AttributeColumns(
+            owner=columns[1],
+            scope=[SCOPE_OF[code] for code in columns[2]],
+            source=[SOURCE_OF[code] for code in columns[3]],
+            project=columns[4],
+            session=columns[5],
+            category=columns[6],
+            created_at=_instants(columns[7]),
+            expires_at=_instants(columns[8]),
+        ),
+    )
+
+
+def _instants(micros: Sequence[int | None]) -> Instants:
+    return np.array([_NO_INSTANT if one is None else one for one in micros], np.int64).view("M8[us]")
 
 
 def version(row: Row) -> Version:

@@ -1,5 +1,6 @@
 -- What SQLite says in its own way: sets of keys travel as one JSON array, and a join that starts from such a set is
--- crossed, because SQLite keeps the order of those.
+-- crossed, because SQLite keeps the order of those. Where the keys of what is to be changed are looked up first, the
+-- namespace is asked there only: beside the keys SQLite would take it for the better way to the rows.
 
 -- name: memory_admitted
 SELECT {memory} FROM json_each(:keys) k CROSS JOIN memory m ON m.key = k.value
@@ -14,15 +15,23 @@ SELECT m.key, m.owner, m.scope, m.source, m.project, m.session, m.category, m.cr
   p.chunk, p.key, v.vector
 FROM json_each(:keys) k
 CROSS JOIN memory m ON m.key = k.value
-LEFT JOIN passage p ON p.namespace = m.namespace AND p.document = m.key
-  AND EXISTS (SELECT 1 FROM vector w WHERE w.namespace = p.namespace AND w.model = :model AND w.passage = p.key)
-LEFT JOIN vector v ON v.namespace = m.namespace AND v.model = :model AND v.passage = p.key
+CROSS JOIN passage p ON p.namespace = m.namespace AND p.document = m.key
+CROSS JOIN vector v ON v.namespace = p.namespace AND v.model = :model AND v.passage = p.key
 WHERE m.namespace = :namespace
-ORDER BY m.key, p.chunk, p.position
 
 -- name: vectors
 SELECT v.passage, v.vector FROM json_each(:passages) k
 CROSS JOIN vector v ON v.namespace = :namespace AND v.model = :model AND v.passage = k.value
+
+-- name: passages_queue
+UPDATE passage SET again = :model WHERE key IN (
+  SELECT v.passage FROM vector v WHERE v.namespace = :namespace AND v.model = :model AND v.passage > :after
+  ORDER BY v.passage LIMIT :limit)
+RETURNING key
+
+-- name: passages_leave_queue
+UPDATE passage SET again = 0 WHERE key IN (
+  SELECT p.key FROM passage p WHERE p.namespace = :namespace AND p.again = :model AND p.again <> 0 LIMIT :limit)
 
 -- name: audit_newest
 SELECT at, actor, door, action, memory, detail FROM audit NOT INDEXED
@@ -42,5 +51,14 @@ CROSS JOIN memory m ON m.key = c.document
 WHERE keyword MATCH :terms AND m.namespace = :namespace {where}
 ORDER BY score DESC, c.key LIMIT :limit
 
+-- name: keyword_averages
+SELECT block FROM keyword_data WHERE id = 1
+
+-- name: keyword_having
+SELECT count(*) FROM keyword WHERE keyword MATCH :term
+
 -- name: keyword_merge
 INSERT INTO keyword (keyword, rank) VALUES ('merge', :pages)
+
+-- name: keyword_segments
+SELECT block FROM keyword_data WHERE id = 10

@@ -2,7 +2,6 @@
 
 import queue
 import threading
-import uuid
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import TypeVar
 
 import apsw
 
+from hivelore.adapters.randomness import uuid7
 from hivelore.adapters.sqlite import migrations
 from hivelore.adapters.sqlite.connection import connect, our_errors, pragma, rows, run_script
 from hivelore.adapters.sqlite.view import SQL, SqliteView
@@ -46,15 +46,19 @@ class SqliteStore:
             self._idle.put(None)
         self._readers = readers
         self._closed = threading.Event()
-        self._checkpoints = threading.Thread(
-            target=self._checkpoint, args=(checkpointer,), name="hivelore-checkpoints", daemon=True
-        )
+        self._checkpointer = checkpointer
+        self._checkpointing = threading.Lock()
+        self._checkpoints = threading.Thread(target=self._checkpoint, name="hivelore-checkpoints", daemon=True)
         self._checkpoints.start()
         try:
-            self.write(_first_facts)
+            self.write(self._first_facts)
         except HiveloreError:
             self.close()
             raise
+
+    def _first_facts(self, tx: Transaction) -> None:
+        if tx.setting("incarnation") is None:
+            tx.set_setting("incarnation", uuid7(self._clock.now()))
 
     @property
     def name(self) -> str:
@@ -111,6 +115,19 @@ class SqliteStore:
             finally:
                 connection.close()
 
+    def tidy(self) -> bool:
+        """Empty the write-ahead log: what is deleted is overwritten in the file itself, but stays in the log."""
+        with our_errors(), self._checkpointing:
+            if self._closed.is_set():
+                raise Unavailable("The store is closed.")
+            try:
+                # Most of the work beside the writer, who waits for the rest.
+                self._checkpointer.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+                self._checkpointer.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+            except apsw.BusyError:
+                return False  # a reader still needs it
+        return True
+
     def close(self) -> None:
         if self._closed.is_set():
             return
@@ -123,15 +140,16 @@ class SqliteStore:
                 connection.close()
         self._idle.put(None)  # wakes whoever waits for a reader, one after the other
 
-    def _checkpoint(self, connection: apsw.Connection) -> None:
+    def _checkpoint(self) -> None:
         """Copy the write-ahead log into the file beside the writer, so that no commit has to. What fails is tried
         again: until then the log grows, and nothing is lost."""
         while not self._closed.wait(CHECKPOINT_EVERY):
-            with suppress(apsw.Error):
-                size, _ = connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
-                if size * pragma(connection, "page_size") > WAL_LIMIT:
-                    connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
-        connection.close()
+            with suppress(apsw.Error), self._checkpointing:
+                size, _ = self._checkpointer.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+                if size * pragma(self._checkpointer, "page_size") > WAL_LIMIT:
+                    self._checkpointer.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        with self._checkpointing:
+            self._checkpointer.close()
 
 
 def _open(path: Path, durable: bool, vfs: str | None) -> tuple[apsw.Connection, apsw.Connection]:
@@ -165,8 +183,3 @@ def _rested(connection: apsw.Connection) -> apsw.Connection | None:
         return connection
     connection.close()
     return None
-
-
-def _first_facts(tx: Transaction) -> None:
-    if tx.setting("incarnation") is None:
-        tx.set_setting("incarnation", str(uuid.uuid4()))

@@ -4,8 +4,6 @@ import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-import numpy as np
-
 from hivelore.adapters.sql import rows
 from hivelore.adapters.sql.instants import to_micros, to_micros_or_none
 from hivelore.adapters.sql.where import Params
@@ -17,6 +15,7 @@ from hivelore.domain.job import Job
 from hivelore.domain.memory import Action, Chunk, Memory
 from hivelore.domain.text import Clean
 from hivelore.errors import NotFound, Stale
+from hivelore.policies.vectors import refuse_unfit, to_blob
 
 
 class SqliteTransaction(SqliteView):
@@ -26,6 +25,10 @@ class SqliteTransaction(SqliteView):
         """Run a named statement; the first value of its first row where it returns one."""
         found = self.rows(SQL[name], params)
         return found[0][0] if found else None
+
+    def total_changes(self) -> int:
+        """Rows written through this connection since it was opened."""
+        return self._connection.total_changes()
 
     # memories
 
@@ -103,7 +106,8 @@ class SqliteTransaction(SqliteView):
 
     def renew(self, key: DocumentKey, expires_at: datetime | None) -> None:
         self.run("memory_renew", {"key": key, "expires_at": to_micros_or_none(expires_at)})
-        self._changed(ChangeKind.ATTRIBUTES, key)
+        if self._connection.changes():
+            self._changed(ChangeKind.ATTRIBUTES, key)
 
     def forget(self, key: DocumentKey) -> None:
         if self.row("memory_exists", key=key) is None:
@@ -133,14 +137,18 @@ class SqliteTransaction(SqliteView):
         return ModelKey(_present(self.run("model_insert", {"fingerprint": fingerprint, "dimension": dimension})))
 
     def put_vectors(self, model: ModelKey, vectors: Mapping[PassageKey, Vector]) -> int:
+        known = self.row("model_dimension", model=model)
+        if known is None:
+            raise NotFound("No such embedding model. Register it first.")
+        for vector in vectors.values():
+            refuse_unfit(vector, known[0])
         documents: dict[DocumentKey, None] = {}
         kept = 0
         for passage, vector in vectors.items():
             document = self.run("passage_embedded", {"model": model, "passage": passage})
             if document is None:
                 continue
-            blob = np.ascontiguousarray(vector, dtype="<f4").tobytes()
-            self.run("vector_put", {"model": model, "passage": passage, "vector": blob})
+            self.run("vector_put", {"model": model, "passage": passage, "vector": to_blob(vector)})
             self.run("failure_clear", {"model": model, "passage": passage})
             documents[DocumentKey(document)] = None
             kept += 1
@@ -156,18 +164,19 @@ class SqliteTransaction(SqliteView):
         self.run("failures_clear", {"model": model})
         return self._connection.changes()
 
-    def queue_again(self, model: ModelKey) -> int:
-        self.run("passages_queue", {"model": model})
-        return self._connection.changes()
+    def queue_again(self, model: ModelKey, after: PassageKey, limit: int) -> Sequence[PassageKey]:
+        queued = self.rows(SQL["passages_queue"], {"model": model, "after": after, "limit": limit})
+        return sorted(PassageKey(row[0]) for row in queued)
 
-    def leave_queue(self, model: ModelKey) -> int:
-        self.run("passages_leave_queue", {"model": model})
+    def leave_queue(self, model: ModelKey, limit: int) -> int:
+        self.run("passages_leave_queue", {"model": model, "limit": limit})
         return self._connection.changes()
 
     def drop_vectors(self, model: ModelKey, limit: int) -> int:
         self.run("vectors_drop", {"model": model, "limit": limit})
         dropped = self._connection.changes()
-        self.run("passages_unmark", {"model": model})
+        for name in ("passages_unmark", "passages_unqueue"):
+            self.run(name, {"model": model})
         return dropped
 
     # the swarm

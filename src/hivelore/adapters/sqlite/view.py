@@ -4,7 +4,7 @@ import heapq
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
-from itertools import groupby
+from itertools import islice
 from typing import Any
 
 import apsw
@@ -24,8 +24,7 @@ from hivelore.domain.index import (
     ChangeKind,
     ChunkKey,
     DocumentKey,
-    EmbeddedDocument,
-    EmbeddedPassage,
+    Embedded,
     ModelKey,
     PassageKey,
     Stored,
@@ -201,19 +200,13 @@ class SqliteView:
         row = self.row("model_by_fingerprint", fingerprint=fingerprint)
         return None if row is None else ModelKey(row[0])
 
-    def embedded(self, model: ModelKey, keys: Sequence[DocumentKey]) -> Sequence[EmbeddedDocument]:
-        found = self.rows(SQL["embedded"], {"model": model, "keys": _array(set(keys))})
-        return [_embedded(key, list(group)) for key, group in groupby(found, key=lambda row: row[0])]
+    def embedded(self, model: ModelKey, keys: Sequence[DocumentKey]) -> Embedded:
+        return rows.embedded(self.rows(SQL["embedded"], {"model": model, "keys": _array(set(keys))}))
 
-    def all_embedded(self, model: ModelKey) -> Iterator[Sequence[EmbeddedDocument]]:
-        batch: list[EmbeddedDocument] = []
-        for key, group in groupby(self._stream(SQL["embedded_all"], {"model": model}), key=lambda row: row[0]):
-            batch.append(_embedded(key, list(group)))
-            if len(batch) == _BATCH:
-                yield batch
-                batch = []
-        if batch:
-            yield batch
+    def all_embedded(self, model: ModelKey) -> Iterator[Embedded]:
+        found = self._stream(SQL["embedded_all"], {"model": model})
+        while batch := list(islice(found, _BATCH)):
+            yield rows.embedded(batch)
 
     def attributes(self, keys: Sequence[DocumentKey]) -> Mapping[DocumentKey, Attributes]:
         return {row[0]: rows.attributes(row[1:]) for row in self.rows(SQL["attributes"], {"keys": _array(set(keys))})}
@@ -222,9 +215,10 @@ class SqliteView:
         found = self.rows(SQL["vectors"], {"model": model, "passages": _array(set(passages))})
         return {PassageKey(key): np.frombuffer(blob, dtype="<f4") for key, blob in found}
 
-    def waiting(self, model: ModelKey, now: datetime, limit: int) -> Sequence[Waiting]:
+    def waiting(self, model: ModelKey, now: datetime, limit: int, *, newest_first: bool = False) -> Sequence[Waiting]:
         asked: dict[str, Param] = {"model": model, "now": to_micros(now), "limit": limit}
-        found = sorted(self._queued(SQL["waiting"], asked), key=lambda row: row[0])
+        statement = SQL["waiting"].replace("{order}", "DESC" if newest_first else "ASC")
+        found = sorted(self._queued(statement, asked), key=lambda row: row[0], reverse=newest_first)
         return [
             Waiting(PassageKey(key), DocumentKey(document), Clean(content[start:stop]), author)
             for key, document, start, stop, content, author in found[:limit]
@@ -284,15 +278,3 @@ class SqliteView:
 
 def _array(keys: Collection[int]) -> str:
     return json.dumps(list(keys))
-
-
-def _embedded(key: int, group: Sequence[Any]) -> EmbeddedDocument:
-    return EmbeddedDocument(
-        DocumentKey(key),
-        rows.attributes(group[0][1:9]),
-        tuple(
-            EmbeddedPassage(ChunkKey(row[9]), PassageKey(row[10]), np.frombuffer(row[11], dtype="<f4"))
-            for row in group
-            if row[11] is not None
-        ),
-    )

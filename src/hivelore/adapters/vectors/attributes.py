@@ -1,6 +1,6 @@
 """What a ``Filter`` asks of a document, as columns of numbers, so that it becomes a mask over many at once."""
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import reduce
@@ -9,7 +9,7 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
-from hivelore.domain.index import Attributes
+from hivelore.domain.index import AttributeColumns
 from hivelore.domain.memory import Scope
 from hivelore.domain.search import Filter, Visibility
 
@@ -59,18 +59,16 @@ class CodeBook:
         self._columns: list[dict[Hashable, int]] = [{None: NONE} for _ in range(CATEGORY + 1)]
         self._lock = Lock()
 
-    def encode(self, documents: Sequence[Attributes]) -> Labels:
-        labels = Labels.empty(len(documents))
-        if not documents:
-            return labels
-        rows = [(one.owner, one.scope, one.source, one.project, one.session, one.category) for one in documents]
+    def encode(self, them: AttributeColumns) -> Labels:
+        labels = Labels.empty(len(them.created_at))
+        columns = (them.owner, them.scope, them.source, them.project, them.session, them.category)
         with self._lock:
-            for codes, column, values in zip(labels.codes, self._columns, zip(*rows, strict=True), strict=True):
-                codes[:] = [column.setdefault(value, len(column)) for value in values]
-        labels.instants[CREATED] = [_microseconds(one.created_at) for one in documents]
-        labels.instants[EXPIRES] = [
-            NEVER if one.expires_at is None else _microseconds(one.expires_at) for one in documents
-        ]
+            for codes, numbers, values in zip(labels.codes, self._columns, columns, strict=True):
+                for value in dict.fromkeys(values):
+                    numbers.setdefault(value, len(numbers))
+                codes[:] = list(map(numbers.__getitem__, values))
+        labels.instants[CREATED] = them.created_at.view(np.int64)
+        labels.instants[EXPIRES] = np.where(np.isnat(them.expires_at), NEVER, them.expires_at.view(np.int64))
         return labels
 
     def admitted(self, where: Filter, labels: Labels) -> Mask:

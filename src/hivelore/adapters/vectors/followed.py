@@ -8,7 +8,7 @@ import numpy as np
 from hivelore.adapters.vectors.attributes import CodeBook
 from hivelore.adapters.vectors.quantised import Quantised
 from hivelore.adapters.vectors.slabs import DOCUMENT, Rows, Slabs
-from hivelore.domain.index import Attributes, Change, ChangeKind, DocumentKey, EmbeddedDocument, ModelKey
+from hivelore.domain.index import AttributeColumns, Attributes, Change, ChangeKind, DocumentKey, Embedded, ModelKey
 from hivelore.errors import Unavailable
 from hivelore.ports import View
 
@@ -82,15 +82,12 @@ class Followed:
         place_of = {document: place for place, document in enumerate(attributes)}
         owners = slabs.keys(slots)[DOCUMENT].tolist()
         places = np.array([place_of[DocumentKey(owner)] for owner in owners], np.intp)
-        return slabs.relabelled(slots, self.codes.encode(list(attributes.values())).take(places))
+        return slabs.relabelled(slots, self.codes.encode(AttributeColumns.of(list(attributes.values()))).take(places))
 
 
-def rows_of(documents: Sequence[EmbeddedDocument], dimension: int, codes: CodeBook) -> Rows:
+def rows_of(embedded: Embedded, dimension: int, codes: CodeBook) -> Rows:
     """One row per passage, ready for the slabs."""
-    keys = [(passage.passage, document.key, passage.chunk) for document in documents for passage in document.passages]
-    if not keys:
+    if not embedded:
         return Rows.empty(0, dimension)
-    vectors = Quantised.of(np.stack([passage.vector for document in documents for passage in document.passages]))
-    labels = codes.encode([document.attributes for document in documents])
-    each = np.repeat(np.arange(len(documents)), [len(document.passages) for document in documents])
-    return Rows(vectors, np.array(keys, np.int64).T, labels.take(each))
+    keys = np.stack([embedded.passages, embedded.documents, embedded.chunks])
+    return Rows(Quantised.of(embedded.vectors), keys, codes.encode(embedded.attributes))

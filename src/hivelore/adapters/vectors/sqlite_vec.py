@@ -8,6 +8,7 @@ from hivelore.adapters.sql.names import load
 from hivelore.adapters.sql.where import condition
 from hivelore.adapters.sqlite.view import SqliteView
 from hivelore.adapters.vectors.cosines import DECIMALS, NOBODY, best_per_document, order, unit
+from hivelore.adapters.vectors.direct import Direct
 from hivelore.domain.index import ChunkKey, DocumentKey, Near, Neighbours, PassageKey, Vector
 from hivelore.domain.search import Filter
 from hivelore.policies.vectors import to_blob
@@ -17,24 +18,11 @@ _SQL = load(("hivelore.adapters.vectors", "sqlite_vec.sql"))
 _WIDENING = 4
 
 
-class SqliteVecVectors:
+class SqliteVecVectors(Direct):
     """Needs views of a SQLite store whose connections have sqlite-vec loaded. Takes time in step with the number of
     admitted passages, 2 to 3 ms per 1,000; for when ``ScanVectors`` would need more memory than it may have."""
 
     name = "sqlite-vec"
-    ready = True
-
-    def __init__(self, fingerprint: str, dimension: int) -> None:
-        self._fingerprint = fingerprint
-        self._dimension = dimension
-
-    def build(self, view: View) -> bool:
-        """There is no copy to build."""
-        del view
-        return True
-
-    def follow(self, view: View) -> None:
-        """There is no copy to bring up to date."""
 
     def nearest(
         self, view: View, query: Vector, where: Filter, limit: int, also: Collection[DocumentKey] = ()

@@ -1,0 +1,52 @@
+"""Upkeep: what forgetting left in the files is wiped beside the calls, a step at a time.
+
+Whether words are to be wiped is kept with the data, so a killed process goes on where it was; the log of the
+store is emptied at every start.
+"""
+
+from collections.abc import Callable
+
+from hivelore.ports import Clock, KeywordIndex, MemoryStore
+
+AT_A_TIME = 0.2
+"""Seconds of steps, about, before whoever tends the service does something else."""
+REST = 100.0
+"""After the words were wiped, the next time waits so many times as long as it took: wiping may rewrite the
+whole index, and who forgets something every minute is not to have it rewritten every minute."""
+
+
+class Upkeep:
+    def __init__(self, store: MemoryStore, keywords: KeywordIndex, clock: Clock) -> None:
+        self._store = store
+        self._keywords = keywords
+        self._clock = clock
+        self._log_left = True
+        self._asked = False
+        """Whether it was seen that words are to be wiped."""
+        self._rests_until = 0.0
+        self._spent = 0.0
+
+    def tend(self, stopping: Callable[[], bool] = lambda: False) -> None:
+        """Do some of what there is to do; to be called about once a second."""
+        if not self._is_tidy():
+            self._log_left |= not self._asked
+            self._asked = True
+            if self._clock.monotonic() >= self._rests_until:
+                self._wipe_words(stopping)
+        if self._log_left:
+            self._log_left = not self._store.tidy()
+
+    def _wipe_words(self, stopping: Callable[[], bool]) -> None:
+        began = self._clock.monotonic()
+        while self._clock.monotonic() - began < AT_A_TIME and not stopping():
+            self._store.write(self._keywords.tidy)
+            if self._is_tidy():
+                now = self._clock.monotonic()
+                self._rests_until = now + REST * (self._spent + now - began)
+                self._spent, self._asked, self._log_left = 0.0, False, True
+                return
+        self._spent += self._clock.monotonic() - began
+
+    def _is_tidy(self) -> bool:
+        with self._store.read() as view:
+            return self._keywords.is_tidy(view)

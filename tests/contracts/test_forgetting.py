@@ -1,0 +1,179 @@
+"""Every keyword engine and its store: what was forgotten is in no file any more once it was wiped."""
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from hivelore.domain.draft import Edit
+from hivelore.domain.memory import Memory
+from hivelore.ports import KeywordIndex, MemoryStore
+from support.clocks import SteppingClock
+from support.memories import EVERYTHING
+from support.stores import KEYWORDS, STORES
+from support.world import AS_ADA, World, hashing
+
+# A keyword engine may keep of a term only what differs from the one before it: these begin like no other word.
+IN_TEXT, IN_NAME, IN_TAG, REPLACED, IN_SUMMARY = "xylophonist", "quetzal", "zwitterion", "jacquard", "vuvuzela"
+WORDS = {IN_TEXT, IN_NAME, IN_TAG, REPLACED, IN_SUMMARY}
+STEPS = 2_000
+"""More than wiping needs in any of these."""
+
+
+@dataclass
+class House:
+    """A world in a folder."""
+
+    folder: Path
+    keywords: KeywordIndex
+    store: MemoryStore
+    world: World
+    durable: bool
+
+    def fill(self, memories: int) -> None:
+        for number in range(memories):
+            self.world.remember(f"The kettle number {number} boils in house {number % 7}.")
+
+    def remember_secret(self) -> Memory:
+        """A memory that says all of the words, one only in its history, with another behind it in its session."""
+        world = self.world
+        secret = world.remember(f"A {REPLACED}.", name=f"On a {IN_NAME}", tags=[IN_TAG], session="s", project="p")
+        world.remember("It goes on in the same session.", session="s", project="p")
+        world.remembering.edit(secret.id, Edit(content=f"A {IN_TEXT}.", summary=f"A {IN_SUMMARY}."), AS_ADA)
+        world.embed()
+        return secret
+
+    def forget(self, memory: Memory) -> None:
+        self.world.remembering.forget(memory.id, AS_ADA)
+
+    def is_tidy(self) -> bool:
+        with self.store.read() as view:
+            return self.keywords.is_tidy(view)
+
+    def tidy(self) -> None:
+        for _ in range(STEPS):
+            if self.is_tidy():
+                break
+            self.store.write(self.keywords.tidy)
+        assert self.is_tidy()
+        assert self.store.tidy()
+
+    def on_disk(self) -> set[str]:
+        """Those of the words that are anywhere in the files."""
+        files = [file.read_bytes().lower() for file in self.folder.rglob("*") if file.is_file()]
+        return {word for word in WORDS for data in files if word.encode() in data}
+
+
+@pytest.fixture
+def opened(keyword_engine: str, tmp_path: Path, clock: SteppingClock) -> Generator[Callable[[], House]]:
+    """Opens the house, each time it is called as after a kill: nothing was closed."""
+    kind = KEYWORDS[keyword_engine]
+    stores: list[MemoryStore] = []
+
+    def opened() -> House:
+        store = STORES[kind.store].open(tmp_path, clock)
+        stores.append(store)
+        keywords = kind.index()
+        world = World(store, keywords, clock, embedder=hashing())
+        return House(tmp_path, keywords, store, world, STORES[kind.store].durable)
+
+    yield opened
+    for store in stores:
+        store.close()
+
+
+@pytest.fixture
+def house(opened: Callable[[], House]) -> House:
+    return opened()
+
+
+def test_no_word_of_what_was_forgotten_is_in_any_file(house: House) -> None:
+    house.fill(30)
+    secret = house.remember_secret()
+    house.fill(5)
+    assert house.on_disk() == (WORDS if house.durable else set())
+    house.forget(secret)
+    house.tidy()
+    assert house.on_disk() == set()
+    assert house.world.found("kettle number 3")
+    assert not house.store.check()
+
+
+def test_nothing_of_the_only_memory_is_left_either(house: House) -> None:
+    secret = house.remember_secret()
+    house.forget(secret)
+    house.tidy()
+    assert house.on_disk() == set()
+
+
+def test_forgetting_again_and_again_leaves_nothing(house: House) -> None:
+    house.fill(10)
+    for _ in range(4):
+        secret = house.remember_secret()
+        house.forget(secret)
+        house.tidy()
+        assert house.on_disk() == set()
+
+
+def test_what_is_written_meanwhile_is_found(house: House) -> None:
+    house.fill(40)
+    house.forget(house.remember_secret())
+    house.store.write(house.keywords.tidy)
+    written = house.world.remember("A walrus.")
+    house.tidy()
+    assert house.on_disk() == set()
+    with house.store.read() as view:
+        found = house.keywords.search(view, ["walrus"], EVERYTHING, 10)
+        stored = view.get(written.id)
+        assert stored is not None
+        assert [candidate.document for candidate in found] == [stored.key]
+    assert not house.store.check()
+
+
+def test_what_is_forgotten_during_the_wiping_is_wiped_too(house: House) -> None:
+    house.fill(40)
+    first, second = house.remember_secret(), house.remember_secret()
+    house.forget(first)
+    house.store.write(house.keywords.tidy)
+    house.forget(second)
+    house.tidy()
+    assert house.on_disk() == set()
+
+
+def test_a_killed_process_goes_on_with_the_wiping(opened: Callable[[], House]) -> None:
+    house = opened()
+    house.fill(40)
+    house.forget(house.remember_secret())
+    house.store.write(house.keywords.tidy)
+    if not house.durable:
+        return
+    again = opened()
+    assert not again.is_tidy()
+    again.tidy()
+    assert again.on_disk() == set()
+
+
+def test_where_nothing_was_forgotten_there_is_nothing_to_wipe(house: House) -> None:
+    house.fill(3)
+    house.remember_secret()
+    assert house.is_tidy()
+    with house.store.read() as view:
+        before = view.last_change()
+    house.store.write(house.keywords.tidy)
+    with house.store.read() as view:
+        assert (view.last_change(), house.keywords.is_tidy(view)) == (before, True)
+
+
+def test_a_reader_keeps_what_it_sees_until_it_ends(house: House) -> None:
+    secret = house.remember_secret()
+    with house.store.read() as view:
+        house.forget(secret)
+        for _ in range(STEPS):
+            if house.is_tidy():
+                break
+            house.store.write(house.keywords.tidy)
+        assert house.store.tidy() is not house.durable
+        assert view.get(secret.id) is not None
+    assert house.store.tidy()
+    assert house.on_disk() == set()

@@ -1,0 +1,108 @@
+"""Embedding everything anew: passages are queued some at a time, and a killed process goes on where it was."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import pytest
+
+from hivelore.domain.job import Job, JobState
+from hivelore.ports import Transaction
+from hivelore.services import reembed
+from support.world import AS_OPERATOR, World
+
+T = TypeVar("T")
+COUNT = 8
+
+
+class Killed(Exception):
+    """The process ends here."""
+
+
+Kill = Callable[[int], None]
+"""Begins to embed everything anew in a process that is killed instead of its next write but so many."""
+
+
+@pytest.fixture(autouse=True)
+def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reembed, "AT_A_TIME", 3)
+
+
+@pytest.fixture
+def filled(world: World) -> World:
+    for number in range(COUNT):
+        world.remember(f"alpha {number}")
+    return world
+
+
+@pytest.fixture
+def killed_after(filled: World, monkeypatch: pytest.MonkeyPatch) -> Kill:
+    def killed_after(writes: int) -> None:
+        write, left = filled.store.write, iter(range(writes))
+
+        def mortal(work: Callable[[Transaction], T], deadline: float | None = None) -> T:
+            if next(left, None) is None:
+                raise Killed
+            return write(work, deadline)
+
+        with monkeypatch.context() as meanwhile:
+            meanwhile.setattr(filled.store, "write", mortal)
+            with pytest.raises(Killed):
+                filled.reembedding.begin(AS_OPERATOR, everything=True)
+
+    return killed_after
+
+
+def the_job(world: World) -> Job:
+    with world.store.read() as view:
+        (job,) = view.jobs()
+    return world.reembedding.look(job.id, AS_OPERATOR)
+
+
+def test_everything_is_queued_in_pieces(filled: World) -> None:
+    job = filled.reembedding.begin(AS_OPERATOR, everything=True)
+    assert (job.state, job.total, filled.embedding.pending()) == (JobState.RUNNING, COUNT, COUNT)
+    filled.embed()
+    seen = filled.reembedding.look(job.id, AS_OPERATOR)
+    assert (seen.state, seen.done, seen.total) == (JobState.DONE, COUNT, COUNT)
+
+
+@pytest.mark.parametrize("writes", [1, 2, 3])
+def test_a_killed_process_goes_on_where_it_was(filled: World, killed_after: Kill, writes: int) -> None:
+    killed_after(writes)
+    filled.embed()
+    assert the_job(filled).state is JobState.RUNNING
+    filled.reembedding.go_on()
+    assert filled.embedding.pending() == COUNT - 3 * (writes - 1)
+    filled.embed()
+    job = the_job(filled)
+    assert (job.state, job.done, job.total) == (JobState.DONE, COUNT, COUNT)
+
+
+def test_whoever_asks_again_joins_and_queues_the_rest(filled: World, killed_after: Kill) -> None:
+    killed_after(2)
+    job = filled.reembedding.begin(AS_OPERATOR, everything=True)
+    assert (job.total, filled.embedding.pending()) == (COUNT, COUNT)
+    assert the_job(filled).id == job.id
+
+
+def test_a_cancelled_job_queues_no_more(filled: World, killed_after: Kill) -> None:
+    killed_after(2)
+    cancelled = filled.reembedding.cancel(the_job(filled).id, AS_OPERATOR)
+    assert (cancelled.state, filled.embedding.pending()) == (JobState.CANCELLED, 0)
+    filled.reembedding.go_on()
+    assert filled.embedding.pending() == 0
+
+
+def test_cancelling_takes_everything_out_of_the_queue(filled: World) -> None:
+    job = filled.reembedding.begin(AS_OPERATOR, everything=True)
+    filled.reembedding.cancel(job.id, AS_OPERATOR)
+    assert filled.embedding.pending() == 0
+
+
+def test_where_nothing_is_kept_it_is_done_at_once(world: World) -> None:
+    assert world.reembedding.begin(AS_OPERATOR, everything=True).state is JobState.DONE
+
+
+def test_going_on_with_nothing_changes_nothing(filled: World) -> None:
+    filled.reembedding.go_on()
+    assert filled.embedding.pending() == 0

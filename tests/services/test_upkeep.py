@@ -1,0 +1,141 @@
+"""Upkeep: forgotten words are wiped by and by, and at most for a small part of the time."""
+
+from collections.abc import Generator, Sequence
+from contextlib import closing
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from hivelore.adapters.keywords.fts5 import Fts5
+from hivelore.adapters.sqlite.store import SqliteStore
+from hivelore.domain.index import ChunkKey, DocumentKey, KeywordEntry
+from hivelore.ports import Transaction
+from hivelore.services.upkeep import AT_A_TIME, REST, Upkeep
+from support.clocks import SteppingClock
+
+STEP = timedelta(seconds=0.05)
+
+
+class SlowFts5(Fts5):
+    """Every step of wiping takes a twentieth of a second."""
+
+    def __init__(self, clock: SteppingClock) -> None:
+        super().__init__(pages=1)
+        self._clock = clock
+        self.steps = 0
+
+    def tidy(self, tx: Transaction) -> None:
+        super().tidy(tx)
+        self.steps += 1
+        self._clock.advance(STEP)
+
+
+class House:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.clock = SteppingClock()
+        self.keywords = SlowFts5(self.clock)
+        self.store = SqliteStore(folder / "hivelore.db", clock=self.clock, durable=False)
+        self.upkeep = Upkeep(self.store, self.keywords, self.clock)
+        self.chunk = 0
+
+    def put(self, terms: Sequence[str]) -> ChunkKey:
+        self.chunk += 1
+        chunk = ChunkKey(self.chunk)
+        entry = KeywordEntry(chunk, DocumentKey(1), tuple(terms), (), ())
+        self.store.write(lambda tx: self.keywords.put(tx, [entry]))
+        return chunk
+
+    def fill(self) -> None:
+        for start in range(0, 20_000, 500):
+            self.put([f"w{number}" for number in range(start, start + 500)])
+
+    def forget(self, chunk: ChunkKey) -> None:
+        self.store.write(lambda tx: self.keywords.forget(tx, [chunk]))
+
+    def is_tidy(self) -> bool:
+        with self.store.read() as view:
+            return self.keywords.is_tidy(view)
+
+    def tend_until_tidy(self) -> None:
+        while not self.is_tidy():
+            self.upkeep.tend()
+
+    def holds(self, word: str) -> bool:
+        return any(word.encode() in file.read_bytes() for file in self.folder.iterdir() if file.is_file())
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Generator[House]:
+    house = House(tmp_path)
+    with closing(house.store):
+        yield house
+
+
+def test_where_nothing_was_forgotten_nothing_is_done(house: House) -> None:
+    house.fill()
+    for _ in range(3):
+        house.upkeep.tend()
+    assert house.keywords.steps == 0
+
+
+def test_what_was_forgotten_is_wiped_from_every_file(house: House) -> None:
+    house.fill()
+    secret = house.put(["xylophonist"])
+    assert house.holds("xylophonist")
+    house.forget(secret)
+    house.tend_until_tidy()
+    assert not house.holds("xylophonist")
+
+
+def test_it_stops_after_a_while_and_goes_on_the_next_time(house: House) -> None:
+    house.fill()
+    house.forget(house.put(["xylophonist"]))
+    house.upkeep.tend()
+    assert 0 < house.keywords.steps <= AT_A_TIME / STEP.total_seconds() + 1
+    assert not house.is_tidy()
+    house.tend_until_tidy()
+    assert not house.holds("xylophonist")
+
+
+def test_it_stops_at_once_where_everything_stops(house: House) -> None:
+    house.fill()
+    house.forget(house.put(["xylophonist"]))
+    house.upkeep.tend(lambda: True)
+    assert house.keywords.steps == 0
+
+
+def test_it_rests_many_times_as_long_as_it_took(house: House) -> None:
+    house.fill()
+    house.forget(house.put(["xylophonist"]))
+    house.tend_until_tidy()
+    took = house.keywords.steps * STEP
+    house.forget(house.put(["quetzal"]))
+    house.clock.advance(took * (REST - 1))
+    steps = house.keywords.steps
+    house.upkeep.tend()
+    assert house.keywords.steps == steps
+    house.clock.advance(took)
+    house.tend_until_tidy()
+    assert not house.holds("quetzal")
+
+
+def test_what_lay_in_the_log_when_a_process_was_killed_is_wiped_at_the_next_start(house: House) -> None:
+    house.store.write(lambda tx: tx.set_setting("note", "xylophonist"))
+    house.store.write(lambda tx: tx.set_setting("note", ""))
+    assert house.holds("xylophonist")
+    Upkeep(house.store, house.keywords, house.clock).tend()
+    assert not house.holds("xylophonist")
+
+
+def test_a_reader_makes_the_log_wait_and_no_longer(house: House) -> None:
+    house.upkeep.tend()
+    secret = house.put(["xylophonist"])
+    with house.store.read():
+        house.forget(secret)
+        house.tend_until_tidy()
+        house.upkeep.tend()
+        assert house.holds("xylophonist")
+    house.upkeep.tend()
+    assert not house.holds("xylophonist")
