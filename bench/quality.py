@@ -27,7 +27,8 @@ from hivelore.domain.draft import Draft
 from hivelore.domain.search import Query
 from hivelore.domain.text import Clean
 from hivelore.policies.fusion import Weighting
-from hivelore.services.recall import Recalling
+from hivelore.policies.priors import Priors
+from hivelore.policies.updates import Updating
 
 DEPTHS = (1, 5, 10)
 DEPTH = DEPTHS[-1]
@@ -151,16 +152,7 @@ def _draft(item: Mapping[str, Any]) -> Draft:
 
 
 def _ours(app: Application, weighting: Weighting) -> Ask:
-    recalling = Recalling(
-        store=app.store,
-        keywords=app.keywords,
-        serving=app.serving,
-        ranking=app.settings.ranking_constants,
-        weighting=weighting,
-        lead_sees=app.settings.lead_sees,
-        tally=app.tally,
-        clock=app.clock,
-    )
+    recalling = app.recalling_by(app.settings.ranking_constants, weighting, Priors(), Updating())
     query = Query(text=Clean("x"), limit=DEPTH)
 
     def ask(text: str) -> Sequence[str]:

@@ -3,7 +3,7 @@
 import os
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 
 from hivelore import __version__, endpoint
 from hivelore.adapters import randomness
@@ -23,8 +23,10 @@ from hivelore.domain.agent import Door
 from hivelore.errors import Invalid, Unauthenticated, Unavailable
 from hivelore.lock import Lock, Owner
 from hivelore.policies.fusion import Weighting
+from hivelore.policies.priors import Priors
 from hivelore.policies.ranking import Ranking
 from hivelore.policies.redaction import Redactor
+from hivelore.policies.updates import Updating
 from hivelore.ports import Clock, EmbeddingProvider, KeywordIndex, MemoryStore, VectorIndex
 from hivelore.services.agents import Agents, Random
 from hivelore.services.drafting import Drafting
@@ -57,7 +59,8 @@ class Application:
             if self.lock is not None:
                 self.lock.release()
             raise
-        self.serving = _serving(settings, self.store, self.clock)
+        self._connections = ExitStack()
+        self.serving = _serving(settings, self.store, self.clock, self._connections)
         self.redactor = Redactor(_redaction_key(self.store))
         self.tally = Tally(self.store)
         self.agents = Agents(
@@ -77,12 +80,12 @@ class Application:
             clock=self.clock,
             written=self.embedding.wake,
         )
-        self.recalling = self.recalling_by(settings.ranking_constants, Weighting())
+        self.recalling = self.recalling_by(settings.ranking_constants, Weighting(), Priors(), Updating())
         self.upkeep = Upkeep(self.store, self.keywords, self.clock)
         self._stop = threading.Event()
         self._threads: list[threading.Thread] = []
 
-    def recalling_by(self, ranking: Ranking, weighting: Weighting) -> Recalling:
+    def recalling_by(self, ranking: Ranking, weighting: Weighting, priors: Priors, updating: Updating) -> Recalling:
         """Recall over the same store and indexes with other constants; for comparisons."""
         return Recalling(
             store=self.store,
@@ -90,6 +93,8 @@ class Application:
             serving=self.serving,
             ranking=ranking,
             weighting=weighting,
+            priors=priors,
+            updating=updating,
             lead_sees=self.settings.lead_sees,
             tally=self.tally,
             clock=self.clock,
@@ -98,7 +103,8 @@ class Application:
     def start(self) -> None:
         """Begin what runs beside the calls: building the vector index, embedding, writing the tally."""
         self.serving.expect()
-        self._background("hivelore-embedding", self._embed)
+        if self.serving.wanted is not None:
+            self._background("hivelore-embedding", self._embed)
         self._background("hivelore-tending", self._tend)
 
     def close(self) -> None:
@@ -107,6 +113,7 @@ class Application:
             return
         self._stop.set()
         self.embedding.wake()
+        self._connections.close()
         for thread in self._threads:
             thread.join()
         self.tally.flush()
@@ -207,9 +214,9 @@ def _redaction_key(store: MemoryStore) -> bytes:
     return bytes.fromhex(known)
 
 
-def _serving(settings: Settings, store: MemoryStore, clock: Clock) -> Serving:
+def _serving(settings: Settings, store: MemoryStore, clock: Clock, connections: ExitStack) -> Serving:
     """The wanted model, and the one that served before while the wanted one is not complete."""
-    provider = _provider(settings, clock)
+    provider = _provider(settings, clock, connections)
     if provider is None:
         return Serving(None)
     wanted = Model(provider, _index(settings, store, provider))
@@ -217,33 +224,33 @@ def _serving(settings: Settings, store: MemoryStore, clock: Clock) -> Serving:
         named = view.setting(SERVING)
     if named is None or named == provider.fingerprint:
         return Serving(wanted)
-    for other in _other_providers(settings, clock):
+    for other in _other_providers(settings, clock, connections):
         if other.fingerprint == named:
             return Serving(wanted, before=Model(other, _index(settings, store, other)))
     return Serving(wanted, before=None, incomplete=True)
 
 
-def _provider(settings: Settings, clock: Clock) -> EmbeddingProvider | None:
+def _provider(settings: Settings, clock: Clock, connections: ExitStack) -> EmbeddingProvider | None:
     match settings.embedder:
         case Embedder.NONE:
             return None
         case Embedder.LOCAL:
             return OnnxEmbedder()
         case Embedder.OPENAI:
-            return _openai(settings, clock)
+            return _openai(settings, clock, connections)
 
 
-def _other_providers(settings: Settings, clock: Clock) -> Iterator[EmbeddingProvider]:
+def _other_providers(settings: Settings, clock: Clock, connections: ExitStack) -> Iterator[EmbeddingProvider]:
     """Models that may have served before and can still be called."""
     if settings.embedder is not Embedder.LOCAL:
         yield OnnxEmbedder()
     if settings.embedder is not Embedder.OPENAI and settings.openai_api_key is not None:
-        yield _openai(settings, clock)
+        yield _openai(settings, clock, connections)
 
 
-def _openai(settings: Settings, clock: Clock) -> OpenAIEmbedder:
+def _openai(settings: Settings, clock: Clock, connections: ExitStack) -> OpenAIEmbedder:
     key = settings.openai_api_key
-    return OpenAIEmbedder(
+    provider = OpenAIEmbedder(
         clock=clock,
         base_url=settings.embedding_url,
         api_key=None if key is None else key.get_secret_value(),
@@ -253,6 +260,8 @@ def _openai(settings: Settings, clock: Clock) -> OpenAIEmbedder:
         query_prefix=settings.embedding_query_prefix,
         document_prefix=settings.embedding_document_prefix,
     )
+    connections.callback(provider.close)
+    return provider
 
 
 def _index(settings: Settings, store: MemoryStore, provider: EmbeddingProvider) -> VectorIndex:

@@ -27,7 +27,7 @@ from hivelore.domain.index import (
     Waiting,
 )
 from hivelore.domain.job import Job, JobId
-from hivelore.domain.memory import Action, Chunk, Memory, MemoryId, Version
+from hivelore.domain.memory import Action, Chunk, Memory, MemoryId, Standing, Version
 from hivelore.domain.search import Filter, Stats
 from hivelore.domain.text import Clean
 
@@ -72,6 +72,10 @@ class MemoryView(Protocol):
 
     def admitted(self, keys: Collection[DocumentKey], where: Filter) -> Mapping[DocumentKey, Memory]:
         """Those of ``keys`` that exist in this state and pass the filter."""
+        ...
+
+    def standings(self, keys: Collection[DocumentKey], where: Filter) -> Mapping[DocumentKey, Standing]:
+        """``admitted``, but only what ranking asks of each."""
         ...
 
     def matching(self, where: Filter) -> Sequence[DocumentKey]:
@@ -123,6 +127,10 @@ class MemoryView(Protocol):
         ...
 
     def model(self, fingerprint: str) -> ModelKey | None: ...
+
+    def models(self) -> Mapping[str, ModelKey]:
+        """Every model that was ever registered, by its fingerprint."""
+        ...
 
     def embedded(self, model: ModelKey, keys: Sequence[DocumentKey]) -> Embedded:
         """The passages of these documents that have a vector of the model, in no order."""

@@ -324,3 +324,12 @@ def test_every_passage_is_embedded_or_pending_or_failed(fresh: Fresh, fates: lis
             failed = sum(fate == "failed" for _, fate, _ in seen)
             assert counts(store, model, where) == (pending, failed)
         assert waiting(store, model) == [passage for _, fate, passage in keys if fate == "nothing"]
+
+
+def test_every_model_that_was_registered_is_known_by_its_fingerprint(store: MemoryStore) -> None:
+    with store.read() as view:
+        assert view.models() == {}
+    one, other = register(store, "one"), register(store, "other")
+    register(store, "one")
+    with store.read() as view:
+        assert view.models() == {"one": one, "other": other}

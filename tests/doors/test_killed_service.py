@@ -3,7 +3,7 @@
 import json
 import subprocess
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from itertools import cycle
 from pathlib import Path
@@ -19,6 +19,7 @@ from hivelore.services.embedding import BATCH
 from support.command_line import HIVELORE, CommandLine, environment
 from support.embedding_server import Asked, EmbeddingServer, Exchange, silence
 from support.service import Service
+from support.waiting import until
 
 NOTES = 300
 DIMENSION = 384
@@ -84,12 +85,6 @@ def local_service(home: Path) -> Generator[Talk]:
 
 def as_environment(settings: Mapping[str, str]) -> dict[str, str]:
     return {f"HIVELORE_{name.upper()}": value for name, value in settings.items()}
-
-
-def until(condition: Callable[[], bool], meanwhile: Callable[[], object] = lambda: Event().wait(0.05)) -> None:
-    """Look again and again; the time-out of the test ends what never comes."""
-    while not condition():
-        meanwhile()
 
 
 def note(number: int) -> str:

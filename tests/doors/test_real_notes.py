@@ -28,7 +28,9 @@ from hivelore.domain.search import Query
 from hivelore.domain.text import Clean
 from hivelore.hive.base import Hive
 from hivelore.policies.fusion import Weighting
+from hivelore.policies.priors import Priors
 from hivelore.policies.ranking import Profile, Ranking
+from hivelore.policies.updates import Updating
 from hivelore.services.recall import Recalling
 from support.bridge import Bridge
 from support.command_line import HIVELORE
@@ -139,7 +141,7 @@ def test_age_buries_nothing(notes: Notes) -> None:
             assert model is not None
             model.index.build(view)
         ours, relevance, documented = (
-            app.recalling_by(ranking, Weighting())
+            app.recalling_by(ranking, Weighting(), Priors(), Updating())
             for ranking in (
                 app.settings.ranking_constants,
                 replace(app.settings.ranking_constants, tie_weight=0.0, tie_access_weight=0.0),

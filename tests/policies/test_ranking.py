@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hivelore.domain.memory import standing
 from hivelore.domain.search import Score
 from hivelore.policies.fusion import Relevance
 from hivelore.policies.ranking import Profile, Ranking, access_boost, recency, score
@@ -29,12 +30,18 @@ profiles = st.sampled_from([MEASURED, DOCUMENTED, FADING, Ranking(access_boost_m
 
 
 def ranked(
-    fused: float, ranking: Ranking, *, age: timedelta = timedelta(), count: int = 0, idle: timedelta | None = None
+    fused: float,
+    ranking: Ranking,
+    *,
+    prior: float = 0.0,
+    age: timedelta = timedelta(),
+    count: int = 0,
+    idle: timedelta | None = None,
 ) -> Score:
     """The score of a memory of this age that was read so often, the last time so long ago."""
     memory = a_memory(created_at=NOW - age, updated_at=NOW)
     memory = replace(memory, access_count=count, accessed_at=None if idle is None else NOW - idle)
-    return score(memory, Relevance(keyword=0.25, vector=0.75, fused=fused), NOW, ranking)
+    return score(standing(memory), Relevance(keyword=0.25, vector=0.75, fused=fused), prior, NOW, ranking)
 
 
 # The documented profile.
@@ -83,6 +90,21 @@ def test_the_half_life_and_both_constants_of_the_boost_are_settings() -> None:
     assert ranked(0.5, generous, count=15, idle=HOUR).total == pytest.approx(1.25)
     forgetful = replace(DOCUMENTED, access_recency=2 * HOUR)
     assert ranked(0.5, forgetful, count=5, idle=3 * HOUR).total == pytest.approx(0.625)
+
+
+@given(unit, st.floats(-1.0, 1.0), ages)
+def test_priors_add_to_relevance_and_never_leave_its_range(fused: float, prior: float, age: timedelta) -> None:
+    found, plain = ranked(fused, MEASURED, prior=prior, age=age), ranked(fused, MEASURED, age=age)
+    expected = min(max(fused + prior, 0.0), 1.0) - fused
+    weights = 1.0 + MEASURED.tie_weight + MEASURED.tie_access_weight
+    assert found.total == pytest.approx(plain.total + expected / weights)
+    assert (found.similarity, found.prior) == (fused, prior)
+
+
+@given(unit, st.floats(-1.0, 1.0))
+def test_the_documented_profile_knows_no_priors(fused: float, prior: float) -> None:
+    found = ranked(fused, DOCUMENTED, prior=prior, age=DAY)
+    assert (found.total, found.prior) == (ranked(fused, DOCUMENTED, age=DAY).total, 0.0)
 
 
 def test_the_constants_are_the_documented_ones() -> None:

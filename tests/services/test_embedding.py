@@ -11,7 +11,7 @@ import pytest
 from hivelore.adapters.hashing import HashingEmbedder
 from hivelore.adapters.vectors.exact import ExactVectors
 from hivelore.domain.draft import Draft, Edit
-from hivelore.domain.index import Vector
+from hivelore.domain.index import ModelKey, Vector
 from hivelore.domain.job import JobState
 from hivelore.domain.text import Clean
 from hivelore.errors import Conflict, Forbidden, Invalid, Unavailable
@@ -21,6 +21,7 @@ from support.clocks import SteppingClock
 from support.embedders import FaultyEmbedder
 from support.memories import EVERYTHING
 from support.stores import KEYWORDS, STORES
+from support.waiting import until
 from support.world import AS_ADA, AS_OPERATOR, World, hashing
 
 
@@ -47,6 +48,11 @@ def _in_background(embedding: Embedding) -> Generator[None]:
         stop.set()
         embedding.wake()
         thread.join()
+
+
+def _pending(world: World, model: ModelKey) -> int:
+    with world.store.read() as view:
+        return view.pending(model)
 
 
 def _serving(world: World) -> str | None:
@@ -210,6 +216,20 @@ def test_going_back_to_an_earlier_model_embeds_only_what_came_since(world: World
     back.embed()
     assert provider.embedded == ["beta"]
     assert back.recall("alpha").hits[0].score.vector == 1.0
+
+
+def test_vectors_of_a_model_that_serves_no_more_are_dropped(world: World) -> None:
+    for number in range(5):
+        world.remember(f"alpha {number}")
+    other = _world(world, HashingEmbedder(64, salt="other"))
+    with world.store.read() as view:
+        old = view.models()[hashing().fingerprint]
+        assert view.pending(old) == 0
+    with _in_background(other.embedding):
+        assert other.embedding.wait(30)
+        until(lambda: _pending(other, old) == 5)
+    assert other.embedding.pending() == 0
+    assert other.recall("alpha 3").hits[0].score.vector == 1.0
 
 
 def test_a_model_that_cannot_be_called_any_more_leaves_keywords_that_say_so(world: World) -> None:

@@ -34,8 +34,10 @@ def test_every_hit_shows_the_parts_of_its_score(world: World) -> None:
         "keyword",
         "vector",
         "similarity",
+        "prior",
         "recency",
         "access",
+        "update",
         "confidence",
         "usefulness",
         "total",
@@ -162,6 +164,39 @@ def test_age_settles_ties_and_buries_nothing(world: World) -> None:
     world.clock.advance(timedelta(days=30))
     new = world.remember("twin", name="b")
     assert [hit.memory.id for hit in world.recall("twin").hits[:2]] == [new.id, old.id]
+
+
+def test_a_newer_telling_takes_the_place_of_the_older_one(world: World) -> None:
+    fillers = ["Sonarr keeps its lists in a database.", "The tunnel is up before the mounts.", "Radarr is slow."]
+    for filler in fillers:
+        world.remember(filler)
+    old = world.remember("Jellyfin takes 60 seconds to start.")
+    new = world.remember("Jellyfin now takes 90 seconds to start, as measured.")
+    other = world.remember(
+        "Jellyfin must start after the tunnel, which takes longer to come up than anything else here."
+    )
+    hits = world.recall("how many seconds does jellyfin take to start").hits
+    assert [hit.memory.id for hit in hits[:3]] == [new.id, old.id, other.id]
+    assert hits[0].score.total == hits[1].score.total
+    assert hits[0].score.update > 0.0
+    assert [hit.score.update for hit in hits[1:3]] == [0.0, 0.0]
+    (only,) = world.recall("how many seconds does jellyfin take to start", limit=1).hits
+    assert only.memory.id == new.id
+
+
+def test_a_newer_telling_that_leaves_out_what_was_asked_stays_behind(world: World) -> None:
+    old = world.remember("Jellyfin takes 60 seconds to start on the attic machine.")
+    new = world.remember("Jellyfin takes 90 seconds to start on the cellar machine.")
+    hits = world.recall("seconds jellyfin takes to start in the attic").hits
+    assert [hit.memory.id for hit in hits[:2]] == [old.id, new.id]
+
+
+def test_the_documented_ranking_knows_no_updates(plain_world: World) -> None:
+    ranking = Ranking(profile=Profile.DOCUMENTED)
+    world = World(plain_world.store, KEYWORDS["exact"].index(), plain_world.clock, ranking=ranking, embedder=hashing())
+    old = world.remember("Jellyfin takes 60 seconds to start.")
+    world.remember("Jellyfin now takes 90 seconds to start, as measured.")
+    assert world.recall("seconds jellyfin takes to start").hits[0].memory.id == old.id
 
 
 def test_the_documented_ranking_multiplies(plain_world: World) -> None:

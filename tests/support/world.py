@@ -16,9 +16,11 @@ from hivelore.domain.memory import Memory, MemoryId
 from hivelore.domain.search import Answer, Query
 from hivelore.domain.text import Clean
 from hivelore.policies.fusion import Weighting
+from hivelore.policies.priors import Priors
 from hivelore.policies.ranking import Ranking
 from hivelore.policies.redaction import Redactor
 from hivelore.policies.ttl import Lifetimes
+from hivelore.policies.updates import Updating
 from hivelore.ports import EmbeddingProvider, KeywordIndex, MemoryStore
 from hivelore.services.agents import Agents, Random
 from hivelore.services.drafting import Drafting
@@ -72,6 +74,8 @@ class World:
             serving=self.serving,
             ranking=ranking or Ranking(),
             weighting=Weighting(),
+            priors=Priors(),
+            updating=Updating(),
             lead_sees=lead_sees,
             tally=self.tally,
             clock=clock,

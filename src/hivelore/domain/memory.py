@@ -109,9 +109,47 @@ class Memory:
         return self.expires_at is None or self.expires_at > now
 
 
+_END = 20
+"""Blanks behind a question mark that are looked through, at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What ranking asks of a memory, without its texts."""
+
+    id: MemoryId
+    created_at: datetime
+    accessed_at: datetime | None
+    access_count: int
+    session: str | None
+    author: str | None
+    length: int
+    """Characters of its content, at least 1."""
+    asks: bool
+    """Whether it ends as a question."""
+
+
+def standing(memory: Memory) -> Standing:
+    return Standing(
+        id=memory.id,
+        created_at=memory.created_at,
+        accessed_at=memory.accessed_at,
+        access_count=memory.access_count,
+        session=memory.session,
+        author=memory.author,
+        length=len(memory.content),
+        asks=asks(memory.content[-_END:]),
+    )
+
+
+def asks(end: str) -> bool:
+    """Whether the last 20 characters of a text are those of a question."""
+    return end.rstrip().endswith(("?", "？", "؟"))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passage:
-    """About 500 characters of own text: the unit that gets a vector. A span of the memory's content."""
+    """About 1,000 characters of own text: the unit that gets a vector. A span of the memory's content."""
 
     start: int
     stop: int

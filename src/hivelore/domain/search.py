@@ -107,8 +107,12 @@ class Score:
     similarity: float
     keyword: float = 0.0
     vector: float = 0.0
+    prior: float = 0.0
+    """What ``policies.priors`` adds to similarity."""
     recency: float = 0.0
     access: float = 0.0
+    update: float = 0.0
+    """What ``policies.updates`` adds to the total."""
     confidence: float = 1.0
     usefulness: float = 1.0
 
@@ -118,8 +122,10 @@ class Score:
             "keyword": self.keyword,
             "vector": self.vector,
             "similarity": self.similarity,
+            "prior": self.prior,
             "recency": self.recency,
             "access": self.access,
+            "update": self.update,
             "confidence": self.confidence,
             "usefulness": self.usefulness,
             "total": self.total,

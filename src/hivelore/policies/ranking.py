@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from hivelore.domain.memory import Memory
+from hivelore.domain.memory import Standing
 from hivelore.domain.search import Score
 from hivelore.policies.fusion import Relevance
 
@@ -49,26 +49,27 @@ def access_boost(count: int, last: datetime | None, now: datetime, ranking: Rank
     return 1.0 + min(count / _ACCESSES_FOR_FULL_BOOST, ranking.access_boost_max - 1.0) * factor
 
 
-def score(memory: Memory, relevance: Relevance, now: datetime, ranking: Ranking) -> Score:
+def score(memory: Standing, relevance: Relevance, prior: float, now: datetime, ranking: Ranking) -> Score:
     """The score of one candidate with its parts.
 
-    Measured, without a half-life: (similarity + recency part + access part) / (1 + both weights), so
-    that it stays within 0..1. With a half-life, recency multiplies instead. Documented: the product
-    of the three factors.
+    Measured, without a half-life: (similarity and prior, within 0..1, + recency part + access part) /
+    (1 + both weights), so that it stays within 0..1. With a half-life, recency multiplies instead.
+    Documented: the product of the three factors, whatever the prior.
     """
     age = now - memory.created_at
     boost = access_boost(memory.access_count, memory.accessed_at, now, ranking)
     similarity = relevance.fused
     if ranking.profile is Profile.DOCUMENTED:
-        fade = recency(age, ranking.half_life or DOCUMENTED_HALF_LIFE)
+        prior, fade = 0.0, recency(age, ranking.half_life or DOCUMENTED_HALF_LIFE)
         total = similarity * fade * boost
     else:
-        fade, total = _measured(similarity, age, boost, ranking)
+        fade, total = _measured(min(max(similarity + prior, 0.0), 1.0), age, boost, ranking)
     return Score(
         total=total,
         similarity=similarity,
         keyword=relevance.keyword,
         vector=relevance.vector,
+        prior=prior,
         recency=fade,
         access=boost,
     )

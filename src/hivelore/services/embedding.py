@@ -6,11 +6,11 @@ on serving; then they are swapped at once. Vectors of two models are never compa
 """
 
 import threading
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from hivelore.domain.index import DocumentKey, ModelKey, Neighbours, Vector, Waiting
+from hivelore.domain.index import DocumentKey, ModelKey, Neighbours, PassageKey, Vector, Waiting
 from hivelore.domain.search import Filter
 from hivelore.domain.text import Clean
 from hivelore.errors import Invalid, Unavailable
@@ -22,6 +22,7 @@ BATCH = 64
 NEWEST = 16
 """How many of a batch are the newest that wait, so that a note is not kept waiting by a large import before it; the
 rest are the oldest, so that nothing waits for ever."""
+DROPPED_AT_A_TIME = 1_000
 PATIENCE = 2.0
 """Seconds that a question waits at most for an index that is built since the start: 100,000 passages take less."""
 ATTEMPTS = 3
@@ -121,6 +122,11 @@ class Serving:
         query.model.index.follow(view)
         return query.model.index.nearest(view, query.vector, where, limit, also)
 
+    def vectors(self, view: View, query: EmbeddedQuery, passages: Sequence[PassageKey]) -> Mapping[PassageKey, Vector]:
+        """Of the model that the question was embedded with."""
+        key = None if query.model is None else view.model(query.model.provider.fingerprint)
+        return {} if key is None else view.vectors(key, passages)
+
     def wanted_model(self, view: MemoryView) -> ModelKey | None:
         return None if self._wanted is None else view.model(self._wanted.provider.fingerprint)
 
@@ -137,6 +143,7 @@ class Embedding:
         self._news = threading.Event()
         self._progress = threading.Condition()
         self._registered: str | None = None
+        self._emptied: set[ModelKey] = set()
         self.last_error: str | None = None
 
     def wake(self) -> None:
@@ -177,7 +184,7 @@ class Embedding:
                 self._pause = min(self._pause * 2.0, LONGEST_PAUSE)
             with self._progress:
                 self._progress.notify_all()
-            if settled == 0:
+            if settled == 0 and not self._drop_retired():
                 self._news.wait(idle)
 
     def wait(self, timeout: float) -> bool:
@@ -201,6 +208,22 @@ class Embedding:
         key = self._model_key(model.provider)
         with self._store.read() as view:
             return view.pending(key)
+
+    def _drop_retired(self) -> int:
+        """Remove some vectors of models that answer no more, once the wanted one does. Answers how many."""
+        wanted = self._serving.wanted
+        if wanted is None or self._serving.swapping:
+            return 0
+        with self._store.read() as view:
+            models = view.models()
+        for fingerprint, key in models.items():
+            if fingerprint == wanted.provider.fingerprint or key in self._emptied:
+                continue
+            dropped = self._store.write(lambda tx, key=key: tx.drop_vectors(key, DROPPED_AT_A_TIME))
+            if dropped:
+                return dropped
+            self._emptied.add(key)
+        return 0
 
     def _model_key(self, provider: EmbeddingProvider) -> ModelKey:
         if self._registered == provider.fingerprint:

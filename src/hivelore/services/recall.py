@@ -6,18 +6,21 @@ from datetime import datetime
 
 from hivelore.domain.agent import LeadSees, Role, Viewer
 from hivelore.domain.audit import AuditEntry
-from hivelore.domain.index import Candidate, ChunkKey, DocumentKey, Near, PassageKey, StoredChunk
+from hivelore.domain.index import Candidate, ChunkKey, DocumentKey, Near, PassageKey, StoredChunk, Vector
 from hivelore.domain.memory import Action, Chunk, Memory, MemoryId, Passage, Version
 from hivelore.domain.search import Answer, Excerpt, Filter, Hit, Page, Path, Query, ScopeChoice, Score, Stats
 from hivelore.policies.access import reads_of_others, visible_to
 from hivelore.policies.chunking import excerpts
 from hivelore.policies.fusion import Relevance, Spread, Weighting, fuse
-from hivelore.policies.ranking import Ranking, score
+from hivelore.policies.priors import Priors, prior
+from hivelore.policies.ranking import Profile, Ranking, score
 from hivelore.policies.terms import query_terms
+from hivelore.policies.updates import Updating
 from hivelore.ports import Clock, KeywordIndex, MemoryStore, View
 from hivelore.services.embedding import EmbeddedQuery, Serving
 from hivelore.services.remember import unknown
 from hivelore.services.tally import Tally
+from hivelore.services.updates import Ranked, in_order, renewed
 
 LEAST_CANDIDATES = 50
 """Candidates asked of each index even for small limits: fusion needs a list to compare within."""
@@ -43,6 +46,8 @@ class Recalling:
         serving: Serving,
         ranking: Ranking,
         weighting: Weighting,
+        priors: Priors,
+        updating: Updating,
         lead_sees: LeadSees,
         tally: Tally,
         clock: Clock,
@@ -52,6 +57,8 @@ class Recalling:
         self._serving = serving
         self._ranking = ranking
         self._weighting = weighting
+        self._priors = priors
+        self._updating = updating
         self._lead_sees = lead_sees
         self._tally = tally
         self._clock = clock
@@ -67,7 +74,9 @@ class Recalling:
         embedded = self._serving.embed_query(query.text)
         with self._store.read(deadline) as view:
             found = self._candidates(view, query.limit, terms, embedded, where)
-            hits = self._ranked(view, found, where, now, query.limit, set(terms))
+            ranked = self._ranked(view, found, where, now, query.text)
+            ranked = self._renewed(view, ranked, found, where, embedded, set(terms))
+            hits = self._shown(view, ranked[: query.limit], found, where, set(terms))
             if hits or embedded.vector is not None:
                 path = Path.HYBRID if embedded.vector is not None else Path.KEYWORDS
                 message = _message(len(hits), path, embedded.why_not)
@@ -158,18 +167,39 @@ class Recalling:
         best = max((one.score for one in found), default=0.0)
         return best / self._keywords.weight(view, terms) if best > 0.0 else 0.0
 
-    def _ranked(
-        self, view: View, found: _Found, where: Filter, now: datetime, limit: int, terms: set[str]
-    ) -> list[Hit]:
-        """Read the candidates' rows in the same snapshot, check them, score them and show the best."""
-        rows = view.admitted(found.relevance.keys(), where)
-        scored = [
-            (key, memory, score(memory, found.relevance[key], now, self._ranking)) for key, memory in rows.items()
-        ]
-        scored.sort(key=lambda one: (-one[2].total, -one[1].created_at.timestamp(), one[1].id))
+    def _ranked(self, view: View, found: _Found, where: Filter, now: datetime, question: str) -> list[Ranked]:
+        """Read what ranking needs in the same snapshot, checked against the filter, and put all in order."""
+        standings = view.standings(found.relevance.keys(), where)
+        priors = prior(standings, {key: found.relevance[key].fused for key in standings}, question, self._priors)
+        return in_order(
+            [
+                Ranked(key, one, score(one, found.relevance[key], priors[key], now, self._ranking))
+                for key, one in standings.items()
+            ]
+        )
+
+    def _renewed(
+        self, view: View, ranked: list[Ranked], found: _Found, where: Filter, embedded: EmbeddedQuery, terms: set[str]
+    ) -> list[Ranked]:
+        if self._ranking.profile is Profile.DOCUMENTED:
+            return ranked
+
+        def vectors(keys: Sequence[DocumentKey]) -> Mapping[DocumentKey, Vector]:
+            near = {key: found.nearest[key].passage for key in keys if key in found.nearest}
+            known = self._serving.vectors(view, embedded, list(near.values()))
+            return {key: known[passage] for key, passage in near.items() if passage in known}
+
+        return renewed(ranked, frozenset(terms), vectors, lambda keys: view.admitted(keys, where), self._updating)
+
+    def _shown(self, view: View, best: Sequence[Ranked], found: _Found, where: Filter, terms: set[str]) -> list[Hit]:
+        memories = view.admitted([one.key for one in best], where)
         return [
-            Hit(memory=memory, passage=_best_passage(view, key, memory, found, terms), score=points)
-            for key, memory, points in scored[:limit]
+            Hit(
+                memory=memories[one.key],
+                passage=_best_passage(view, one.key, memories[one.key], found, terms),
+                score=one.score,
+            )
+            for one in best
         ]
 
     def _recent(self, view: View, where: Filter, limit: int) -> list[Hit]:

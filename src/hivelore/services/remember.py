@@ -46,14 +46,14 @@ class Remembering:
 
     def remember(self, draft: Draft, viewer: Viewer, deadline: float | None = None) -> Remembered:
         """Store one memory. Answers after it is durable."""
-        prepared = self._drafting.prepare(draft, viewer)
+        (prepared,) = self._prepared([draft], viewer)
         done = self._store.write(lambda tx: self._place(tx, prepared, viewer), deadline)
         self._written()
         return done
 
     def remember_many(self, drafts: Sequence[Draft], viewer: Viewer, deadline: float | None = None) -> list[Remembered]:
         """Store several in one unit, all or none, in their order."""
-        prepared = [self._drafting.prepare(draft, viewer) for draft in drafts]
+        prepared = self._prepared(drafts, viewer)
         done = self._store.write(lambda tx: [self._place(tx, one, viewer) for one in prepared], deadline)
         self._written()
         return done
@@ -70,7 +70,7 @@ class Remembering:
             if view.agent(target) is None:
                 raise NotFound(f"No agent {target}. The lead's key sees all of them with GET /api/agents.")
         draft = Draft(content=learning, scope=scope, category=category, tags=(category,))
-        prepared = self._drafting.prepare(draft, viewer, target)
+        (prepared,) = self._prepared([draft], viewer, target)
         done = self._store.write(lambda tx: self._place(tx, prepared, viewer))
         self._written()
         return done.memory
@@ -81,6 +81,8 @@ class Remembering:
         """Change a memory. ``version``: only if this is still the present one, else Stale."""
         given = self._cleaned_edit(edit)
         chunks = chunk(given["content"]) if "content" in given else None
+        if chunks is not None:
+            self._shelf.expect([(given["content"], chunks)])
 
         def work(tx: Transaction) -> Memory:
             before = self._visible(tx, memory, viewer)
@@ -134,8 +136,13 @@ class Remembering:
 
     # placing it
 
+    def _prepared(self, drafts: Sequence[Draft], viewer: Viewer, target: AgentId | None = None) -> list[Prepared]:
+        prepared = [self._drafting.prepare(draft, viewer, target) for draft in drafts]
+        self._shelf.expect((one.memory.content, one.chunks) for one in prepared)
+        return prepared
+
     def _place(self, tx: Transaction, prepared: Prepared, viewer: Viewer) -> Remembered:
-        known = self._known(tx, prepared.memory, viewer)
+        known = self._known(tx, prepared, viewer)
         if known is None:
             stored = self._shelf.add(tx, prepared.memory, prepared.chunks)
             if viewer.agent != prepared.memory.owner:
@@ -156,15 +163,16 @@ class Remembering:
         tx.renew(known.key, expires_at)
         return Remembered(memory=replace(known.memory, expires_at=expires_at), created=False, changed=True)
 
-    def _known(self, tx: Transaction, memory: Memory, viewer: Viewer) -> Stored | None:
+    def _known(self, tx: Transaction, prepared: Prepared, viewer: Viewer) -> Stored | None:
         """The memory that this one is a new telling of: same path or external id on the same shelf, else
         same owner, name, content, scope and session."""
+        memory = prepared.memory
         if memory.source_path is not None:
             # Whoever writes a shared file writes the one document of that path (A29).
             return tx.at_path(memory.home, memory.source_path)
         if memory.external_id is not None:
             known = tx.with_external_id(memory.home, memory.external_id) or _exported(tx, memory)
-            if known is not None and not may_change(viewer, known.memory, Verb.EDIT):
+            if known is not None and not _may_tell(viewer, known.memory, prepared):
                 raise Conflict(f"The external id {memory.external_id} is taken by a memory of another agent.")
             return known
         known = tx.same_statement(memory.owner, memory.name, memory.content)
@@ -221,6 +229,11 @@ class Remembering:
 def unknown(memory: str) -> NotFound:
     """The one answer for an id that does not exist and one that is not for the caller's eyes."""
     return NotFound(f"No memory {memory}: it may have been forgotten. Search again for its current id.")
+
+
+def _may_tell(viewer: Viewer, known: Memory, prepared: Prepared) -> bool:
+    """Whether this may be told of a known memory: what changes nothing may always be."""
+    return may_change(viewer, known, Verb.EDIT) or _rewritten(known, prepared) is known
 
 
 def _exported(tx: Transaction, memory: Memory) -> Stored | None:

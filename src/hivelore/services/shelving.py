@@ -7,10 +7,13 @@ it are indexed again.
 """
 
 from collections.abc import Iterable, Sequence
+from datetime import date
 from functools import lru_cache
+from itertools import islice
 
-from hivelore.domain.index import DocumentKey, KeywordEntry, Stored, StoredChunk
+from hivelore.domain.index import DocumentKey, KeywordEntry, Stored
 from hivelore.domain.memory import Action, Chunk, Memory
+from hivelore.domain.text import Clean
 from hivelore.policies.terms import document_terms
 from hivelore.ports import KeywordIndex, Transaction
 
@@ -21,6 +24,13 @@ _REMEMBERED_TEXTS = 4_096
 class Shelf:
     def __init__(self, keywords: KeywordIndex) -> None:
         self._keywords = keywords
+
+    def expect(self, contents: Iterable[tuple[Clean, Sequence[Chunk]]]) -> None:
+        """Find the terms of what is about to be put here, as far as they can be remembered, so that the unit of work
+        need not: all others wait for that."""
+        texts = (_text(content, chunk) for content, chunks in contents for chunk in chunks)
+        for text in islice(texts, _REMEMBERED_TEXTS // 2):
+            _terms(text)
 
     def add(self, tx: Transaction, memory: Memory, chunks: Sequence[Chunk]) -> Stored:
         stored = tx.add(memory, chunks)
@@ -59,10 +69,10 @@ class Shelf:
     def _index(self, tx: Transaction, stored: Stored) -> None:
         chunks = tx.chunks(stored.key)
         header = header_terms(stored.memory)
-        before = self._texts_before(tx, stored) if chunks and chunks[0].chunk.index < CONTEXT_CHUNKS else []
+        before = self._texts_before(tx, stored) if stored.memory.session is not None and chunks else []
         entries: list[KeywordEntry] = []
         for chunk in chunks:
-            text = stored.memory.content[chunk.chunk.start : chunk.chunk.stop]
+            text = _text(stored.memory.content, chunk.chunk)
             context = tuple(term for other in before[-CONTEXT_CHUNKS:] for term in _terms(other))
             headings = tuple(term for heading in chunk.chunk.headings for term in _terms(heading))
             entries.append(KeywordEntry(chunk.key, stored.key, _terms(text), context, header + headings))
@@ -73,13 +83,13 @@ class Shelf:
         """The texts of the chunks just before a document in its session, oldest first."""
         texts: list[str] = []
         for document in tx.before(stored.key, CONTEXT_CHUNKS):
-            own = tx.chunks(document.key)
-            texts = [_text(document, chunk) for chunk in own[-CONTEXT_CHUNKS:]] + texts
+            last = tx.chunks(document.key)[-CONTEXT_CHUNKS:]
+            texts = [_text(document.memory.content, one.chunk) for one in last] + texts
         return texts[-CONTEXT_CHUNKS:]
 
 
-def _text(stored: Stored, chunk: StoredChunk) -> str:
-    return stored.memory.content[chunk.chunk.start : chunk.chunk.stop]
+def _text(content: Clean, chunk: Chunk) -> str:
+    return content[chunk.start : chunk.stop]
 
 
 @lru_cache(maxsize=_REMEMBERED_TEXTS)
@@ -87,12 +97,16 @@ def _terms(text: str) -> tuple[str, ...]:
     return tuple(document_terms(text))
 
 
+@lru_cache(maxsize=_REMEMBERED_TEXTS)
+def _day_terms(day: date) -> tuple[str, ...]:
+    return _terms(day.strftime("%A %d %B %Y"))
+
+
 def header_terms(memory: Memory) -> tuple[str, ...]:
     """What else a chunk can be found by: the day in words, who, where, tags, and a name of its own."""
-    parts: list[str] = [memory.created_at.strftime("%A %d %B %Y"), *memory.tags]
-    parts += [part for part in (memory.author, memory.project, memory.source_path) if part]
+    parts = [*memory.tags, *(part for part in (memory.author, memory.project, memory.source_path) if part)]
     if memory.name not in memory.content:
         parts.append(memory.name)
     if memory.category != "note":
         parts.append(memory.category)
-    return tuple(term for part in parts for term in _terms(part))
+    return (*_day_terms(memory.created_at.date()), *(term for part in parts for term in _terms(part)))

@@ -50,9 +50,10 @@ def test_explaining_shows_every_part_of_every_score(cli: CommandLine, me: str) -
         kept(cli, me, f"Medlar number {number}.")
     table = cli("recall", "medlar", "--explain", "--agent", me).out.split("\n\n")[1].splitlines()
     assert table[0].split() == [
-        *("keyword", "vector", "similarity", "recency", "access", "confidence", "usefulness", "total")
+        *("keyword", "vector", "similarity", "prior", "recency", "access", "update"),
+        *("confidence", "usefulness", "total"),
     ]
-    assert [len(row.split()) for row in table[1:]] == [9, 9]
+    assert [len(row.split()) for row in table[1:]] == [11, 11]
 
 
 def test_a_limit_holds(cli: CommandLine, me: str) -> None:

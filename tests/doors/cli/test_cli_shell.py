@@ -7,24 +7,17 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from threading import Event
 
 import pytest
 
 from support.command_line import HIVELORE, CommandLine, Result, environment, hivelore
 from support.service import Service
+from support.waiting import until
 
 
 def count(service: Service, me: str) -> int:
     return service.client(service.operator_key, me).call("GET", "/api/memory/stats")["byScope"]["agent"]
-
-
-def until(condition: Callable[[], bool]) -> None:
-    """Look again and again; the time-out of the test ends what never comes."""
-    while not condition():
-        Event().wait(0.01)
 
 
 def on_a_terminal(*words: str, env: dict[str, str]) -> Result:

@@ -38,7 +38,7 @@ from hivelore.domain.index import (
     Waiting,
 )
 from hivelore.domain.job import Job, JobId
-from hivelore.domain.memory import Memory, MemoryId, Scope, Source, Version
+from hivelore.domain.memory import Memory, MemoryId, Scope, Source, Standing, Version, standing
 from hivelore.domain.search import Filter, Stats
 from hivelore.domain.text import Clean
 
@@ -62,6 +62,9 @@ class InMemoryView:
     def admitted(self, keys: Collection[DocumentKey], where: Filter) -> Mapping[DocumentKey, Memory]:
         found = {key: document.memory for key in keys if (document := self.state.documents.get(key))}
         return {key: detached(memory) for key, memory in found.items() if where.admits(memory)}
+
+    def standings(self, keys: Collection[DocumentKey], where: Filter) -> Mapping[DocumentKey, Standing]:
+        return {key: standing(memory) for key, memory in self.admitted(keys, where).items()}
 
     def matching(self, where: Filter) -> Sequence[DocumentKey]:
         return [key for key, document in self.state.documents.items() if where.admits(document.memory)]
@@ -128,6 +131,9 @@ class InMemoryView:
     def model(self, fingerprint: str) -> ModelKey | None:
         found = self.state.models.get(fingerprint)
         return found.key if found else None
+
+    def models(self) -> Mapping[str, ModelKey]:
+        return {fingerprint: model.key for fingerprint, model in self.state.models.items()}
 
     def embedded(self, model: ModelKey, keys: Sequence[DocumentKey]) -> Embedded:
         attributes = self.attributes(keys)

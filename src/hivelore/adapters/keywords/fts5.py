@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+import orjson
+
 from hivelore.adapters.keywords import segments
 from hivelore.adapters.sql.where import condition
 from hivelore.adapters.sqlite.transaction import SqliteTransaction
@@ -12,6 +14,8 @@ from hivelore.policies.terms import rarity
 from hivelore.ports import Transaction, View
 
 _WIDENING = 4
+_GENEROUS = 2
+"""Of so many times the wanted number, most filters and long documents leave enough."""
 _WIPING = "fts5.wiping"
 """The setting that says how far wiping is: absent or empty where nothing is to be wiped."""
 _ASKED, _BEGUN = "asked", "begun"
@@ -80,17 +84,22 @@ class Fts5:
     def search(self, view: View, terms: Sequence[str], where: Filter, limit: int) -> Sequence[Candidate]:
         if not terms or limit < 1:
             return []
-        match = " OR ".join(_quoted(term) for term in terms)
+        snapshot = _view(view)
         sql, params = condition(where)
+        params = {**params, "terms": " OR ".join(_quoted(term) for term in terms)}
+        # To look up whom a chunk belongs to is dear, so at first only the best are looked at, whoever's they are.
+        statement = SQL["keyword_best"].replace("{where}", sql)
+        ((found,),) = snapshot.rows(statement, {**params, "limit": _GENEROUS * limit})
+        best = _by_document(orjson.loads(found))
+        if len(best) >= limit:
+            return best[:limit]
         statement = SQL["keyword_search"].replace("{where}", sql)
         asked = limit
         while True:
-            found = _view(view).rows(statement, {**params, "terms": match, "limit": asked})
-            best: dict[DocumentKey, Candidate] = {}
-            for document, chunk, score in found:
-                best.setdefault(document, Candidate(document, chunk, score))
+            found = snapshot.rows(statement, {**params, "limit": asked})
+            best = _by_document(found)
             if len(best) >= limit or len(found) < asked:
-                return list(best.values())[:limit]
+                return best[:limit]
             # A long document took several places: ask deeper until enough documents are there.
             asked *= _WIDENING
 
@@ -98,6 +107,15 @@ class Fts5:
         snapshot = _view(view)
         chunks = _row_count(snapshot.row("keyword_averages")[0])
         return sum(rarity(chunks, snapshot.row("keyword_having", term=_quoted(term))[0]) for term in terms)
+
+
+def _by_document(found: Sequence[tuple[DocumentKey, ChunkKey, float]]) -> list[Candidate]:
+    """The first chunk of each document, in their order."""
+    best: dict[DocumentKey, Candidate] = {}
+    for document, chunk, score in found:
+        if document not in best:
+            best[document] = Candidate(document, chunk, score)
+    return list(best.values())
 
 
 def _row_count(record: bytes) -> int:

@@ -126,7 +126,7 @@ WHERE p.namespace = :namespace AND p.document = :document ORDER BY p.chunk, p.po
 
 -- name: passage_insert
 INSERT INTO passage (namespace, document, chunk, position, start, stop)
-VALUES (:namespace, :document, :chunk, :position, :start, :stop) RETURNING key
+VALUES (:namespace, :document, :chunk, :position, :start, :stop)
 
 -- name: passage_move
 UPDATE passage SET start = :start, stop = :stop WHERE namespace = :namespace AND key = :key
@@ -146,6 +146,9 @@ DELETE FROM passage WHERE namespace = :namespace AND document = :document AND ch
 
 -- name: model_by_fingerprint
 SELECT key FROM model WHERE namespace = :namespace AND fingerprint = :fingerprint
+
+-- name: model_all
+SELECT fingerprint, key FROM model WHERE namespace = :namespace
 
 -- name: model_insert
 INSERT INTO model (namespace, key, fingerprint, dimension)

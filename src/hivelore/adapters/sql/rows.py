@@ -1,11 +1,11 @@
 """Rows become values here, and values parameters; each table in exactly one function."""
 
 import hashlib
-import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import orjson
 
 from hivelore.adapters.sql.codes import (
     ACTION,
@@ -29,7 +29,7 @@ from hivelore.domain.agent import Agent, AgentId, ApiKey
 from hivelore.domain.audit import AuditEntry
 from hivelore.domain.index import AttributeColumns, Attributes, DocumentKey, Embedded, Instants, Stored
 from hivelore.domain.job import Job
-from hivelore.domain.memory import Action, Memory, Provenance, Version
+from hivelore.domain.memory import Action, Json, Memory, Provenance, Standing, Version, asks
 from hivelore.domain.text import Clean
 
 Row = Sequence[Any]
@@ -44,6 +44,20 @@ MEMORY_COLUMNS = (
 )
 
 
+def standing(row: Row) -> tuple[DocumentKey, Standing]:
+    """Columns key, id, created_at, accessed_at, access_count, session, author, length of the content, its end."""
+    return row[0], Standing(
+        id=row[1],
+        created_at=from_micros(row[2]),
+        accessed_at=from_micros_or_none(row[3]),
+        access_count=row[4],
+        session=row[5],
+        author=row[6],
+        length=row[7],
+        asks=asks(row[8]),
+    )
+
+
 def stored(row: Row) -> Stored:
     """A row of ``MEMORY_COLUMNS``."""
     memory = Memory(
@@ -55,14 +69,14 @@ def stored(row: Row) -> Stored:
         content=row[6],
         summary=row[7],
         category=row[8],
-        tags=tuple(json.loads(row[9])) if row[9] != "[]" else (),
+        tags=tuple(orjson.loads(row[9])) if row[9] != "[]" else (),
         project=row[10],
         session=row[11],
         author=row[12],
         source_task_id=row[13],
         source_path=row[14],
         external_id=row[15],
-        metadata=json.loads(row[16]) if row[16] != "{}" else {},
+        metadata=orjson.loads(row[16]) if row[16] != "{}" else {},
         created_at=from_micros(row[17]),
         updated_at=from_micros(row[18]),
         expires_at=from_micros_or_none(row[19]),
@@ -84,14 +98,14 @@ def memory_params(memory: Memory, action: Action) -> dict[str, Param]:
         "content": memory.content,
         "summary": memory.summary,
         "category": memory.category,
-        "tags": json.dumps(memory.tags, ensure_ascii=False),
+        "tags": as_json(memory.tags),
         "project": memory.project,
         "session": memory.session,
         "author": memory.author,
         "source_task_id": memory.source_task_id,
         "source_path": memory.source_path,
         "external_id": memory.external_id,
-        "metadata": json.dumps(memory.metadata, ensure_ascii=False),
+        "metadata": as_json(memory.metadata),
         "created_at": to_micros(memory.created_at),
         "updated_at": to_micros(memory.updated_at),
         "expires_at": to_micros_or_none(memory.expires_at),
@@ -109,12 +123,13 @@ def memory_params(memory: Memory, action: Action) -> dict[str, Param]:
 
 def statement(owner: AgentId | None, name: str, content: str) -> bytes:
     """16 bytes that stand for who said what under which name."""
-    digest = hashlib.blake2b(digest_size=16)
-    for part in (owner or "", name, content):
-        data = part.encode()
-        digest.update(len(data).to_bytes(8, "big"))
-        digest.update(data)
-    return digest.digest()
+    parts = [part.encode() for part in (owner or "", name, content)]
+    told = b"".join([len(part).to_bytes(8, "big") + part for part in parts])
+    return hashlib.blake2b(told, digest_size=16).digest()
+
+
+def as_json(value: Sequence[str] | Mapping[str, Json]) -> str:
+    return orjson.dumps(value).decode()
 
 
 def attributes(row: Row) -> Attributes:
@@ -169,7 +184,7 @@ def version(row: Row) -> Version:
         content=row[8],
         summary=row[9],
         category=row[10],
-        tags=tuple(Clean(tag) for tag in json.loads(row[11])),
+        tags=tuple(Clean(tag) for tag in orjson.loads(row[11])),
         project=row[12],
         expires_at=from_micros_or_none(row[13]),
     )

@@ -26,6 +26,8 @@ def connect(path: Path, *, read_only: bool = False, vfs: str | None = None) -> a
     connection = apsw.Connection(str(path), flags=flags | apsw.SQLITE_OPEN_NOMUTEX, vfs=vfs)
     try:
         connection.set_busy_timeout(BUSY_TIMEOUT_MS)
+        # Else a statement is planned anew for every new value that a partial index or the statistics could care about.
+        connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         connection.enable_load_extension(True)
         connection.load_extension(sqlite_vec.loadable_path())
         connection.enable_load_extension(False)
@@ -40,6 +42,14 @@ def rows(connection: apsw.Connection, sql: str, params: Mapping[str, Any] | None
     """The rows one statement answers, as they come. Nothing happens before the first is asked for."""
     try:
         yield from connection.execute(sql, params)
+    except apsw.Error as error:
+        raise translated(error) from error
+
+
+def all_rows(connection: apsw.Connection, sql: str, params: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+    """The same at once."""
+    try:
+        return connection.execute(sql, params).fetchall()
     except apsw.Error as error:
         raise translated(error) from error
 

@@ -6,6 +6,13 @@
 SELECT {memory} FROM json_each(:keys) k CROSS JOIN memory m ON m.key = k.value
 WHERE m.namespace = :namespace {where}
 
+-- name: memory_standings
+SELECT json_group_array(json_array(
+  m.key, m.id, m.created_at, m.accessed_at, m.access_count, m.session, m.author, length(m.content),
+  substr(m.content, -20)))
+FROM json_each(:keys) k CROSS JOIN memory m ON m.key = k.value
+WHERE m.namespace = :namespace {where}
+
 -- name: attributes
 SELECT m.key, m.owner, m.scope, m.source, m.project, m.session, m.category, m.created_at, m.expires_at
 FROM json_each(:keys) k CROSS JOIN memory m ON m.key = k.value WHERE m.namespace = :namespace
@@ -42,6 +49,17 @@ INSERT OR REPLACE INTO keyword (rowid, own, context, header) VALUES (:chunk, :ow
 
 -- name: keyword_delete
 DELETE FROM keyword WHERE rowid = :chunk
+
+-- name: keyword_best
+SELECT json_group_array(json_array(document, chunk, score)) FROM (
+  SELECT c.document, c.key AS chunk, found.score
+  FROM (
+    SELECT rowid, -bm25(keyword, 1.0, 0.5, 1.0) AS score FROM keyword WHERE keyword MATCH :terms
+    ORDER BY score DESC, rowid LIMIT :limit) found
+  CROSS JOIN chunk c ON c.key = found.rowid
+  CROSS JOIN memory m ON m.key = c.document
+  WHERE m.namespace = :namespace {where}
+  ORDER BY found.score DESC, c.key)
 
 -- name: keyword_search
 SELECT c.document, c.key, -bm25(keyword, 1.0, 0.5, 1.0) AS score

@@ -1,6 +1,5 @@
 """Writing to a SQLite store inside one unit of work."""
 
-import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
@@ -85,7 +84,7 @@ class SqliteTransaction(SqliteView):
             "position": chunk.index,
             "start": chunk.start,
             "stop": chunk.stop,
-            "headings": json.dumps(chunk.headings, ensure_ascii=False),
+            "headings": rows.as_json(chunk.headings),
         }
         key = _present(self.run("chunk_insert", params))
         for position, passage in enumerate(chunk.passages):

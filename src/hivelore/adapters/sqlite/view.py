@@ -9,6 +9,7 @@ from typing import Any
 
 import apsw
 import numpy as np
+import orjson
 
 from hivelore.adapters.sql import rows
 from hivelore.adapters.sql.codes import SCOPE, SCOPE_OF, SOURCE_OF
@@ -33,7 +34,7 @@ from hivelore.domain.index import (
     Waiting,
 )
 from hivelore.domain.job import Job, JobId
-from hivelore.domain.memory import Chunk, Memory, MemoryId, Passage, Scope, Source, Version
+from hivelore.domain.memory import Chunk, Memory, MemoryId, Passage, Scope, Source, Standing, Version
 from hivelore.domain.search import Filter, Stats
 from hivelore.domain.text import Clean
 from hivelore.errors import Unavailable
@@ -55,12 +56,15 @@ class SqliteView:
 
     def rows(self, sql: str, params: Params | None = None) -> list[Any]:
         """Run one statement and fetch all it answers. ``:namespace`` is always bound."""
-        return list(self._stream(sql, params))
+        return sqlite.all_rows(self._connection, sql, self._bound(params))
 
     def _stream(self, sql: str, params: Params | None = None) -> Iterator[Any]:
+        return sqlite.rows(self._connection, sql, self._bound(params))
+
+    def _bound(self, params: Params | None) -> Params:
         if not self._connection.in_transaction:
             raise Unavailable(sqlite.OVER)
-        return sqlite.rows(self._connection, sql, {"namespace": self._namespace, **(params or {})})
+        return {"namespace": self._namespace, **(params or {})}
 
     def row(self, statement: str, /, **params: Param) -> Any:
         """The first row of a named statement, or None."""
@@ -82,6 +86,13 @@ class SqliteView:
         sql, params = condition(where)
         found = self.rows(SQL["memory_admitted"].replace("{where}", sql), {**params, "keys": _array(keys)})
         return {entry.key: entry.memory for entry in map(rows.stored, found)}
+
+    def standings(self, keys: Collection[DocumentKey], where: Filter) -> Mapping[DocumentKey, Standing]:
+        if not keys:
+            return {}
+        sql, params = condition(where)
+        ((found,),) = self.rows(SQL["memory_standings"].replace("{where}", sql), {**params, "keys": _array(keys)})
+        return dict(map(rows.standing, orjson.loads(found)))
 
     def matching(self, where: Filter) -> Sequence[DocumentKey]:
         return [
@@ -199,6 +210,9 @@ class SqliteView:
     def model(self, fingerprint: str) -> ModelKey | None:
         row = self.row("model_by_fingerprint", fingerprint=fingerprint)
         return None if row is None else ModelKey(row[0])
+
+    def models(self) -> Mapping[str, ModelKey]:
+        return dict(self.rows(SQL["model_all"]))
 
     def embedded(self, model: ModelKey, keys: Sequence[DocumentKey]) -> Embedded:
         return rows.embedded(self.rows(SQL["embedded"], {"model": model, "keys": _array(set(keys))}))

@@ -1,0 +1,71 @@
+"""Putting a newer telling before the older one, among the best of an answer (``policies.updates``)."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+from hivelore.domain.index import DocumentKey, Vector
+from hivelore.domain.memory import Memory, Standing
+from hivelore.domain.search import Score
+from hivelore.policies.terms import document_terms
+from hivelore.policies.updates import LONGEST, Updating, is_update, reach
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    key: DocumentKey
+    standing: Standing
+    score: Score
+
+
+def in_order(ranked: Sequence[Ranked]) -> list[Ranked]:
+    """Best first, newer first where that is a tie."""
+    return sorted(ranked, key=lambda one: (-one.score.total, -one.standing.created_at.timestamp(), one.standing.id))
+
+
+def renewed(
+    ranked: Sequence[Ranked],
+    asked: frozenset[str],
+    vectors: Callable[[Sequence[DocumentKey]], Mapping[DocumentKey, Vector]],
+    memories: Callable[[Sequence[DocumentKey]], Mapping[DocumentKey, Memory]],
+    constants: Updating,
+) -> list[Ranked]:
+    """The order with each newer telling before what it updates; ``ranked`` is in order, ``asked`` are the terms of the
+    question. ``vectors`` gives the nearest passage of each, as far as it has one."""
+    furthest = reach([one.score.total for one in ranked], constants)
+    pairs = [
+        (one, other)
+        for one, other in combinations(ranked[: constants.among], 2)
+        if other.standing.created_at > one.standing.created_at
+        and one.score.total - other.score.total <= furthest
+        and max(one.standing.length, other.standing.length) <= LONGEST
+    ]
+    pairs = _alike(pairs, vectors, constants) if pairs else []
+    if not pairs:
+        return list(ranked)
+    found = memories(list({one.key for pair in pairs for one in pair}))
+    terms = {key: frozenset(document_terms(memory.content)) for key, memory in found.items()}
+    lifted: dict[DocumentKey, float] = {}
+    for older, newer in pairs:
+        if newer.key not in lifted and is_update(terms[older.key], terms[newer.key], asked, constants):
+            lifted[newer.key] = lifted.get(older.key, older.score.total)
+    return in_order([_lifted(one, lifted.get(one.key)) for one in ranked])
+
+
+def _alike(
+    pairs: Sequence[tuple[Ranked, Ranked]],
+    vectors: Callable[[Sequence[DocumentKey]], Mapping[DocumentKey, Vector]],
+    constants: Updating,
+) -> list[tuple[Ranked, Ranked]]:
+    found = vectors(list({one.key for pair in pairs for one in pair}))
+    return [
+        (one, other)
+        for one, other in pairs
+        if one.key in found and other.key in found and float(found[one.key] @ found[other.key]) >= constants.likeness
+    ]
+
+
+def _lifted(one: Ranked, total: float | None) -> Ranked:
+    if total is None or total <= one.score.total:
+        return one
+    return replace(one, score=replace(one.score, total=total, update=total - one.score.total))

@@ -1,0 +1,119 @@
+"""What else speaks for a memory: examples by hand, and the laws."""
+
+import math
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hivelore.domain.memory import MemoryId, Standing, asks
+from hivelore.policies.priors import Priors, prior
+
+PLAIN = Standing(
+    id=MemoryId("m"),
+    created_at=datetime(2026, 3, 1, tzinfo=UTC),
+    accessed_at=None,
+    access_count=0,
+    session=None,
+    author=None,
+    length=400,
+    asks=False,
+)
+CONSTANTS = Priors(company=0.25, brevity=0.1, enough=100, question=0.05, author=0.2)
+
+standings = st.dictionaries(
+    st.sampled_from("abcdef"),
+    st.builds(
+        Standing,
+        id=st.just(MemoryId("m")),
+        created_at=st.just(PLAIN.created_at),
+        accessed_at=st.none(),
+        access_count=st.just(0),
+        session=st.sampled_from([None, "one", "two"]),
+        author=st.sampled_from([None, "Ada", "Grace Hopper", "…"]),
+        length=st.integers(1, 5_000),
+        asks=st.booleans(),
+    ),
+)
+relevances = st.fixed_dictionaries({key: st.floats(0.0, 1.0) for key in "abcdef"})
+questions = st.sampled_from(["", "what did Ada say?", "Grace and Hopper", "grace"])
+
+
+def added(one: Standing, question: str = "") -> float:
+    return prior({"it": one}, {"it": 0.5}, question, CONSTANTS)["it"]
+
+
+def test_nothing_is_added_to_a_plain_note() -> None:
+    assert added(PLAIN) == 0.0
+    assert added(replace(PLAIN, session="s", author="Ada")) == 0.0
+
+
+def test_a_very_short_text_loses() -> None:
+    assert added(replace(PLAIN, length=100)) == 0.0
+    assert added(replace(PLAIN, length=50)) == pytest.approx(-0.1 * math.log(2))
+    assert added(replace(PLAIN, length=1)) == pytest.approx(-0.1 * math.log(100))
+
+
+def test_a_question_loses() -> None:
+    assert added(replace(PLAIN, asks=True)) == pytest.approx(-0.05)
+
+
+@pytest.mark.parametrize(
+    ("author", "question", "named"),
+    [
+        ("Ada", "what did Ada decide", True),
+        ("Ada", "ADA's plan", True),
+        ("Ada", "the canada office", False),
+        ("Grace Hopper", "what grace hopper found", True),
+        ("Grace Hopper", "what grace found", False),
+        ("李雷", "李雷 说 什么", True),
+        ("--", "--", False),
+        (None, "what did Ada decide", False),
+    ],
+)
+def test_an_author_who_is_named_gains(author: str | None, question: str, named: bool) -> None:
+    assert added(replace(PLAIN, author=author), question) == pytest.approx(0.2 if named else 0.0)
+
+
+def test_a_part_of_the_best_of_a_session_comes_to_the_others() -> None:
+    inside, outside = replace(PLAIN, session="s"), replace(PLAIN, session="t")
+    found = prior(
+        {"best": inside, "other": inside, "alone": outside, "free": PLAIN},
+        {"best": 0.9, "other": 0.1, "alone": 0.5, "free": 0.3},
+        "",
+        CONSTANTS,
+    )
+    assert found == {"best": 0.0, "other": pytest.approx(0.2), "alone": 0.0, "free": 0.0}
+
+
+@given(standings, relevances, questions)
+def test_it_stays_small_and_lifts_nothing_above_its_sessions_best_by_company_alone(
+    found: dict[str, Standing], relevance: dict[str, float], question: str
+) -> None:
+    nobody = {key: replace(one, author=None, asks=False, length=400) for key, one in found.items()}
+    for key, extra in prior(nobody, relevance, question, CONSTANTS).items():
+        company = [relevance[other] for other, one in found.items() if one.session == found[key].session]
+        assert 0.0 <= extra <= 0.25
+        assert relevance[key] + extra <= max(company) + 1e-9
+    for extra in prior(found, relevance, question, CONSTANTS).values():
+        assert -0.6 <= extra <= 0.6
+
+
+@given(standings, relevances, questions)
+def test_more_relevance_never_makes_less(
+    found: dict[str, Standing], relevance: dict[str, float], question: str
+) -> None:
+    for key in found:
+        more = {**relevance, key: min(relevance[key] + 0.1, 1.0)}
+        before, after = (prior(found, one, question, CONSTANTS)[key] for one in (relevance, more))
+        assert more[key] + after >= relevance[key] + before - 1e-9
+
+
+@pytest.mark.parametrize(
+    ("end", "is_question"),
+    [("Why?", True), ("Why? \n\t ", True), ("为什么？", True), ("لماذا؟", True), ("Why? Because.", False), ("", False)],
+)
+def test_a_text_asks_that_ends_with_a_question_mark(end: str, is_question: bool) -> None:
+    assert asks(end) is is_question

@@ -1,0 +1,10 @@
+"""Waiting for what another thread or process does, where it tells nobody."""
+
+from collections.abc import Callable
+from threading import Event
+
+
+def until(condition: Callable[[], bool], meanwhile: Callable[[], object] = lambda: Event().wait(0.02)) -> None:
+    """Look again and again; the time-out of the test ends what never comes."""
+    while not condition():
+        meanwhile()
