@@ -8,7 +8,7 @@
 #   BENCH_SCALE=0.1            a part of its work, to try it out: shown, not kept
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check lint format types imports docs bench runtime dev
+.PHONY: help run test soak check lint format types imports docs bench runtime dev
 
 PYTEST_WORKERS ?= 2
 # Public data to measure search with; without it what needs it says that it was left out.
@@ -27,6 +27,9 @@ run: runtime ## Start Hivelore on this machine
 
 test: dev ## Run the tests
 	@$(with_data); exec $(bin)/python -m pytest -n $(PYTEST_WORKERS) $(PYTEST_ARGS)
+
+soak: PYTEST_ARGS += -m slow
+soak: test ## Run the long tests that `make test` leaves out
 
 check: lint format types imports docs ## Check style, types, the direction of imports and the documents
 

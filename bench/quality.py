@@ -35,11 +35,17 @@ DEPTH = DEPTHS[-1]
 SETS = ("locomo", "commits", "cosqa", "devbench")
 SMALLEST = "devbench"
 PARAPHRASES = Path(__file__).parent / "data" / "paraphrases.jsonl"
+PARAPHRASED = {"tune": "in other words, to choose by", "aside": "in other words, kept aside"}
 VIEWER = Viewer(role=Role.WORKER, agent=AgentId("bench"), door=Door.PYTHON)
-SIDES = {
-    "ours": Weighting(),
-    "keywords": Weighting(slope=0.0, low=0.0, high=0.0),
-    "vectors": Weighting(slope=0.0, low=1.0, high=1.0),
+NO_PRIORS = Priors(company=0.0, brevity=0.0, question=0.0, author=0.0)
+NO_UPDATES = Updating(among=0)
+VARIANTS: Mapping[str, tuple[Weighting, Priors, Updating]] = {
+    "ours": (Weighting(), Priors(), Updating()),
+    "without updates": (Weighting(), Priors(), NO_UPDATES),
+    "without priors": (Weighting(), NO_PRIORS, Updating()),
+    "half and half": (Weighting(slope=0.0, doubt=0.0, low=0.5, high=0.5), Priors(), Updating()),
+    "keywords": (Weighting(low=0.0, high=0.0), Priors(), NO_UPDATES),
+    "vectors": (Weighting(low=1.0, high=1.0), Priors(), NO_UPDATES),
 }
 _WORD = re.compile(r"\w+")
 _STOP = frozenset(
@@ -50,17 +56,19 @@ _STOP = frozenset(
 )
 
 TEXT = """
-Every collection is a store of its own, filled through the services that the doors use. `ours` is what a user gets;
-`keywords` and `vectors` are its two sides alone; `FTS5` is SQLite's own full text with its porter tokenizer, asked for
-any of the words but the commonest. R@n is the share of the relevant ids in the first n, NDCG@10 is binary; both are
-means over all questions of a set, in percent.
+Every collection is a store of its own, filled through the services that the doors use. `ours` is what a user gets, the
+next rows leave out a part of it each: that a newer telling replaces an older one, the small priors, and that the share
+of both sides is decided for each question; `keywords` and `vectors` are its two sides alone. `FTS5` is SQLite's own
+full text with its porter tokenizer, asked for any of the words but the commonest. R@n is the share of the relevant ids
+in the first n, NDCG@10 is binary; both are means over all questions of a set, in percent.
 
 - *locomo*: conversations over months and questions about them (LoCoMo without its adversarial ones).
 - *commits*: messages of commits without their subject; the subject is the question.
 - *cosqa*: web queries for Python functions, from CoSQA's development set.
 - *devbench*: a few notes and questions of a development team.
-- *paraphrases*: questions of our own about the notes of *commits*, as a developer asks weeks later: at most one word
-  but stop words is the note's (stemmed), and one note answers. They were written before they were ever asked.
+- *in other words*: questions of our own about the notes of *commits*, as a developer asks weeks later: at most one word
+  but stop words is the note's (stemmed), and one note answers. They were written before they were ever asked; some
+  were used to choose constants by, the others were kept aside.
 """
 
 Ask = Callable[[str], Sequence[str]]
@@ -70,8 +78,9 @@ Asked = tuple[Sequence[float], float, float]
 
 @dataclass(frozen=True)
 class Case:
+    group: str
+    """The row of the table that it counts for."""
     query: str
-    category: str
     relevant: frozenset[str]
 
 
@@ -90,14 +99,17 @@ class Figures:
     milliseconds: float
 
 
-def collections(folder: Path, extra_queries: Path | None = None) -> Iterator[Collection]:
-    """The collections of one data set, each with its queries. LoCoMo's adversarial questions are left out."""
+def collections(folder: Path) -> Iterator[Collection]:
+    """The collections of one data set, each with its queries. LoCoMo's adversarial questions are left out; ours in
+    other words are asked of the commits."""
     items = _lines(folder / "corpus.jsonl")
-    queries = _lines(extra_queries or folder / "queries.jsonl")
+    queries = [(folder.name, one) for one in _lines(folder / "queries.jsonl")]
+    if folder.name == "commits":
+        queries += [(PARAPHRASED[one["split"]], one) for one in _lines(PARAPHRASES)]
     by_collection: dict[str, list[Case]] = {}
-    for one in queries:
+    for group, one in queries:
         if one["category"] != "adversarial":
-            case = Case(one["query"], one["category"], frozenset(one["relevant"]))
+            case = Case(group, one["query"], frozenset(one["relevant"]))
             by_collection.setdefault(one["collection"], []).append(case)
     items.sort(key=lambda one: one["collection"])
     for name, group in groupby(items, key=lambda one: one["collection"]):
@@ -109,18 +121,19 @@ def _lines(file: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
 
 
-def measure(collections: Iterator[Collection]) -> dict[str, Figures]:
-    """Figures of every row over all queries of the collections."""
-    totals: dict[str, list[Asked]] = {}
+def measure(collections: Iterator[Collection]) -> dict[tuple[str, str], Figures]:
+    """Figures of every group and variant over all queries of the collections."""
+    totals: dict[tuple[str, str], list[Asked]] = {}
     for collection in collections:
         with TemporaryDirectory() as folder:
             app = Application(load(home=Path(folder)), clock=SystemClock())
             try:
                 _fill(app, collection)
-                asks = {name: _ours(app, weighting) for name, weighting in SIDES.items()}
+                asks = {name: _ours(app, *variant) for name, variant in VARIANTS.items()}
                 asks["FTS5"] = _fts5(collection)
                 for name, ask in asks.items():
-                    totals.setdefault(name, []).extend(_asked(ask, collection.cases))
+                    for case, answer in _asked(ask, collection.cases):
+                        totals.setdefault((case.group, name), []).append(answer)
             finally:
                 app.close()
     return {name: _mean(rows) for name, rows in totals.items()}
@@ -151,8 +164,8 @@ def _draft(item: Mapping[str, Any]) -> Draft:
     )
 
 
-def _ours(app: Application, weighting: Weighting) -> Ask:
-    recalling = app.recalling_by(app.settings.ranking_constants, weighting, Priors(), Updating())
+def _ours(app: Application, weighting: Weighting, priors: Priors, updating: Updating) -> Ask:
+    recalling = app.recalling_by(app.settings.ranking_constants, weighting, priors, updating)
     query = Query(text=Clean("x"), limit=DEPTH)
 
     def ask(text: str) -> Sequence[str]:
@@ -184,12 +197,13 @@ def any_word(text: str) -> str:
     return " OR ".join(f'"{word}"' for word in dict.fromkeys(words))
 
 
-def _asked(ask: Ask, cases: Sequence[Case]) -> Iterator[Asked]:
+def _asked(ask: Ask, cases: Sequence[Case]) -> Iterator[tuple[Case, Asked]]:
     for case in cases:
         began = time.perf_counter()
         found = ask(case.query)
         took = time.perf_counter() - began
-        yield [recall_at(found, case.relevant, depth) for depth in DEPTHS], ndcg_at(found, case.relevant), took
+        recalls = [recall_at(found, case.relevant, depth) for depth in DEPTHS]
+        yield case, (recalls, ndcg_at(found, case.relevant), took)
 
 
 def recall_at(found: Sequence[str], relevant: frozenset[str], depth: int) -> float:
@@ -214,15 +228,11 @@ def run(bench: Bench) -> Section | None:
     if bench.data is None:
         return None
     data = bench.data / "quality"
-    sets: list[tuple[str, Path, Path | None]] = [(name, data / name, None) for name in SETS]
-    sets.append(("paraphrases", data / "commits", PARAPHRASES))
-    if bench.scale < 1:
-        sets = [one for one in sets if one[0] == SMALLEST]
     rows: list[list[str]] = []
-    for name, folder, queries in sets:
-        for row, figures in measure(collections(folder, queries)).items():
+    for name in SETS if bench.scale == 1 else (SMALLEST,):
+        for (group, row), figures in sorted(measure(collections(data / name)).items(), key=lambda one: one[0][0]):
             shares = [f"{one:.1f}" for one in (*figures.recalls, figures.ndcg)]
-            rows.append([f"{name} ({figures.count}): {row}", *shares, f"{figures.milliseconds:.1f}"])
+            rows.append([f"{group} ({figures.count}): {row}", *shares, f"{figures.milliseconds:.1f}"])
             bench.say(" ".join(rows[-1]))
     head = ["set (questions): row", *(f"R@{depth}" for depth in DEPTHS), f"NDCG@{DEPTH}", "ms a question"]
     return Section("Retrieval quality", TEXT, [Table("", head, rows)])

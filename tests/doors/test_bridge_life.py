@@ -176,7 +176,6 @@ def test_a_folder_that_cannot_be_is_named(tmp_path: Path) -> None:
     assert "HIVELORE_HOME" in message
 
 
-@pytest.mark.slow
 def test_a_service_that_does_not_start_is_quoted(home: Path, tmp_path: Path) -> None:
     env = environment(home, HIVELORE_URL="http://127.0.0.1:0", HIVELORE_RANKING="alphabetical")
     with Bridge(env, tmp_path) as bridge:
@@ -185,7 +184,6 @@ def test_a_service_that_does_not_start_is_quoted(home: Path, tmp_path: Path) -> 
     assert "HIVELORE_RANKING" in message
 
 
-@pytest.mark.slow
 def test_two_at_once_start_one_service_and_replace_it_when_it_is_killed(home: Path, tmp_path: Path) -> None:
     env = environment(home, **settings(home))
     with Bridge(env, tmp_path) as one, Bridge(env, tmp_path) as other:
