@@ -208,6 +208,30 @@ def test_forgetting_takes_its_words_out_of_its_neighbours_context(world: World) 
     assert world.recall("zanzibar").hits == () or world.recall("zanzibar").hits[0].score.keyword == 0
 
 
+def _by_keyword(world: World, text: str) -> list[str]:
+    return [hit.memory.content for hit in world.recall(text).hits if hit.score.keyword > 0.0]
+
+
+def test_what_is_said_next_makes_the_one_before_it_findable_for_as_long_as_it_is_there(world: World) -> None:
+    world.remember("and before that?", session="s")
+    world.remember("what did you see there?", session="s")
+    answer = world.remember("a zebra on zanzibar", session="s", name="reply")
+    assert set(_by_keyword(world, "zanzibar")) == {"a zebra on zanzibar", "what did you see there?"}
+    world.remembering.edit(answer.id, Edit(content="a lion in kenya"), AS_ADA)
+    assert _by_keyword(world, "zanzibar") == []
+    assert set(_by_keyword(world, "kenya")) == {"a lion in kenya", "what did you see there?"}
+    world.remembering.forget(answer.id, AS_ADA)
+    assert _by_keyword(world, "kenya") == []
+
+
+def test_what_moves_to_another_session_leaves_its_neighbours(world: World) -> None:
+    world.remember("what did you see there?", session="s")
+    world.remember("a zebra on zanzibar", session="s", external_id="x")
+    world.remember("and what did you hear?", session="t")
+    world.remember("a zebra on zanzibar", session="t", external_id="x")
+    assert set(_by_keyword(world, "zanzibar")) == {"a zebra on zanzibar", "and what did you hear?"}
+
+
 def test_private_words_never_make_a_shared_note_findable(world: World) -> None:
     world.remember("zanzibar is the secret", session="s")
     world.remember("and then we went on", session="s", scope=Scope.SWARM)
