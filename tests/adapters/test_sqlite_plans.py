@@ -9,15 +9,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from apsw import Connection
+from apsw import SQLITE_OK, Connection
 
 from hivelore.adapters.clock import SystemClock
 from hivelore.adapters.sql.where import Params, condition, parts
 from hivelore.adapters.sqlite.connection import connect, rows
 from hivelore.adapters.sqlite.store import SqliteStore
 from hivelore.adapters.sqlite.view import SQL, SqliteView
+from hivelore.domain.index import DocumentKey
 from hivelore.domain.memory import Memory
 from hivelore.domain.search import Filter, Visibility
+from hivelore.domain.text import Clean
 from support.memories import ADA
 from support.small_world import TAGS, VALUES, VISIBILITIES, census
 
@@ -206,6 +208,27 @@ def test_counting_what_is_visible_reads_no_memory_itself(connection: Connection)
     for sql, _ in parts(Filter(visibility=EVERYBODY)):
         (line,) = plan(connection, SQL["memory_counts"].replace("{where}", sql))
         assert "COVERING INDEX" in line
+
+
+def test_a_statement_is_planned_once_whatever_is_asked(tmp_path: Path) -> None:
+    planned: list[str | None] = []
+
+    def watch(action: int, *about: str | None) -> int:
+        planned.append(about[0])  # SQLite asks whether it may whenever it plans.
+        return SQLITE_OK
+
+    with closing(SqliteStore(tmp_path / "hivelore.db", clock=SystemClock())) as store, store.read() as view:
+        assert isinstance(view, SqliteView)
+        view._connection.authorizer = watch
+        counts: list[int] = []
+        for number, memory in enumerate(census()):
+            view.same_statement(memory.owner, memory.name, memory.content)
+            view.at_path(None, Clean(memory.id))
+            view.chunks(DocumentKey(number))
+            counts.append(len(planned))
+        view._connection.authorizer = None
+    assert counts[0] > 0
+    assert set(counts) == {counts[0]}
 
 
 def test_a_common_tag_lists_what_a_rare_one_would(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -58,8 +58,8 @@ def create_asgi(app: Application) -> ASGIApp:
         redirect_slashes=False,
     )
     api.state.context = context
-    api.include_router(admin.router)
-    api.include_router(memories.router)
+    # One after the other is tried, and a router that is included twice over: so they are listed, the busiest first.
+    api.router.routes.extend([*memories.router.routes, *admin.router.routes])
     api.router.routes.append(Route(MCP_PATH, mcp))
     api.add_exception_handler(HiveloreError, on_error)
     api.add_exception_handler(RequestValidationError, _on_invalid)

@@ -68,13 +68,14 @@ class Drafting:
         if created > now + _CLOCK_SLACK:
             raise Invalid("createdAt lies in the future.", field="createdAt")
         trust = Trust.OPERATOR if viewer.role is Role.OPERATOR and draft.trust is Trust.AGENT else draft.trust
+        name, summary = self._titles(draft, content)
         memory = Memory(
             id=self._new_id(now),
             owner=owner,
             scope=draft.scope,
-            name=self.name(draft.name, content),
+            name=name,
             content=content,
-            summary=self.summary(draft.summary, content),
+            summary=summary,
             source=draft.source,
             category=self.category(draft.category),
             tags=self.tags(draft.tags),
@@ -103,9 +104,14 @@ class Drafting:
             raise Invalid("The content is empty: say what is to be remembered.", field="content")
         return content
 
-    def name(self, name: str | None, content: Clean) -> Clean:
-        """The given name, else one made from the content."""
-        return Clean(_shortened(summarise(content), _AUTOMATIC_NAME)) if name is None else self.given_name(name)
+    def _titles(self, draft: Draft, content: Clean) -> tuple[Clean, Clean]:
+        """The given name and summary, else such as are made from the content."""
+        name = None if draft.name is None else self.given_name(draft.name)
+        summary = self.field(draft.summary, "summary")
+        if name is not None and summary is not None:
+            return name, summary
+        line = summarise(content)
+        return name or Clean(_shortened(line, _AUTOMATIC_NAME)), summary or Clean(line)
 
     def given_name(self, name: str) -> Clean:
         if len(name) > FIELD_LENGTH:  # Too much even to be looked through.
@@ -114,10 +120,6 @@ class Drafting:
         if not 1 <= len(clean) <= NAME_LENGTH:
             raise Invalid(f"A name has 1 to {NAME_LENGTH} characters, this one {len(clean)}.", field="name")
         return clean
-
-    def summary(self, summary: str | None, content: Clean) -> Clean:
-        given = self.field(summary, "summary")
-        return Clean(summarise(content)) if given is None else given
 
     def category(self, category: str | None) -> Clean:
         clean = self.field(category, "category")

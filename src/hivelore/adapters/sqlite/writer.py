@@ -16,7 +16,9 @@ from hivelore.ports import Clock, Transaction
 
 GROUP_LIMIT = 256
 LINGER = 0.001
-"""Seconds a group waits for as many units as the last one had; only when that were several."""
+"""Seconds a group waits for its next unit, while fewer are there than write at the same time."""
+LONGEST_WAIT = 0.01
+"""Seconds all of that may take together."""
 _LOST = "The disk failed in the middle of a write: nothing of this was stored. Try again."
 """SQLite then gives up the transaction of the whole group by itself."""
 
@@ -39,7 +41,8 @@ class Writer:
         self._queue: queue.SimpleQueue[_Unit | None] = queue.SimpleQueue()
         self._closing = threading.Lock()
         self._closed = False
-        self._last_group = 1
+        self._at_once = 1
+        """As many as wrote at the same time just now: those of the last group, and those who had to wait for it."""
         self._thread = threading.Thread(target=self._run, name="hivelore-writer", daemon=True)
         self._thread.start()
 
@@ -65,7 +68,6 @@ class Writer:
             if first is None:
                 break
             group, ended = self._gather(first)
-            self._last_group = len(group)
             self._commit(group)
             if ended:
                 break
@@ -73,11 +75,11 @@ class Writer:
 
     def _gather(self, first: _Unit) -> tuple[list[_Unit], bool]:
         group = [first]
-        until = self._clock.monotonic() + LINGER if self._last_group > 1 else 0.0
+        until = self._clock.monotonic() + LONGEST_WAIT
         while len(group) < GROUP_LIMIT:
-            wait = until - self._clock.monotonic() if len(group) < self._last_group else 0.0
+            lingers = len(group) < self._at_once and self._clock.monotonic() < until
             try:
-                unit = self._queue.get(timeout=wait) if wait > 0 else self._queue.get_nowait()
+                unit = self._queue.get(timeout=LINGER) if lingers else self._queue.get_nowait()
             except queue.Empty:
                 break
             if unit is None:
@@ -98,6 +100,7 @@ class Writer:
                 if not unit.answer.done():
                     unit.answer.set_exception(error)
             return
+        self._at_once = len(group) + self._queue.qsize()
         for unit in done:
             unit.answer.set_result(unit.result)
 
