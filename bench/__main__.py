@@ -8,13 +8,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
 
-from bench import bridge_start, footprint, growth, importing, quality, recall, vectors, writes
+from bench import bridge_start, footprint, growth, importing, quality, recall, updates, vectors, writes
 from bench.material import Bench
 from bench.report import Section, keep, render
 from bench.running import Others
 
 SECTIONS: Mapping[str, Callable[[Bench], Section | None]] = {
     "quality": quality.run,
+    "updates": updates.run,
     "recall": recall.run,
     "writes": writes.run,
     "growth": growth.run,

@@ -128,8 +128,8 @@ def measure(collections: Iterator[Collection]) -> dict[tuple[str, str], Figures]
         with TemporaryDirectory() as folder:
             app = Application(load(home=Path(folder)), clock=SystemClock())
             try:
-                _fill(app, collection)
-                asks = {name: _ours(app, *variant) for name, variant in VARIANTS.items()}
+                fill(app, collection)
+                asks = {name: asking(app, *variant) for name, variant in VARIANTS.items()}
                 asks["FTS5"] = _fts5(collection)
                 for name, ask in asks.items():
                     for case, answer in _asked(ask, collection.cases):
@@ -139,8 +139,8 @@ def measure(collections: Iterator[Collection]) -> dict[tuple[str, str], Figures]
     return {name: _mean(rows) for name, rows in totals.items()}
 
 
-def _fill(app: Application, collection: Collection) -> None:
-    drafts = [_draft(item) for item in collection.items]
+def fill(app: Application, collection: Collection) -> None:
+    drafts = [as_draft(item) for item in collection.items]
     for at in range(0, len(drafts), 100):
         app.remembering.remember_many(drafts[at : at + 100], VIEWER)
     while app.embedding.step():
@@ -151,7 +151,7 @@ def _fill(app: Application, collection: Collection) -> None:
             model.index.build(view)
 
 
-def _draft(item: Mapping[str, Any]) -> Draft:
+def as_draft(item: Mapping[str, Any]) -> Draft:
     metadata = item["metadata"]
     at = datetime.fromisoformat(item["timestamp"]) if item["timestamp"] else None
     return Draft(
@@ -164,7 +164,7 @@ def _draft(item: Mapping[str, Any]) -> Draft:
     )
 
 
-def _ours(app: Application, weighting: Weighting, priors: Priors, updating: Updating) -> Ask:
+def asking(app: Application, weighting: Weighting, priors: Priors, updating: Updating) -> Ask:
     recalling = app.recalling_by(app.settings.ranking_constants, weighting, priors, updating)
     query = Query(text=Clean("x"), limit=DEPTH)
 

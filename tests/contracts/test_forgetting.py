@@ -143,7 +143,7 @@ def test_what_is_forgotten_during_the_wiping_is_wiped_too(house: House) -> None:
 
 def test_a_killed_process_goes_on_with_the_wiping(opened: Callable[[], House]) -> None:
     house = opened()
-    house.fill(40)
+    house.fill(45)  # with so many the first step leaves something to do
     house.forget(house.remember_secret())
     house.store.write(house.keywords.tidy)
     if not house.durable:

@@ -133,7 +133,8 @@ def test_without_the_service_and_without_a_model(notes: Notes) -> None:
 
 
 def test_age_buries_nothing(notes: Notes) -> None:
-    """The thirty oldest notes that a question is about have the rank that relevance alone gives them."""
+    """The thirty oldest notes that a question is about have the rank that relevance alone gives them, but for a place
+    that one may lose to a newer note that is as relevant."""
     app = Application(load(home=notes.service.home), clock=SystemClock())
     try:
         with app.store.read() as view:
@@ -151,9 +152,10 @@ def test_age_buries_nothing(notes: Notes) -> None:
         kept = buried = 0
         for question, wanted in _about_the_oldest(notes.folder, 30):
             rank = _rank(relevance, question, wanted)
+            assert _rank(ours, question, wanted) <= rank + 1
             kept += _rank(ours, question, wanted) <= rank
             buried += _rank(documented, question, wanted) > rank
-        assert kept == 30
+        assert kept >= 28
         assert buried > 15, "with a half-life of 14 days it is another matter"
     finally:
         app.close()

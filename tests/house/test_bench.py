@@ -11,9 +11,9 @@ import pytest
 from hivelore.policies.terms import document_terms, query_terms
 
 ROOT = Path(__file__).parents[2]
-SECTIONS = ("quality", "recall", "writes", "growth", "import", "footprint", "bridge", "vectors")
-NEEDS_DATA = ("quality",)
-SLOW = ("writes", "growth", "footprint")
+SECTIONS = ("quality", "updates", "recall", "writes", "growth", "import", "footprint", "bridge", "vectors")
+NEEDS_DATA = ("quality", "updates")
+SLOW = ("updates", "writes", "growth", "footprint")
 """They start one service after the other; `make soak` runs them."""
 QUICK = "vectors"
 DATA = os.environ.get("HIVELORE_BENCH_DATA", "")
