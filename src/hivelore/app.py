@@ -11,6 +11,7 @@ from hivelore.adapters.clock import SystemClock
 from hivelore.adapters.inmemory.keywords import ExactKeywords
 from hivelore.adapters.inmemory.store import InMemoryStore
 from hivelore.adapters.keywords.fts5 import Fts5
+from hivelore.adapters.keywords.postings.engine import Postings
 from hivelore.adapters.onnx.provider import OnnxEmbedder
 from hivelore.adapters.openai.provider import OpenAIEmbedder
 from hivelore.adapters.sqlite.store import NAMESPACE, SqliteStore
@@ -18,7 +19,7 @@ from hivelore.adapters.vectors.capped import CappedVectors
 from hivelore.adapters.vectors.exact import ExactVectors
 from hivelore.adapters.vectors.scan import ScanVectors
 from hivelore.adapters.vectors.sqlite_vec import SqliteVecVectors
-from hivelore.config import Embedder, Settings, Vectors
+from hivelore.config import Embedder, Keywords, Settings, Vectors
 from hivelore.domain.agent import Door
 from hivelore.errors import Invalid, Unauthenticated, Unavailable
 from hivelore.lock import Lock, Owner
@@ -33,6 +34,7 @@ from hivelore.services.drafting import Drafting
 from hivelore.services.embedding import SERVING, Embedding, Model, Serving
 from hivelore.services.recall import Recalling
 from hivelore.services.reembed import Reembedding
+from hivelore.services.reindexing import Reindexing
 from hivelore.services.remember import Remembering
 from hivelore.services.shelving import Shelf
 from hivelore.services.tally import Tally
@@ -54,11 +56,15 @@ class Application:
         self.clock = clock or SystemClock()
         self.lock = Lock(endpoint.make_home(settings.home), owner) if owner is not None else None
         try:
-            self.store, self.keywords = _store(settings, self.clock)
+            self.store = _store(settings, self.clock)
         except BaseException:
             if self.lock is not None:
                 self.lock.release()
             raise
+        self.keywords, *others = _keywords(settings)
+        shelf = Shelf(self.keywords)
+        self.reindexing = Reindexing(self.store, self.keywords, others, shelf, self.clock)
+        self.reindexing.begin()
         self._connections = ExitStack()
         self.serving = _serving(settings, self.store, self.clock, self._connections)
         self.redactor = Redactor(_redaction_key(self.store))
@@ -73,7 +79,7 @@ class Application:
         self.reembedding = Reembedding(self.store, self.serving, self.embedding, self.clock, randomness.job_id)
         self.remembering = Remembering(
             store=self.store,
-            shelf=Shelf(self.keywords),
+            shelf=shelf,
             drafting=Drafting(self.redactor, settings.lifetimes, self.clock, randomness.memory_id),
             lifetimes=settings.lifetimes,
             lead_sees=settings.lead_sees,
@@ -131,6 +137,7 @@ class Application:
             "store": self.store.name,
             "incarnation": incarnation,
             "keywords": self.keywords.name,
+            "pendingKeywords": self.reindexing.left,
             "vectors": None if current is None else current.index.name,
             "vectorsReady": current is not None and current.index.ready,
             "model": None if current is None else current.provider.fingerprint,
@@ -167,6 +174,7 @@ class Application:
             with suppress(Unavailable):
                 self.serving.look_after(self.store)
                 self.tally.flush()
+                self.reindexing.go_on(self._stop.is_set)
                 self.upkeep.tend(self._stop.is_set)
             self._stop.wait(TEND_EVERY)
 
@@ -195,12 +203,23 @@ def _niced(work: Callable[[], None]) -> None:
     work()
 
 
-def _store(settings: Settings, clock: Clock) -> tuple[MemoryStore, KeywordIndex]:
+def _store(settings: Settings, clock: Clock) -> MemoryStore:
     path = settings.database_path
     if path is None:
-        return InMemoryStore(clock), ExactKeywords()
+        return InMemoryStore(clock)
     endpoint.make_home(path.parent)
-    return SqliteStore(path, clock=clock), Fts5()
+    return SqliteStore(path, clock=clock)
+
+
+def _keywords(settings: Settings) -> tuple[KeywordIndex, ...]:
+    """The engine that is asked for, and those that may have indexed the same store before."""
+    if settings.database_path is None:
+        return (ExactKeywords(),)
+    match settings.keywords:
+        case Keywords.POSTINGS:
+            return Postings(), Fts5()
+        case Keywords.FTS5:
+            return Fts5(), Postings()
 
 
 def _redaction_key(store: MemoryStore) -> bytes:

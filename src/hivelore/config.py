@@ -35,6 +35,11 @@ class Vectors(StrEnum):
     SQLITE_VEC = "sqlite-vec"
 
 
+class Keywords(StrEnum):
+    POSTINGS = "postings"
+    FTS5 = "fts5"
+
+
 def _setting(name: str, description: str, **options: Any) -> Any:
     return Field(validation_alias=name, description=description, **options)
 
@@ -102,6 +107,12 @@ class Settings(BaseSettings):
     )
     openai_api_key: SecretStr | None = _setting(
         "OPENAI_API_KEY", "Key for HIVELORE_EMBEDDER=openai; only the service reads it.", default=None
+    )
+    keywords: Keywords = _setting(
+        "HIVELORE_KEYWORDS",
+        "Keyword engine on SQLite: `postings` (in the database, the newest in memory) or `fts5` (SQLite's own, slower, "
+        "for comparison). After a change the index is built anew in the background.",
+        default=Keywords.POSTINGS,
     )
     vectors: Vectors = _setting(
         "HIVELORE_VECTORS",

@@ -336,6 +336,15 @@ class KeywordIndex(Protocol):
         goes on where it was. The last step is done when ``is_tidy``."""
         ...
 
+    def settle(self, store: MemoryStore) -> bool:
+        """Do one short step of what keeps searches quick as the index grows; False where there was nothing to do. Not
+        inside a unit of work: it reads and writes in its own. A killed process goes on where it was."""
+        ...
+
+    def clear(self, tx: Transaction) -> None:
+        """Remove all there is of this index."""
+        ...
+
     def search(self, view: View, terms: Sequence[str], where: Filter, limit: int) -> Sequence[Candidate]:
         """Documents with any of the terms that pass the filter, one candidate each, best first."""
         ...

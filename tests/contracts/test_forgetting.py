@@ -34,6 +34,11 @@ class House:
     def fill(self, memories: int) -> None:
         for number in range(memories):
             self.world.remember(f"The kettle number {number} boils in house {number % 7}.")
+        self.settle()
+
+    def settle(self) -> None:
+        while self.keywords.settle(self.store):
+            pass
 
     def remember_secret(self) -> Memory:
         """A memory that says all of the words, one only in its history, with another behind it in its session."""
@@ -42,6 +47,7 @@ class House:
         world.remember("It goes on in the same session.", session="s", project="p")
         world.remembering.edit(secret.id, Edit(content=f"A {IN_TEXT}.", summary=f"A {IN_SUMMARY}."), AS_ADA)
         world.embed()
+        self.settle()
         return secret
 
     def forget(self, memory: Memory) -> None:

@@ -27,8 +27,7 @@ from support.world import AS_ADA, AS_OPERATOR, World, hashing
 
 def _world(world: World, embedder: FaultyEmbedder | HashingEmbedder | None) -> World:
     """Another process on the same store, with another embedder."""
-    keywords = KEYWORDS["exact" if world.store.name == "inmemory" else "fts5"].index()
-    return World(world.store, keywords, world.clock, embedder=embedder)
+    return World(world.store, world.keywords, world.clock, embedder=embedder)
 
 
 def _write(world: World, *texts: str) -> None:

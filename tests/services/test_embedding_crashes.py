@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from hivelore.adapters.clock import SystemClock
-from hivelore.adapters.keywords.fts5 import Fts5
+from hivelore.adapters.keywords.postings.engine import Postings
 from hivelore.adapters.sqlite.connection import connect, rows
 from hivelore.adapters.sqlite.store import SqliteStore
 from hivelore.adapters.vectors.scan import ScanVectors
@@ -147,7 +147,7 @@ def look_for(store: MemoryStore, contents: Sequence[str]) -> None:
         index.build(view)
         for content in contents:
             (near,) = index.nearest(view, provider.embed_query(Clean(content)), EVERYTHING, 1).nearest
-            (match,) = Fts5().search(view, query_terms(content), EVERYTHING, 1)
+            (match,) = Postings().search(view, query_terms(content), EVERYTHING, 1)
             assert near.cosine == pytest.approx(1.0)
             assert near.document == match.document
             (memory,) = view.admitted([near.document], EVERYTHING).values()

@@ -18,7 +18,7 @@ from support.world import AS_ADA, World
 def full_world(tmp_path_factory: pytest.TempPathFactory) -> Generator[World]:
     clock = SteppingClock()
     with closing(STORES["sqlite"].open(tmp_path_factory.mktemp("pairs"), clock)) as store:
-        world = World(store, KEYWORDS["fts5"].index(), clock, embedder=OnnxEmbedder())
+        world = World(store, KEYWORDS["postings"].index(), clock, embedder=OnnxEmbedder())
         world.remembering.remember_many([Draft(content=note) for _, note, _ in PAIRS], AS_ADA)
         clock.advance(timedelta(days=1))
         world.remembering.remember_many([Draft(content=text) for text in distractors(1_000)], AS_ADA)

@@ -135,7 +135,7 @@ def test_an_embedder_that_is_down_costs_no_answer(world: World) -> None:
     assert model is not None
     down = World(
         world.store,
-        KEYWORDS["exact" if world.store.name == "inmemory" else "fts5"].index(),
+        world.keywords,
         world.clock,
         embedder=FaultyEmbedder(hashing(), down_for=None),
     )

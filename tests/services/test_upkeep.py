@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 
 from hivelore.adapters.keywords.fts5 import Fts5
+from hivelore.adapters.keywords.postings.engine import Postings
 from hivelore.adapters.sqlite.store import SqliteStore
 from hivelore.domain.index import ChunkKey, DocumentKey, KeywordEntry
-from hivelore.ports import Transaction
-from hivelore.services.upkeep import AT_A_TIME, REST, Upkeep
+from hivelore.ports import MemoryStore, Transaction
+from hivelore.services.upkeep import AT_A_TIME, REST, SETTLING, Upkeep
 from support.clocks import SteppingClock
+from support.stores import AT_ONCE
 
 STEP = timedelta(seconds=0.05)
 
@@ -139,3 +141,36 @@ def test_a_reader_makes_the_log_wait_and_no_longer(house: House) -> None:
         assert house.holds("xylophonist")
     house.upkeep.tend()
     assert not house.holds("xylophonist")
+
+
+class SlowPostings(Postings):
+    """Every step of settling takes a fifth of a second."""
+
+    def __init__(self, clock: SteppingClock) -> None:
+        super().__init__(AT_ONCE)
+        self._clock = clock
+        self.steps = 0
+
+    def settle(self, store: MemoryStore) -> bool:
+        there_was_something = super().settle(store)
+        self.steps += there_was_something
+        self._clock.advance(timedelta(seconds=0.2))
+        return there_was_something
+
+
+def test_the_index_settles_by_and_by(tmp_path: Path) -> None:
+    clock = SteppingClock()
+    keywords = SlowPostings(clock)
+    with closing(SqliteStore(tmp_path / "hivelore.db", clock=clock, durable=False)) as store:
+        upkeep = Upkeep(store, keywords, clock)
+        entries = [
+            KeywordEntry(ChunkKey(number), DocumentKey(1), ("a", f"w{number}"), (), ()) for number in range(1, 9)
+        ]
+        store.write(lambda tx: keywords.put(tx, entries))
+        upkeep.tend()
+        assert keywords.steps == round(SETTLING / 0.2 + 0.5)
+        upkeep.tend(lambda: True)
+        assert keywords.steps == round(SETTLING / 0.2 + 0.5)
+        for _ in range(30):
+            upkeep.tend()
+        assert not keywords.settle(store)

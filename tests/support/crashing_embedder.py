@@ -18,7 +18,7 @@ from typing import TypeVar
 
 from hivelore.adapters.clock import SystemClock
 from hivelore.adapters.hashing import HashingEmbedder
-from hivelore.adapters.keywords.fts5 import Fts5
+from hivelore.adapters.keywords.postings.engine import Postings
 from hivelore.adapters.randomness import memory_id
 from hivelore.adapters.sqlite.store import SqliteStore
 from hivelore.adapters.vectors.exact import ExactVectors
@@ -126,7 +126,7 @@ def live(path: Path, number: int, halt: Halt) -> None:
     lifetimes = Lifetimes()
     remembering = Remembering(
         store=store,
-        shelf=Shelf(Fts5()),
+        shelf=Shelf(Postings()),
         drafting=Drafting(Redactor(b"a key for tests only"), lifetimes, clock, memory_id),
         lifetimes=lifetimes,
         lead_sees=LeadSees.ALL,

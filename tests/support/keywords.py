@@ -48,14 +48,23 @@ class Indexed:
             self.index.put(tx, [entry(stored, key, one) for key, one in zip(keys, of_chunks, strict=True)])
             return stored
 
-        return self.store.write(work)
+        stored = self.store.write(work)
+        self.settle()
+        return stored
+
+    def settle(self) -> None:
+        """Do all that the engine would do by and by."""
+        while self.index.settle(self.store):
+            pass
 
     def put(self, stored: Stored, chunk: ChunkKey, columns: Columns | str) -> None:
         terms = own(columns) if isinstance(columns, str) else columns
         self.store.write(lambda tx: self.index.put(tx, [entry(stored, chunk, terms)]))
+        self.settle()
 
     def remove(self, *keys: ChunkKey) -> None:
         self.store.write(lambda tx: self.index.remove(tx, keys))
+        self.settle()
 
     def chunk_keys(self, stored: Stored) -> list[ChunkKey]:
         return [chunk.key for chunk in chunks(self.store, stored.key)]

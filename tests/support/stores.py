@@ -10,6 +10,8 @@ from hypothesis import HealthCheck, Phase, settings
 from hivelore.adapters.inmemory.keywords import ExactKeywords
 from hivelore.adapters.inmemory.store import InMemoryStore
 from hivelore.adapters.keywords.fts5 import Fts5
+from hivelore.adapters.keywords.postings.engine import Postings
+from hivelore.adapters.keywords.postings.gathering import Sizes
 from hivelore.adapters.sqlite.store import SqliteStore
 from hivelore.domain.index import DocumentKey, Stored, StoredChunk
 from hivelore.domain.memory import Action, Chunk, Memory, Version
@@ -43,9 +45,14 @@ STORES: Mapping[str, StoreKind] = {
     "sqlite": StoreKind(lambda folder, clock: SqliteStore(folder / "hivelore.db", clock=clock), durable=True),
 }
 
+AT_ONCE = Sizes(newest=1, segment=2, alike=2, postings=3)
+"""Every chunk becomes part of a segment as soon as the index settles."""
+
 KEYWORDS: Mapping[str, KeywordKind] = {
     "exact": KeywordKind("inmemory", ExactKeywords),
     "fts5": KeywordKind("sqlite", Fts5),
+    "postings": KeywordKind("sqlite", Postings),
+    "postings, gathered at once": KeywordKind("sqlite", lambda: Postings(AT_ONCE)),
 }
 
 law = settings(

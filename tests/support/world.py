@@ -52,7 +52,7 @@ class World:
         ranking: Ranking | None = None,
         lead_sees: LeadSees = LeadSees.ALL,
     ) -> None:
-        self.store, self.clock = store, clock
+        self.store, self.keywords, self.clock = store, keywords, clock
         model = None if embedder is None else Model(embedder, ExactVectors(embedder.fingerprint, embedder.dimension))
         self.serving = Serving(model)
         self.tally = Tally(store)

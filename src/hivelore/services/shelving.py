@@ -65,6 +65,10 @@ class Shelf:
         """Index a memory as it is, in place of what was indexed for it."""
         self._keywords.put(tx, self._entries(tx, stored))
 
+    def prepare(self, view: View, stored: Stored) -> None:
+        """Do what is slow about indexing a memory beforehand: its terms are then remembered for a while."""
+        self._entries(view, stored)
+
     def _around(self, tx: Transaction, stored: Stored) -> Sequence[Stored]:
         """The documents whose context this one is a part of."""
         if stored.memory.session is None:

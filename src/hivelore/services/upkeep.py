@@ -1,4 +1,4 @@
-"""Upkeep: what forgetting left in the files is wiped beside the calls, a step at a time.
+"""Upkeep: what keeps searches quick, and wiping what forgetting left in the files, a step at a time beside the calls.
 
 Whether words are to be wiped is kept with the data, so a killed process goes on where it was; the log of the
 store is emptied at every start.
@@ -10,6 +10,8 @@ from hivelore.ports import Clock, KeywordIndex, MemoryStore
 
 AT_A_TIME = 0.2
 """Seconds of steps, about, before whoever tends the service does something else."""
+SETTLING = 0.5
+"""Likewise, of settling the index."""
 REST = 100.0
 """After the words were wiped, the next time waits so many times as long as it took: wiping may rewrite the
 whole index, and who forgets something every minute is not to have it rewritten every minute."""
@@ -35,6 +37,13 @@ class Upkeep:
                 self._wipe_words(stopping)
         if self._log_left:
             self._log_left = not self._store.tidy()
+        self._settle(stopping)
+
+    def _settle(self, stopping: Callable[[], bool]) -> None:
+        began = self._clock.monotonic()
+        while self._clock.monotonic() - began < SETTLING and not stopping():
+            if not self._keywords.settle(self._store):
+                return
 
     def _wipe_words(self, stopping: Callable[[], bool]) -> None:
         began = self._clock.monotonic()

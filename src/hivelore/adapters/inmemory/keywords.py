@@ -10,7 +10,7 @@ from hivelore.adapters.inmemory.views import InMemoryView
 from hivelore.domain.index import Candidate, ChunkKey, DocumentKey, KeywordEntry
 from hivelore.domain.search import Filter
 from hivelore.policies.terms import rarity
-from hivelore.ports import Transaction, View
+from hivelore.ports import MemoryStore, Transaction, View
 
 OWN: Final = 1.0
 CONTEXT: Final = 0.5
@@ -58,6 +58,14 @@ class ExactKeywords:
 
     def tidy(self, tx: Transaction) -> None:
         """There is nothing to wipe."""
+
+    def settle(self, store: MemoryStore) -> bool:
+        """There is nothing to settle."""
+        del store
+        return False
+
+    def clear(self, tx: Transaction) -> None:
+        self.remove(tx, list(dict(_writable(tx).state.terms.items())))
 
     def search(self, view: View, terms: Sequence[str], where: Filter, limit: int) -> Sequence[Candidate]:
         state = _readable(view).state

@@ -11,7 +11,7 @@ from hivelore.adapters.sqlite.view import SQL, SqliteView
 from hivelore.domain.index import Candidate, ChunkKey, DocumentKey, KeywordEntry
 from hivelore.domain.search import Filter
 from hivelore.policies.terms import rarity
-from hivelore.ports import Transaction, View
+from hivelore.ports import MemoryStore, Transaction, View
 
 _WIDENING = 4
 _GENEROUS = 2
@@ -73,6 +73,16 @@ class Fts5:
                 self._merge(unit, -self._pages)
         else:
             unit.set_setting(_WIPING, "")
+
+    def settle(self, store: MemoryStore) -> bool:
+        """FTS5 merges by itself, when something is written."""
+        del store
+        return False
+
+    def clear(self, tx: Transaction) -> None:
+        unit = _transaction(tx)
+        unit.run("keyword_clear", {})
+        unit.set_setting(_WIPING, "")
 
     @staticmethod
     def _merge(unit: SqliteTransaction, pages: int) -> bool:

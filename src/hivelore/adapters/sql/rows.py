@@ -154,16 +154,22 @@ def embedded(found: Sequence[Row]) -> Embedded:
         chunks=np.array(columns[9], np.int64),
         passages=np.array(columns[10], np.int64),
         vectors=np.frombuffer(b"".join(columns[11]), "<f4").reshape(len(found), -1 if found else 0),
-        attributes=AttributeColumns(
-            owner=columns[1],
-            scope=[SCOPE_OF[code] for code in columns[2]],
-            source=[SOURCE_OF[code] for code in columns[3]],
-            project=columns[4],
-            session=columns[5],
-            category=columns[6],
-            created_at=_instants(columns[7]),
-            expires_at=_instants(columns[8]),
-        ),
+        attributes=attribute_columns(columns[1:9]),
+    )
+
+
+def attribute_columns(columns: Sequence[Sequence[Any]]) -> AttributeColumns:
+    """Those of ``attributes``, each with its values of all rows."""
+    owner, scope, source, project, session, category, created_at, expires_at = columns
+    return AttributeColumns(
+        owner=owner,
+        scope=[SCOPE_OF[code] for code in scope],
+        source=[SOURCE_OF[code] for code in source],
+        project=project,
+        session=session,
+        category=category,
+        created_at=_instants(created_at),
+        expires_at=_instants(expires_at),
     )
 
 

@@ -75,6 +75,9 @@ SELECT block FROM keyword_data WHERE id = 1
 -- name: keyword_having
 SELECT count(*) FROM keyword WHERE keyword MATCH :term
 
+-- name: keyword_clear
+INSERT INTO keyword (keyword) VALUES ('delete-all')
+
 -- name: keyword_merge
 INSERT INTO keyword (keyword, rank) VALUES ('merge', :pages)
 

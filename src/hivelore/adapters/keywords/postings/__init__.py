@@ -1,0 +1,1 @@
+"""Keyword search over postings: which chunks have a term, as arrays in ordinary tables."""

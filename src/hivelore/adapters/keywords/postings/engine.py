@@ -1,0 +1,139 @@
+"""The default keyword engine: postings in ordinary tables, the newest chunks in memory, scored with numpy."""
+
+from collections.abc import Sequence
+from threading import Lock
+
+from hivelore.adapters.keywords.postings import sql, wiping
+from hivelore.adapters.keywords.postings.followed import Followed
+from hivelore.adapters.keywords.postings.gathering import Gathering, Sizes
+from hivelore.adapters.keywords.postings.ranking import rarities, scored
+from hivelore.adapters.keywords.postings.sql import Now
+from hivelore.adapters.keywords.postings.terms import Counted, counted
+from hivelore.adapters.sqlite.transaction import SqliteTransaction
+from hivelore.adapters.sqlite.view import SqliteView
+from hivelore.domain.index import Candidate, ChunkKey, KeywordEntry
+from hivelore.domain.search import Filter
+from hivelore.ports import MemoryStore, Transaction, View
+
+
+class Postings:
+    """BM25 as ``Fts5`` counts it, but for what occurs more than 127 times in one chunk. Needs a SQLite store.
+
+    A search in a transaction reads the whole index anew, because nobody else may see what it sees."""
+
+    name = "postings"
+
+    def __init__(self, sizes: Sizes | None = None) -> None:
+        self._state: Followed | None = None
+        self._following = Lock()
+        self._gathering = Gathering(sizes or Sizes())
+        self._weighed: tuple[Now, dict[str, float]] | None = None
+        """What terms weighed in the last search: who asks for the score asks for the weight next."""
+
+    # writing
+
+    def put(self, tx: Transaction, entries: Sequence[KeywordEntry]) -> None:
+        unit = sql.writable(tx)
+        for entry in entries:
+            fresh = counted(entry)
+            known = sql.ask(unit, "of_chunk", chunk=fresh.chunk)
+            if known and known[0][1:] == (fresh.document, fresh.length, fresh.terms, fresh.counts):
+                continue
+            for row in known:
+                _drop(unit, row[0])
+            _add(unit, fresh)
+
+    def remove(self, tx: Transaction, chunks: Sequence[ChunkKey]) -> None:
+        unit = sql.writable(tx)
+        for chunk in chunks:
+            for row in sql.ask(unit, "of_chunk", chunk=chunk):
+                _drop(unit, row[0])
+
+    def forget(self, tx: Transaction, chunks: Sequence[ChunkKey]) -> None:
+        self.remove(tx, chunks)
+        wiping.ask_for(sql.writable(tx))
+
+    def is_tidy(self, view: View) -> bool:
+        return wiping.is_done(sql.readable(view))
+
+    def tidy(self, tx: Transaction) -> None:
+        wiping.step(sql.writable(tx))
+
+    def settle(self, store: MemoryStore) -> bool:
+        with store.read() as view:
+            snapshot = sql.readable(view)
+            self._as_of(snapshot, sql.now(snapshot)).documents.survey(snapshot)
+        return self._gathering.step(store)
+
+    def clear(self, tx: Transaction) -> None:
+        wiping.clear(sql.writable(tx))
+
+    # searching
+
+    def search(self, view: View, terms: Sequence[str], where: Filter, limit: int) -> Sequence[Candidate]:
+        if not terms or limit < 1:
+            return []
+        snapshot = sql.readable(view)
+        now = sql.now(snapshot)
+        state = self._as_of(snapshot, now)
+        matches = state.matches(snapshot, terms, now)
+        weights = rarities(terms, matches)
+        self._weighed = now, weights
+        found = scored(terms, matches, weights, state.admission(snapshot, where, now))
+        while True:
+            best = found.best(limit)
+            gone = self._gone(snapshot, state, best)
+            if not gone:
+                return best
+            found.drop(gone)
+
+    @staticmethod
+    def _gone(view: SqliteView, state: Followed, found: Sequence[Candidate]) -> Sequence[int]:
+        """The chunks that are not there any more, though their terms are: the store has the last word."""
+        doubtful = state.documents.may_have_lost([one.document for one in found])
+        if not doubtful:
+            return ()
+        return [row[0] for row in sql.ask(view, "gone", chunks=sql.array([found[at].chunk for at in doubtful]))]
+
+    def weight(self, view: View, terms: Sequence[str]) -> float:
+        snapshot = sql.readable(view)
+        now = sql.now(snapshot)
+        weighed = self._weighed
+        if weighed is None or weighed[0] != now or isinstance(view, SqliteTransaction):
+            weights: dict[str, float] = {}
+        else:
+            weights = weighed[1]
+        if not all(term in weights for term in terms):
+            weights = rarities(terms, self._as_of(snapshot, now).matches(snapshot, terms, now))
+        return sum(weights[term] for term in terms)
+
+    def _as_of(self, view: SqliteView, now: Now) -> Followed:
+        if isinstance(view, SqliteTransaction):
+            return Followed.loaded(view, now)
+        state = self._state
+        if state is None or state.now != now:
+            with self._following:
+                state = self._state
+                if state is None or state.now.incarnation != now.incarnation:
+                    state = self._state = Followed.loaded(view, now)
+                elif now.generation < state.now.generation:
+                    return state.older(view, now)
+                elif _is_newer(now, state.now):
+                    state = self._state = state.followed(view, now)
+        return state
+
+
+def _is_newer(one: Now, other: Now) -> bool:
+    return (one.seq, one.slot, one.drop, one.generation) != (other.seq, other.slot, other.drop, other.generation) and (
+        one.seq >= other.seq and one.generation >= other.generation and one.drop >= other.drop
+    )
+
+
+def _add(unit: SqliteTransaction, fresh: Counted) -> None:
+    params = {"chunk": fresh.chunk, "document": fresh.document, "length": fresh.length}
+    sql.ask(unit, "put", terms=fresh.terms, counts=fresh.counts, **params)
+
+
+def _drop(unit: SqliteTransaction, slot: int) -> None:
+    seq = sql.ask(unit, "drop", slot=slot)[0][0]
+    sql.ask(unit, "mark_dropped", seq=seq, slot=slot)

@@ -1,0 +1,83 @@
+"""Building the keyword index anew, beside the calls, where it was made by another engine or with other terms.
+
+Which index a store has is kept with it, and so is how far building came, so a killed process goes on where it was. The
+newest memories come first; until the last is done, keywords find what was indexed so far.
+"""
+
+from collections.abc import Callable, Sequence
+
+from hivelore.domain.index import DocumentKey, Stored
+from hivelore.domain.search import Filter, Visibility
+from hivelore.policies.terms import TERMS_VERSION
+from hivelore.ports import Clock, KeywordIndex, MemoryStore, Transaction
+from hivelore.services.shelving import Shelf
+
+INDEX = "keywords.index"
+"""The setting that names the engine and the version of the terms of what is indexed."""
+BUILDING = "keywords.building"
+"""The setting with the document that was indexed last; absent or empty where none is left to be."""
+AT_A_TIME = 50
+"""Documents that are indexed in one unit of work."""
+BUDGET = 0.5
+"""Seconds of this, about, before whoever tends the service does something else."""
+
+_EVERYTHING = Filter(visibility=Visibility(own=None, swarm=True, others=True))
+
+
+class Reindexing:
+    def __init__(
+        self, store: MemoryStore, keywords: KeywordIndex, others: Sequence[KeywordIndex], shelf: Shelf, clock: Clock
+    ) -> None:
+        """``others`` are the engines that may have indexed this store before."""
+        self._store = store
+        self._keywords = keywords
+        self._others = others
+        self._shelf = shelf
+        self._clock = clock
+        self._left: list[DocumentKey] | None = None
+        """Ascending; None until it was looked up."""
+
+    def begin(self) -> None:
+        """To be called before anything is written: if the index is another one, clear it and begin anew."""
+        wanted = f"{self._keywords.name} {TERMS_VERSION}"
+        with self._store.read() as view:
+            if view.setting(INDEX) == wanted:
+                return
+
+        def work(tx: Transaction) -> None:
+            for engine in (self._keywords, *self._others):
+                engine.clear(tx)
+            newest = max(tx.matching(_EVERYTHING), default=0)
+            tx.set_setting(INDEX, wanted)
+            tx.set_setting(BUILDING, str(newest + 1) if newest else "")
+
+        self._store.write(work)
+
+    def go_on(self, stopping: Callable[[], bool] = lambda: False) -> None:
+        """Index some more; to be called about once a second."""
+        if self._left is None:
+            with self._store.read() as view:
+                behind = view.setting(BUILDING)
+                keys = view.matching(_EVERYTHING) if behind else ()
+                self._left = sorted(key for key in keys if key < int(behind or 0))
+        began = self._clock.monotonic()
+        while self._left and self._clock.monotonic() - began < BUDGET and not stopping():
+            self._index(self._left[-AT_A_TIME:], len(self._left) <= AT_A_TIME)
+            del self._left[-AT_A_TIME:]
+
+    @property
+    def left(self) -> int:
+        """Documents that are still to be indexed."""
+        return len(self._left or ())
+
+    def _index(self, keys: Sequence[DocumentKey], are_last: bool) -> None:
+        with self._store.read() as view:
+            for key, memory in view.admitted(keys, _EVERYTHING).items():
+                self._shelf.prepare(view, Stored(key, memory))
+
+        def work(tx: Transaction) -> None:
+            for key, memory in tx.admitted(keys, _EVERYTHING).items():
+                self._shelf.index(tx, Stored(key, memory))
+            tx.set_setting(BUILDING, "" if are_last else str(keys[0]))
+
+        self._store.write(work)

@@ -1,0 +1,313 @@
+"""Gathering postings into segments: in steps that a kill, a power cut, other writers and wiping may come between."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+from random import Random
+from threading import Event
+
+import pytest
+
+from hivelore.adapters.clock import SystemClock
+from hivelore.adapters.keywords.fts5 import Fts5
+from hivelore.adapters.keywords.postings import sql
+from hivelore.adapters.keywords.postings.engine import Postings
+from hivelore.adapters.keywords.postings.gathering import Gathering, Sizes
+from hivelore.adapters.keywords.postings.sql import EMPTYING, FILLING, SEARCHED, Segment
+from hivelore.adapters.sqlite.store import SqliteStore
+from hivelore.domain.index import DocumentKey, KeywordEntry, Stored
+from hivelore.domain.memory import Action, Scope
+from hivelore.domain.search import Filter, Visibility
+from hivelore.ports import KeywordIndex, Transaction, View
+from support.keywords import Indexed
+from support.memories import BOB, EVERYTHING, a_memory, next_version, whole
+from support.stores import change
+from support.vfs import Disk
+
+SIZES = Sizes(newest=3, segment=4, alike=2, postings=4)
+WORDS = ["ant", "bee", "cat", "dog", "elk", "fox", "gnu", "hen", "owl", "pig"]
+DOCUMENTS = 14
+
+Found = Sequence[tuple[DocumentKey, float]]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SqliteStore]:
+    with closing(SqliteStore(tmp_path / "hivelore.db", clock=SystemClock(), durable=False)) as store:
+        yield store
+
+
+class Unsettled(Indexed):
+    """Settles only when it is told to."""
+
+    def settle(self) -> None:
+        pass
+
+
+def texts(count: int, seed: int = 1) -> list[str]:
+    chance = Random(seed)
+    return [" ".join(chance.choices(WORDS, k=6)) for _ in range(count)]
+
+
+def fill(store: SqliteStore, index: KeywordIndex, count: int = DOCUMENTS, seed: int = 1) -> list[Stored]:
+    indexed = Unsettled(store, index)
+    return [indexed.add(text) for text in texts(count, seed)]
+
+
+def found(index: KeywordIndex, view: View) -> Mapping[str, Found]:
+    return {word: [(one.document, one.score) for one in index.search(view, [word], EVERYTHING, 100)] for word in WORDS}
+
+
+def found_now(index: KeywordIndex, store: SqliteStore) -> Mapping[str, Found]:
+    with store.read() as view:
+        return found(index, view)
+
+
+def segments(store: SqliteStore) -> list[Segment]:
+    with store.read() as view:
+        return sql.segments(sql.readable(view))
+
+
+def settle(store: SqliteStore, index: Postings) -> int:
+    """To the end; answers how many steps that took."""
+    steps = 0
+    while index.settle(store):
+        steps += 1
+        assert steps < 1_000
+    return steps
+
+
+# What becomes of many.
+
+
+def test_many_chunks_become_few_segments_and_find_the_same(store: SqliteStore) -> None:
+    index = Postings(SIZES)
+    fill(store, index)
+    before = found_now(index, store)
+    assert all(before.values())
+    assert settle(store, index) > 20
+    states = [(one.state, one.chunks) for one in segments(store)]
+    assert all(state == SEARCHED for state, _ in states)
+    assert len(states) <= 3
+    assert sum(chunks for _, chunks in states) >= DOCUMENTS - SIZES.newest
+    assert found_now(index, store) == before
+    assert found_now(Postings(), store) == before
+
+
+def test_few_chunks_stay_as_they_are(store: SqliteStore) -> None:
+    index = Postings(SIZES)
+    fill(store, index, SIZES.newest - 1)
+    assert settle(store, index) == 0
+    assert segments(store) == []
+
+
+def test_a_segment_with_many_removed_chunks_is_written_anew_and_their_rows_go(store: SqliteStore) -> None:
+    index = Postings(SIZES)
+    indexed = Unsettled(store, index)
+    documents = fill(store, index, 4)
+    settle(store, index)
+    indexed.remove(*(key for one in documents[:2] for key in indexed.chunk_keys(one)))
+    before = found_now(index, store)
+    settle(store, index)
+    assert [one.chunks for one in segments(store)] == [2]
+    assert found_now(index, store) == before
+    with store.read() as view:
+        kept = sql.ask(sql.readable(view), "newest", after=0, until=100)
+    assert len(kept) <= 3  # the newest drop stays
+
+
+# Whoever looks on.
+
+
+def test_every_step_leaves_every_reader_what_it_saw(store: SqliteStore) -> None:
+    """Older readers and newer ones, in this process and in one that has just begun."""
+    index = Postings(SIZES)
+    fill(store, index)
+    expected = found_now(index, store)
+    with store.read() as old:
+        while True:
+            assert found(index, old) == expected
+            with store.read() as view:
+                assert found(index, view) == expected
+                assert found(Postings(SIZES), view) == expected
+            if not index.settle(store):
+                break
+
+
+def test_another_process_settles_and_this_one_goes_on_finding(store: SqliteStore) -> None:
+    mine, other = Postings(SIZES), Postings(SIZES)
+    fill(store, mine)
+    settle(store, mine)
+    before = found_now(mine, store)
+    fill(store, other, seed=2)
+    settle(store, other)
+    assert found_now(mine, store) == found_now(other, store) == found_now(Postings(), store) != before
+
+
+def test_a_reader_from_before_a_change_of_scope_does_not_see_it(store: SqliteStore) -> None:
+    index = Postings(SIZES)
+    (stored, *_) = fill(store, index)
+    settle(store, index)
+    shared = Filter(visibility=Visibility(own=BOB, swarm=True))
+    with store.read() as old:
+        change(store, stored.key, next_version(stored.memory, scope=Scope.SWARM), action=Action.EDITED)
+        with store.read() as view:
+            assert [one.document for one in index.search(view, WORDS, shared, 9)] == [stored.key]
+        assert index.search(old, WORDS, shared, 9) == []
+
+
+def test_writers_readers_and_gathering_at_once(store: SqliteStore) -> None:
+    """Every reader finds exactly what its snapshot holds, whoever writes and gathers beside it."""
+    index, reference = Postings(SIZES), Fts5()
+    fill_both(store, index, reference, 1)
+    done = Event()
+
+    def write(seed: int) -> None:
+        for number in range(12):
+            fill_both(store, index, reference, 100 * seed + number)
+
+    def gather() -> None:
+        while not done.is_set():
+            index.settle(store)
+
+    def read() -> int:
+        times = 0
+        while not done.is_set() or not times:
+            with store.read() as view:
+                first = found(index, view)
+                expected = found(reference, view)
+                assert {word: [key for key, _ in ours] for word, ours in first.items()} == {
+                    word: [key for key, _ in theirs] for word, theirs in expected.items()
+                }
+                assert found(index, view) == first
+                times += 1
+        return times
+
+    with ThreadPoolExecutor(6) as pool:
+        others = [pool.submit(gather), pool.submit(read), pool.submit(read)]
+        try:
+            for writer in [pool.submit(write, seed) for seed in (1, 2)]:
+                writer.result(60)
+        finally:
+            done.set()
+        for other in others:
+            other.result(60)
+    assert len(segments(store)) >= 1
+
+
+def fill_both(store: SqliteStore, index: KeywordIndex, reference: KeywordIndex, seed: int) -> None:
+    """One more document, and one that is there already gets other words, in both engines."""
+    fresh, again = texts(2, seed)
+
+    def work(tx: Transaction) -> None:
+        stored = tx.add(a_memory(fresh), whole(fresh))
+        put(tx, stored.key, fresh)
+        put(tx, DocumentKey(max(1, stored.key // 2)), again)
+
+    def put(tx: Transaction, document: DocumentKey, text: str) -> None:
+        (chunk,) = tx.chunks(document)
+        for engine in (index, reference):
+            engine.put(tx, [KeywordEntry(chunk.key, document, tuple(text.split()), (), ())])
+
+    store.write(work)
+
+
+# Wiping beside it.
+
+
+def test_postings_that_were_prepared_before_a_wiping_are_not_written_after_it(
+    store: SqliteStore, tmp_path: Path
+) -> None:
+    index = Postings(SIZES)
+    indexed = Unsettled(store, index)
+    secret = indexed.add("xylophone ant")
+    fill(store, index, 3)
+    gathering = Gathering(SIZES)
+    gathering.step(store)  # begins
+    with store.read() as view:
+        prepared = gathering._next(sql.readable(view))
+    assert prepared is not None
+    assert [one.state for one in segments(store)] == [FILLING]
+    store.write(lambda tx: index.forget(tx, indexed.chunk_keys(secret)))
+    wipe(store, index)
+    store.write(lambda tx: prepared.do(sql.writable(tx)))
+    settle(store, index)
+    assert store.tidy()
+    assert not any(b"xylophone" in file.read_bytes() for file in tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("steps", range(0, 60, 2))
+def test_words_are_wiped_at_whatever_stage_the_segments_are(store: SqliteStore, tmp_path: Path, steps: int) -> None:
+    index = Postings(SIZES)
+    indexed = Unsettled(store, index)
+    fill(store, index, 5)
+    secret = indexed.add("xylophone ant bee", "xylophone yak")
+    fill(store, index, 6)
+    for _ in range(steps):
+        index.settle(store)
+    keys = indexed.chunk_keys(secret)
+    store.write(lambda tx: index.forget(tx, keys))
+    expected = found_now(index, store)
+    wipe(store, index)
+    assert not any(word in file.read_bytes() for word in (b"xylophone", b"yak") for file in tmp_path.iterdir())
+    assert found_now(index, store) == found_now(Postings(), store) == expected
+    settle(store, index)
+    assert found_now(index, store) == found_now(Postings(), store) == expected
+
+
+def wipe(store: SqliteStore, index: Postings) -> None:
+    while True:
+        with store.read() as view:
+            if index.is_tidy(view):
+                break
+        store.write(index.tidy)
+    assert store.tidy()
+
+
+# Kills and power cuts.
+
+
+@pytest.mark.parametrize("every", [1, 2, 5])
+def test_a_process_that_is_killed_between_steps_is_followed_by_one_that_goes_on(store: SqliteStore, every: int) -> None:
+    fill(store, Postings(SIZES))
+    expected = found_now(Postings(), store)
+    steps, went_on = 0, True
+    while went_on:
+        index = Postings(SIZES)
+        for _ in range(every):
+            went_on = index.settle(store)
+            steps += 1
+            assert steps < 1_000
+        assert found_now(index, store) == expected
+    whole = Postings(SIZES)
+    assert settle(store, whole) == 0
+
+
+def test_a_power_cut_at_any_time_leaves_an_index_that_is_sound(tmp_path: Path) -> None:
+    disk = Disk()
+    path = tmp_path / "hivelore.db"
+    with closing(SqliteStore(path, clock=SystemClock(), readers=1, vfs=disk.name)) as store:
+        index = Postings(SIZES)
+        fill(store, index)
+        expected = found_now(index, store)
+        began = len(disk.steps)
+        settle(store, index)
+        ended = len(disk.steps)
+    chance = Random(7)
+    reached: set[tuple[int, ...]] = set()
+    for number, at in enumerate(sorted(chance.sample(range(began, ended), 30))):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        for name, content in disk.after_power_cut(at, chance).items():
+            (folder / name).write_bytes(content)
+        with closing(SqliteStore(folder / "hivelore.db", clock=SystemClock(), durable=False)) as left:
+            reached.add(tuple(one.state for one in segments(left)))
+            assert found_now(Postings(), left) == expected
+            index = Postings(SIZES)
+            settle(left, index)
+            assert found_now(index, left) == found_now(Postings(), left) == expected
+            assert list(left.check()) == []
+    disk.unregister()
+    assert any(FILLING in states and SEARCHED in states for states in reached)
+    assert any(EMPTYING in states for states in reached)

@@ -1,0 +1,147 @@
+"""Building the keyword index anew where another engine made it, beside the calls and across kills."""
+
+from collections.abc import Callable, Generator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from hivelore.adapters.keywords.fts5 import Fts5
+from hivelore.adapters.keywords.postings.engine import Postings
+from hivelore.adapters.sqlite.store import SqliteStore
+from hivelore.domain.draft import Edit
+from hivelore.ports import KeywordIndex
+from hivelore.services import reindexing
+from hivelore.services.reindexing import BUILDING, INDEX, Reindexing
+from hivelore.services.shelving import Shelf
+from support.clocks import SteppingClock
+from support.memories import EVERYTHING, a_memory, whole
+from support.world import AS_ADA, World
+
+ENGINES: dict[str, Callable[[], KeywordIndex]] = {"fts5": Fts5, "postings": Postings}
+FROM_TO = [("fts5", "postings"), ("postings", "fts5")]
+
+
+@pytest.fixture
+def clock() -> SteppingClock:
+    return SteppingClock()
+
+
+@pytest.fixture
+def store(tmp_path: Path, clock: SteppingClock) -> Generator[SqliteStore]:
+    with closing(SqliteStore(tmp_path / "hivelore.db", clock=clock, durable=False)) as store:
+        yield store
+
+
+class Process:
+    """Services that begin on a store with one engine."""
+
+    def __init__(self, store: SqliteStore, engine: str, clock: SteppingClock) -> None:
+        self.store, self.keywords = store, ENGINES[engine]()
+        others = [make() for name, make in ENGINES.items() if name != engine]
+        self.reindexing = Reindexing(store, self.keywords, others, Shelf(self.keywords), clock)
+        self.reindexing.begin()
+        self.world = World(store, self.keywords, clock)
+
+    def found(self, term: str) -> int:
+        with self.store.read() as view:
+            return len(self.keywords.search(view, [term], EVERYTHING, 1_000))
+
+    def setting(self, name: str) -> str | None:
+        with self.store.read() as view:
+            return view.setting(name)
+
+    def finish(self) -> None:
+        while self.setting(BUILDING):
+            self.reindexing.go_on()
+
+
+def test_an_empty_store_has_nothing_to_build(store: SqliteStore, clock: SteppingClock) -> None:
+    process = Process(store, "postings", clock)
+    process.reindexing.go_on()
+    assert (process.setting(INDEX), process.setting(BUILDING), process.reindexing.left) == ("postings 1", "", 0)
+
+
+@pytest.mark.parametrize(("before", "after"), FROM_TO)
+def test_another_engine_finds_everything_once_it_is_built(
+    store: SqliteStore, clock: SteppingClock, before: str, after: str
+) -> None:
+    first = Process(store, before, clock)
+    for number in range(6):
+        first.world.remember(f"The kettle number {number} boils.", session="s")
+    second = Process(store, after, clock)
+    assert second.found("kettl") == 0
+    second.finish()
+    assert second.found("kettl") == 6
+    with store.read() as view:
+        ours = [(one.document, one.chunk) for one in second.keywords.search(view, ["kettl", "3"], EVERYTHING, 9)]
+    third = Process(store, before, clock)
+    third.finish()
+    with store.read() as view:
+        theirs = [(one.document, one.chunk) for one in third.keywords.search(view, ["kettl", "3"], EVERYTHING, 9)]
+    assert ours == theirs
+
+
+@pytest.mark.parametrize(("before", "after"), FROM_TO)
+def test_the_old_index_keeps_no_word(
+    store: SqliteStore, clock: SteppingClock, tmp_path: Path, before: str, after: str
+) -> None:
+    first = Process(store, before, clock)
+    memory = first.world.remember("A xylophonist.")
+    while first.keywords.settle(store):
+        pass
+    second = Process(store, after, clock)
+    second.finish()
+    second.world.remembering.forget(memory.id, AS_ADA)
+    while not is_tidy(second):
+        store.write(second.keywords.tidy)
+    assert store.tidy()
+    assert not any(b"xylophonist" in file.read_bytes() for file in tmp_path.iterdir())
+
+
+def is_tidy(process: Process) -> bool:
+    with process.store.read() as view:
+        return process.keywords.is_tidy(view)
+
+
+def test_a_killed_process_goes_on_where_it_was(
+    store: SqliteStore, clock: SteppingClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reindexing, "AT_A_TIME", 2)
+    first = Process(store, "fts5", clock)
+    for number in range(7):
+        first.world.remember(f"The kettle number {number} boils.")
+    answers = [True, False]
+    Process(store, "postings", clock).reindexing.go_on(answers.pop)
+    again = Process(store, "postings", clock)
+    assert again.found("kettl") == 2
+    assert again.found("6") == 1  # the newest first
+    again.reindexing.go_on(lambda: True)
+    assert again.reindexing.left == 5
+    again.finish()
+    assert again.found("kettl") == 7
+
+
+def test_what_is_written_meanwhile_is_found_as_it_is_then(store: SqliteStore, clock: SteppingClock) -> None:
+    first = Process(store, "fts5", clock)
+    old = first.world.remember("The old kettle.", name="A thing")
+    gone = first.world.remember("The lost kettle.")
+    second = Process(store, "postings", clock)
+    second.reindexing.go_on(lambda: True)
+    second.world.remembering.edit(old.id, Edit(content="The new teapot."), AS_ADA)
+    second.world.remembering.forget(gone.id, AS_ADA)
+    text = "Another kettle."
+    store.write(lambda tx: Shelf(second.keywords).add(tx, a_memory(text), whole(text)))
+    second.finish()
+    assert (second.found("kettl"), second.found("teapot")) == (1, 1)
+
+
+def test_terms_of_another_version_are_built_anew(
+    store: SqliteStore, clock: SteppingClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Process(store, "postings", clock).world.remember("The kettle.")
+    monkeypatch.setattr(reindexing, "TERMS_VERSION", 2)
+    process = Process(store, "postings", clock)
+    assert process.found("kettl") == 0
+    process.finish()
+    assert (process.found("kettl"), process.setting(INDEX)) == (1, "postings 2")
