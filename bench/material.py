@@ -128,6 +128,8 @@ class Bench:
                 for at in range(0, memories, UNIT):
                     app.remembering.remember_many(drafts[at : at + UNIT], viewer)
                 self._put_vectors(app)
+                while app.keywords.settle(app.store):
+                    pass
             finally:
                 app.close()
             self._filled[memories] = home
