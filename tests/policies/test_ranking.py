@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hivelore.domain.memory import standing
 from hivelore.domain.search import Score
 from hivelore.policies.fusion import Relevance
+from hivelore.policies.priors import Priors
 from hivelore.policies.ranking import Profile, Ranking, access_boost, recency, score
 from support.memories import a_memory
 
@@ -93,12 +94,19 @@ def test_the_half_life_and_both_constants_of_the_boost_are_settings() -> None:
 
 
 @given(unit, st.floats(-1.0, 1.0), ages)
-def test_priors_add_to_relevance_and_never_leave_its_range(fused: float, prior: float, age: timedelta) -> None:
+def test_priors_add_to_relevance_as_far_as_there_is_room(fused: float, prior: float, age: timedelta) -> None:
     found, plain = ranked(fused, MEASURED, prior=prior, age=age), ranked(fused, MEASURED, age=age)
-    expected = min(max(fused + prior, 0.0), 1.0) - fused
-    weights = 1.0 + MEASURED.tie_weight + MEASURED.tie_access_weight
+    expected = min(max(fused + prior, 0.0), 1.0 + MEASURED.prior_room) - fused
+    weights = 1.0 + MEASURED.prior_room + MEASURED.tie_weight + MEASURED.tie_access_weight
     assert found.total == pytest.approx(plain.total + expected / weights)
+    assert 0.0 <= found.total <= 1.0 + 1e-12
     assert (found.similarity, found.prior) == (fused, prior)
+
+
+def test_a_prior_tells_two_apart_that_are_both_as_relevant_as_can_be() -> None:
+    author = Priors().author
+    assert ranked(1.0, MEASURED, prior=author).total > ranked(1.0, MEASURED, prior=author / 2).total
+    assert author < MEASURED.prior_room
 
 
 @given(unit, st.floats(-1.0, 1.0))

@@ -33,6 +33,8 @@ class Ranking:
     tie_half_life: timedelta = timedelta(days=90)
     tie_access_weight: float = 0.01
     """How much an often read memory gains over one never read, on the scale of relevance."""
+    prior_room: float = 0.15
+    """How far a prior can lift a memory above the best relevance; what is more counts as that."""
 
 
 def recency(age: timedelta, half_life: timedelta) -> float:
@@ -52,9 +54,10 @@ def access_boost(count: int, last: datetime | None, now: datetime, ranking: Rank
 def score(memory: Standing, relevance: Relevance, prior: float, now: datetime, ranking: Ranking) -> Score:
     """The score of one candidate with its parts.
 
-    Measured, without a half-life: (similarity and prior, within 0..1, + recency part + access part) /
-    (1 + both weights), so that it stays within 0..1. With a half-life, recency multiplies instead.
-    Documented: the product of the three factors, whatever the prior.
+    Measured, without a half-life: (similarity and prior, within 0..1 and ``prior_room``, + recency part + access part)
+    / (1 + ``prior_room`` + both weights), so that it stays within 0..1 and the best of several is seen however
+    relevant they are. With a half-life, recency multiplies instead. Documented: the product of the three factors,
+    whatever the prior.
     """
     age = now - memory.created_at
     boost = access_boost(memory.access_count, memory.accessed_at, now, ranking)
@@ -63,7 +66,7 @@ def score(memory: Standing, relevance: Relevance, prior: float, now: datetime, r
         prior, fade = 0.0, recency(age, ranking.half_life or DOCUMENTED_HALF_LIFE)
         total = similarity * fade * boost
     else:
-        fade, total = _measured(min(max(similarity + prior, 0.0), 1.0), age, boost, ranking)
+        fade, total = _measured(min(max(similarity + prior, 0.0), 1.0 + ranking.prior_room), age, boost, ranking)
     return Score(
         total=total,
         similarity=similarity,
@@ -75,12 +78,12 @@ def score(memory: Standing, relevance: Relevance, prior: float, now: datetime, r
     )
 
 
-def _measured(similarity: float, age: timedelta, boost: float, ranking: Ranking) -> tuple[float, float]:
+def _measured(wanted: float, age: timedelta, boost: float, ranking: Ranking) -> tuple[float, float]:
     most = ranking.access_boost_max - 1.0
     use = ranking.tie_access_weight * ((boost - 1.0) / most if most > 0.0 else 0.0)
     if ranking.half_life is not None:
         fade = recency(age, ranking.half_life)
-        return fade, fade * (similarity + use) / (1.0 + ranking.tie_access_weight)
+        return fade, fade * (wanted + use) / (1.0 + ranking.prior_room + ranking.tie_access_weight)
     fade = recency(age, ranking.tie_half_life)
-    total = similarity + ranking.tie_weight * fade + use
-    return fade, total / (1.0 + ranking.tie_weight + ranking.tie_access_weight)
+    total = wanted + ranking.tie_weight * fade + use
+    return fade, total / (1.0 + ranking.prior_room + ranking.tie_weight + ranking.tie_access_weight)

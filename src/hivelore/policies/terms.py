@@ -33,6 +33,9 @@ GIST = 500
 ENOUGH = 3
 """A first or last paragraph with fewer terms is a greeting or a call; the next one counts with it."""
 
+_MOST_KNOWN = 1 << 15
+_SHORT = 4_000
+
 _GRAMMAR = """
 a an the and or not no but if of at by for with about against into through to from in on as than then so that
 this these those it its is are was were be been being am i me my we us our you your he him his she her
@@ -103,8 +106,15 @@ def document_terms(text: str) -> list[str]:
 
 
 def distinct_terms(text: str) -> frozenset[str]:
-    """The same, each once."""
+    """The same, each once. Those of a short text are remembered: the best of an answer are compared several times."""
+    return _remembered(text) if len(text) <= _SHORT else _distinct(text)
+
+
+def _distinct(text: str) -> frozenset[str]:
     return frozenset(chain.from_iterable(map(_terms_of, set(_tokens(text)))))
+
+
+_remembered = lru_cache(maxsize=1 << 8)(_distinct)
 
 
 def query_terms(text: str, limit: int = QUERY_LIMIT, frequency: Callable[[str], int] | None = None) -> list[str]:
@@ -217,11 +227,19 @@ def _expanded(token: str) -> tuple[str, ...]:
     return tuple(_name(token) if _PATH_MARK.search(token) or "." in token else _identifier(token))
 
 
-_known = lru_cache(maxsize=1 << 14)(_expanded)
+class _Known(dict[str, tuple[str, ...]]):
+    """The terms of the tokens that came before. Looking one up is no call: every word of every text is."""
+
+    def __missing__(self, token: str) -> tuple[str, ...]:
+        terms = _expanded(token)
+        if len(token) <= TERM_LENGTH:
+            if len(self) >= _MOST_KNOWN:
+                self.clear()
+            self[token] = terms
+        return terms
 
 
-def _terms_of(token: str) -> tuple[str, ...]:
-    return _known(token) if len(token) <= TERM_LENGTH else _expanded(token)
+_terms_of = _Known().__getitem__
 
 
 def _asked(token: str) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ much that is: one of them may update the other (``policies.updates``), and both 
 
 from collections.abc import Callable, Sequence
 
-from hivelore.policies.terms import document_terms
+from hivelore.policies.terms import distinct_terms, document_terms
 
 OVERLAP = 0.9
 """The least share of terms in common, of all terms of both, of texts that say the same."""
@@ -23,13 +23,17 @@ def says_the_same(one: str, other: str) -> bool:
         return True
     if max(len(one), len(other)) > READ:
         return False
-    words, others = document_terms(one), document_terms(other)
-    together, shared = {*words, *others}, {*words}.intersection(others)
+    words, others = distinct_terms(one), distinct_terms(other)
+    together, shared = words | others, words & others
     if not shared or len(shared) < OVERLAP * len(together):
         return False
     if any(term in _TURNS or not term.isalpha() for term in together - shared):
         return False
-    return [term for term in words if term in shared] == [term for term in others if term in shared]
+    return _of(shared, one) == _of(shared, other)
+
+
+def _of(shared: frozenset[str], text: str) -> list[str]:
+    return [term for term in document_terms(text) if term in shared]
 
 
 def _plain(text: str) -> str:

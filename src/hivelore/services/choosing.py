@@ -83,18 +83,26 @@ def _distinct(
     ranked: Sequence[Ranked], limit: int, signal: Callable[[DocumentKey], Signal], memories: Memories
 ) -> Iterator[tuple[Ranked, int]]:
     """The first ``limit`` that do not say the same as one before them, and how many after each do."""
-    kept: list[Ranked] = []
+    kept: list[tuple[Ranked, float | None]] = []
     alike: dict[DocumentKey, int] = {}
     for one in ranked:
         if len(kept) == limit:
             break
-        rivals = [other for other in kept if _may_say_the_same(one, other, signal)]
+        length, cosine = one.standing.length, signal(one.key).cosine
+        # Most are told apart by their lengths and cosines, without looking at the texts.
+        rivals = [
+            other
+            for other, its in kept
+            if (cosine is None or its is None or -LIKE_COSINE <= cosine - its <= LIKE_COSINE)
+            and length >= LIKE_LENGTH * other.standing.length
+            and other.standing.length >= LIKE_LENGTH * length
+        ]
         same = _the_same(one, rivals, memories) if rivals else None
         if same is None:
-            kept.append(one)
+            kept.append((one, cosine))
         else:
             alike[same.key] = alike.get(same.key, 0) + 1
-    for one in kept:
+    for one, _ in kept:
         yield one, alike.get(one.key, 0)
 
 
@@ -102,15 +110,6 @@ def _the_same(one: Ranked, rivals: Sequence[Ranked], memories: Memories) -> Rank
     """The first of the rivals that says the same."""
     texts = memories([one.key, *(rival.key for rival in rivals)])
     return next((it for it in rivals if says_the_same(texts[it.key].content, texts[one.key].content)), None)
-
-
-def _may_say_the_same(one: Ranked, other: Ranked, signal: Callable[[DocumentKey], Signal]) -> bool:
-    """Without looking at the texts: whether their lengths and cosines allow it."""
-    shorter, longer = sorted((one.standing.length, other.standing.length))
-    if shorter < LIKE_LENGTH * longer:
-        return False
-    cosine, its = signal(one.key).cosine, signal(other.key).cosine
-    return cosine is None or its is None or abs(cosine - its) <= LIKE_COSINE
 
 
 def within(hits: Sequence[Hit], budget: int | None) -> list[Hit]:
