@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from hivelore.adapters.keywords.postings.part import Keys, Part, Places
+from hivelore.adapters.keywords.postings.part import Keys
 from hivelore.adapters.keywords.postings.sql import ask, attribute_pages
 from hivelore.adapters.sqlite.view import SqliteView
 from hivelore.adapters.vectors.attributes import CodeBook, Labels, Mask
@@ -112,7 +112,7 @@ class Documents:
 
 
 class Admission:
-    """Which chunks of a part a search is about, as the view shows their documents."""
+    """Which documents a search is about, as the view shows them."""
 
     def __init__(self, documents: Documents, view: SqliteView, where: Filter, seq: int) -> None:
         self._documents = documents
@@ -126,10 +126,10 @@ class Admission:
     def _matching(self) -> Keys:
         return np.array(self._view.matching(self._where), np.int64)
 
-    def __call__(self, part: Part, places: Places) -> Mask:
-        documents = part.rows.documents[places]
+    def __call__(self, documents: Keys, at: NDArray[np.int32]) -> Mask:
+        """``at``: their places, as ``Documents`` tells them."""
         if self._keys is None:
-            passing = self._documents.admitted(self._where, part.at[places])
+            passing = self._documents.admitted(self._where, at)
             newer = self._documents.newer(self._seq)
             if newer is not None and not newer:
                 return passing

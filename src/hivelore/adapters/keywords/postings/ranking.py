@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hivelore.adapters.keywords.postings.part import Keys, Living, Part, Places
+from hivelore.adapters.selection import at_least
 from hivelore.adapters.vectors.attributes import Mask
 from hivelore.domain.index import Candidates
 from hivelore.policies.terms import rarity
@@ -21,6 +22,8 @@ WIDENING = 16
 """Where that was not enough, so many times more are."""
 
 Scores = NDArray[np.float64]
+Admits = Callable[[Keys, NDArray[np.int32]], Mask]
+"""Which of some documents a search is about; the second argument says where they lie among ``Documents``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +59,7 @@ def average_length(matches: Sequence[Matches]) -> float:
 class Scored:
     """Every chunk of some parts with its score: 0 for those that have none of the terms, or are dead."""
 
-    def __init__(self, parts: Sequence[Part], scores: Sequence[Scores], admits: Callable[[Part, Places], Mask]) -> None:
+    def __init__(self, parts: Sequence[Part], scores: Sequence[Scores], admits: Admits) -> None:
         self._parts = parts
         self._starts = np.cumsum([0, *(len(one) for one in scores)])
         self._scores = np.concatenate([np.empty(0), *scores])
@@ -85,29 +88,25 @@ class Scored:
         return Candidates(documents[last], chunks[first][last], scores[first][last])
 
     def _top(self, take: int) -> Places:
-        """Where the best ``take`` are, and all that are as good as the last of them."""
-        least = 0.0
-        if take < len(self._scores):
-            least = np.partition(self._scores, len(self._scores) - take)[len(self._scores) - take]
-        return np.flatnonzero(self._scores >= least if least > 0.0 else self._scores > 0.0)
+        """Where the best ``take`` are that have any of the terms, and all that are as good as the last of them."""
+        at = at_least(self._scores, take)
+        return at[self._scores[at] > 0.0]
 
     def _looked_up(self, at: Places) -> tuple[Keys, Keys, Mask]:
         """The chunk and document of each, and whether it is admitted."""
         ends = np.searchsorted(at, self._starts)
         chunks, documents = np.empty(len(at), np.int64), np.empty(len(at), np.int64)
-        admitted = np.zeros(len(at), np.bool_)
+        known = np.empty(len(at), np.int32)
         for number, part in enumerate(self._parts):
             of_part = slice(ends[number], ends[number + 1])
             places = at[of_part] - self._starts[number]
             chunks[of_part] = part.rows.chunks[places]
             documents[of_part] = part.rows.documents[places]
-            admitted[of_part] = self._admits(part, places)
-        return chunks, documents, admitted
+            known[of_part] = part.at[places]
+        return chunks, documents, self._admits(documents, known)
 
 
-def scored(
-    terms: Sequence[str], matches: Sequence[Matches], weights: dict[str, float], admits: Callable[[Part, Places], Mask]
-) -> Scored:
+def scored(terms: Sequence[str], matches: Sequence[Matches], weights: dict[str, float], admits: Admits) -> Scored:
     """Every living chunk with its score. A term that comes twice counts twice."""
     average = average_length(matches)
     scores = [_scores(terms, one, weights, average) for one in matches]
