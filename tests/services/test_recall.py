@@ -46,6 +46,27 @@ def test_every_hit_shows_the_parts_of_its_score(world: World) -> None:
     assert 0.0 <= hit.score.total <= 1.0
 
 
+def test_the_total_follows_from_the_parts_as_documented(world: World) -> None:
+    texts = ("Use pnpm here.", "Never use npm here, pnpm only.", "The hall lamp is broken", "pnpm?", "pnpm: port 1 of 9")
+    for text in texts:
+        read = world.remember(text, session="s", author="Ada")
+        world.recalling.get(read.id, AS_ADA)
+        world.tally.flush()
+        world.clock.advance(timedelta(days=40))
+    world.remember("pnpm: port 2 of 9", session="s", author="Ada")
+    answer = world.recall("what did Ada say about pnpm, and which port?")
+    assert len(answer.hits) > len(texts) - 1
+    for one in (hit.score for hit in answer.hits):
+        known = (one.similarity, one.keyword, one.vector, one.recency)
+        assert all(0.0 <= part <= 1.0 for part in known)
+        wanted = min(max(one.similarity + one.prior, 0.0), 1.15)
+        total = (wanted + 0.02 * one.recency + 0.02 * (one.access - 1)) / 1.18 + one.update
+        assert one.total == pytest.approx(total, abs=1e-9)
+        assert 0.0 <= one.total <= 1.0
+    assert any(hit.score.prior for hit in answer.hits)
+    assert any(hit.score.access > 1.0 for hit in answer.hits)
+
+
 def test_the_best_passage_is_shown(world: World) -> None:
     long = "\n\n".join(f"Paragraph {n} about nothing in particular, " + "filler " * 60 for n in range(8))
     world.remember(f"{long}\n\nThe xylophone is kept in the attic of the old house.")
