@@ -1,4 +1,4 @@
-"""``make bench``: runs the sections that are named, or all of them, and writes bench/README.md anew."""
+"""``make bench``: runs the sections that are named, or all but the longest, and writes bench/README.md anew."""
 
 import argparse
 import os
@@ -8,11 +8,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
 
-from bench import bridge_start, footprint, growth, importing, recall, recency, silence, updates, vectors, writes
+from bench import bridge_start, footprint, growth, importing, recency, silence, updates, vectors, writes
 from bench.material import Bench
 from bench.quality import rest, section
 from bench.report import Section, keep, render
 from bench.running import Others
+from bench.speed import section as speed
 
 SECTIONS: Mapping[str, Callable[[Bench], Section | None]] = {
     "quality": section.run,
@@ -20,7 +21,8 @@ SECTIONS: Mapping[str, Callable[[Bench], Section | None]] = {
     "recency": recency.run,
     "updates": updates.run,
     "silence": silence.run,
-    "recall": recall.run,
+    "speed": speed.run,
+    "speed-1m": speed.run_million,
     "writes": writes.run,
     "growth": growth.run,
     "import": importing.run,
@@ -29,11 +31,15 @@ SECTIONS: Mapping[str, Callable[[Bench], Section | None]] = {
     "vectors": vectors.run,
 }
 """In the order of the page. None: a section that needs data that is not there."""
+LONG = ("speed-1m",)
+"""Only run where they are named."""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("sections", nargs="*", metavar="SECTION", help=f"of {', '.join(SECTIONS)}; none: all")
+    parser.add_argument(
+        "sections", nargs="*", metavar="SECTION", help=f"of {', '.join(SECTIONS)}; none: all but {LONG[0]}"
+    )
     parser.add_argument("--scale", type=float, default=float(os.environ.get("BENCH_SCALE", "1")), help="of the work")
     parser.add_argument("--into", type=Path, help="the folder for README.md and results/")
     given = parser.parse_args()
@@ -47,7 +53,7 @@ def main() -> None:
         del os.environ[name]
     with TemporaryDirectory() as folder:
         bench = Bench(given.scale, Path(data) if data else None, Path(folder), _say)
-        for name in given.sections or SECTIONS:
+        for name in given.sections or [name for name in SECTIONS if name not in LONG]:
             _say(name)
             began, others = perf_counter(), Others()
             section = SECTIONS[name](bench)

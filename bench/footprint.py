@@ -25,7 +25,8 @@ LARGEST_WHEELS = 6
 TEXT = """
 *Memory* is in MB of 10**6 bytes, as the kernel counts it: resident is everything, of its own is what no other process
 shares (libraries and the model's file are shared by all that map them). The steps are those of one process that loads
-the parts of the service one after the other on {large:,} memories; the service is another process, idle.
+the parts of the service one after the other on {large:,} memories of 200 to 500 characters; the service is another
+process, idle.
 *Start* is from the command to the first answer of `/health`. A new installation has an empty home folder and no
 compiled modules, so the first start compiles the modules, makes the database and the keys. *Wheels* are the core
 install on this platform: the sizes that the lock file gives, and of Hivelore the wheel that is built from here.
@@ -39,7 +40,7 @@ def run(bench: Bench) -> Section:
 
 
 def _memory(bench: Bench, large: int) -> Iterator[Table]:
-    home = bench.filled(large)
+    home = bench.filled(large).home
     steps = subprocess.run(
         [sys.executable, "-m", "bench.stages", str(home)],
         stdout=subprocess.PIPE,

@@ -1,42 +1,36 @@
 """What the benchmarks of speed work on: real texts and questions, and data directories filled with them.
 
 Many memories are composed from runs of lines of few notes, with a fixed seed, so that words keep about their natural
-distribution. Most vectors are composed too: the shipped model embeds the lines, and a passage gets the sum of the
-vectors of its lines and a little noise, as unit vector. That is for speed only: nothing is measured of its quality.
+distribution; their vectors are composed too (``bench.filling``).
 """
 
 import json
 import random
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from time import perf_counter
 from typing import Any
 
-import numpy as np
-
-from hivelore import endpoint
+from bench.filling import Filled, Lines, fill
 from hivelore.adapters.onnx.provider import OnnxEmbedder
-from hivelore.app import Application
-from hivelore.config import load
-from hivelore.domain.agent import Door, Viewer
 from hivelore.domain.draft import Draft
-from hivelore.domain.index import PassageKey, Vector, Waiting
+from hivelore.domain.memory import Scope
 from hivelore.domain.text import Clean
-from hivelore.services.agents import LOCAL_AGENT
 
 ROOT = Path(__file__).parents[1]
 SEED = 20_26
-LINES = 3_000
+LINES = 10_000
 """Lines that are embedded for real; whole memories are composed of them."""
-RUN = 5
-"""Lines that stay together: what a note is about comes up in several of its lines."""
-SHORTEST_LINE = 25
-NOISE = 0.02
-"""Standard deviation per dimension, on sums of unit vectors: about a third of a line's length with 384 dimensions."""
-UNIT = 500
+RUN, SHORT_RUN = 5, 2
+"""Lines that stay together, in a note and in a short memory: what it is about comes up in several of them. Few memories
+share so much that they say the same."""
+SHORTEST_LINE, LONGEST_LINE = 25, 120
+LENGTHS = (200, 380)
+"""Characters that a memory has at least; its last line comes on top of them."""
+PRIVATE = 10
+"""Every so many memories one is private."""
 
 
 @dataclass
@@ -47,7 +41,7 @@ class Bench:
     data: Path | None
     folder: Path
     say: Callable[[str], None]
-    _filled: dict[int, Path] = field(default_factory=dict[int, Path])
+    _filled: dict[int, Filled] = field(default_factory=dict[int, Filled])
 
     def count(self, full: int, least: int = 1) -> int:
         """As many as the scale asks for."""
@@ -92,15 +86,15 @@ class Bench:
         """Lines of whole notes, in their order."""
         notes = list(self.notes)
         random.Random(SEED).shuffle(notes)
-        lines = list(dict.fromkeys(line for note in notes for line in lines_of(note)))
+        lines = list(dict.fromkeys(line for note in notes for line in lines_of(note) if len(line) <= LONGEST_LINE))
         return lines[: min(LINES, self.count(10 * LINES, 50))]
 
     @cached_property
-    def vectors_of_lines(self) -> Mapping[str, Vector]:
-        """The lines that texts are composed of, with their vectors."""
+    def lines(self) -> Lines:
+        """The lines that memories are composed of, as the model sees them."""
         self.say(f"embedding {len(self._lines):,} lines")
-        embedded = self.embedder.embed_documents([Clean(line) for line in self._lines])
-        return dict(zip(self._lines, embedded, strict=True))
+        embedded = self.embedder.embed_in_detail([Clean(line) for line in self._lines])
+        return Lines(dict(zip(self._lines, embedded, strict=True)))
 
     def texts(self, count: int, seed: int = SEED) -> Iterator[str]:
         """Composed notes, all different, about as long as the real ones."""
@@ -115,59 +109,32 @@ class Bench:
                 size = sum(map(len, parts))
             yield "\n".join(parts)[: wanted + len(parts[0])]
 
-    def filled(self, memories: int) -> Path:
-        """A data directory with so many memories of this machine's agent, all with vectors. Made once, and shared:
-        who writes into it copies it before."""
+    def memories(self, count: int) -> Iterator[str]:
+        """Composed memories, all different, of 200 to 500 characters in whole lines: one passage each."""
+        chance = random.Random(SEED)
+        for number in range(count):
+            parts = [f"Memory {number}."]
+            size, wanted = len(parts[0]), chance.randint(*LENGTHS)
+            while size < wanted:
+                at = chance.randrange(len(self._lines))
+                for line in self._lines[at : at + SHORT_RUN]:
+                    if size < wanted:
+                        parts.append(line)
+                        size += 1 + len(line)
+            yield "\n".join(parts)
+
+    def filled(self, memories: int) -> Filled:
+        """A data directory with so many memories, all with vectors and tokens: every tenth one is private to this
+        machine's agent, the others are shared. Made once, and shared: who writes into it copies it before."""
         if memories not in self._filled:
-            began = perf_counter()
-            home = self.place()
-            app = Application(load(home=home))
-            try:
-                app.make_keys()
-                viewer = local(app)
-                drafts = [Draft(content=text) for text in self.texts(memories)]
-                for at in range(0, memories, UNIT):
-                    app.remembering.remember_many(drafts[at : at + UNIT], viewer)
-                self._put_vectors(app)
-                while app.keywords.settle(app.store):
-                    pass
-            finally:
-                app.close()
-            self._filled[memories] = home
-            self.say(f"{memories:,} memories were stored in {perf_counter() - began:.0f} s")
+            drafts = (
+                Draft(content=text, scope=Scope.SWARM if number % PRIVATE else Scope.AGENT)
+                for number, text in enumerate(self.memories(memories))
+            )
+            filled = fill(self.place(), drafts, self.lines, self.say)
+            self._filled[memories] = filled
+            self.say(f"{memories:,} memories were stored in {filled.words + filled.vectors:.0f} s")
         return self._filled[memories]
-
-    def _put_vectors(self, app: Application) -> None:
-        noise = np.random.default_rng(SEED)
-        provider = self.embedder
-        model = app.store.write(lambda tx: tx.register_model(provider.fingerprint, provider.dimension))
-        while True:
-            with app.store.read() as view:
-                waiting = view.waiting(model, app.clock.now(), 10 * UNIT)
-            if not waiting:
-                break
-            found = self._composed(waiting, noise)
-            app.store.write(lambda tx, found=found: tx.put_vectors(model, found))
-        while app.embedding.step():
-            pass
-
-    def _composed(self, waiting: Sequence[Waiting], noise: np.random.Generator) -> dict[PassageKey, Vector]:
-        known = self.vectors_of_lines
-        sums = np.zeros((len(waiting), self.embedder.dimension), np.float32)
-        for row, one in zip(sums, waiting, strict=True):
-            for line in one.text.split("\n"):
-                vector = known.get(line)
-                if vector is not None:
-                    row += vector
-        sums += noise.normal(0.0, NOISE, sums.shape).astype(np.float32)
-        sums /= np.linalg.norm(sums, axis=1, keepdims=True)
-        return dict(zip((one.passage for one in waiting), sums, strict=True))
-
-
-def local(app: Application) -> Viewer:
-    """This machine's agent, as the operator speaks for it."""
-    key = (app.settings.home / endpoint.OPERATOR_KEY).read_text(encoding="ascii").strip()
-    return app.agents.viewer(key, Door.PYTHON, LOCAL_AGENT)
 
 
 def lines_of(note: str) -> Iterator[str]:

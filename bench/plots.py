@@ -4,7 +4,7 @@
 # pyright: reportUnknownMemberType=false
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import matplotlib as mpl
@@ -19,6 +19,8 @@ SHARE = 0.84
 """Of the width of a group that its bars take."""
 WIDTH, HEIGHT = 12.0, 4.6
 DOTS = 150
+IN_A_ROW = 7
+"""Names of series below a picture."""
 MOST = 100.0
 
 
@@ -36,23 +38,83 @@ class Bars:
         return f"![{self.title}](results/{self.file}.svg)\n"
 
 
-def draw(bars: Bars, folder: Path) -> None:
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """A picture with a line for each series, on logarithmic scales; ``file`` is its name without the ending."""
+
+    file: str
+    title: str
+    across: str
+    """What the numbers on the horizontal axis are."""
+    series: Mapping[str, Sequence[tuple[float, float]]]
+    """Points, from left to right. The values of the last one are written beside its points."""
+
+    def markdown(self) -> str:
+        return f"![{self.title}](results/{self.file}.svg)\n"
+
+    def joined(self, other: "Lines") -> "Lines":
+        """With the points of another part of the same picture."""
+        names = dict.fromkeys((*self.series, *other.series))
+        points = {name: (*self.series.get(name, ()), *other.series.get(name, ())) for name in names}
+        return replace(self, series={name: sorted(map(tuple, each)) for name, each in points.items()})
+
+
+def draw(picture: Bars | Lines, folder: Path) -> None:
     """Write ``file.svg`` and ``file.png``. Without a date, and with ids that follow from what is drawn."""
-    with mpl.rc_context({"svg.hashsalt": bars.file, "font.size": 10, "font.family": "DejaVu Sans"}):
+    with mpl.rc_context({"svg.hashsalt": picture.file, "font.size": 10, "font.family": "DejaVu Sans"}):
         figure = Figure(figsize=(WIDTH, HEIGHT), layout="constrained")
         axes = figure.subplots()
-        _fill(axes, bars)
+        if isinstance(picture, Bars):
+            _fill(axes, picture)
+        else:
+            _rule(axes, picture)
+        axes.set_title(picture.title, color=INK, loc="left", fontsize=11)
+        axes.tick_params(which="both", colors=INK, length=0)
+        axes.set_axisbelow(True)
+        axes.spines[:].set_visible(False)
         figure.legend(
             *axes.get_legend_handles_labels(),
             loc="outside lower center",
-            ncols=len(bars.series),
+            ncols=min(len(picture.series), IN_A_ROW),
             frameon=False,
             labelcolor=INK,
-            handlelength=1.0,
+            handlelength=1.0 if isinstance(picture, Bars) else 1.6,
             columnspacing=1.4,
         )
-        figure.savefig(folder / f"{bars.file}.svg", transparent=True, metadata={"Date": None})
-        figure.savefig(folder / f"{bars.file}.png", transparent=True, dpi=DOTS, metadata={"Software": None})
+        figure.savefig(folder / f"{picture.file}.svg", transparent=True, metadata={"Date": None})
+        figure.savefig(folder / f"{picture.file}.png", transparent=True, dpi=DOTS, metadata={"Software": None})
+
+
+def _rule(axes: Axes, lines: Lines) -> None:
+    colours = COLOURS[-len(lines.series) :]
+    for place, (name, points) in enumerate(lines.series.items()):
+        is_ours = place == len(lines.series) - 1
+        axes.plot(
+            [at for at, _ in points],
+            [value for _, value in points],
+            label=name,
+            color=colours[place],
+            marker="o",
+            markersize=4.5,
+            linewidth=2.4 if is_ours else 1.5,
+        )
+        for point in points if is_ours else ():
+            axes.annotate(
+                f"{point[1]:.3g}",
+                point,
+                xytext=(0, 6),
+                textcoords="offset points",
+                ha="center",
+                color=colours[-1],
+                fontsize=8,
+                fontweight="bold",
+            )
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xlabel(lines.across, color=INK)
+    axes.xaxis.set_major_formatter("{x:,.0f}")
+    axes.yaxis.set_major_formatter("{x:,g} ms")
+    axes.grid(visible=True, color=INK, alpha=0.25, linewidth=0.6)
 
 
 def _fill(axes: Axes, bars: Bars) -> None:
@@ -65,11 +127,7 @@ def _fill(axes: Axes, bars: Bars) -> None:
         )
         if place == len(bars.series) - 1:
             axes.bar_label(drawn, fmt="%.0f", padding=1.5, color=colours[-1], fontsize=8, fontweight="bold")
-    axes.set_title(bars.title, color=INK, loc="left", fontsize=11)
     axes.set_xticks(range(len(bars.groups)), [group.replace(", ", ",\n") for group in bars.groups])
     axes.set_ylim(0, MOST)
     axes.margins(x=0.01)
-    axes.tick_params(colors=INK, length=0)
     axes.grid(visible=True, axis="y", color=INK, alpha=0.25, linewidth=0.6)
-    axes.set_axisbelow(True)
-    axes.spines[:].set_visible(False)

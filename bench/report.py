@@ -7,25 +7,27 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from importlib.metadata import version
+from functools import reduce
+from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any
 
 import apsw
 import numpy as np
 
-from bench.plots import Bars, draw
+from bench.plots import Bars, Lines, draw
 
-PACKAGES = ("onnxruntime", "numpy", "apsw", "simsimd", "sqlite-vec")
+PACKAGES = ("onnxruntime", "numpy", "apsw", "simsimd", "sqlite-vec", "langgraph-checkpoint-sqlite")
 HEAD = """\
 # Benchmarks
 
 How good the answers are and how fast they come, each figure beside a simple baseline that was measured in the same
 run. Times drift by a factor of two with what else the machine does; the ratios of one run are steady.
 
-    make bench                          # every section, about half an hour
+    make bench                          # every section but the one about a million memories, about half an hour
     make bench-quality                  # those about the quality of the answers alone
-    make bench BENCH_ARGS="recall"      # one section anew; the others stay as they were
+    make bench-speed                    # speed from 1,000 memories to a million, in about an hour
+    make bench BENCH_ARGS="writes"      # one section anew; the others stay as they were
     BENCH_SCALE=0.1 make bench          # a tenth of the work, to try it out: shown, not kept
 
 The texts are commit messages of public projects, with questions about them, in the folder that
@@ -63,9 +65,11 @@ class Section:
     tables: Sequence[Table]
     bars: Sequence[Bars] = ()
     figures: Sequence[Mapping[str, object]] = ()
+    lines: Sequence[Lines] = ()
+    """Pictures that other sections may add their points to, under the same ``file``."""
 
     def markdown(self) -> str:
-        parts = [one.markdown() for one in (*self.bars, *self.tables)]
+        parts = [one.markdown() for one in (*self.bars, *self.lines, *self.tables)]
         return "\n".join([f"## {self.title}", "", self.text.strip(), "", *parts])
 
 
@@ -83,19 +87,35 @@ def keep(folder: Path, name: str, section: Section, scale: float, seconds: float
     (results / f"{name}.json").write_text(text + "\n", encoding="utf-8")
     for one in section.bars:
         draw(one, results)
+    for one in section.lines:
+        draw(_whole(results, one.file), results)
+
+
+def _whole(results: Path, file: str) -> Lines:
+    """A picture with the points of every section that has a part of it."""
+    parts = [
+        Lines(**one)
+        for kept in sorted(results.glob("*.json"))
+        for one in json.loads(kept.read_text(encoding="utf-8")).get("lines", ())
+        if one["file"] == file
+    ]
+    return reduce(Lines.joined, parts)
 
 
 def render(folder: Path, names: Sequence[str]) -> str:
     """The whole page: every section that has a result, in this order."""
-    parts = [HEAD]
+    parts, shown = [HEAD], set[str]()
     for name in names:
         file = folder / "results" / f"{name}.json"
         if file.exists():
             kept: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
             tables = [Table(one["title"], one["head"], one["rows"]) for one in kept["tables"]]
             bars = [Bars(one["file"], one["title"], one["groups"], one["series"]) for one in kept.get("bars", ())]
+            # A picture that several sections add to is shown with the first one.
+            lines = [Lines(**one) for one in kept.get("lines", ()) if one["file"] not in shown]
+            shown |= {one.file for one in lines}
             text = f"{kept['text'].strip()}\n\n{_stamp(name, kept)}"
-            parts.append(Section(kept["title"], text, tables, bars).markdown())
+            parts.append(Section(kept["title"], text, tables, bars, lines=lines).markdown())
     return "\n".join(parts)
 
 
@@ -117,9 +137,8 @@ def _made() -> dict[str, str]:
         check=False,
         cwd=Path(__file__).parent,
     )
-    packages = ", ".join(
-        f"{name} {version(name)}" for name in ("onnxruntime", "numpy", "apsw", "simsimd", "sqlite-vec")
-    )
+    installed = {one.name: one.version for one in distributions() if one.name in PACKAGES}
+    packages = ", ".join(f"{name} {installed[name]}" for name in PACKAGES if name in installed)
     return {
         "date": f"{datetime.now(UTC):%Y-%m-%d}",
         "commit": described.stdout.strip() or "unknown",

@@ -1,10 +1,12 @@
 """A service in a process of its own, as a user has it, and what the kernel knows about it."""
 
+import json
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from time import perf_counter, sleep
 from types import TracebackType
@@ -88,6 +90,41 @@ class Service:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+class Clients:
+    """Processes that do something at the same time: each says ``ready``, begins at the first line it is given, and ends
+    with how many milliseconds each of its calls took, as a JSON list."""
+
+    def __init__(self, home: Path, commands: Sequence[Sequence[str]]) -> None:
+        """``commands``: a module with its arguments for each."""
+        self._processes = [
+            subprocess.Popen(
+                [sys.executable, "-m", *command],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+                cwd=Path(__file__).parents[1],
+                env=environment(home),
+            )
+            for command in commands
+        ]
+
+    def ready(self) -> None:
+        for process in self._processes:
+            assert process.stdout is not None
+            said = process.stdout.readline()
+            assert said == "ready\n", said
+
+    def took(self) -> list[list[float]]:
+        """Let them begin, and wait for them."""
+        with ExitStack() as stack:
+            for process in self._processes:
+                stack.enter_context(process)
+                assert process.stdin is not None
+                process.stdin.write("go\n")
+                process.stdin.flush()
+            return [json.loads(process.stdout.read()) for process in self._processes if process.stdout is not None]
 
 
 def processor_seconds(pid: int | str) -> float:

@@ -4,7 +4,8 @@ import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from bench.material import SEED, Bench, local
+from bench.filling import local
+from bench.material import SEED, Bench
 from bench.quality.data import Case, Collection, collections, names
 from bench.quality.metrics import recall_at
 from bench.quality.stores import KEPT, filled

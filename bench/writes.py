@@ -4,11 +4,9 @@
 # pyright: reportUnknownMemberType=false
 
 import json
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
@@ -17,9 +15,10 @@ from time import perf_counter
 
 import apsw
 
-from bench.material import ROOT, Bench, local
+from bench.filling import local
+from bench.material import Bench
 from bench.report import Section, Table, judged, spread
-from bench.running import Service, environment, processor_seconds
+from bench.running import Clients, Service, processor_seconds
 from hivelore.app import open_application
 from hivelore.config import load
 from hivelore.hive.base import Hive
@@ -90,8 +89,8 @@ def _measured(bench: Bench, texts: Sequence[str], embedder: str, rounds: int, se
             for number in range(rounds):
                 bare.measure(rows, seconds)
                 for name, clients, batch in _ways("REST", "client"):
-                    rest = _Clients(service, file, f"{number}-{clients}-{batch}", clients, batch, seconds)
-                    rest.measure(rows.setdefault(name, Row()))
+                    row, called = rows.setdefault(name, Row()), f"{number}-{clients}-{batch}"
+                    _measure_clients(row, service, file, called, clients, batch, seconds)
         home = bench.place()
         for number in range(rounds):
             bare.measure(rows, seconds)
@@ -166,41 +165,18 @@ class _Bare:
         self._connection.close()
 
 
-class _Clients:
-    """Processes that write at the same time."""
-
-    def __init__(self, service: Service, file: Path, name: str, clients: int, batch: int, seconds: float) -> None:
-        self._service = service
-        self._batch = batch
-        command = [sys.executable, "-m", "bench.writer", service.url, service.key, str(file)]
-        self._processes = [
-            subprocess.Popen(
-                [*command, f"{name}-{number}", str(batch), str(seconds)],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                text=True,
-                cwd=ROOT,
-                env=environment(service.home),
-            )
-            for number in range(clients)
-        ]
-
-    def measure(self, row: Row) -> None:
-        with ExitStack() as stack:
-            for process in self._processes:
-                stack.enter_context(process)
-                assert process.stdout is not None
-                assert process.stdout.readline() == "ready\n"
-            used = processor_seconds(self._service.pid)
-            began = perf_counter()
-            for process in self._processes:
-                assert process.stdin is not None
-                process.stdin.write("go\n")
-                process.stdin.flush()
-            took: list[list[float]] = [
-                json.loads(process.stdout.read()) for process in self._processes if process.stdout
-            ]
-            _add(row, took, self._batch, perf_counter() - began, processor_seconds(self._service.pid) - used)
+def _measure_clients(
+    row: Row, service: Service, file: Path, name: str, clients: int, batch: int, seconds: float
+) -> None:
+    """Write over REST from so many processes for so long."""
+    command = ["bench.writer", service.url, service.key, str(file)]
+    processes = Clients(
+        service.home, [[*command, f"{name}-{number}", str(batch), str(seconds)] for number in range(clients)]
+    )
+    processes.ready()
+    used, began = processor_seconds(service.pid), perf_counter()
+    took = processes.took()
+    _add(row, took, batch, perf_counter() - began, processor_seconds(service.pid) - used)
 
 
 @contextmanager

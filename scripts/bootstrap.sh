@@ -3,6 +3,7 @@
 #
 #   sh scripts/bootstrap.sh runtime    what `hivelore serve` needs
 #   sh scripts/bootstrap.sh dev        that, and the tools for tests and checks
+#   sh scripts/bootstrap.sh bench      that, and what the benchmarks are run beside
 #
 # PYTHON=... names the interpreter. Left out, the one of an existing .venv is kept, else the first CPython 3.11 or
 # newer that runs is taken. Nothing but packages from PyPI is downloaded; a second run with nothing to do ends at once.
@@ -111,6 +112,7 @@ is_ready() {
 }
 
 sync() {
+    rm -f .venv/ready-*
     find_python
     choose_cache
     choose_certificates
@@ -122,13 +124,17 @@ sync() {
 
 case ${1:-} in
     runtime)
-        is_ready runtime dev && exit 0
+        is_ready runtime dev bench && exit 0
         sync --no-dev --inexact
         ;;
     dev)
-        is_ready dev && exit 0
+        is_ready dev bench && exit 0
         sync
         ;;
-    *) fail "usage: sh scripts/bootstrap.sh runtime|dev" ;;
+    bench)
+        is_ready bench && exit 0
+        sync --group bench
+        ;;
+    *) fail "usage: sh scripts/bootstrap.sh runtime|dev|bench" ;;
 esac
 fingerprint >".venv/ready-$1"

@@ -6,7 +6,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.material import Bench, local
+from bench.filling import local
+from bench.material import Bench
 from bench.quality.data import Collection, Item, told_at
 from hivelore.adapters.clock import SystemClock
 from hivelore.app import Application

@@ -14,8 +14,8 @@ from hivelore.policies.terms import document_terms, query_terms
 
 ROOT = Path(__file__).parents[2]
 NEEDS_DATA = ("quality", "quality-rest", "recency", "updates", "silence")
-SECTIONS = (*NEEDS_DATA, "recall", "writes", "growth", "import", "footprint", "bridge", "vectors")
-SLOW = ("quality-rest", "recency", "updates", "silence", "writes", "growth", "footprint")
+SECTIONS = (*NEEDS_DATA, "speed", "speed-1m", "writes", "growth", "import", "footprint", "bridge", "vectors")
+SLOW = ("quality-rest", "recency", "updates", "silence", "speed", "writes", "growth", "footprint")
 """They fill one store after the other, or start as many services; `make soak` runs them."""
 QUICK = "vectors"
 DATA = os.environ.get("HIVELORE_BENCH_DATA", "")
@@ -55,17 +55,17 @@ def test_the_page_keeps_the_sections_that_were_not_run_again(tmp_path: Path) -> 
     assert bench(QUICK, "--scale", "0.001", "--into", tmp_path).returncode == 0
     kept = json.loads((tmp_path / "results" / f"{QUICK}.json").read_text(encoding="utf-8"))
     older = {**kept, "title": "Older", "made": {**kept["made"], "date": "2026-01-02"}}
-    for name in ("bridge", "recall"):
+    for name in ("bridge", "writes"):
         (tmp_path / "results" / f"{name}.json").write_text(json.dumps({**older, "title": f"Older {name}"}))
     assert bench(QUICK, "--scale", "0.001", "--into", tmp_path).returncode == 0
     page = (tmp_path / "README.md").read_text(encoding="utf-8")
     headings = [line for line in page.splitlines() if line.startswith("## ")]
-    assert headings == ["## Older recall", "## Older bridge", "## Vector engines"]
+    assert headings == ["## Older writes", "## Older bridge", "## Vector engines"]
     assert page.count("on 2026-01-02 at commit") == 2
 
 
 def test_a_section_that_is_not_there_is_refused_with_those_that_are() -> None:
-    done = bench("speed")
+    done = bench("haste")
     assert done.returncode == 2
     assert done.stderr.strip().endswith(f"choose from {', '.join(SECTIONS)}")
 

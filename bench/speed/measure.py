@@ -1,0 +1,84 @@
+"""Everything that is measured at one number of memories."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from time import perf_counter
+
+from bench.filling import Filled
+from bench.material import Bench
+from bench.speed import ours, peers, rest
+from bench.speed.peers import Peer
+from bench.speed.turns import Row, take_turns
+from hivelore.adapters.onnx.provider import OnnxEmbedder
+from hivelore.domain.text import Clean
+from hivelore.policies.terms import gist
+
+RECALL, AGAIN, PRIVATE = "**recall**, Python API", "the same question again", "only of the tenth that is private"
+REST, REST_AGAIN, REST_MANY = "recall over REST, 1 client", "the same question again over REST", "over REST, 8 clients"
+EMBEDDING = "embedding the question"
+VECTORS, STREAM, KEYWORDS = "recall's vectors alone", "reading all int8 codes once", "recall's keywords alone"
+QUESTIONS, PRIVATE_QUESTIONS, WARM_UP = 400, 115, 40
+SECONDS = 40.0
+"""A row gets at most so many for all its questions, but for the one it is busy with then."""
+PASSAGES = 200
+"""That the model embeds, to say how many it does in a second."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    filled: Filled
+    megabytes: float
+    """On disk."""
+    served: rest.Served
+    milliseconds: Mapping[str, Sequence[float]]
+    """Of each question, by row."""
+    peers: Mapping[str, Peer]
+    model: float
+    """Memories a second that the model embeds on one core."""
+
+
+def measured(bench: Bench, size: int) -> Measured:
+    filled = bench.filled(size)
+    warm = bench.count(WARM_UP, 2)
+    few = bench.count(PRIVATE_QUESTIONS, 5)
+    questions = bench.questions[: warm + bench.count(QUESTIONS, 10)]
+    others = bench.questions[len(questions) : len(questions) + warm + few]
+    seconds = SECONDS * min(1.0, bench.scale)
+    served = rest.measured(bench, filled.home, questions, warm, seconds)
+    with ExitStack() as stack:
+        hive = stack.enter_context(ours.opened(filled.home))
+        rows, beside = _rows(bench, stack, hive, size, questions, others)
+        take_turns(rows, warm, seconds)
+        took = {name: row.milliseconds for name, row in rows.items()}
+    over_rest = {REST: served.one, REST_AGAIN: served.again, REST_MANY: served.many}
+    megabytes = sum(file.stat().st_size for file in filled.home.glob("hivelore.db*")) / 1e6
+    return Measured(filled, megabytes, served, took | over_rest, beside, _model(bench))
+
+
+def _rows(
+    bench: Bench, stack: ExitStack, hive: ours.Embedded, size: int, questions: Sequence[str], others: Sequence[str]
+) -> tuple[dict[str, Row], dict[str, Peer]]:
+    vectors, alone = hive.vectors(), OnnxEmbedder()
+    embedded = {text: bench.embedder.embed_query(Clean(gist(text))) for text in questions}
+    beside = peers.opened(stack, bench.place(), bench.memories(size), vectors, embedded)
+    rows = {
+        RECALL: Row(hive.recall, questions),
+        AGAIN: Row(hive.recall, questions),
+        PRIVATE: Row(hive.recall_private, others),
+        EMBEDDING: Row(lambda text: alone.embed_query(Clean(gist(text))), questions),
+        VECTORS: Row(lambda text: hive.nearest(embedded[text]), questions),
+        STREAM: Row(ours.stream(vectors), questions),
+        KEYWORDS: Row(hive.keywords, questions),
+    }
+    for name, peer in beside.items():
+        if peer.ask is not None:
+            rows[name] = Row(peer.ask, questions)
+    return rows, beside
+
+
+def _model(bench: Bench) -> float:
+    texts = [Clean(text) for text in bench.memories(bench.count(PASSAGES, 5))]
+    began = perf_counter()
+    OnnxEmbedder().embed_in_detail(texts)
+    return len(texts) / (perf_counter() - began)

@@ -1,0 +1,80 @@
+"""Asking Hivelore inside one process: whole answers, and the two searches that each of them consists of."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from bench.filling import local
+from bench.speed.turns import LIMIT, Ask
+from hivelore.adapters.vectors.quantised import Quantised
+from hivelore.app import Application, open_application
+from hivelore.config import load
+from hivelore.domain.agent import Viewer
+from hivelore.domain.index import Vector
+from hivelore.domain.search import Filter, ScopeChoice
+from hivelore.hive.embedded import EmbeddedHive
+from hivelore.lock import EMBEDDED
+from hivelore.policies.terms import query_terms
+from hivelore.services.recall import KEYWORD_DEPTH, LEAST_CANDIDATES
+
+_READY = 600.0
+"""Seconds that the vectors may take until they can be searched."""
+_BLOCK = 65_536
+
+
+class Embedded:
+    """The Python API on a data directory, and what is behind it."""
+
+    def __init__(self, app: Application, viewer: Viewer) -> None:
+        self._app = app
+        self._hive = EmbeddedHive(app, viewer)
+        wanted = app.serving.wanted
+        assert wanted is not None
+        self._model = wanted
+        self._where = Filter(visibility=app.recalling.listing(viewer).visibility, live_at=app.clock.now())
+
+    def recall(self, text: str) -> object:
+        return self._hive.recall(text, limit=LIMIT)
+
+    def recall_private(self, text: str) -> object:
+        return self._hive.recall(text, limit=LIMIT, scope=ScopeChoice.AGENT)
+
+    def keywords(self, text: str) -> object:
+        """What a recall asks of the keyword index."""
+        terms = query_terms(text)
+        with self._app.store.read() as view:
+            return self._app.keywords.search(view, terms, self._where, KEYWORD_DEPTH)
+
+    def nearest(self, vector: Vector) -> object:
+        """What a recall asks of the vector index."""
+        with self._app.store.read() as view:
+            return self._model.index.nearest(view, vector, self._where, LEAST_CANDIDATES)
+
+    def vectors(self) -> Vector:
+        """All there are, in the order in which the memories came."""
+        with self._app.store.read() as view:
+            model = view.model(self._model.provider.fingerprint)
+            batches = [] if model is None else list(view.all_embedded(model))
+        order = np.argsort(np.concatenate([batch.passages for batch in batches]))
+        return np.concatenate([batch.vectors for batch in batches])[order]
+
+
+@contextmanager
+def opened(home: Path) -> Generator[Embedded]:
+    """A hive with all its vectors ready."""
+    app = open_application(load(home=home), kind=EMBEDDED)
+    try:
+        if not app.embedding.wait(_READY):
+            raise RuntimeError("the vectors were not ready in time")
+        yield Embedded(app, local(app))
+    finally:
+        app.close()
+
+
+def stream(vectors: Vector) -> Ask:
+    """Read the codes of all vectors once, and do nothing else: what no scan of them can be faster than, on one core."""
+    parts = [Quantised.of(vectors[start : start + _BLOCK]).codes for start in range(0, len(vectors), _BLOCK)]
+    codes = np.concatenate(parts)
+    return lambda _text: codes.max()
