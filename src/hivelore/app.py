@@ -33,6 +33,7 @@ from hivelore.services.agents import Agents, Random
 from hivelore.services.drafting import Drafting
 from hivelore.services.embedding import Embedding
 from hivelore.services.recall import Recalling
+from hivelore.services.recall_log import RecallLog
 from hivelore.services.reembed import Reembedding
 from hivelore.services.reindexing import Reindexing
 from hivelore.services.remember import Remembering
@@ -89,13 +90,23 @@ class Application:
             clock=self.clock,
             written=self.embedding.wake,
         )
-        self.recalling = self.recalling_by(settings.ranking_constants, Weighting(), Priors(), Updating())
-        self.upkeep = Upkeep(self.store, self.keywords, self.clock)
+        self.recall_log = _recall_log(settings, self.store, self.tally, self.clock)
+        self.recalling = self.recalling_by(
+            settings.ranking_constants, Weighting(), Priors(), Updating(), self.recall_log
+        )
+        self.upkeep = Upkeep(self.store, self.keywords, self.clock, recalls=settings.recall_log_lifetime)
         self._stop = threading.Event()
         self._threads: list[threading.Thread] = []
 
-    def recalling_by(self, ranking: Ranking, weighting: Weighting, priors: Priors, updating: Updating) -> Recalling:
-        """Recall over the same store and indexes with other constants; for comparisons."""
+    def recalling_by(
+        self,
+        ranking: Ranking,
+        weighting: Weighting,
+        priors: Priors,
+        updating: Updating,
+        log: RecallLog | None = None,
+    ) -> Recalling:
+        """Recall over the same store and indexes with other constants; for comparisons, which are not logged."""
         return Recalling(
             store=self.store,
             keywords=self.keywords,
@@ -108,6 +119,7 @@ class Application:
             tally=self.tally,
             clock=self.clock,
             keywords_complete=lambda: self.reindexing.is_done,
+            log=log,
         )
 
     def start(self) -> None:
@@ -239,6 +251,17 @@ def _redaction_key(store: MemoryStore) -> bytes:
         store.write(lambda tx: None if tx.setting(REDACTION_KEY) else tx.set_setting(REDACTION_KEY, fresh))
         return _redaction_key(store)
     return bytes.fromhex(known)
+
+
+def _recall_log(settings: Settings, store: MemoryStore, tally: Tally, clock: Clock) -> RecallLog:
+    return RecallLog(
+        store=store,
+        tally=tally,
+        clock=clock,
+        lead_sees=settings.lead_sees,
+        lifetime=settings.recall_log_lifetime,
+        recall_id=randomness.recall_id,
+    )
 
 
 def _serving(settings: Settings, store: MemoryStore, clock: Clock, connections: ExitStack) -> Serving:

@@ -172,6 +172,15 @@ class Settings(BaseSettings):
         "MEMORY_TTL_MANUAL_DAYS", "Days that manual memories live. Unset: for ever.", default=None, gt=0, le=36_500
     )
 
+    recall_log_days: float = _setting(
+        "HIVELORE_RECALL_LOG_DAYS",
+        "Days that the log of recalls goes back: who asked what, and which memories were given why. "
+        "0: nothing is logged.",
+        default=30,
+        ge=0,
+        le=36_500,
+    )
+
     @field_validator("allowed_hosts", "capabilities", mode="before")
     @classmethod
     def _names(cls, value: str | Iterable[str]) -> tuple[str, ...]:
@@ -194,6 +203,10 @@ class Settings(BaseSettings):
             Source.MANUAL: self.manual_days,
         }
         return Lifetimes({source: None if value is None else timedelta(days=value) for source, value in days.items()})
+
+    @property
+    def recall_log_lifetime(self) -> timedelta:
+        return timedelta(days=self.recall_log_days)
 
     @property
     def ranking_constants(self) -> Ranking:

@@ -31,7 +31,8 @@ from hivelore.domain.index import (
 )
 from hivelore.domain.job import Job, JobId
 from hivelore.domain.memory import Action, Chunk, Memory, MemoryId, Standing, Version
-from hivelore.domain.search import Filter, Stats
+from hivelore.domain.recall_log import Recall, RecallFilter
+from hivelore.domain.search import Filter, RecallId, Stats
 from hivelore.domain.text import Clean
 
 T = TypeVar("T")
@@ -202,6 +203,10 @@ class SwarmView(Protocol):
         """Newest first."""
         ...
 
+    def recalls(self, where: RecallFilter, after: tuple[datetime, RecallId] | None, limit: int) -> Sequence[Recall]:
+        """Newest first, id as tie; strictly behind ``after``. Scores are as exact as 32 bits."""
+        ...
+
     def job(self, job: JobId) -> Job | None: ...
 
     def jobs(self, kind: str | None = None) -> Sequence[Job]:
@@ -300,6 +305,16 @@ class SwarmTransaction(Protocol):
         ...
 
     def record(self, entry: AuditEntry) -> None: ...
+
+    def log_recalls(self, entries: Sequence[Recall]) -> None:
+        """Keep them for ``recalls``. What was given is shown as long as that very memory is there: not once it is
+        forgotten, as it may be by now, and no other one that has its id later."""
+        ...
+
+    def prune_recalls(self, before: datetime, keep: int, limit: int) -> int:
+        """Remove up to ``limit`` recalls, oldest first, that are from before an instant or not among the ``keep``
+        newest. Answers how many; fewer than ``limit``: there are no more."""
+        ...
 
     def put_job(self, job: Job) -> None:
         """Insert or replace."""

@@ -13,12 +13,14 @@ import pytest
 from apsw import SQLITE_OK, Connection
 
 from hivelore.adapters.clock import SystemClock
+from hivelore.adapters.sql import recalls
 from hivelore.adapters.sql.where import Params, condition, parts
 from hivelore.adapters.sqlite.connection import connect, rows
 from hivelore.adapters.sqlite.store import SqliteStore
 from hivelore.adapters.sqlite.view import SQL, SqliteView
 from hivelore.domain.index import DocumentKey, PassageKey
 from hivelore.domain.memory import Memory
+from hivelore.domain.recall_log import RecallFilter
 from hivelore.domain.search import Filter, Visibility
 from hivelore.domain.text import Clean
 from support.memories import ADA, a_memory
@@ -35,6 +37,7 @@ LARGE = {
     "embedding_failure": "f",
     "change": "",
     "audit": "",
+    "recall": "r",
 }
 """The tables that grow with what is remembered, and what statements call them."""
 TABLES = {name: table for table, aliases in LARGE.items() for name in (table, *aliases.split())}
@@ -42,15 +45,32 @@ TABLES = {name: table for table, aliases in LARGE.items() for name in (table, *a
 LOOKS_AT_EVERYTHING = {
     "last_change": "the last row of a table is one step away",
     "audit_newest": "walks back from the newest and stops at the limit",
+    "recalls": "likewise, where it is not for one agent",
+    "recall_nth": "walks back from the newest, and once in a while",
 }
 """Each with the reason why it is better so."""
 
-FRAGMENTS = {"{queue}": ("queue_new", "queue_again"), "{order}": ("ASC", "DESC")}
-LISTED_BY_PARTS = ("memory_page", "memory_keys", "memory_counts")
 EVERYBODY = Visibility(own=None, swarm=True, others=True)
 WORKER = Visibility(own=ADA, swarm=True)
 SHARED = Visibility(own=None, swarm=True)
 OWN = Visibility(own=ADA, swarm=False)
+
+ASKED_BY = [
+    RecallFilter(seen=EVERYBODY),
+    RecallFilter(seen=EVERYBODY, operators=True),
+    RecallFilter(seen=OWN, agent=ADA),
+]
+FRAGMENTS = {
+    "{queue}": ("queue_new", "queue_again"),
+    "{order}": ("ASC", "DESC"),
+    "{asked}": tuple(
+        recalls.condition(where, document)[0] + behind
+        for where in ASKED_BY
+        for document in (None, DocumentKey(1))
+        for behind in ("", " AND (r.at, r.id) < (:after_at, :after_id)")
+    ),
+}
+LISTED_BY_PARTS = ("memory_page", "memory_keys", "memory_counts")
 
 INDEX_OF = {
     "owner": "memory_owner",
@@ -187,7 +207,19 @@ def test_a_page_by_a_common_tag_is_walked_in_order(connection: Connection) -> No
 
 
 @pytest.mark.parametrize(
-    "name", ["audit_newest", "audit_of", "changes", "memory_before", "memory_after", "waiting", "vectors_behind"]
+    "name",
+    [
+        "audit_newest",
+        "audit_of",
+        "changes",
+        "memory_before",
+        "memory_after",
+        "waiting",
+        "vectors_behind",
+        "recalls",
+        "recall_nth",
+        "recalls_prune",
+    ],
 )
 def test_the_first_of_many_are_read_without_sorting_them_all(connection: Connection, name: str) -> None:
     for form in variants(name):
@@ -201,6 +233,12 @@ def test_what_is_asked_for_by_key_is_fetched_key_by_key(connection: Connection, 
         first, second, *_ = steps(connection, form)
         assert first.table == "k"
         assert second.columns[-1] in ("rowid", "passage")
+
+
+def test_the_recalls_of_one_agent_are_found_by_who_asked(connection: Connection) -> None:
+    sql, _ = recalls.condition(RecallFilter(seen=OWN, agent=ADA), None)
+    (step,) = steps(connection, SQL["recalls"].replace("{asked}", sql))
+    assert (step.index, step.columns) == ("recall_agent", ("namespace", "agent"))
 
 
 def test_keywords_are_searched_before_anything_else_is_looked_at(connection: Connection) -> None:

@@ -54,6 +54,26 @@ def test_remember_recall_get_edit_list_and_forget(hive: Hive) -> None:
         hive.get(memory.id)
 
 
+def test_every_recall_is_logged_with_its_reasons(hive: Hive) -> None:
+    memory = hive.remember("Use pnpm here, never npm.")
+    hits = hive.recall("pnpm", project="shop")
+    nothing = hive.recall("yarn", only_fitting=True)
+    newest, first = hive.recalls().recalls
+    assert (newest.id, newest.question, newest.hits) == (nothing.recall_id, "yarn", ())
+    assert (first.id, first.question, first.project, first.path) == (hits.recall_id, "pnpm", "shop", hits.path)
+    assert (first.agent, first.candidates, first.withheld) == (memory.owner, 1, 0)
+    (given,) = first.hits
+    assert (given.memory, given.rank, given.fits) == (memory.id, 1, hits[0].fits)
+    assert tuple(given.score) == pytest.approx(tuple(hits[0].score), abs=1e-5)
+    page = hive.recalls(limit=1)
+    assert page.recalls == (newest,)
+    assert hive.recalls(after=page.next).recalls == (first,)
+    assert hive.recalls(memory=memory.id, agent=memory.owner).recalls == (first,)
+    assert hive.recalls(agent="somebody").recalls == ()
+    hive.forget(memory.id)
+    assert [(one.hits, one.withheld) for one in hive.recalls().recalls] == [((), 0), ((), 1)]
+
+
 def test_a_recall_can_be_silent_short_and_varied(hive: Hive) -> None:
     for number in range(4):
         hive.remember(f"Note {number}: use pnpm here, never npm, since its lock file is the one that counts.")
@@ -131,6 +151,10 @@ BAD: list[tuple[Callable[[Hive], object], type[Exception]]] = [
     (lambda hive: hive.recall("x", limit=51), Invalid),
     (lambda hive: hive.list(limit=0), Invalid),
     (lambda hive: hive.list(after="x"), Invalid),
+    (lambda hive: hive.recalls(limit=0), Invalid),
+    (lambda hive: hive.recalls(limit=101), Invalid),
+    (lambda hive: hive.recalls(after="x"), Invalid),
+    (lambda hive: hive.recalls(memory="nothing"), NotFound),
     (lambda hive: hive.get("nothing"), NotFound),
     (lambda hive: hive.get("a/../b"), NotFound),
     (lambda hive: hive.edit("nothing", name="x"), NotFound),

@@ -17,6 +17,7 @@ import pytest
 
 from hivelore.cli.running import VERBS, build
 from hivelore.client import Client
+from hivelore.domain import wire
 from hivelore.domain.agent import Role
 from hivelore.errors import HiveloreError, Unauthenticated
 from hivelore.hive.base import Hive
@@ -92,6 +93,47 @@ def _at(asker: Asker, suffix: str = "") -> list[Any]:
     return asker.each(lambda memory: asker.rest("GET", f"/api/memory/{memory}{suffix}"))
 
 
+def _recalls(asker: Asker, page: Callable[..., Any]) -> list[str]:
+    """The words of the memories whose ids stand in the log of recalls, to the last page and memory by memory, after a
+    recall that gave all there is to see. Questions say words of their own, and so are not looked at."""
+    asker.rest("POST", "/api/memory/search", body={"query": "sleeps", "limit": 50})
+    asked: list[dict[str, Any]] = [{}, *({"memory": memory} for memory in asker.ids.values())]
+    given: set[str] = set()
+    for narrowed in asked:
+        after = None
+        while (found := page(**narrowed, after=after)) is not None:
+            given |= {hit["memoryId"] for recall in found["recalls"] for hit in recall["hits"]}
+            if (after := found["next"]) is None:
+                break
+    return [word for whose, word in WORDS.items() if asker.ids[whose] in given]
+
+
+def _recalls_by_rest(asker: Asker) -> list[Any]:
+    def page(**query: Any) -> Any:
+        found = asker.rest("GET", "/api/recalls", query={"limit": 100, **query})
+        return None if "error" in found else found
+
+    return [_recalls(asker, page)]
+
+
+def _recalls_by_method(asker: Asker) -> list[Any]:
+    def page(**given: Any) -> Any:
+        found = _told(lambda: asker.hive.recalls(limit=100, **given))
+        return None if isinstance(found, dict) else wire.recalls(found)
+
+    return [_recalls(asker, page)]
+
+
+def _recalls_by_verb(asker: Asker) -> list[Any]:
+    def page(**given: Any) -> Any:
+        options = [f"--{name}={value}" for name, value in given.items() if value is not None]
+        result = asker.command_line("recalls", "-n", "100", "--json", *options)
+        return None if result.code else result.json
+
+    shown = asker.command_line("recalls", "-n", "100").out
+    return [_recalls(asker, page), *(word for whose, word in WORDS.items() if asker.ids[whose] in shown)]
+
+
 BLANK = {"content": " ", "name": "x", "source": "manual"}
 
 ROUTES: dict[tuple[str, str], Probe] = {
@@ -125,6 +167,7 @@ ROUTES: dict[tuple[str, str], Probe] = {
     ("GET", "/api/agents"): lambda asker: [asker.rest("GET", "/api/agents")],
     ("POST", "/api/agents"): lambda asker: [asker.rest("POST", "/api/agents", body={"name": ""})],
     ("DELETE", "/api/agents/{agent_or_key}"): lambda asker: [asker.rest("DELETE", "/api/agents/nobody")],
+    ("GET", "/api/recalls"): _recalls_by_rest,
     ("GET", "/api/check"): lambda asker: [asker.rest("GET", "/api/check")],
     ("GET", "/api/me"): lambda asker: [asker.rest("GET", "/api/me")],
     ("GET", "/api/status"): lambda asker: [asker.rest("GET", "/api/status")],
@@ -151,6 +194,7 @@ METHODS: dict[str, Probe] = {
     "edit": lambda asker: asker.each(lambda memory: _told(lambda: asker.hive.edit(memory, name="x", version=99))),
     "forget": lambda asker: asker.each(lambda memory: _told(lambda: asker.hive.forget(memory, version=99))),
     "stats": lambda asker: [_told(lambda: asker.hive.stats())],
+    "recalls": _recalls_by_method,
     "remember": lambda asker: [_told(lambda: asker.hive.remember(" "))],
     "remember_many": lambda asker: [_told(lambda: asker.hive.remember_many([" "]))],
     "index": lambda asker: [_told(lambda: asker.hive.index("/nowhere"))],
@@ -177,6 +221,7 @@ COMMANDS: dict[str, Probe] = {
         *asker.each(lambda memory: asker.verb("forget", memory, NOWHERE, "--yes")),
         asker.verb("forget", "--path", "/nowhere", "--yes"),
     ],
+    "hivelore recalls": _recalls_by_verb,
     "hivelore stats": lambda asker: [asker.verb("stats")],
     "hivelore index": lambda asker: [asker.verb("index", "/nowhere")],
     "hivelore import": lambda asker: [asker.verb("import", "-", stdin=b"{}")],
@@ -207,6 +252,9 @@ SHOWS_ALL = {"recall", "list", "get", "memory-get", "memory-search"} | {
     ("GET", "/api/memory/{memory_id}"),
     ("GET", "/api/memory/{memory_id}/chunks"),
     ("GET", "/api/memory/{memory_id}/history"),
+    "recalls",
+    "hivelore recalls",
+    ("GET", "/api/recalls"),
 }
 """Probes that must show everything the asker may see: silence would pass the rest of this test."""
 
@@ -250,15 +298,20 @@ def _world(home: Path, lead_sees: str) -> Generator[World]:
         ids: dict[str, str] = {}
         for whose, word in WORDS.items():
             key = keys["operator" if whose == "swarm" else "ada" if whose == "shared" else whose]
-            scope = "swarm" if whose in SHARED else "agent"
             body = {
                 "content": f"the {word} sleeps",
                 "name": word,
-                "scope": scope,
+                "scope": "swarm",
                 "source": "manual",
                 "tags": ["marked"],
             }
             ids[whose] = service.client(key).call("POST", "/api/memory/index", body=body)["memoryIds"][0]
+        # Everybody is given everything once, before most of it becomes private.
+        for who in ("ada", "bob", "lea", "operator"):
+            found = service.client(keys[who]).call("POST", "/api/memory/search", body={"query": "sleeps", "limit": 50})
+            assert {hit["memory"]["id"] for hit in found["results"]} == set(ids.values())
+        for whose in EVERYTHING - SHARED:
+            service.client(keys[whose]).call("PATCH", f"/api/memory/{ids[whose]}", body={"scope": "agent"})
         yield World(service, ids, keys)
 
 

@@ -112,6 +112,8 @@ PLACES: Mapping[str, Callable[[str], Callable[[Door, Known], Outcome]]] = {
     "edited content": lambda text: asking("edit", id=OWN, content=text),
     "after": lambda text: asking("list", after=text),
     "tag to list": lambda text: asking("list", tag=text),
+    "memory of recalls": lambda text: asking("recalls", memory=text),
+    "asker of recalls": lambda text: asking("recalls", agent=text),
 }
 OF_TEXTS: Mapping[tuple[str, str], Expected] = {
     ("empty", "content"): INVALID,
@@ -122,6 +124,8 @@ OF_TEXTS: Mapping[tuple[str, str], Expected] = {
     ("empty", "edited content"): INVALID,
     ("empty", "after"): INVALID,
     ("empty", "tag to list"): KEPT | {"mcp": NO_SUCH_TOOL},
+    ("empty", "memory of recalls"): NOT_FOUND,
+    ("empty", "asker of recalls"): KEPT | {"mcp": NO_SUCH_TOOL},
     ("blank", "content"): INVALID,
     ("blank", "name"): INVALID,
     ("blank", "query"): INVALID,
@@ -130,6 +134,8 @@ OF_TEXTS: Mapping[tuple[str, str], Expected] = {
     ("blank", "edited content"): INVALID,
     ("blank", "after"): INVALID,
     ("blank", "tag to list"): KEPT | {"mcp": NO_SUCH_TOOL},
+    ("blank", "memory of recalls"): NOT_FOUND,
+    ("blank", "asker of recalls"): KEPT | {"mcp": NO_SUCH_TOOL},
     ("5 MB", "content"): TOO_LARGE,
     ("5 MB", "name"): INVALID,
     ("5 MB", "query"): INVALID,
@@ -138,6 +144,8 @@ OF_TEXTS: Mapping[tuple[str, str], Expected] = {
     ("5 MB", "edited content"): TOO_LARGE,
     ("5 MB", "after"): INVALID | TOO_LONG_FOR_A_URL,
     ("5 MB", "tag to list"): TOO_LARGE | TOO_LONG_FOR_A_URL,
+    ("5 MB", "memory of recalls"): INVALID | TOO_LONG_FOR_A_URL,
+    ("5 MB", "asker of recalls"): INVALID | TOO_LONG_FOR_A_URL,
     ("NUL", "content"): INVALID,
     ("NUL", "name"): INVALID,
     ("NUL", "query"): INVALID,
@@ -146,6 +154,8 @@ OF_TEXTS: Mapping[tuple[str, str], Expected] = {
     ("NUL", "edited content"): INVALID,
     ("NUL", "after"): INVALID,
     ("NUL", "tag to list"): INVALID,
+    ("NUL", "memory of recalls"): NOT_FOUND | NO_ARGUMENT,
+    ("NUL", "asker of recalls"): KEPT | {"mcp": NO_SUCH_TOOL} | NO_ARGUMENT,
     ("lone surrogate", "content"): INVALID | HALF,
     ("lone surrogate", "name"): INVALID | HALF,
     ("lone surrogate", "query"): INVALID | HALF,
@@ -154,6 +164,8 @@ OF_TEXTS: Mapping[tuple[str, str], Expected] = {
     ("lone surrogate", "edited content"): INVALID | HALF,
     ("lone surrogate", "after"): INVALID | HALF,
     ("lone surrogate", "tag to list"): INVALID | HALF | AS_SIGN,
+    ("lone surrogate", "memory of recalls"): INVALID | HALF | {"rest": "404 not-found"},
+    ("lone surrogate", "asker of recalls"): INVALID | HALF | AS_SIGN,
 }
 
 
@@ -310,6 +322,12 @@ OTHERS: Mapping[str, tuple[Callable[[Door, Known], Outcome], Expected]] = {
     "limit 0 of a page": (asking("list", limit=0), INVALID),
     "limit 501 of a page": (asking("list", limit=501), INVALID),
     "limit ten of a page": (asking("list", limit="ten"), INVALID | USAGE),
+    "limit 0 of recalls": (asking("recalls", limit=0), INVALID),
+    "limit 101 of recalls": (asking("recalls", limit=101), INVALID),
+    "limit ten of recalls": (asking("recalls", limit="ten"), INVALID | USAGE),
+    "limit beyond 64 bits of recalls": (asking("recalls", limit=10**30), INVALID),
+    "unknown memory of recalls": (asking("recalls", memory=NOWHERE), NOT_FOUND),
+    "a time alone after recalls": (asking("recalls", after="2026-01-31T12:00:00Z"), INVALID),
     "unknown id to get": (asking("get", id=NOWHERE), NOT_FOUND),
     "unknown id to edit": (asking("edit", id=NOWHERE, name="x"), NOT_FOUND),
     "unknown id to forget": (asking("forget", id=NOWHERE), NOT_FOUND),
@@ -352,13 +370,13 @@ def question_rows() -> Iterator[Row]:
 # Ids of others.
 
 
-def hidden(verb: str, **given: Any) -> Callable[[Door, Known], Outcome]:
+def hidden(verb: str, place: str = "id", **given: Any) -> Callable[[Door, Known], Outcome]:
     """Ask for a memory of somebody else, having asked for one that is not there: the answers are the same, byte by
     byte, but for the id."""
 
     def ask(door: Door, known: Known) -> Outcome:
-        unknown = door.ask(verb, id=NOWHERE, **given)
-        outcome = door.ask(verb, id=known.hidden, **given)
+        unknown = door.ask(verb, **{place: NOWHERE}, **given)
+        outcome = door.ask(verb, **{place: known.hidden}, **given)
         assert outcome.shown.replace(known.hidden, NOWHERE) == unknown.shown
         return outcome
 
@@ -369,6 +387,7 @@ def hidden_rows() -> Iterator[Row]:
     yield Row("id of another to get", hidden("get"), NOT_FOUND)
     yield Row("id of another to edit", hidden("edit", name="Mine now."), NOT_FOUND)
     yield Row("id of another to forget", hidden("forget"), NOT_FOUND)
+    yield Row("id of another among recalls", hidden("recalls", place="memory"), NOT_FOUND)
 
 
 def rows() -> Iterator[Row]:

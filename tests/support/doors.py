@@ -1,7 +1,7 @@
 """The doors, each asked for the same things in its own way, with what came of it in its own words.
 
-A verb is remember, recall, get, edit, forget, list or index; its arguments have the names they have in JSON. What a
-door answers is checked here for its form, so that whoever compares outcomes needs only their kinds.
+A verb is remember, recall, get, edit, forget, list, recalls or index; its arguments have the names they have in JSON.
+What a door answers is checked here for its form, so that whoever compares outcomes needs only their kinds.
 """
 
 import http.client
@@ -90,6 +90,9 @@ class RestDoor(Door):
                 return self._sent("PATCH", path, _json(given))
             case "forget":
                 return self._sent("DELETE", path)
+            case "recalls":
+                query = "&".join(f"{name}={_quoted(value)}" for name, value in given.items())
+                return self._sent("GET", f"/api/recalls?{query}")
             case "list":
                 query = "&".join(f"{name}={_quoted(value)}" for name, value in given.items())
                 return self._sent("GET", f"/api/memory?{query}")
@@ -116,6 +119,7 @@ class McpDoor(Door):
         "forget": "memory-delete",
         "edit": "inject-learning",
         "list": "memory-search",
+        "recalls": "memory-search",
     }
     """There is no tool that edits or lists: what comes nearest is asked, and has its own row in the table."""
 
@@ -179,6 +183,8 @@ class CliDoor(Door):
     def ask(self, verb: str, /, **given: Any) -> Outcome:
         if verb == "remember" and (_UNTOLD & given.keys() or not all(isinstance(one, str) for one in given.values())):
             return self._told("import", "-", "--json", stdin=_json(given))
+        if verb == "recalls":  # where --agent says who is asking now
+            given = {"owner" if name == "agent" else name: value for name, value in given.items()}
         main = {"remember": "content", "recall": "query", "index": "path"}.get(verb, "id")
         subject = given.pop(main, None)
         options = [f"--{_OPTION.get(name, name)}={_word(value)}" for name, value in given.items()]

@@ -13,7 +13,7 @@ from hivelore.domain.audit import AuditEntry
 from hivelore.domain.draft import Draft
 from hivelore.domain.job import JobId
 from hivelore.domain.memory import Memory, MemoryId
-from hivelore.domain.search import Answer, Query
+from hivelore.domain.search import Answer, Query, RecallId
 from hivelore.domain.text import Clean
 from hivelore.policies.fusion import Weighting
 from hivelore.policies.priors import Priors
@@ -26,6 +26,7 @@ from hivelore.services.agents import Agents, Random
 from hivelore.services.drafting import Drafting
 from hivelore.services.embedding import Embedding
 from hivelore.services.recall import Recalling
+from hivelore.services.recall_log import RecallLog
 from hivelore.services.reembed import Reembedding
 from hivelore.services.remember import Remembering
 from hivelore.services.serving import Model, Serving
@@ -53,6 +54,7 @@ class World:
         ranking: Ranking | None = None,
         lead_sees: LeadSees = LeadSees.ALL,
         keywords_complete: Callable[[], bool] = lambda: True,
+        logged_for: timedelta = timedelta(days=30),
     ) -> None:
         self.store, self.keywords, self.clock = store, keywords, clock
         model = None if embedder is None else Model(embedder, ExactVectors(embedder.fingerprint, embedder.dimension))
@@ -70,6 +72,14 @@ class World:
             clock=clock,
             written=lambda: None,
         )
+        self.recall_log = RecallLog(
+            store=store,
+            tally=self.tally,
+            clock=clock,
+            lead_sees=lead_sees,
+            lifetime=logged_for,
+            recall_id=lambda _: RecallId(f"r{next(ids):04}"),
+        )
         self.recalling = Recalling(
             store=store,
             keywords=keywords,
@@ -82,6 +92,7 @@ class World:
             tally=self.tally,
             clock=clock,
             keywords_complete=keywords_complete,
+            log=self.recall_log,
         )
         self.embedding = Embedding(store, self.serving, clock)
         self.reembedding = Reembedding(store, self.serving, self.embedding, clock, lambda _: JobId(f"job{next(ids)}"))

@@ -6,6 +6,7 @@ from datetime import datetime
 from hivelore.domain.agent import AgentId, KeyId
 from hivelore.domain.job import JobId
 from hivelore.domain.memory import MemoryId
+from hivelore.domain.search import RecallId
 
 
 def uuid7(now: datetime) -> str:
@@ -28,6 +29,10 @@ def agent_id(now: datetime) -> AgentId:
 
 def job_id(now: datetime) -> JobId:
     return JobId(uuid7(now))
+
+
+def recall_id(now: datetime) -> RecallId:
+    return RecallId(uuid7(now))
 
 
 def key_id() -> KeyId:

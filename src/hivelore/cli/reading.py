@@ -1,4 +1,4 @@
-"""Verbs that read memories: recall, get, list, stats."""
+"""Verbs that read memories: recall, get, list, recalls, stats."""
 
 from collections.abc import Iterable
 from typing import Annotated, Any, Literal, cast
@@ -10,12 +10,15 @@ from hivelore.cli.options import AsJson, InProject, Origin, Shelves, Speaker, mo
 from hivelore.cli.present import now
 from hivelore.domain import wire
 from hivelore.domain.memory import Memory
+from hivelore.domain.recall_log import Recall
 from hivelore.domain.search import DEFAULT_LIMIT, Answer, Hit, Page, Score
 from hivelore.errors import Invalid
 from hivelore.hive.remote import RemoteHive
 
 _SNIPPET = 200
 _PAGE = 500
+_TELLING = ("keyword", "vector", "prior", "recency", "access", "update")
+"""Parts of a score that say why; the others follow from them."""
 
 
 def recall(
@@ -50,7 +53,8 @@ def recall(
             budget=budget,
         )
     if json:
-        output.as_json(wire.answer(Answer(hits=tuple(hits), path=hits.path, message=hits.message)))
+        answer = Answer(hits=tuple(hits), path=hits.path, message=hits.message, id=hits.recall_id)
+        output.as_json(wire.answer(answer))
         return
     output.note(hits.message)
     for rank, hit in enumerate(hits, start=1):
@@ -187,6 +191,43 @@ def list_memories(
     output.table(["id", "created", "scope", "source", "name"], rows)
     if page.next is not None:
         output.note("There are more: --all shows them.")
+
+
+def recalls(
+    *,
+    limit: Annotated[int, Parameter(alias="-n", help="1 to 100.", converter=whole)] = 20,
+    after: Annotated[str | None, Parameter(help="Go on behind a page: its `next` (--json).")] = None,
+    memory: Annotated[str | None, Parameter(help="Only those that gave this memory (id).", metavar="ID")] = None,
+    owner: Annotated[str | None, Parameter(help="Only those of this agent (id).")] = None,
+    agent: Speaker = None,
+    json: AsJson = False,
+) -> None:
+    """Show what was asked, and which memories were given why, newest first.
+
+    Example: hivelore recalls --limit 5
+    """
+    with session.hive(agent) as hive:
+        page = hive.recalls(limit=limit, after=after, agent=owner, memory=memory)
+    if json:
+        output.as_json(wire.recalls(page))
+        return
+    for one in page.recalls:
+        _show_recall(one)
+    if not page.recalls:
+        output.note("No recall is logged that you may see.")
+    if page.next is not None:
+        output.note("There are more: --limit shows up to 100, --after goes on.")
+
+
+def _show_recall(one: Recall) -> None:
+    output.say((output.shortened(one.question, 100), "bold"))
+    who = "operator" if one.agent is None else one.agent
+    withheld = f", {one.withheld} not shown" if one.withheld else ""
+    found = f"{len(one.hits)} of {one.candidates}{withheld}"
+    output.say((f"   {output.age(one.at, now())}  {who} ({one.door})  {one.path}  {found}  {one.id}", "dim"))
+    for hit in one.hits:
+        parts = [f"{name} {part:.2f}" for name, part in hit.score.parts.items() if name in _TELLING and part]
+        output.say(f"{hit.rank:4}. {hit.score.total:.2f}  {hit.memory}  ", ("  ".join(parts), "dim"))
 
 
 def stats(*, agent: Speaker = None, json: AsJson = False) -> None:

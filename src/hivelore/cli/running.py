@@ -22,6 +22,7 @@ VERBS = {
         "list": "reading:list_memories",
         "edit": "memories:edit",
         "forget": "memories:forget",
+        "recalls": "reading:recalls",
         "stats": "reading:stats",
     },
     "Files": {

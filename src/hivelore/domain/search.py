@@ -4,11 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import NamedTuple
+from typing import NamedTuple, NewType
 
 from hivelore.domain.agent import AgentId
 from hivelore.domain.memory import Memory, Scope, Source
 from hivelore.domain.text import Clean
+
+RecallId = NewType("RecallId", str)
+"""A UUID (version 7) in its lower-case text form."""
 
 LIMIT_RANGE = (1, 50)
 DEFAULT_LIMIT = 10
@@ -171,6 +174,8 @@ class Answer:
     hits: tuple[Hit, ...]
     path: Path
     message: str
+    id: RecallId | None = None
+    """Under which the recall is logged; None: it is not."""
 
     @property
     def fits(self) -> bool:

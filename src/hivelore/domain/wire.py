@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from hivelore.domain.agent import Agent, AgentId, ApiKey, Door
+from hivelore.domain.agent import Agent, AgentId, ApiKey, Door, Role
 from hivelore.domain.draft import Draft, Edit, Remembered
 from hivelore.domain.job import Job
 from hivelore.domain.memory import Memory, MemoryId, Provenance, Scope, Source, Trust, Version
-from hivelore.domain.search import Answer, Excerpt, Hit, Page, Path, Score, Stats
+from hivelore.domain.recall_log import Given, Recall, RecallPage
+from hivelore.domain.search import Answer, Excerpt, Hit, Page, Path, RecallId, Score, Stats
 from hivelore.domain.text import Clean
 from hivelore.errors import Invalid
 
@@ -167,11 +168,15 @@ def read_excerpt(data: Mapping[str, Any]) -> Excerpt:
     )
 
 
+def score(value: Score) -> Object:
+    return {name: round(part, 6) for name, part in value.parts.items()}
+
+
 def hit(value: Hit) -> Object:
     return {
         "memory": memory(value.memory),
         "passage": excerpt(value.passage),
-        "score": {name: round(part, 6) for name, part in value.score.parts.items()},
+        "score": score(value.score),
         "fit": round(value.fit, 4),
         "fits": value.fits,
         "alike": value.alike,
@@ -192,6 +197,7 @@ def read_hit(data: Mapping[str, Any]) -> Hit:
 def answer(value: Answer) -> Object:
     return {
         "message": value.message,
+        "recallId": value.id,
         "path": value.path.value,
         "fits": value.fits,
         "results": [hit(one) for one in value.hits],
@@ -200,8 +206,65 @@ def answer(value: Answer) -> Object:
 
 def read_answer(data: Mapping[str, Any]) -> Answer:
     return Answer(
-        hits=tuple(read_hit(one) for one in data["results"]), path=Path(data["path"]), message=data["message"]
+        hits=tuple(read_hit(one) for one in data["results"]),
+        path=Path(data["path"]),
+        message=data["message"],
+        id=data.get("recallId"),
     )
+
+
+def recall(value: Recall) -> Object:
+    return {
+        "id": value.id,
+        "at": instant(value.at),
+        "agentId": value.agent,
+        "role": value.role.value,
+        "door": value.door.value,
+        "project": value.project,
+        "session": value.session,
+        "query": value.question,
+        "path": value.path.value,
+        "candidates": value.candidates,
+        "hits": [
+            {
+                "memoryId": hit.memory,
+                "rank": hit.rank,
+                "score": score(hit.score),
+                "fit": round(hit.fit, 4),
+                "fits": hit.fits,
+            }
+            for hit in value.hits
+        ],
+        "withheld": value.withheld,
+    }
+
+
+def read_recall(data: Mapping[str, Any]) -> Recall:
+    return Recall(
+        id=RecallId(data["id"]),
+        at=datetime.fromisoformat(data["at"]).astimezone(UTC),
+        agent=None if data["agentId"] is None else AgentId(data["agentId"]),
+        role=Role(data["role"]),
+        door=Door(data["door"]),
+        project=data["project"],
+        session=data["session"],
+        question=Clean(data["query"]),
+        path=Path(data["path"]),
+        candidates=data["candidates"],
+        hits=tuple(
+            Given(MemoryId(hit["memoryId"]), hit["rank"], Score(**hit["score"]), hit["fit"], hit["fits"])
+            for hit in data["hits"]
+        ),
+        withheld=data["withheld"],
+    )
+
+
+def recalls(value: RecallPage) -> Object:
+    return {"recalls": [recall(one) for one in value.recalls], "next": value.next}
+
+
+def read_recalls(data: Mapping[str, Any]) -> RecallPage:
+    return RecallPage(recalls=tuple(read_recall(one) for one in data["recalls"]), next=data["next"])
 
 
 def page(value: Page) -> Object:

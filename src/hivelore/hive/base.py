@@ -10,7 +10,8 @@ from typing import Literal, Self, TypeVar
 from hivelore.domain.agent import AgentId
 from hivelore.domain.draft import UNSET, Draft, Edit, Remembered, Unset
 from hivelore.domain.memory import Json, Memory, MemoryId, Scope, Source
-from hivelore.domain.search import DEFAULT_LIMIT, Answer, Hit, Page, Path, ScopeChoice, Stats
+from hivelore.domain.recall_log import RecallPage
+from hivelore.domain.search import DEFAULT_LIMIT, Answer, Hit, Page, Path, RecallId, ScopeChoice, Stats
 from hivelore.errors import Invalid
 from hivelore.hive.checking import (
     ID,
@@ -44,6 +45,7 @@ class Hits(list[Hit]):
         self.path: Path = answer.path
         self.fits: bool = answer.fits
         self.message: str = answer.message
+        self.recall_id: RecallId | None = answer.id
         self._explain = explain
 
     def __str__(self) -> str:
@@ -243,6 +245,13 @@ class Hive(ABC):
                 except Invalid as error:
                     skipped.append(Skipped(FilePath(found.source_path or path), str(error)))
         return Indexed(memories, skipped)
+
+    @abstractmethod
+    def recalls(
+        self, *, limit: int = 20, after: str | None = None, agent: str | None = None, memory: str | None = None
+    ) -> RecallPage:
+        """The log of recalls, newest first: who asked what, and which memories were given why. ``after`` is the
+        ``next`` of the page before; ``agent``: only what this one asked; ``memory``: only what gave this memory."""
 
     @abstractmethod
     def stats(self) -> Stats:

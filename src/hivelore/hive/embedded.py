@@ -8,10 +8,11 @@ from hivelore.app import Application
 from hivelore.domain.agent import AgentId, Viewer
 from hivelore.domain.draft import Draft, Edit, Remembered
 from hivelore.domain.memory import Memory, MemoryId, Source
+from hivelore.domain.recall_log import RecallPage
 from hivelore.domain.search import Answer, Page, ScopeChoice, Stats
 from hivelore.hive.base import Hive, choice
 from hivelore.hive.checking import ID, INSTANT, NUMBER, STATUS, WHOLE, WORD, check
-from hivelore.services.asking import Listing, asked, listed
+from hivelore.services.asking import Listing, RecallListing, asked, listed, listed_recalls
 
 
 class EmbeddedHive(Hive):
@@ -95,6 +96,14 @@ class EmbeddedHive(Hive):
         check(ID, memory=memory)
         check(WHOLE.or_none(), version=version)
         self._app.remembering.forget(MemoryId(memory), self._viewer, version=version)
+
+    def recalls(
+        self, *, limit: int = 20, after: str | None = None, agent: str | None = None, memory: str | None = None
+    ) -> RecallPage:
+        check(WHOLE, limit=limit)
+        check(ID.or_none(), after=after, agent=agent, memory=memory)
+        listing = RecallListing(limit=limit, after=after, agent=agent, memory=memory)
+        return listed_recalls(self._app.recall_log, listing, self._viewer)
 
     def stats(self) -> Stats:
         return self._app.recalling.stats(self._viewer)

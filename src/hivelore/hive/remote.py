@@ -10,6 +10,7 @@ from hivelore.client import Client
 from hivelore.domain import wire
 from hivelore.domain.draft import Draft, Edit, Remembered
 from hivelore.domain.memory import Memory, MemoryId, Source
+from hivelore.domain.recall_log import RecallPage
 from hivelore.domain.search import Answer, Page, ScopeChoice, Stats
 from hivelore.errors import NotFound
 from hivelore.hive.base import Hive, choice
@@ -69,6 +70,14 @@ class RemoteHive(Hive):
         check(ID, memory=memory)
         check(WHOLE.or_none(), version=version)
         self._client.call("DELETE", _path(memory), version=version)
+
+    def recalls(
+        self, *, limit: int = 20, after: str | None = None, agent: str | None = None, memory: str | None = None
+    ) -> RecallPage:
+        check(WHOLE, limit=limit)
+        check(ID.or_none(), after=after, agent=agent, memory=memory)
+        query = {"limit": limit, "after": after, "agent": agent, "memory": memory}
+        return wire.read_recalls(self._client.call("GET", "/api/recalls", query=query))
 
     def stats(self) -> Stats:
         return wire.read_stats(self._client.call("GET", "/api/memory/stats"))

@@ -2,8 +2,9 @@
 
 from enum import StrEnum
 
-from hivelore.domain.agent import LeadSees, Role, Viewer
+from hivelore.domain.agent import AgentId, LeadSees, Role, Viewer
 from hivelore.domain.memory import Memory, Scope, Trust
+from hivelore.domain.recall_log import RecallFilter
 from hivelore.domain.search import ScopeChoice, Visibility
 
 
@@ -21,6 +22,16 @@ def visible_to(viewer: Viewer, lead_sees: LeadSees, scope: ScopeChoice = ScopeCh
     private, shared = scope is not ScopeChoice.SWARM, scope is not ScopeChoice.AGENT
     wide = viewer.role is Role.OPERATOR or (viewer.role is Role.LEAD and lead_sees is LeadSees.ALL)
     return Visibility(own=viewer.agent if private else None, swarm=shared, others=wide and private)
+
+
+def recalls_visible_to(viewer: Viewer, lead_sees: LeadSees, agent: AgentId | None = None) -> RecallFilter | None:
+    """Which recalls ``viewer`` may see of those of ``agent`` (None: of all), and which memories in them; None: of
+    none. A question is as private as a private memory of who asked it; those that operators ask are for operators."""
+    seen = visible_to(viewer, lead_sees)
+    if not seen.others and agent not in (None, viewer.agent):
+        return None
+    asked_by = agent if seen.others else viewer.agent
+    return RecallFilter(seen=seen, agent=asked_by, operators=viewer.role is Role.OPERATOR)
 
 
 def may_change(viewer: Viewer, memory: Memory, verb: Verb) -> bool:

@@ -22,7 +22,7 @@ from hivelore.server.metrics import Measured, Metrics
 from hivelore.server.mishaps import Mishaps, Shield
 from hivelore.server.pools import Pools
 from hivelore.server.problems import TITLES, on_error, problem
-from hivelore.server.rest import admin, memories
+from hivelore.server.rest import admin, memories, recalls
 from hivelore.server.rest.description import Api
 
 _CODES = {400: "bad-request", 404: "not-found", 405: "method-not-allowed", 413: "too-large"}
@@ -39,6 +39,11 @@ def create_asgi(app: Application) -> ASGIApp:
     mishaps = Mishaps(app.redactor, app.clock)
     context = Context(app, pools, Gate(app.agents, pools, app.clock), metrics, mishaps)
     metrics.gauge("hivelore_embedding_queue", "Passages that wait for a vector.", app.embedding.pending)
+    metrics.gauge(
+        "hivelore_recalls_lost",
+        "Recalls that were not logged, because the store could not be written.",
+        lambda: app.tally.lost_recalls,
+    )
 
     mcp = McpDoor(context)
 
@@ -59,7 +64,7 @@ def create_asgi(app: Application) -> ASGIApp:
     )
     api.state.context = context
     # One after the other is tried, and a router that is included twice over: so they are listed, the busiest first.
-    api.router.routes.extend([*memories.router.routes, *admin.router.routes])
+    api.router.routes.extend([*memories.router.routes, *recalls.router.routes, *admin.router.routes])
     api.router.routes.append(Route(MCP_PATH, mcp))
     api.add_exception_handler(HiveloreError, on_error)
     api.add_exception_handler(RequestValidationError, _on_invalid)

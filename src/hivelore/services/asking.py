@@ -6,6 +6,7 @@ from typing import Literal
 
 from hivelore.domain.agent import AgentId, Viewer
 from hivelore.domain.memory import NAME_LENGTH, MemoryId, Source
+from hivelore.domain.recall_log import RecallPage
 from hivelore.domain.search import (
     ANY_PROJECT,
     BUDGET_RANGE,
@@ -14,6 +15,7 @@ from hivelore.domain.search import (
     Answer,
     Page,
     Query,
+    RecallId,
     ScopeChoice,
 )
 from hivelore.domain.text import Clean
@@ -21,6 +23,7 @@ from hivelore.errors import Invalid, TooLarge
 from hivelore.policies.redaction import Redactor
 from hivelore.services.drafting import CONTENT_LENGTH, FIELD_LENGTH, TAGS, utc
 from hivelore.services.recall import Recalling
+from hivelore.services.recall_log import RecallLog
 
 QUERY_LENGTH = 100_000
 LIMITS = {
@@ -32,6 +35,7 @@ LIMITS = {
 }
 """The limits a caller should know of, in characters or numbers."""
 PAGE_RANGE = (1, 500)
+RECALLS_RANGE = (1, 100)
 
 Status = Literal["all", "live", "expired"]
 
@@ -118,6 +122,35 @@ def listed(recalling: Recalling, redactor: Redactor, listing: Listing, viewer: V
         created_before=utc(listing.created_before, "createdBefore"),
     )
     return recalling.page(where, _position(listing.after), listing.limit, viewer)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecallListing:
+    """What a page of the log of recalls may be asked for."""
+
+    limit: int = 20
+    after: str | None = None
+    agent: str | None = None
+    """Only those that this agent asked."""
+    memory: str | None = None
+    """Only those that gave this memory."""
+
+
+def listed_recalls(log: RecallLog, listing: RecallListing, viewer: Viewer, deadline: float | None = None) -> RecallPage:
+    """A page of the recalls that the viewer may see."""
+    _within(listing.limit, RECALLS_RANGE)
+    for field, given in (("agent", listing.agent), ("memory", listing.memory)):
+        if given is not None and len(given) > NAME_LENGTH:
+            raise TooLarge(f"{field} has {len(given):,} characters: it is too long to be an id.", field=field)
+    after = _position(listing.after)
+    return log.page(
+        viewer,
+        None if after is None else (after[0], RecallId(after[1])),
+        listing.limit,
+        agent=None if listing.agent is None else AgentId(listing.agent),
+        memory=None if listing.memory is None else MemoryId(listing.memory.lower()),
+        deadline=deadline,
+    )
 
 
 def project_of(redactor: Redactor, project: str | None) -> Clean | None:

@@ -21,6 +21,7 @@ from hivelore.policies.terms import gist, query_terms
 from hivelore.policies.updates import Updating
 from hivelore.ports import Clock, KeywordIndex, MemoryStore, View
 from hivelore.services.choosing import Chosen, Memories, Signal, Vectors, chosen, within
+from hivelore.services.recall_log import RecallLog
 from hivelore.services.remember import unknown
 from hivelore.services.serving import EmbeddedQuery, Serving
 from hivelore.services.tally import Tally
@@ -100,6 +101,7 @@ class Recalling:
         tally: Tally,
         clock: Clock,
         keywords_complete: Callable[[], bool],
+        log: RecallLog | None = None,
     ) -> None:
         self._store = store
         self._keywords = keywords
@@ -112,6 +114,7 @@ class Recalling:
         self._tally = tally
         self._clock = clock
         self._keywords_complete = keywords_complete
+        self._log = log
 
     def now(self) -> datetime:
         return self._clock.now()
@@ -139,7 +142,8 @@ class Recalling:
         hits = within(hits, query.budget)
         message = _message(len(hits), path, embedded.why_not, silent=bool(ranked) and not hits)
         self._note_reads([hit.memory for hit in hits], viewer)
-        return Answer(hits=tuple(hits), path=path, message=message if complete else f"{message} {INCOMPLETE}")
+        answer = Answer(hits=tuple(hits), path=path, message=message if complete else f"{message} {INCOMPLETE}")
+        return answer if self._log is None else self._log.noted(query, viewer, answer, len(ranked))
 
     def get(self, memory: MemoryId, viewer: Viewer) -> Memory:
         """One memory by id, also an expired one. An agent's reading counts as an access (A25)."""

@@ -1,22 +1,39 @@
-"""What nobody waits for: access counts and reads for the audit trail, merged here and written together.
+"""What nobody waits for: access counts, reads for the audit trail and recalls for their log, merged here and written
+together.
 
 A crash may lose what came since the last flush, about a second, and nothing else.
 """
 
 import threading
+from collections import deque
 from datetime import datetime
 
 from hivelore.domain.audit import AuditEntry
 from hivelore.domain.index import DocumentKey
+from hivelore.domain.recall_log import Recall
 from hivelore.ports import MemoryStore, Transaction
+
+RECALLS = 2_000
+"""Recalls that wait to be written, at most: where the store cannot be written for long, the oldest go."""
+UNIT = 100
+"""Recalls that are written in one unit, so that nobody waits long behind them."""
 
 
 class Tally:
-    def __init__(self, store: MemoryStore) -> None:
+    def __init__(self, store: MemoryStore, *, recalls: int = RECALLS) -> None:
+        """``recalls``: how many of them wait at most."""
         self._store = store
+        self._most = recalls
         self._lock = threading.Lock()
         self._reads: dict[DocumentKey, tuple[int, datetime]] = {}
         self._entries: list[AuditEntry] = []
+        self._recalls: deque[Recall] = deque()
+        self._lost = 0
+
+    @property
+    def lost_recalls(self) -> int:
+        """How many recalls were not logged, because the store could not be written."""
+        return self._lost
 
     def count_read(self, key: DocumentKey, at: datetime) -> None:
         with self._lock:
@@ -27,18 +44,30 @@ class Tally:
         with self._lock:
             self._entries.append(entry)
 
+    def log(self, recall: Recall) -> None:
+        with self._lock:
+            self._recalls.append(recall)
+            self._drop_oldest()
+
     def flush(self) -> None:
         """Write what has gathered. On failure it stays for the next time."""
+        while self._flush_unit():
+            pass
+
+    def _flush_unit(self) -> bool:
+        """Write what has gathered, of the recalls a unit; whether there may be more."""
         with self._lock:
             reads, entries = self._reads, self._entries
             self._reads, self._entries = {}, []
-        if not reads and not entries:
-            return
+            recalls = [self._recalls.popleft() for _ in range(min(UNIT, len(self._recalls)))]
+        if not reads and not entries and not recalls:
+            return False
 
         def write(tx: Transaction) -> None:
             tx.touch(reads)
             for entry in entries:
                 tx.record(entry)
+            tx.log_recalls(recalls)
 
         try:
             self._store.write(write)
@@ -48,4 +77,12 @@ class Tally:
                     more, later = self._reads.get(key, (0, at))
                     self._reads[key] = (count + more, max(at, later))
                 self._entries = entries + self._entries
+                self._recalls.extendleft(reversed(recalls))
+                self._drop_oldest()
             raise
+        return len(recalls) == UNIT
+
+    def _drop_oldest(self) -> None:
+        while len(self._recalls) > self._most:
+            self._recalls.popleft()
+            self._lost += 1

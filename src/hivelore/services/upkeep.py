@@ -1,10 +1,12 @@
-"""Upkeep: what keeps searches quick, and wiping what forgetting left in the files, a step at a time beside the calls.
+"""Upkeep: what keeps searches quick, wiping what forgetting left in the files, and letting go of old recalls, a step at
+a time beside the calls.
 
 Whether words are to be wiped is kept with the data, so a killed process goes on where it was; the log of the
 store is emptied at every start.
 """
 
 from collections.abc import Callable
+from datetime import timedelta
 
 from hivelore.ports import Clock, KeywordIndex, MemoryStore
 
@@ -15,13 +17,24 @@ SETTLING = 0.5
 REST = 100.0
 """After the words were wiped, the next time waits so many times as long as it took: wiping may rewrite the
 whole index, and who forgets something every minute is not to have it rewritten every minute."""
+RECALLS = 100_000
+"""Recalls that stay in the log at most, however young they are."""
+PRUNED = 250
+"""Of them, how many go in one unit."""
+PRUNE_EVERY = 60.0
+"""Seconds."""
 
 
 class Upkeep:
-    def __init__(self, store: MemoryStore, keywords: KeywordIndex, clock: Clock) -> None:
+    def __init__(
+        self, store: MemoryStore, keywords: KeywordIndex, clock: Clock, *, recalls: timedelta = timedelta(days=30)
+    ) -> None:
+        """``recalls``: how long they stay in the log."""
         self._store = store
         self._keywords = keywords
         self._clock = clock
+        self._recalls = recalls
+        self._pruned_at: float | None = None
         self._log_left = True
         self._asked = False
         """Whether it was seen that words are to be wiped."""
@@ -38,6 +51,7 @@ class Upkeep:
         if self._log_left:
             self._log_left = not self._store.tidy()
         self._settle(stopping)
+        self._prune()
 
     def finish(self, within: float) -> None:
         """Wipe what forgetting left, without resting, as far as ``within`` seconds allow. To be called before the store
@@ -51,6 +65,15 @@ class Upkeep:
         while self._clock.monotonic() - began < SETTLING and not stopping():
             if not self._keywords.settle(self._store):
                 return
+
+    def _prune(self) -> None:
+        """Let go of a few recalls; where there are more, again the next time, else after a while."""
+        now = self._clock.monotonic()
+        if self._pruned_at is not None and now - self._pruned_at < PRUNE_EVERY:
+            return
+        before = self._clock.now() - self._recalls
+        gone = self._store.write(lambda tx: tx.prune_recalls(before, RECALLS, PRUNED))
+        self._pruned_at = None if gone == PRUNED else now
 
     def _wipe_words(self, stopping: Callable[[], bool]) -> None:
         began = self._clock.monotonic()

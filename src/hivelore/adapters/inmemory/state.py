@@ -10,6 +10,8 @@ from hivelore.domain.audit import AuditEntry
 from hivelore.domain.index import Change, ChunkKey, DocumentKey, ModelKey, PassageKey, StoredChunk, TokenCodes, Vector
 from hivelore.domain.job import Job, JobId
 from hivelore.domain.memory import Memory, Version
+from hivelore.domain.recall_log import Recall
+from hivelore.domain.search import RecallId
 from hivelore.domain.text import Clean
 
 K = TypeVar("K", bound=Hashable)
@@ -94,6 +96,14 @@ class Counted:
 
 
 @dataclass(frozen=True, slots=True)
+class Logged:
+    """A recall, and by which key the memory of each hit was there when it was logged."""
+
+    recall: Recall
+    documents: tuple[DocumentKey | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class State:
     documents: Shelf[DocumentKey, Document] = field(default_factory=Shelf[DocumentKey, Document])
     places: Shelf[Place, frozenset[DocumentKey]] = field(default_factory=Shelf[Place, frozenset[DocumentKey]])
@@ -116,6 +126,7 @@ class State:
     api_keys: Shelf[KeyId, ApiKey] = field(default_factory=Shelf[KeyId, ApiKey])
     audit: Shelf[int, AuditEntry] = field(default_factory=Shelf[int, AuditEntry])
     """In the order of recording."""
+    recalls: Shelf[RecallId, Logged] = field(default_factory=Shelf[RecallId, Logged])
     jobs: Shelf[JobId, Job] = field(default_factory=Shelf[JobId, Job])
     settings: Shelf[str, str] = field(default_factory=Shelf[str, str])
     terms: Shelf[ChunkKey, Counted] = field(default_factory=Shelf[ChunkKey, Counted])

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from heapq import nsmallest
+from heapq import nlargest, nsmallest
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from hivelore.adapters.inmemory.state import (
     NO_DOCUMENTS,
     Document,
     Failure,
+    Logged,
     Model,
     external_place,
     id_place,
@@ -36,6 +37,7 @@ from hivelore.domain.index import (
 )
 from hivelore.domain.job import Job
 from hivelore.domain.memory import Action, Chunk, Memory, Version
+from hivelore.domain.recall_log import Recall
 from hivelore.domain.text import Clean
 from hivelore.errors import Conflict, NotFound, Stale
 from hivelore.policies.vectors import refuse_unfit
@@ -185,6 +187,23 @@ class InMemoryTransaction(InMemoryView):
 
     def record(self, entry: AuditEntry) -> None:
         self.state = replace(self.state, audit=self.state.audit.put(len(self.state.audit) + 1, entry))
+
+    def log_recalls(self, entries: Sequence[Recall]) -> None:
+        kept = self.state.recalls
+        for recall in entries:
+            found = [self.get(hit.memory) for hit in recall.hits]
+            kept = kept.put(recall.id, Logged(recall, tuple(None if one is None else one.key for one in found)))
+        self.state = replace(self.state, recalls=kept)
+
+    def prune_recalls(self, before: datetime, keep: int, limit: int) -> int:
+        kept = self.state.recalls
+        ages = {number: (logged.recall.at, number) for number, logged in kept.items()}
+        newest = set(nlargest(keep, ages.values()))
+        doomed = nsmallest(limit, (age for age in ages.values() if age[0] < before or age not in newest))
+        for _, number in doomed:
+            kept = kept.drop(number)
+        self.state = replace(self.state, recalls=kept)
+        return len(doomed)
 
     def put_job(self, job: Job) -> None:
         self.state = replace(self.state, jobs=self.state.jobs.put(job.id, job))

@@ -13,6 +13,7 @@ import numpy as np
 
 from hivelore.adapters.inmemory.state import (
     NO_DOCUMENTS,
+    Logged,
     Place,
     State,
     external_place,
@@ -40,7 +41,8 @@ from hivelore.domain.index import (
 )
 from hivelore.domain.job import Job, JobId
 from hivelore.domain.memory import Memory, MemoryId, Scope, Source, Standing, Version, standing
-from hivelore.domain.search import Filter, Stats
+from hivelore.domain.recall_log import Recall, RecallFilter
+from hivelore.domain.search import Filter, RecallId, Stats, Visibility
 from hivelore.domain.text import Clean
 
 BATCH: Final = 1_000
@@ -215,6 +217,18 @@ class InMemoryView:
         entries = (self.state.audit[number] for number in range(len(self.state.audit), 0, -1))
         return list(islice((entry for entry in entries if memory is None or entry.memory == memory), limit))
 
+    def recalls(self, where: RecallFilter, after: tuple[datetime, RecallId] | None, limit: int) -> Sequence[Recall]:
+        behind = (
+            logged
+            for logged in self.state.recalls.values()
+            if (after is None or (logged.recall.at, logged.recall.id) < after)
+            and (where.operators or logged.recall.agent is not None)
+            and (where.agent is None or logged.recall.agent == where.agent)
+        )
+        shown = (self._shown(logged, where.seen) for logged in behind)
+        counting = (one for one in shown if where.memory is None or any(hit.memory == where.memory for hit in one.hits))
+        return nlargest(limit, counting, key=lambda one: (one.at, one.id))
+
     def job(self, job: JobId) -> Job | None:
         return self.state.jobs.get(job)
 
@@ -235,6 +249,15 @@ class InMemoryView:
     def _created(self, key: DocumentKey) -> tuple[datetime, MemoryId]:
         memory = self.state.documents[key].memory
         return memory.created_at, memory.id
+
+    def _shown(self, logged: Logged, seen: Visibility) -> Recall:
+        there = [None if key is None else self.state.documents.get(key) for key in logged.documents]
+        hits = tuple(
+            hit
+            for hit, one in zip(logged.recall.hits, there, strict=True)
+            if one is not None and seen.admits(one.memory.owner, one.memory.scope)
+        )
+        return replace(logged.recall, hits=hits, withheld=len(there) - len(hits))
 
     def _thread(self, key: DocumentKey) -> tuple[list[DocumentKey], list[DocumentKey]]:
         """What was written before and after it in its session, each oldest first."""

@@ -310,6 +310,22 @@ SELECT at, actor, door, action, memory, detail FROM audit WHERE namespace = :nam
 SELECT at, actor, door, action, memory, detail FROM audit
 WHERE namespace = :namespace AND memory = :memory ORDER BY key DESC LIMIT :limit
 
+-- name: recall_insert
+INSERT INTO recall (namespace, id, at, agent, role, door, project, session, question, path, candidates, documents, parts)
+VALUES (:namespace, :id, :at, :agent, :role, :door, :project, :session, :question, :path, :candidates, :documents, :parts)
+
+-- name: recalls
+SELECT r.id, r.at, r.agent, r.role, r.door, r.project, r.session, r.question, r.path, r.candidates, r.documents, r.parts
+FROM recall r WHERE r.namespace = :namespace {asked} ORDER BY r.at DESC, r.id DESC LIMIT :limit
+
+-- name: recall_nth
+SELECT at, id FROM recall WHERE namespace = :namespace ORDER BY at DESC, id DESC LIMIT 1 OFFSET :newer
+
+-- name: recalls_prune
+DELETE FROM recall WHERE namespace = :namespace AND key IN (
+  SELECT key FROM recall WHERE namespace = :namespace AND at <= :at AND (at, id) < (:at, :id)
+  ORDER BY at, id LIMIT :limit)
+
 -- name: job_by_id
 SELECT id, kind, state, created_at, updated_at, done, total, error FROM job WHERE namespace = :namespace AND id = :id
 

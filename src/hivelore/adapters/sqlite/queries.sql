@@ -54,6 +54,14 @@ UPDATE passage SET again = 0 WHERE key IN (
 SELECT at, actor, door, action, memory, detail FROM audit NOT INDEXED
 WHERE namespace = :namespace ORDER BY key DESC LIMIT :limit
 
+-- name: memory_keys_of
+SELECT m.id, m.key FROM json_each(:ids) k CROSS JOIN memory m ON m.namespace = :namespace AND m.id = k.value
+
+-- name: recalls_prune
+DELETE FROM recall WHERE key IN (
+  SELECT key FROM recall WHERE namespace = :namespace AND at <= :at AND (at, id) < (:at, :id)
+  ORDER BY at, id LIMIT :limit)
+
 -- name: keyword_put
 INSERT OR REPLACE INTO keyword (rowid, own, context, header) VALUES (:chunk, :own, :context, :header)
 

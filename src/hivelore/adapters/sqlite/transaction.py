@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from hivelore.adapters.sql import rows
+from hivelore.adapters.sql import recalls, rows
 from hivelore.adapters.sql.instants import to_micros, to_micros_or_none
 from hivelore.adapters.sql.where import Params
 from hivelore.adapters.sqlite.view import SQL, SqliteView
@@ -22,6 +22,7 @@ from hivelore.domain.index import (
 )
 from hivelore.domain.job import Job
 from hivelore.domain.memory import Action, Chunk, Memory
+from hivelore.domain.recall_log import Recall
 from hivelore.domain.text import Clean
 from hivelore.errors import NotFound, Stale
 from hivelore.policies.vectors import refuse_unfit, to_blob
@@ -217,6 +218,18 @@ class SqliteTransaction(SqliteView):
 
     def record(self, entry: AuditEntry) -> None:
         self.run("audit_insert", rows.audit_params(entry))
+
+    def log_recalls(self, entries: Sequence[Recall]) -> None:
+        given = {hit.memory for entry in entries for hit in entry.hits}
+        keys = dict(self.rows(SQL["memory_keys_of"], {"ids": rows.as_json(list(given))}))
+        for entry in entries:
+            self.run("recall_insert", recalls.params(entry, keys))
+
+    def prune_recalls(self, before: datetime, keep: int, limit: int) -> int:
+        oldest_kept = self.row("recall_nth", newer=keep - 1)
+        at, number = max((to_micros(before), ""), oldest_kept or (to_micros(before), ""))
+        self.run("recalls_prune", {"at": at, "id": number, "limit": limit})
+        return self._connection.changes()
 
     def put_job(self, job: Job) -> None:
         self.run("job_put", rows.job_params(job))

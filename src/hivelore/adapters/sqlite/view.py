@@ -11,7 +11,7 @@ import apsw
 import numpy as np
 import orjson
 
-from hivelore.adapters.sql import rows
+from hivelore.adapters.sql import recalls, rows
 from hivelore.adapters.sql.codes import SCOPE, SCOPE_OF, SOURCE_OF
 from hivelore.adapters.sql.instants import to_micros
 from hivelore.adapters.sql.names import load
@@ -35,7 +35,8 @@ from hivelore.domain.index import (
 )
 from hivelore.domain.job import Job, JobId
 from hivelore.domain.memory import Memory, MemoryId, Scope, Source, Standing, Version
-from hivelore.domain.search import Filter, Stats
+from hivelore.domain.recall_log import Recall, RecallFilter
+from hivelore.domain.search import Filter, RecallId, Stats
 from hivelore.domain.text import Clean
 from hivelore.errors import Unavailable
 
@@ -271,6 +272,22 @@ class SqliteView:
     def audit(self, limit: int, memory: MemoryId | None = None) -> Sequence[AuditEntry]:
         name, params = ("audit_newest", {}) if memory is None else ("audit_of", {"memory": memory})
         return [rows.audit_entry(row) for row in self.rows(SQL[name], {**params, "limit": limit})]
+
+    def recalls(self, where: RecallFilter, after: tuple[datetime, RecallId] | None, limit: int) -> Sequence[Recall]:
+        given = None if where.memory is None else self.get(where.memory)
+        if where.memory is not None and (
+            given is None or not where.seen.admits(given.memory.owner, given.memory.scope)
+        ):
+            return []
+        sql, params = recalls.condition(where, None if given is None else given.key)
+        if after is not None:
+            sql += " AND (r.at, r.id) < (:after_at, :after_id)"
+            params |= {"after_at": to_micros(after[0]), "after_id": after[1]}
+        found = self.rows(SQL["recalls"].replace("{asked}", sql), {**params, "limit": limit})
+        keys = {key for row in found for key in recalls.documents(row)}
+        seen = self.standings(keys, Filter(visibility=where.seen))
+        ids = {key: standing.id for key, standing in seen.items()}
+        return [recalls.recall(row, ids) for row in found]
 
     def job(self, job: JobId) -> Job | None:
         row = self.row("job_by_id", id=job)

@@ -101,7 +101,8 @@ async def _search(caller: Caller, given: SearchInput) -> Reply:
     answer = await caller.run(Lane.RECALL, lambda until: app.recalling.recall(query, caller.viewer, until))
     caller.context.metrics.recalls.labels(answer.path.value).inc()
     answer = answered(answer, query, project)
-    return Reply(answer.message, {"results": [_result(hit) for hit in answer.hits]})
+    logged = {} if answer.id is None else {"recallId": answer.id}
+    return Reply(answer.message, {**logged, "results": [_result(hit) for hit in answer.hits]})
 
 
 def _result(hit: Hit) -> dict[str, Any]:
@@ -177,7 +178,7 @@ TOOLS = (
         name="memory-search",
         description="Search what was learned in earlier sessions. Use it before you start a task. Best first.",
         input=SearchInput,
-        answers={"results": _LIST},
+        answers={"recallId": _TEXT, "results": _LIST},
         run=_search,
         read_only=True,
     ),

@@ -108,10 +108,43 @@ class HitAnswer(Shown):
 
 class SearchAnswer(Shown):
     message: str
+    recall_id: str | None
+    """Under which the recall is logged."""
     path: Path
     fits: bool
     """Whether any of it fits."""
     results: list[HitAnswer]
+
+
+class GivenAnswer(Shown):
+    memory_id: str
+    rank: int
+    score: dict[str, float]
+    fit: float
+    fits: bool
+
+
+class RecallAnswer(Shown):
+    id: str
+    at: datetime
+    agent_id: str | None
+    """Who asked; null: an operator who acted for nobody."""
+    role: Role
+    door: Door
+    project: str | None
+    session: str | None
+    query: str
+    path: Path
+    candidates: int
+    """How many memories were ranked."""
+    hits: list[GivenAnswer]
+    withheld: int
+    """How many others were given that are forgotten by now, or that the caller may not see."""
+
+
+class RecallsAnswer(Shown):
+    recalls: list[RecallAnswer]
+    next: str | None
 
 
 class PageAnswer(Shown):

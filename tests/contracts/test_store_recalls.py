@@ -1,0 +1,175 @@
+"""Every store: the log of recalls."""
+
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import replace
+from datetime import datetime
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hivelore.domain.memory import MemoryId, Scope
+from hivelore.domain.recall_log import Recall, RecallFilter
+from hivelore.domain.search import RecallId, Visibility
+from hivelore.ports import MemoryStore, Transaction
+from support.memories import ADA, BOB, a_memory, instant, memory_id
+from support.recalls import ALL_RECALLS, a_recall, log, logged, recalls
+from support.stores import Fresh, add, change, forget, law
+
+MEMORIES = [memory_id(number) for number in (901, 902, 903)]
+
+
+def given_ids(recall: Recall) -> list[MemoryId]:
+    return [hit.memory for hit in recall.hits]
+
+
+@law
+@given(told=st.lists(recalls(MEMORIES), max_size=4))
+def test_a_recall_comes_back_as_it_was_logged(fresh: Fresh, told: list[Recall]) -> None:
+    with fresh() as store:
+        for memory in MEMORIES:
+            add(store, a_memory(id=memory))
+        log(store, *told)
+        assert list(logged(store)) == sorted(told, key=lambda one: (one.at, one.id), reverse=True)
+
+
+def test_nothing_is_logged_at_first_and_logging_nothing_is_fine(store: MemoryStore) -> None:
+    log(store)
+    assert list(logged(store)) == []
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 10])
+def test_pages_hold_every_recall_once_newest_first(store: MemoryStore, limit: int) -> None:
+    told = [a_recall(at=instant(minute)) for minute in (3, 1, 2, 2, 2, 0)]
+    log(store, *told[:3])
+    log(store, *told[3:])
+    found: list[Recall] = []
+    after: tuple[datetime, RecallId] | None = None
+    while True:
+        with store.read() as view:
+            page = view.recalls(ALL_RECALLS, after, limit)
+        found += page
+        if len(page) < limit:
+            break
+        after = page[-1].at, page[-1].id
+    assert sorted(found, key=lambda one: one.id) == told
+    assert all((one.at, one.id) > (next_one.at, next_one.id) for one, next_one in pairwise(found))
+
+
+def test_recalls_are_those_of_one_agent_of_all_agents_or_of_all(store: MemoryStore) -> None:
+    told = {agent: a_recall(agent=agent) for agent in (ADA, BOB, None)}
+    log(store, *told.values())
+    everybody = ALL_RECALLS
+    agents = replace(everybody, operators=False)
+    assert set(logged(store, everybody)) == set(told.values())
+    assert set(logged(store, agents)) == {told[ADA], told[BOB]}
+    for where in (everybody, agents):
+        assert list(logged(store, replace(where, agent=BOB))) == [told[BOB]]
+
+
+def test_what_the_reader_may_not_see_is_counted_and_the_others_keep_their_ranks(store: MemoryStore) -> None:
+    hidden = add(store, a_memory(owner=ADA)).memory
+    shared = add(store, a_memory(owner=ADA, scope=Scope.SWARM)).memory
+    own = add(store, a_memory(owner=BOB)).memory
+    log(store, a_recall(hidden.id, shared.id, own.id))
+    (seen,) = logged(store, replace(ALL_RECALLS, seen=Visibility(own=BOB, swarm=True)))
+    assert [(hit.rank, hit.memory) for hit in seen.hits] == [(2, shared.id), (3, own.id)]
+    assert seen.withheld == 1
+    (whole,) = logged(store)
+    assert (given_ids(whole), whole.withheld) == ([hidden.id, shared.id, own.id], 0)
+
+
+def test_a_forgotten_memory_leaves_the_recalls_that_gave_it(store: MemoryStore) -> None:
+    kept, doomed = add(store, a_memory()), add(store, a_memory())
+    log(store, a_recall(doomed.memory.id, kept.memory.id))
+    forget(store, doomed.key)
+    (recall,) = logged(store)
+    assert [(hit.rank, hit.memory) for hit in recall.hits] == [(2, kept.memory.id)]
+    assert recall.withheld == 1
+    assert list(logged(store, replace(ALL_RECALLS, memory=doomed.memory.id))) == []
+
+
+def test_a_memory_that_is_forgotten_before_the_recall_is_written_does_not_come_into_the_log(
+    store: MemoryStore,
+) -> None:
+    doomed = add(store, a_memory())
+    told = a_recall(doomed.memory.id)
+    forget(store, doomed.key)
+    log(store, told)
+    add(store, doomed.memory)
+    assert [(one.hits, one.withheld) for one in logged(store)] == [((), 1)]
+
+
+def test_a_memory_that_comes_back_under_its_id_was_not_given_then(store: MemoryStore) -> None:
+    first = add(store, a_memory())
+    log(store, a_recall(first.memory.id))
+    forget(store, first.key)
+    add(store, first.memory)
+    log(store, a_recall(first.memory.id))
+    assert [len(one.hits) for one in logged(store)] == [1, 0]
+    assert len(logged(store, replace(ALL_RECALLS, memory=first.memory.id))) == 1
+
+
+def test_an_edited_memory_stays_in_the_log(store: MemoryStore) -> None:
+    stored = add(store, a_memory())
+    log(store, a_recall(stored.memory.id))
+    edited = replace(stored.memory, version=2, scope=Scope.SWARM)
+    change(store, stored.key, edited)
+    (recall,) = logged(store, replace(ALL_RECALLS, seen=Visibility(own=BOB, swarm=True)))
+    assert given_ids(recall) == [stored.memory.id]
+
+
+def test_recalls_of_one_memory_are_those_that_gave_it(store: MemoryStore) -> None:
+    # More than ten, so that a key begins as another one is.
+    memories = [add(store, a_memory()).memory for _ in range(25)]
+    told = [a_recall(*(one.id for one in memories[first : first + 3])) for first in range(23)]
+    log(store, *told)
+    for memory in memories:
+        expected = {one.id for one in told if memory.id in given_ids(one)}
+        assert {one.id for one in logged(store, replace(ALL_RECALLS, memory=memory.id))} == expected
+    assert list(logged(store, replace(ALL_RECALLS, memory=memory_id(999)))) == []
+
+
+def test_nobody_learns_which_recalls_gave_a_memory_they_may_not_see(store: MemoryStore) -> None:
+    hidden = add(store, a_memory(owner=ADA)).memory
+    log(store, a_recall(hidden.id))
+    where = RecallFilter(seen=Visibility(own=BOB, swarm=True), operators=True, memory=hidden.id)
+    assert list(logged(store, where)) == []
+
+
+@law
+@given(
+    minutes=st.lists(st.integers(0, 5), max_size=8),
+    before=st.integers(-1, 6),
+    keep=st.integers(1, 9),
+    limit=st.integers(1, 9),
+)
+def test_pruning_takes_the_oldest_of_what_is_too_old_or_too_many(
+    fresh: Fresh, minutes: list[int], before: int, keep: int, limit: int
+) -> None:
+    told = sorted((a_recall(at=instant(minute)) for minute in minutes), key=lambda one: (one.at, one.id))
+    doomed = [one for place, one in enumerate(told) if one.at < instant(before) or len(told) - place > keep][:limit]
+    with fresh() as store:
+        log(store, *told)
+        assert store.write(lambda tx: tx.prune_recalls(instant(before), keep, limit)) == len(doomed)
+        assert list(logged(store)) == [one for one in reversed(told) if one not in doomed]
+
+
+def test_a_unit_that_fails_logs_nothing(store: MemoryStore) -> None:
+    def work(tx: Transaction) -> None:
+        tx.log_recalls([a_recall()])
+        raise LookupError
+
+    with pytest.raises(LookupError):
+        store.write(work)
+    assert list(logged(store)) == []
+
+
+def test_recalls_outlive_their_process(open_durable: Callable[[], MemoryStore]) -> None:
+    with closing(open_durable()) as store:
+        memory = add(store, a_memory()).memory
+        log(store, told := a_recall(memory.id))
+    with closing(open_durable()) as store:
+        assert list(logged(store)) == [told]

@@ -1,0 +1,245 @@
+"""The log of recalls: what was asked, by whom, and what was given for which reason; written once a second, bounded."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import TypeVar
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hivelore.adapters.inmemory.keywords import ExactKeywords
+from hivelore.adapters.inmemory.store import InMemoryStore
+from hivelore.domain.agent import LeadSees, Viewer
+from hivelore.domain.draft import Edit
+from hivelore.domain.memory import Scope
+from hivelore.domain.recall_log import QUESTION_LENGTH, Recall
+from hivelore.domain.search import Path
+from hivelore.errors import NotFound, Unavailable
+from hivelore.ports import Transaction
+from hivelore.services.tally import RECALLS, UNIT, Tally
+from hivelore.services.upkeep import PRUNE_EVERY, PRUNED, Upkeep
+from support.clocks import SteppingClock
+from support.recalls import a_recall, logged
+from support.world import ADA, AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, BOB, World
+
+T = TypeVar("T")
+DAY = timedelta(days=1)
+
+
+class Faulty(InMemoryStore):
+    """A store that cannot be written while ``full``."""
+
+    full = False
+    writes = 0
+
+    def write(self, work: Callable[[Transaction], T], deadline: float | None = None) -> T:
+        self.writes += 1
+        if self.full:
+            raise Unavailable("The disk is full.")
+        return super().write(work, deadline)
+
+
+@pytest.fixture
+def store(clock: SteppingClock) -> Faulty:
+    return Faulty(clock)
+
+
+@pytest.fixture
+def small(store: Faulty, clock: SteppingClock) -> World:
+    """A world in memory, for what is the same over every store."""
+    return World(store, ExactKeywords(), clock)
+
+
+def page(world: World, viewer: Viewer = AS_OPERATOR, limit: int = 100) -> tuple[Recall, ...]:
+    return world.recall_log.page(viewer, None, limit).recalls
+
+
+def questions(world: World, viewer: Viewer) -> list[str]:
+    return [one.question for one in page(world, viewer)]
+
+
+def test_a_recall_is_logged_with_who_asked_and_why_each_memory_was_given(world: World) -> None:
+    world.remember("The build needs Java 21.", project="hive")
+    world.remember("Java is an island.")
+    world.clock.advance(DAY)
+    answer = world.recall("Which Java does the build need?", AS_ADA, project="hive", session=None)
+    (one,) = page(world)
+    assert (one.id, one.at, one.agent, one.role, one.door) == (
+        answer.id,
+        world.clock.now(),
+        ADA,
+        AS_ADA.role,
+        AS_ADA.door,
+    )
+    assert (one.question, one.project, one.session) == ("Which Java does the build need?", "hive", None)
+    assert (one.path, one.candidates) == (answer.path, 2)
+    assert [hit.memory for hit in one.hits] == [hit.memory.id for hit in answer.hits]
+    for told, hit in zip(one.hits, answer.hits, strict=True):
+        assert tuple(told.score) == pytest.approx(tuple(hit.score))
+        assert (told.fit, told.fits) == (pytest.approx(hit.fit), hit.fits)
+
+
+def test_an_answer_of_the_most_recent_ones_is_logged_as_that(small: World) -> None:
+    memory = small.remember("The build needs Java 21.")
+    small.recall("wombat")
+    (one,) = page(small)
+    assert (one.path, one.candidates, [hit.memory for hit in one.hits]) == (Path.RECENT, 0, [memory.id])
+
+
+def test_a_recall_waits_for_no_write(small: World, store: Faulty) -> None:
+    before = store.writes
+    small.recall("wombat")
+    assert store.writes == before
+    small.tally.flush()
+    assert len(logged(store)) == 1
+
+
+def test_of_a_long_question_the_beginning_is_kept(small: World) -> None:
+    small.recall("wombat " * 1_000)
+    assert questions(small, AS_ADA) == [("wombat " * 1_000)[:QUESTION_LENGTH]]
+
+
+def test_nothing_is_logged_where_the_log_is_off(store: Faulty, clock: SteppingClock) -> None:
+    world = World(store, ExactKeywords(), clock, logged_for=timedelta(0))
+    assert world.recall("wombat").id is None
+    assert page(world) == ()
+
+
+def test_a_recall_whose_log_cannot_be_written_is_answered_and_logged_later(small: World, store: Faulty) -> None:
+    store.full = True
+    first = small.recall("wombat")
+    with pytest.raises(Unavailable):
+        small.tally.flush()
+    assert page(small) == ()
+    second = small.recall("numbat")
+    store.full = False
+    assert {one.id for one in page(small)} == {first.id, second.id}
+
+
+def test_a_memory_that_is_forgotten_before_the_log_is_written_does_not_come_into_it(world: World) -> None:
+    memory = world.remember("The build needs Java 21.")
+    world.recall("Java")
+    world.remembering.forget(memory.id, AS_ADA)
+    assert [(one.hits, one.withheld) for one in page(world)] == [((), 1)]
+
+
+@pytest.mark.parametrize(
+    ("viewer", "lead_sees", "seen"),
+    [
+        (AS_ADA, LeadSees.ALL, {"ada"}),
+        (AS_BOB, LeadSees.ALL, {"bob"}),
+        (AS_LEA, LeadSees.ALL, {"ada", "bob", "lea"}),
+        (AS_LEA, LeadSees.SHARED, {"lea"}),
+        (AS_OPERATOR, LeadSees.SHARED, {"ada", "bob", "lea", "operator"}),
+    ],
+)
+def test_who_sees_whose_questions(
+    store: Faulty, clock: SteppingClock, viewer: Viewer, lead_sees: LeadSees, seen: set[str]
+) -> None:
+    world = World(store, ExactKeywords(), clock, lead_sees=lead_sees)
+    for name, asker in (("ada", AS_ADA), ("bob", AS_BOB), ("lea", AS_LEA), ("operator", AS_OPERATOR)):
+        world.recall(name, asker)
+    assert set(questions(world, viewer)) == seen
+    of_bob = world.recall_log.page(viewer, None, 10, agent=BOB).recalls
+    assert [one.question for one in of_bob] == (["bob"] if "bob" in seen else [])
+
+
+def test_a_memory_that_became_private_again_is_left_out_for_others(small: World) -> None:
+    memory = small.remember("The build needs Java 21.", scope=Scope.SWARM)
+    small.recall("Java", AS_BOB)
+    assert [len(one.hits) for one in page(small, AS_BOB)] == [1]
+    small.remembering.edit(memory.id, Edit(scope=Scope.AGENT), AS_ADA)
+    assert [(one.hits, one.withheld) for one in page(small, AS_BOB)] == [((), 1)]
+    with pytest.raises(NotFound):
+        small.recall_log.page(AS_BOB, None, 10, memory=memory.id)
+    assert len(small.recall_log.page(AS_OPERATOR, None, 10, memory=memory.id).recalls) == 1
+
+
+def test_pages_go_on_where_the_last_one_ended(small: World) -> None:
+    for number in range(5):
+        small.clock.advance(timedelta(seconds=1))
+        small.recall(f"wombat {number}")
+    first = small.recall_log.page(AS_ADA, None, 4)
+    assert first.next == f"{first.recalls[-1].at.isoformat()}~{first.recalls[-1].id}"
+    last = first.recalls[-1]
+    second = small.recall_log.page(AS_ADA, (last.at, last.id), 4)
+    assert [one.question for one in (*first.recalls, *second.recalls)] == [f"wombat {n}" for n in (4, 3, 2, 1, 0)]
+    assert second.next is None
+
+
+# The buffer.
+
+
+@given(steps=st.lists(st.one_of(st.integers(1, 30), st.booleans()), max_size=30))
+def test_the_log_loses_the_oldest_where_nothing_can_be_written_and_counts_them(steps: list[int | bool]) -> None:
+    """A number: so many recalls; True or False: a flush that succeeds, or does not."""
+    store = Faulty(SteppingClock())
+    tally = Tally(store, recalls=50)
+    told: list[Recall] = []
+    waiting: list[Recall] = []
+    written: list[Recall] = []
+    for step in steps:
+        if isinstance(step, bool):
+            store.full = not step
+            if step:
+                tally.flush()
+                written, waiting = [*written, *waiting], []
+            elif waiting:
+                with pytest.raises(Unavailable):
+                    tally.flush()
+        else:
+            for _ in range(step):
+                told.append(recall := a_recall())
+                tally.log(recall)
+                waiting = [*waiting, recall][-50:]
+    store.full = False
+    tally.flush()
+    written += waiting
+    assert list(reversed(logged(store))) == written
+    assert tally.lost_recalls == len(told) - len(written)
+
+
+def test_recalls_are_written_in_units_of_some(store: Faulty) -> None:
+    tally = Tally(store)
+    for _ in range(3 * UNIT + 1):
+        tally.log(a_recall())
+    tally.flush()
+    assert (store.writes, len(logged(store)), tally.lost_recalls) == (4, 3 * UNIT + 1, 0)
+    assert RECALLS > 3 * UNIT
+
+
+# Growing old.
+
+
+def test_recalls_go_when_they_are_old_a_few_at_a_time(store: Faulty, clock: SteppingClock) -> None:
+    upkeep = Upkeep(store, ExactKeywords(), clock, recalls=10 * DAY)
+    old = [a_recall(at=clock.now()) for _ in range(2 * PRUNED + 1)]
+    store.write(lambda tx: tx.log_recalls(old))
+    clock.advance(10 * DAY)
+    store.write(lambda tx: tx.log_recalls([a_recall(at=clock.now())]))
+    upkeep.tend()
+    assert len(logged(store)) == 2 * PRUNED + 2
+    clock.advance(timedelta(seconds=PRUNE_EVERY))
+    left: list[int] = []
+    for _ in range(4):
+        upkeep.tend()
+        left.append(len(logged(store)))
+    assert left == [PRUNED + 2, 2, 1, 1]
+
+
+def test_recalls_go_when_there_are_too_many(
+    store: Faulty, clock: SteppingClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hivelore.services.upkeep.RECALLS", 3)
+    told = [a_recall(at=clock.now() + timedelta(seconds=number)) for number in range(5)]
+    store.write(lambda tx: tx.log_recalls(told))
+    Upkeep(store, ExactKeywords(), clock).tend()
+    assert list(logged(store)) == told[:1:-1]
+
+
+def test_a_log_that_was_turned_off_empties(store: Faulty, clock: SteppingClock) -> None:
+    store.write(lambda tx: tx.log_recalls([a_recall(at=clock.now())]))
+    clock.advance(timedelta(seconds=1))
+    Upkeep(store, ExactKeywords(), clock, recalls=timedelta(0)).tend()
+    assert list(logged(store)) == []

@@ -1,0 +1,83 @@
+"""Logged recalls for tests: plain ones to say only what matters, and strategies for all that are possible."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from itertools import count
+from typing import TypedDict, Unpack
+
+from hypothesis import strategies as st
+
+from hivelore.domain.agent import AgentId, Door, Role
+from hivelore.domain.memory import MemoryId
+from hivelore.domain.recall_log import Given, Recall, RecallFilter
+from hivelore.domain.search import Path, RecallId, Score
+from hivelore.domain.text import Clean
+from hivelore.ports import MemoryStore
+from support.clocks import START
+from support.memories import ADA, EVERYTHING, agents, instants, texts
+
+ALL_RECALLS = RecallFilter(seen=EVERYTHING.visibility, operators=True)
+
+_numbers = count(1)
+
+
+class Parts(TypedDict, total=False):
+    id: RecallId
+    at: datetime
+    agent: AgentId | None
+
+
+def a_recall(*given: MemoryId, **parts: Unpack[Parts]) -> Recall:
+    """A question of Ada's that gave these memories; ids ascend in the order of calls."""
+    score = Score(total=0.75, similarity=0.5, keyword=0.25)
+    plain = Recall(
+        id=RecallId(f"r{next(_numbers):06}"),
+        at=START,
+        agent=ADA,
+        role=Role.WORKER,
+        door=Door.MCP,
+        project=None,
+        session=None,
+        question=Clean("Which Java?"),
+        path=Path.HYBRID,
+        candidates=7,
+        hits=tuple(Given(memory, rank, score, 1.5, True) for rank, memory in enumerate(given, start=1)),
+    )
+    return replace(plain, **parts)
+
+
+exact = st.floats(-4, 4, width=32)
+"""As exact as a store keeps them."""
+scores = st.builds(Score, *[exact] * len(Score._fields))
+
+
+@st.composite
+def recalls(draw: st.DrawFn, memories: Sequence[MemoryId]) -> Recall:
+    """Recalls that gave some of these."""
+    given = draw(st.lists(st.sampled_from(memories), unique=True) if memories else st.just([]))
+    return Recall(
+        id=RecallId(f"r{next(_numbers):06}"),
+        at=draw(instants),
+        agent=draw(st.none() | agents),
+        role=draw(st.sampled_from(Role)),
+        door=draw(st.sampled_from(Door)),
+        project=draw(st.none() | texts),
+        session=draw(st.none() | texts),
+        question=draw(texts),
+        path=draw(st.sampled_from(Path)),
+        candidates=draw(st.integers(0, 2**31)),
+        hits=tuple(
+            Given(memory, rank, draw(scores), draw(exact), draw(st.booleans()))
+            for rank, memory in enumerate(given, start=1)
+        ),
+    )
+
+
+def log(store: MemoryStore, *entries: Recall) -> None:
+    store.write(lambda tx: tx.log_recalls(entries))
+
+
+def logged(store: MemoryStore, where: RecallFilter = ALL_RECALLS) -> Sequence[Recall]:
+    with store.read() as view:
+        return view.recalls(where, None, 1_000)
