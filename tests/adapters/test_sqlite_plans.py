@@ -64,11 +64,12 @@ FRAGMENTS = {
     "{queue}": ("queue_new", "queue_again"),
     "{order}": ("ASC", "DESC"),
     "{asked}": tuple(
-        recalls.condition(where, document)[0] + behind
+        recalls.condition(where, document, SQL["recall_gave"])[0] + behind
         for where in ASKED_BY
         for document in (None, DocumentKey(1))
         for behind in ("", " AND (r.at, r.id) < (:after_at, :after_id)")
     ),
+    "{gave}": ("recall_gave",),
 }
 LISTED_BY_PARTS = ("memory_page", "memory_keys", "memory_counts")
 
@@ -236,7 +237,7 @@ def test_what_is_asked_for_by_key_is_fetched_key_by_key(connection: Connection, 
 
 
 def test_the_recalls_of_one_agent_are_found_by_who_asked(connection: Connection) -> None:
-    sql, _ = recalls.condition(RecallFilter(seen=OWN, agent=ADA), None)
+    sql, _ = recalls.condition(RecallFilter(seen=OWN, agent=ADA), None, SQL["recall_gave"])
     (step,) = steps(connection, SQL["recalls"].replace("{asked}", sql))
     assert (step.index, step.columns) == ("recall_agent", ("namespace", "agent"))
 

@@ -55,3 +55,19 @@ def test_a_hive_that_is_closed_right_afterwards_leaves_nothing_in_the_files(
         assert all(holds(tmp_path, word) for word in WORDS)
         hive.forget(memory.id)
     assert not any(holds(tmp_path, word) for word in WORDS)
+
+
+def test_the_log_of_recalls_keeps_no_word_and_no_id_of_a_memory_that_it_gave(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HIVELORE_EMBEDDER", "none")
+    with hivelore.open(tmp_path) as hive:
+        memory = tell(hive)
+        hive.remember("She plays.")
+        assert len(hive.recall("Whatever it is that she plays")) == 2
+        assert [len(one.hits) for one in hive.recalls().recalls] == [2]
+        hive.forget(memory.id)
+    assert not any(holds(tmp_path, word) for word in WORDS)
+    assert holds(tmp_path, "whatever it is that she plays")
+    with hivelore.open(tmp_path) as hive:
+        assert [(len(one.hits), one.withheld) for one in hive.recalls().recalls] == [(1, 1)]

@@ -1,6 +1,7 @@
 """REST over real HTTP: shapes, statuses, and answers to what is wrong."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -365,3 +366,10 @@ def test_what_cannot_be_done_with_a_path_names_what_can(service: Service) -> Non
     assert status == 405
     assert b"allow: GET" in answer
     assert b"application/problem+json" in answer
+
+
+def test_a_service_whose_log_is_off_answers_without_an_id_and_logs_nothing(tmp_path: Path) -> None:
+    with Service(tmp_path, recall_log_days=0) as service:
+        client = service.client(service.agent_key)
+        assert client.call("POST", "/api/memory/search", body={"query": "wombat"})["recallId"] is None
+        assert client.call("GET", "/api/recalls") == {"recalls": [], "next": None}

@@ -202,7 +202,7 @@ def recalls(
     agent: Speaker = None,
     json: AsJson = False,
 ) -> None:
-    """Show what was asked, and which memories were given why, newest first.
+    """Show what was asked, and what was given why.
 
     Example: hivelore recalls --limit 5
     """

@@ -146,6 +146,18 @@ def test_cell(place: Place, trouble: str, name: str) -> None:
     assert f"After {trouble} at {name}." in contents(store)
 
 
+@pytest.mark.parametrize("name", ["embedded", "rest"])
+@pytest.mark.parametrize("trouble", [trouble for trouble, row in TROUBLES.items() if row.writing is UNAVAILABLE])
+def test_the_log_of_recalls_is_read_where_it_cannot_be_written_and_loses_nothing(
+    place: Place, trouble: str, name: str
+) -> None:
+    door, question = place.doors[name](), f"What of the {trouble} at {name}?"
+    with place.disk.refusing(TROUBLES[trouble].refused):
+        assert door.ask("recall", query=question).kind == OK
+        assert door.ask("recalls").kind == OK
+    assert question in door.ask("recalls").shown
+
+
 def contents(store: MemoryStore) -> list[str]:
     """What is kept, from the newest; the data is sound."""
     assert list(store.check()) == []

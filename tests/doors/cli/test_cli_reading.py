@@ -1,4 +1,4 @@
-"""recall, get, list and stats."""
+"""recall, get, list, recalls and stats."""
 
 from pathlib import Path
 
@@ -40,9 +40,33 @@ def test_the_json_of_a_recall_is_the_answer_of_the_service(cli: CommandLine, me:
     body = {"query": "quinces", "limit": 3, "now": "2100-01-01T00:00:00Z"}
     printed = cli.json("recall", "quinces", "--limit", "3", "--agent", me)
     answer = service.client(service.operator_key, me).call("POST", "/api/memory/search", body=body)
+    assert printed.pop("recallId") != answer.pop("recallId")
     for hit in (*printed["results"], *answer["results"]):
         hit["score"] = None  # It ages.
     assert printed == answer
+
+
+def test_the_log_shows_what_was_asked_and_which_memories_were_given_why(cli: CommandLine, me: str) -> None:
+    memory = kept(cli, me, "Damsons make good jam.")
+    asked = cli.json("recall", "damsons jam", "--agent", me)
+    cli("recall", "salsify", "--only-fitting", "--agent", me)
+    question, how, hit = cli("recalls", "--memory", memory, "--agent", me).out.splitlines()
+    assert question == "damsons jam"
+    assert how.split()[-5:] == ["keywords", "1", "of", "1", asked["recallId"]]
+    assert hit.split()[:3] == ["1.", f"{asked['results'][0]['score']['total']:.2f}", memory]
+    assert "keyword" in hit
+    assert [one["query"] for one in cli.json("recalls", "--agent", me)["recalls"]] == ["salsify", "damsons jam"]
+
+
+def test_the_log_says_that_there_is_more_or_nothing(cli: CommandLine, me: str) -> None:
+    assert cli("recalls", "--agent", me).err == "No recall is logged that you may see.\n"
+    for word in ("rowan", "sloe"):
+        cli("recall", word, "--agent", me)
+    first = cli.json("recalls", "-n", "1", "--agent", me)
+    assert "There are more" in cli("recalls", "-n", "1", "--agent", me).err
+    (rest,) = cli.json("recalls", "--after", first["next"], "--agent", me)["recalls"]
+    assert rest["query"] == "rowan"
+    assert cli.json("recalls", "--owner", "nobody", "--agent", me)["recalls"] == []
 
 
 def test_explaining_shows_every_part_of_every_score(cli: CommandLine, me: str) -> None:

@@ -318,6 +318,9 @@ VALUES (:namespace, :id, :at, :agent, :role, :door, :project, :session, :questio
 SELECT r.id, r.at, r.agent, r.role, r.door, r.project, r.session, r.question, r.path, r.candidates, r.documents, r.parts
 FROM recall r WHERE r.namespace = :namespace {asked} ORDER BY r.at DESC, r.id DESC LIMIT :limit
 
+-- name: recall_gave
+position(:having IN r.documents) > 0
+
 -- name: recall_nth
 SELECT at, id FROM recall WHERE namespace = :namespace ORDER BY at DESC, id DESC LIMIT 1 OFFSET :newer
 

@@ -96,14 +96,15 @@ def _given(memory: MemoryId, rank: int, floats: Sequence[float]) -> Given:
     return Given(memory, rank, Score(**dict(zip(PARTS, parts, strict=False))), fit, bool(fits))
 
 
-def condition(where: RecallFilter, document: DocumentKey | None) -> tuple[str, dict[str, Param]]:
-    """A filter as SQL, to stand behind ``r.namespace = :namespace``; ``document`` is the key of its memory."""
+def condition(where: RecallFilter, document: DocumentKey | None, gave: str) -> tuple[str, dict[str, Param]]:
+    """A filter as SQL, to stand behind ``r.namespace = :namespace``; ``document`` is the key of its memory, ``gave``
+    the statement ``recall_gave`` of the engine."""
     sql, found = "", dict[str, Param]()
     if where.agent is not None:
         sql, found["agent"] = " AND r.agent = :agent", where.agent
     elif not where.operators:
         sql = " AND r.agent IS NOT NULL"
     if document is not None:
-        sql += " AND replace(r.documents, :having, '') <> r.documents"
+        sql += f" AND {gave}"
         found["having"] = having(document)
     return sql, found

@@ -57,6 +57,9 @@ WHERE namespace = :namespace ORDER BY key DESC LIMIT :limit
 -- name: memory_keys_of
 SELECT m.id, m.key FROM json_each(:ids) k CROSS JOIN memory m ON m.namespace = :namespace AND m.id = k.value
 
+-- name: recall_gave
+instr(r.documents, :having) > 0
+
 -- name: recalls_prune
 DELETE FROM recall WHERE key IN (
   SELECT key FROM recall WHERE namespace = :namespace AND at <= :at AND (at, id) < (:at, :id)

@@ -279,7 +279,7 @@ class SqliteView:
             given is None or not where.seen.admits(given.memory.owner, given.memory.scope)
         ):
             return []
-        sql, params = recalls.condition(where, None if given is None else given.key)
+        sql, params = recalls.condition(where, None if given is None else given.key, SQL["recall_gave"])
         if after is not None:
             sql += " AND (r.at, r.id) < (:after_at, :after_id)"
             params |= {"after_at": to_micros(after[0]), "after_id": after[1]}
