@@ -171,11 +171,11 @@ def test_pages_go_on_where_the_last_one_ended(small: World) -> None:
 # The buffer.
 
 
-@given(steps=st.lists(st.one_of(st.integers(1, 30), st.booleans()), max_size=30))
+@given(steps=st.lists(st.one_of(st.integers(1, UNIT), st.booleans()), max_size=15))
 def test_the_log_loses_the_oldest_where_nothing_can_be_written_and_counts_them(steps: list[int | bool]) -> None:
     """A number: so many recalls; True or False: a flush that succeeds, or does not."""
     store = Faulty(SteppingClock())
-    tally = Tally(store, recalls=50)
+    tally = Tally(store, recalls=2 * UNIT + 50)
     told: list[Recall] = []
     waiting: list[Recall] = []
     written: list[Recall] = []
@@ -192,7 +192,7 @@ def test_the_log_loses_the_oldest_where_nothing_can_be_written_and_counts_them(s
             for _ in range(step):
                 told.append(recall := a_recall())
                 tally.log(recall)
-                waiting = [*waiting, recall][-50:]
+                waiting = [*waiting, recall][-2 * UNIT - 50 :]
     store.full = False
     tally.flush()
     written += waiting
