@@ -47,13 +47,13 @@ def test_every_hit_shows_the_parts_of_its_score(world: World) -> None:
 
 
 def test_the_total_follows_from_the_parts_as_documented(world: World) -> None:
-    texts = ("Use pnpm here.", "Never use npm here, pnpm only.", "The hall lamp is broken", "pnpm?", "pnpm: port 1 of 9")
+    texts = ("Use pnpm here.", "Never use npm here, only pnpm.", "The lamp is broken", "pnpm?", "pnpm: port 1 of 2")
     for text in texts:
         read = world.remember(text, session="s", author="Ada")
         world.recalling.get(read.id, AS_ADA)
         world.tally.flush()
         world.clock.advance(timedelta(days=40))
-    world.remember("pnpm: port 2 of 9", session="s", author="Ada")
+    world.remember("pnpm: port 2 of 2", session="s", author="Ada")
     answer = world.recall("what did Ada say about pnpm, and which port?")
     assert len(answer.hits) > len(texts) - 1
     for one in (hit.score for hit in answer.hits):
