@@ -13,7 +13,6 @@ from hivelore.adapters.inmemory.store import InMemoryStore
 from hivelore.adapters.keywords.fts5 import Fts5
 from hivelore.adapters.keywords.postings.engine import Postings
 from hivelore.adapters.onnx.provider import OnnxEmbedder
-from hivelore.adapters.openai.provider import OpenAIEmbedder
 from hivelore.adapters.sqlite.store import NAMESPACE, SqliteStore
 from hivelore.adapters.vectors.capped import CappedVectors
 from hivelore.adapters.vectors.exact import ExactVectors
@@ -303,7 +302,10 @@ def _other_providers(settings: Settings, clock: Clock, connections: ExitStack) -
         yield _openai(settings, clock, connections)
 
 
-def _openai(settings: Settings, clock: Clock, connections: ExitStack) -> OpenAIEmbedder:
+def _openai(settings: Settings, clock: Clock, connections: ExitStack) -> EmbeddingProvider:
+    # Its HTTP client is imported only where it is used: the service is to answer soon after it was started.
+    from hivelore.adapters.openai.provider import OpenAIEmbedder
+
     key = settings.openai_api_key
     provider = OpenAIEmbedder(
         clock=clock,

@@ -122,7 +122,7 @@ class Settings(BaseSettings):
     )
     vector_memory: int = _setting(
         "HIVELORE_VECTOR_MEMORY",
-        "Megabytes that `scan` may take, about 450 bytes a passage with the local model; with more passages "
+        "Megabytes that `scan` may take, about 520 bytes a passage with the local model; with more passages "
         "than that SQLite searches them itself, as with `sqlite-vec`, which is slower.",
         default=1024,
         ge=0,

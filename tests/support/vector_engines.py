@@ -29,8 +29,16 @@ SLAB = 32
 """So small that a few dozen vectors already cross from one slab to the next."""
 MANY = 200
 """More than any engine considers at once, and several slabs full."""
+NEARLY = 0.01
+"""How far a cosine may be off that decides no place among the nearest."""
 
 _numbers = count(1)
+
+
+def by_signs(model: str, dimension: int) -> ScanVectors:
+    """One that looks at the signs from a slab full on, and then at the bytes of as many as there are in most tests:
+    what 16 signs say decides nothing."""
+    return ScanVectors(model, dimension, slab_size=SLAB, signs_from=SLAB, least_depth=9_000)
 
 
 def capped(model: str, dimension: int) -> CappedVectors:
@@ -50,6 +58,7 @@ class EngineKind:
 ENGINES: Mapping[str, EngineKind] = {
     "exact": EngineKind(("inmemory", "sqlite"), ExactVectors),
     "scan": EngineKind(("inmemory", "sqlite"), lambda model, dimension: ScanVectors(model, dimension, slab_size=SLAB)),
+    "scan by signs": EngineKind(("inmemory", "sqlite"), by_signs),
     "sqlite-vec": EngineKind(("sqlite",), SqliteVecVectors),
     "capped": EngineKind(("sqlite",), capped),
 }
@@ -208,7 +217,8 @@ def assert_right(
     also: Collection[DocumentKey] = (),
     model: str = MODEL,
 ) -> None:
-    """The answer is that of exact search, up to cosines that are within 1e-5 of each other."""
+    """The answer is that of exact search, up to cosines that are within 1e-5 of each other; those of documents that are
+    there only because they were asked for may be off by ``NEARLY``."""
     tie = 1e-5
     answer = ask(index, view, query, where, limit, also)
     truth = ExactVectors(model, len(query)).nearest(view, query, where, 10**9)
@@ -223,9 +233,11 @@ def assert_right(
     assert [near.cosine for near in answer.nearest] == sorted((near.cosine for near in answer.nearest), reverse=True)
     model_key = view.model(model)
     for near in answer.nearest:
-        assert abs(near.cosine - best[near.document]) <= tie
+        is_near = best[near.document] >= last - tie
+        assert abs(near.cosine - best[near.document]) <= (tie if is_near else NEARLY)
         assert model_key is not None
-        assert abs(float(view.vectors(model_key, [near.passage])[near.passage] @ query) - near.cosine) <= tie
+        told = float(view.vectors(model_key, [near.passage])[near.passage] @ query)
+        assert abs(told - near.cosine) <= (tie if is_near else NEARLY)
         assert near.passage in {
             passage for chunk in view.chunks(near.document) if chunk.key == near.chunk for passage in chunk.passages
         }

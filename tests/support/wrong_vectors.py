@@ -6,7 +6,7 @@ from operator import itemgetter
 
 import numpy as np
 
-from hivelore.adapters.vectors.cosines import best_per_document, cosines, neighbours
+from hivelore.adapters.vectors.cosines import best_per_document, cosines, neighbours, spread
 from hivelore.adapters.vectors.exact import ExactVectors
 from hivelore.domain.index import ChunkKey, DocumentKey, Near, Neighbours, PassageKey, Vector
 from hivelore.domain.search import Filter
@@ -57,7 +57,7 @@ class SearchesIn(ExactVectors):
             Near(document, chunk, passage, float(cosines(vector[np.newaxis], query)[0]))
             for document, chunk, passage, vector in self.rows(view)
         ]
-        return neighbours(best_per_document(found, limit, also), np.array([near.cosine for near in found]))
+        return neighbours(best_per_document(found, limit, also), spread(np.array([near.cosine for near in found])))
 
 
 class KeepsTheForgotten(SearchesIn):

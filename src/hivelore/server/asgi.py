@@ -16,8 +16,8 @@ from hivelore.errors import HiveloreError
 from hivelore.server.context import Context
 from hivelore.server.gate import Gate
 from hivelore.server.guard import Guard
-from hivelore.server.mcp.door import PATH as MCP_PATH
-from hivelore.server.mcp.door import McpDoor
+from hivelore.server.mcp.late import PATH as MCP_PATH
+from hivelore.server.mcp.late import LateMcpDoor
 from hivelore.server.metrics import Measured, Metrics
 from hivelore.server.mishaps import Mishaps, Shield
 from hivelore.server.pools import Pools
@@ -45,11 +45,11 @@ def create_asgi(app: Application) -> ASGIApp:
         lambda: app.tally.lost_recalls,
     )
 
-    mcp = McpDoor(context)
+    mcp = LateMcpDoor(context)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncGenerator[None]:
-        async with mcp.manager.run():
+        async with mcp.opened():
             yield
         pools.close()
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from hivelore.adapters.vectors.cosines import best_per_document, cosines, neighbours
+from hivelore.adapters.vectors.cosines import best_per_document, cosines, neighbours, spread
 from hivelore.domain.index import ChunkKey, DocumentKey, Near, PassageKey
 from support.vector_engines import clustered
 
@@ -30,6 +30,6 @@ def test_equal_vectors_have_equal_cosines_wherever_they_stand() -> None:
 
 
 def test_the_spread_is_told_of_all_that_were_compared() -> None:
-    answer = neighbours((), np.array([0.1, 0.2, 0.6]))
+    answer = neighbours((), spread(np.array([0.1, 0.2, 0.6])))
     assert (answer.count, answer.mean) == (3, pytest.approx(0.3))
     assert answer.deviation == pytest.approx(np.std([0.1, 0.2, 0.6]))

@@ -2,10 +2,14 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
 from hivelore.adapters.vectors import quantised
-from hivelore.adapters.vectors.quantised import MARGIN, Quantised
+from hivelore.adapters.vectors.quantised import Quantised, tolerance
 from hivelore.domain.index import Vector
+from hivelore.policies.vectors import normalised
 from support.vector_engines import clustered
 
 
@@ -29,10 +33,38 @@ def coarse_cosines(rows: Vector, query: Vector) -> Vector:
 
 @pytest.mark.usefixtures("multiplier")
 @pytest.mark.parametrize("dimension", [1, 3, 16, 384, 1536])
-def test_a_cosine_is_off_by_less_than_the_margin(dimension: int) -> None:
+def test_a_cosine_is_off_by_no_more_than_is_told(dimension: int) -> None:
     for rows in (clustered(500, dimension), spiky(500, dimension)):
+        codes = Quantised.of(rows)
         for query in rows[:5]:
-            assert np.abs(coarse_cosines(rows, query) - rows @ query).max() < MARGIN
+            coarse = Quantised.of(query[np.newaxis])
+            assert (np.abs(codes.cosines(coarse) - rows @ query) <= tolerance(codes.off, coarse) + 1e-6).all()
+
+
+def test_what_is_told_leaves_few_to_compare_exactly() -> None:
+    rows = clustered(500, 384)
+    assert tolerance(Quantised.of(rows).off, Quantised.of(rows[:1])).max() < 0.005
+
+
+@given(
+    rows=arrays(np.float32, (5, 7), elements=st.floats(-1, 1, width=32)).filter(
+        lambda rows: bool((np.linalg.norm(rows, axis=1) > 1e-3).all())
+    )
+)
+def test_codes_are_never_further_off_than_told(rows: Vector) -> None:
+    rows = normalised(rows)
+    codes = Quantised.of(rows)
+    told = codes.codes * codes.shrink[:, np.newaxis]
+    for query in range(5):
+        off = np.abs(told @ told[query] - rows @ rows[query])
+        assert (off <= tolerance(codes.off, codes.take(slice(query, query + 1))) + 1e-6).all()
+
+
+@pytest.mark.usefixtures("multiplier")
+def test_a_distance_counts_the_signs_that_differ() -> None:
+    rows, query = Quantised.of(clustered(300, 20)), Quantised.of(clustered(1, 20, seed=1))
+    expected = ((rows.codes > 0) != (query.codes > 0)).sum(axis=1)
+    assert rows.distances(query).tolist() == expected.tolist()
 
 
 @pytest.mark.usefixtures("multiplier")

@@ -12,6 +12,7 @@ from support.vector_engines import (
     DIMENSION,
     MANY,
     MODEL,
+    NEARLY,
     NORTH,
     OTHER_MODEL,
     Library,
@@ -134,7 +135,7 @@ def test_a_document_asked_for_is_found_however_far_it_is(library: Library) -> No
     close = library.add_all([near(degrees) for degrees in np.linspace(0, 30, MANY)])
     answer = library.nearest(NORTH, limit=2, also=[far, close[0]])
     assert [found.document for found in answer.nearest] == [*close[:2], far]
-    assert answer.nearest[-1].cosine == pytest.approx(np.cos(np.radians(150)), abs=1e-5)
+    assert answer.nearest[-1].cosine == pytest.approx(np.cos(np.radians(150)), abs=NEARLY)
 
 
 def test_a_document_asked_for_must_pass_the_filter_and_have_a_vector(library: Library) -> None:

@@ -1,14 +1,27 @@
 """Every vector engine answers as exact search does, whatever happened."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hivelore.domain.index import DocumentKey
+from hivelore.domain.search import Filter, Visibility
 from hivelore.ports import View
+from support.memories import ADA, a_memory
 from support.small_world import filters, inhabitants
 from support.stores import law
-from support.vector_engines import EAST, NORTH, SETTINGS, Library, NewLibrary, assert_right, clustered, follow
+from support.vector_engines import (
+    EAST,
+    NORTH,
+    SETTINGS,
+    Library,
+    NewLibrary,
+    assert_right,
+    batched,
+    clustered,
+    follow,
+    near,
+)
 
 compared = pytest.mark.parametrize(
     "setting", [setting for setting in SETTINGS if setting[0] != "exact"], ids="-".join, indirect=True
@@ -20,6 +33,10 @@ PALETTE = [NORTH, EAST, *clustered(6, seed=9, clusters=2, spread=0.1)]
 
 vectors = st.sampled_from(PALETTE)
 several = st.lists(vectors, max_size=4)
+
+
+kinds_of_data = st.sampled_from([0.0, 1e-3, 0.05, 0.5, 20.0])
+"""How far vectors lie around their centre: all equal there, in tight or wide clusters, or just anywhere."""
 
 
 def add(library: Library, data: st.DataObject) -> None:
@@ -87,3 +104,39 @@ def test_whatever_happens_after_a_snapshot_is_not_in_its_answers(new_library: Ne
             happen(library, data, 4)
             look(library, data)
             check(library, old, data)
+
+
+@compared
+@law
+@given(
+    size=st.integers(1, 300),
+    seed=st.integers(0, 99),
+    clusters=st.integers(1, 8),
+    spread=kinds_of_data,
+    of_a_document=st.integers(1, 5),
+    limit=st.integers(1, 40),
+)
+def test_random_clustered_and_equal_vectors_are_found_as_exact_search_finds_them(
+    new_library: NewLibrary, size: int, seed: int, clusters: int, spread: float, of_a_document: int, limit: int
+) -> None:
+    rows = clustered(size, seed=seed, clusters=clusters, spread=spread)
+    with new_library() as library:
+        keys = library.keep([(a_memory(), vectors) for vectors in batched(rows, of_a_document)])
+        with library.store.read() as view:
+            for query in (rows[0], *clustered(2, seed=seed + 100)):
+                assert_right(library.index, view, query, limit=limit, also=keys[:2])
+
+
+@compared
+@settings(law, max_examples=10)
+@given(
+    degrees=st.floats(0, 60),
+    where=st.sampled_from([Filter(visibility=Visibility(own=ADA, swarm=swarm)) for swarm in (True, False)]),
+    limit=st.integers(1, 50),
+)
+def test_5_000_nearer_ones_of_others_change_no_answer(
+    crowd: Library, degrees: float, where: Filter, limit: int
+) -> None:
+    """The one that Ada has alone is behind 5,000 of Bob's, wherever one looks from."""
+    with crowd.store.read() as view:
+        assert_right(crowd.index, view, near(degrees), where, limit)

@@ -217,7 +217,8 @@ class SqliteView:
         return {row[0]: rows.attributes(row[1:]) for row in self.rows(SQL["attributes"], {"keys": _array(set(keys))})}
 
     def vectors(self, model: ModelKey, passages: Sequence[PassageKey]) -> Mapping[PassageKey, Vector]:
-        found = self.rows(SQL["vectors"], {"model": model, "passages": _array(set(passages))})
+        # In the order in which they lie in the file: neighbours share a page.
+        found = self.rows(SQL["vectors"], {"model": model, "passages": _array(sorted(set(passages)))})
         together = np.frombuffer(b"".join([blob for _, blob in found]), dtype="<f4")
         return dict(zip([key for key, _ in found], together.reshape(len(found), -1) if found else (), strict=True))
 

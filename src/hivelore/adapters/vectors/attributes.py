@@ -41,6 +41,9 @@ class Labels:
     def empty(cls, size: int) -> "Labels":
         return cls(np.empty((CATEGORY + 1, size), np.int32), np.empty((EXPIRES + 1, size), np.int64))
 
+    def __len__(self) -> int:
+        return self.codes.shape[1]
+
     def take(self, at: Places) -> "Labels":
         return Labels(self.codes[:, at], self.instants[:, at])
 
@@ -99,9 +102,11 @@ class CodeBook:
         return masks
 
     def _visible(self, visibility: Visibility, labels: Labels) -> Mask:
+        if visibility.others and visibility.swarm:
+            return np.ones(len(labels), np.bool_)
         shared = self._equal(labels, SCOPE, Scope.SWARM)
         if visibility.others:
-            return np.ones_like(shared) if visibility.swarm else ~shared
+            return ~shared
         mine = np.zeros_like(shared)
         if visibility.own is not None:
             mine = self._equal(labels, OWNER, visibility.own)

@@ -1,17 +1,20 @@
 """The arithmetic that all vector engines share, so that their answers can be compared."""
 
 from collections.abc import Collection, Iterable
+from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hivelore.domain.index import DocumentKey, Near, Neighbours, PassageKey, Vector
 from hivelore.errors import Invalid
+from hivelore.policies.fusion import Spread
 from hivelore.policies.vectors import normalised
 
 DECIMALS = 6
 """A sum of floats depends in its last bits on the order of its terms; equal texts must tie all the same."""
 
+NONE = Spread(count=0, mean=0.0, deviation=0.0)
 NOBODY = Neighbours(nearest=(), count=0, mean=0.0, deviation=0.0)
 
 
@@ -27,11 +30,17 @@ def cosines(rows: NDArray[np.float32], query: Vector) -> NDArray[np.float64]:
     return np.round(rows.astype(np.float64) @ query.astype(np.float64), DECIMALS)
 
 
-def neighbours(nearest: tuple[Near, ...], admitted: NDArray[np.floating]) -> Neighbours:
-    """An answer with the spread of the cosines of every admitted passage."""
+def spread(admitted: NDArray[np.floating]) -> Spread:
+    """How the cosines of every admitted passage lie."""
     if not admitted.size:
-        return NOBODY
-    return Neighbours(nearest, admitted.size, float(admitted.mean()), float(admitted.std()))
+        return NONE
+    mean = float(admitted.mean())
+    rest = admitted - mean
+    return Spread(count=admitted.size, mean=mean, deviation=sqrt(float(rest @ rest) / admitted.size))
+
+
+def neighbours(nearest: tuple[Near, ...], cosines: Spread) -> Neighbours:
+    return Neighbours(nearest, cosines.count, cosines.mean, cosines.deviation)
 
 
 def order(near: Near) -> tuple[float, PassageKey]:

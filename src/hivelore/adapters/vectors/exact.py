@@ -4,7 +4,7 @@ from collections.abc import Collection
 
 import numpy as np
 
-from hivelore.adapters.vectors.cosines import best_per_document, cosines, neighbours, unit
+from hivelore.adapters.vectors.cosines import best_per_document, cosines, neighbours, spread, unit
 from hivelore.adapters.vectors.direct import Direct
 from hivelore.domain.index import ChunkKey, DocumentKey, Near, Neighbours, PassageKey, Vector
 from hivelore.domain.search import Filter
@@ -30,4 +30,4 @@ class ExactVectors(Direct):
                 for document, chunk, passage, cosine in zip(*(column.tolist() for column in columns), strict=True)
                 if document in admitted
             )
-        return neighbours(best_per_document(found, limit, also), np.array([near.cosine for near in found]))
+        return neighbours(best_per_document(found, limit, also), spread(np.array([near.cosine for near in found])))

@@ -1,28 +1,36 @@
-"""The default engine: every vector in memory in one byte per dimension, scanned whole, the best rescored exactly."""
+"""The default engine: every vector in memory in one byte per dimension, scanned whole, the best rescored exactly; of
+very many, only those whose signs are like the query's."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from math import sqrt
 from threading import Lock
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hivelore.adapters.vectors.attributes import CodeBook, Mask
-from hivelore.adapters.vectors.cosines import NOBODY, cosines, neighbours, unit
+from hivelore.adapters.vectors.attributes import CodeBook
+from hivelore.adapters.vectors.cosines import NOBODY, neighbours, unit
 from hivelore.adapters.vectors.followed import Followed, rows_of
-from hivelore.adapters.vectors.quantised import MARGIN, Quantised
-from hivelore.adapters.vectors.slabs import DOCUMENT, PASSAGE, SLAB_SIZE, Keys, Slab, Slabs, Slots, bytes_per_slot
-from hivelore.domain.index import DocumentKey, ModelKey, Near, Neighbours, Vector
+from hivelore.adapters.vectors.quantised import Quantised
+from hivelore.adapters.vectors.search import Search
+from hivelore.adapters.vectors.slabs import SLAB_SIZE, Slabs, bytes_per_slot
+from hivelore.adapters.vectors.stages import (
+    DEPTH,
+    LEAST_DEPTH,
+    SCATTERED,
+    SIGNS_FROM,
+    Admitted,
+    by_bytes,
+    by_signs,
+)
+from hivelore.domain.index import DocumentKey, Neighbours, Vector
 from hivelore.domain.search import Filter
 from hivelore.errors import Unavailable
 from hivelore.ports import View
 
 PAGE = 1_000
 """Changes that are followed at a time."""
-FEW = 0.25
-"""Below this part of a slab, copying the admitted rows and scanning those is quicker than scanning them all."""
-CANDIDATES = 50
-OVERSAMPLING = 4
+WIDENING = 4
+"""So many times deeper a search looks where a long document has hidden others."""
 
 
 class ScanVectors:
@@ -35,13 +43,23 @@ class ScanVectors:
     name = "scan"
 
     def __init__(
-        self, fingerprint: str, dimension: int, memory_limit: int | None = None, slab_size: int = SLAB_SIZE
+        self,
+        fingerprint: str,
+        dimension: int,
+        memory_limit: int | None = None,
+        *,
+        slab_size: int = SLAB_SIZE,
+        signs_from: int = SIGNS_FROM,
+        least_depth: int = LEAST_DEPTH,
     ) -> None:
-        """``memory_limit`` is in bytes; None: no limit."""
+        """``memory_limit`` is in bytes; None: no limit. With ``signs_from`` passages and more a search looks at the
+        signs of all, and at the bytes of ``least_depth`` or more."""
         self._fingerprint = fingerprint
         self._dimension = dimension
         self._memory_limit = memory_limit
         self._slab_size = slab_size
+        self._signs_from = signs_from
+        self._least_depth = least_depth
         self._state: Followed | None = None
         self._following = Lock()
         self._building = Lock()
@@ -104,11 +122,24 @@ class ScanVectors:
     ) -> Neighbours:
         query = unit(query, self._dimension)
         state, slabs = self._as_of(view)
-        scores = _scanned(slabs, query, _Admission(view, where, state.codes))
-        if state.model is None or not len(scores.slots):
+        admitted = Admitted(slabs, view, where, state.codes)
+        if state.model is None or not admitted.count:
             return NOBODY
-        search = _Search(view, state.model, query, slabs, scores)
-        return neighbours(search.nearest(limit, also), scores.cosines)
+        coarse = Quantised.of(query[np.newaxis])
+        search = Search(view, state.model, query, coarse, admitted)
+        depth = self._depth(len(slabs), admitted.count)
+        while True:
+            look = by_bytes(admitted, coarse) if depth is None else by_signs(admitted, coarse, depth)
+            found = search.nearest(look, limit, also)
+            if found is not None:
+                return neighbours(found, look.spread)
+            depth = None if depth is None else WIDENING * depth
+
+    def _depth(self, held: int, admitted: int) -> int | None:
+        """At how many passages to look after their signs; None: not at signs at all."""
+        if held < self._signs_from or admitted < SCATTERED * self._signs_from:
+            return None
+        return max(self._least_depth, int(DEPTH * sqrt(admitted)))
 
     def _as_of(self, view: View) -> tuple[Followed, Slabs]:
         seq = view.last_change()
@@ -119,122 +150,3 @@ class ScanVectors:
         if state is None or state.incarnation != view.setting("incarnation"):
             raise Unavailable("The vectors are still being read into memory; search by keywords meanwhile.")
         return state, state.as_of(view, seq)
-
-
-class _Admission:
-    """Decides which passages of a slab a search is about."""
-
-    def __init__(self, view: View, where: Filter, codes: CodeBook) -> None:
-        self._where = where
-        self._codes = codes
-        # Tags are not among the labels: what passes then is for the store to say.
-        self._documents = None if where.tag is None else np.array(view.matching(where), np.int64)
-
-    def __call__(self, slab: Slab) -> Mask:
-        present = slab.present
-        if self._documents is not None:
-            admitted = np.isin(present.keys[DOCUMENT], self._documents)
-        else:
-            admitted = self._codes.admitted(self._where, present.labels)
-        return admitted & slab.living() if slab.dead else admitted
-
-
-@dataclass(frozen=True, slots=True)
-class _Scores:
-    """The admitted slots, ascending, and about the cosine of each."""
-
-    slots: Slots
-    cosines: NDArray[np.float32]
-
-
-def _scanned(slabs: Slabs, query: Vector, admission: _Admission) -> _Scores:
-    slots: list[Slots] = [np.empty(0, np.intp)]
-    scores: list[NDArray[np.float32]] = [np.empty(0, np.float32)]
-    coarse = Quantised.of(query[np.newaxis])
-    for number, slab in enumerate(slabs.blocks):
-        places = np.flatnonzero(admission(slab))
-        vectors = slab.present.vectors
-        if len(places) < FEW * slab.used:
-            scores.append(vectors.take(places).cosines(coarse))
-        else:
-            every = vectors.cosines(coarse)
-            scores.append(every if len(places) == slab.used else every[places])
-        slots.append(places + number * slabs.size)
-    return _Scores(np.concatenate(slots), np.concatenate(scores))
-
-
-class _Search:
-    """From approximate cosines to the nearest documents: candidates, exact cosines, wider where too few remain."""
-
-    def __init__(self, view: View, model: ModelKey, query: Vector, slabs: Slabs, scores: _Scores) -> None:
-        self._view = view
-        self._model = model
-        self._query = query
-        self._slabs = slabs
-        self._scores = scores
-
-    def nearest(self, limit: int, also: Collection[DocumentKey]) -> tuple[Near, ...]:
-        wanted = self._candidates(self._of_documents(also), len(also))
-        take = max(CANDIDATES, OVERSAMPLING * limit)
-        while True:
-            best = self._candidates(self._top(take), limit)
-            keys, exact = self._rescored(np.concatenate([best, wanted], axis=1))
-            documents = keys[DOCUMENT][np.isin(keys[PASSAGE], best[PASSAGE])]
-            if len(np.unique(documents)) >= limit or take >= len(self._scores.slots):
-                return _best_per_document(keys, exact, limit, also)
-            take *= OVERSAMPLING
-
-    def _top(self, take: int) -> NDArray[np.intp]:
-        """Where the ``take`` best lie in the scores; of equal ones those with the lowest passage keys."""
-        scores = self._scores.cosines
-        if take >= len(scores):
-            return np.arange(len(scores))
-        last = np.partition(scores, len(scores) - take)[len(scores) - take]
-        at = np.flatnonzero(scores >= last)
-        passages = self._slabs.keys(self._scores.slots[at])[PASSAGE]
-        return at[np.lexsort((passages, -scores[at]))[:take]]
-
-    def _of_documents(self, documents: Collection[DocumentKey]) -> NDArray[np.intp]:
-        """Where the admitted passages of some documents lie in the scores."""
-        slots = self._slabs.slots_of(list(documents))
-        at = np.searchsorted(self._scores.slots, slots)
-        at[at == len(self._scores.slots)] = 0
-        return at[self._scores.slots[at] == slots]
-
-    def _candidates(self, at: NDArray[np.intp], limit: int) -> Keys:
-        """Of these scores the passages that may be the best of one of the ``limit`` nearest documents: (3, n)."""
-        scores = self._scores.cosines[at].astype(np.float64)
-        keys = self._slabs.keys(self._scores.slots[at])
-        order = np.argsort(-scores)
-        scores, keys = scores[order], keys[:, order]
-        _, first, of_document = np.unique(keys[DOCUMENT], return_index=True, return_inverse=True)
-        best = scores[first]
-        last = np.sort(best)[-limit] if len(best) > limit else -np.inf
-        return keys[:, (best >= last - MARGIN)[of_document] & (scores >= best[of_document] - MARGIN)]
-
-    def _rescored(self, candidates: Keys) -> tuple[Keys, NDArray[np.float64]]:
-        """Each once, the nearest first, with its exact cosine; a passage that the view does not show is dropped."""
-        passages, at = np.unique(candidates[PASSAGE], return_index=True)
-        vectors = self._view.vectors(self._model, passages.tolist())
-        if not vectors:
-            return candidates[:, :0], np.empty(0)
-        keys = candidates[:, at]
-        if len(vectors) < len(passages):
-            keys = keys[:, np.isin(passages, list(vectors))]
-        exact = cosines(np.array([vectors[passage] for passage in keys[PASSAGE].tolist()]), self._query)
-        order = np.argsort(-exact, kind="stable")  # equally near ones stay in the order of their passages
-        return keys[:, order], exact[order]
-
-
-def _best_per_document(
-    keys: Keys, exact: NDArray[np.float64], limit: int, also: Collection[DocumentKey]
-) -> tuple[Near, ...]:
-    """As ``best_per_document``, for what is in order."""
-    first = np.sort(np.unique(keys[DOCUMENT], return_index=True)[1])
-    wanted = frozenset(also)
-    found = zip(*keys[:, first].tolist(), exact[first].tolist(), strict=True)
-    return tuple(
-        Near(document, chunk, passage, cosine)
-        for place, (passage, document, chunk, cosine) in enumerate(found)
-        if place < limit or document in wanted
-    )

@@ -4,7 +4,7 @@ A state is never seen to change: new rows go behind the slots it uses, and what 
 copies that (small) column first. So readers need no lock. Only the newest state may be added to.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,13 +22,17 @@ SLAB_SIZE = 65_536
 SPARSE = 0.25
 """A slab with a greater part of dead slots is rewritten."""
 
+TAIL = 64
+"""One part in so many of a block may lie behind what is in order, and is looked through when a document is sought."""
+
 _LAST_BUCKET = 0xFFF
 
 
 def bytes_per_slot(dimension: int) -> int:
-    one = Rows.empty(1, dimension)
-    arrays = (one.vectors.codes, one.vectors.shrink, one.keys, one.labels.codes, one.labels.instants)
-    return sum(array.nbytes for array in arrays) + np.dtype(np.bool_).itemsize
+    rows, slab = Rows.empty(1, dimension), Slab.empty(1, dimension)
+    vectors, labels = rows.vectors, rows.labels
+    arrays = (vectors.codes, vectors.shrink, vectors.off, vectors.signs, rows.keys, labels.codes, labels.instants)
+    return sum(array.nbytes for array in arrays) + slab.alive.itemsize + slab.order.itemsize
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +45,7 @@ class Rows:
 
     @classmethod
     def empty(cls, size: int, dimension: int) -> "Rows":
-        vectors = Quantised(np.empty((size, dimension), np.int8), np.empty(size, np.float32))
-        return cls(vectors, np.empty((CHUNK + 1, size), np.int64), Labels.empty(size))
+        return cls(Quantised.empty(size, dimension), np.empty((CHUNK + 1, size), np.int64), Labels.empty(size))
 
     def __len__(self) -> int:
         return self.keys.shape[1]
@@ -51,8 +54,7 @@ class Rows:
         return Rows(self.vectors.take(at), self.keys[:, at], self.labels.take(at))
 
     def put(self, at: Places, other: "Rows") -> None:
-        self.vectors.codes[at] = other.vectors.codes
-        self.vectors.shrink[at] = other.vectors.shrink
+        self.vectors.put(at, other.vectors)
         self.keys[:, at] = other.keys
         self.labels.put(at, other.labels)
 
@@ -63,12 +65,14 @@ class Slab:
 
     rows: Rows
     alive: Mask
+    order: Slots
+    """The first slots, by document; those behind them are a small part."""
     used: int = 0
     dead: int = 0
 
     @classmethod
     def empty(cls, size: int, dimension: int) -> "Slab":
-        return cls(Rows.empty(size, dimension), np.empty(size, np.bool_))
+        return cls(Rows.empty(size, dimension), np.empty(size, np.bool_), np.empty(0, np.intp))
 
     @property
     def present(self) -> Rows:
@@ -90,7 +94,11 @@ class Slab:
         place = slice(self.used, self.used + len(rows))
         self.rows.put(place, rows)
         self.alive[place] = True
-        return replace(self, used=place.stop)
+        order = self.order
+        if place.stop - len(order) > len(self.rows) // TAIL:
+            # A sort of what is nearly in order already: documents come with ascending keys.
+            order = np.argsort(self.rows.keys[DOCUMENT, : place.stop], kind="stable")
+        return replace(self, order=order, used=place.stop)
 
     def without(self, slots: Slots) -> "Slab":
         alive = self.alive.copy()
@@ -103,12 +111,24 @@ class Slab:
         return replace(self, rows=replace(self.rows, labels=fresh))
 
     def slots_of(self, documents: Keys) -> Slots:
-        """The living slots of some documents."""
+        """The living slots of some documents, which are given in order; ascending."""
+        owners = self.rows.keys[DOCUMENT]
+        ordered = owners[: len(self.order)]
+        starts = np.searchsorted(ordered, documents, "left", sorter=self.order)
+        counts = np.searchsorted(ordered, documents, "right", sorter=self.order) - starts
+        within = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
+        found = self.order[np.repeat(starts, counts) + within]
+        slots = np.sort(np.concatenate([found, self._unordered(documents)]))
+        return slots[self.alive[slots]]
+
+    def _unordered(self, documents: Keys) -> Slots:
+        """Those that lie behind what is in order."""
         buckets = np.zeros(_LAST_BUCKET + 1, np.bool_)
         buckets[documents & _LAST_BUCKET] = True
-        owners = self.rows.keys[DOCUMENT, : self.used]
-        maybe = np.flatnonzero(buckets[owners & _LAST_BUCKET] & self.living())
-        return maybe[np.isin(owners[maybe], documents)]
+        owners = self.rows.keys[DOCUMENT, len(self.order) : self.used]
+        maybe = np.flatnonzero(buckets[owners & _LAST_BUCKET])
+        nearest = np.minimum(np.searchsorted(documents, owners[maybe]), len(documents) - 1)
+        return maybe[documents[nearest] == owners[maybe]] + len(self.order)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,9 +146,9 @@ class Slabs:
     def memory_bytes(self) -> int:
         return sum(slab.used for slab in self.blocks) * bytes_per_slot(self.dimension)
 
-    def slots_of(self, documents: Sequence[int] | Keys) -> Slots:
+    def slots_of(self, documents: Iterable[int]) -> Slots:
         """The living slots of some documents, ascending."""
-        wanted = np.asarray(documents, np.int64)
+        wanted = np.array(sorted(set(documents)), np.int64)
         if not len(wanted) or not self.blocks:
             return np.empty(0, np.intp)
         return np.concatenate([number * self.size + slab.slots_of(wanted) for number, slab in enumerate(self.blocks)])
@@ -139,6 +159,20 @@ class Slabs:
         for number, places, at in self._split(slots):
             keys[:, at] = self.blocks[number].rows.keys[:, places]
         return keys
+
+    def cosines(self, query: Quantised, slots: Slots) -> NDArray[np.float32]:
+        """About the cosine of each; same order."""
+        cosines = np.empty(len(slots), np.float32)
+        for number, places, at in self._split(slots):
+            cosines[at] = self.blocks[number].rows.vectors.cosines(query, places)
+        return cosines
+
+    def off(self, slots: Slots) -> NDArray[np.float32]:
+        """How far the codes are off; same order."""
+        off = np.empty(len(slots), np.float32)
+        for number, places, at in self._split(slots):
+            off[at] = self.blocks[number].rows.vectors.off[places]
+        return off
 
     def added(self, rows: Rows) -> "Slabs":
         blocks = list(self.blocks)
@@ -179,6 +213,6 @@ class Slabs:
     def _split(self, slots: Slots) -> Iterator[tuple[int, Slots, Slots]]:
         """Per block: its number, the places in it, and where in ``slots`` they stood."""
         numbers, places = np.divmod(slots, self.size)
-        for number in np.unique(numbers):
+        for number in sorted(set(numbers.tolist())):
             at = np.flatnonzero(numbers == number)
-            yield int(number), places[at], at
+            yield number, places[at], at

@@ -35,7 +35,6 @@ from hivelore.server.mcp.tools import CAPABILITY, TOOLS, Reply, Tool
 from hivelore.server.mishaps import Mishap
 from hivelore.server.problems import of_error
 
-PATH = "/mcp"
 INSTRUCTIONS = (
     "Your memory across sessions. Mental notes do not survive a session; what you store here does. Search at the "
     "start of a task; store solutions, patterns, mistakes, configuration and instructions when you learn them."
@@ -70,7 +69,7 @@ class McpDoor:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            with self._context.mishaps.noted(lambda: f"the gate of {PATH}"):
+            with self._context.mishaps.noted(lambda: f"the gate of {scope['path']}"):
                 await self._context.gate.viewer(Request(scope), Door.MCP)
         except HiveloreError as error:
             await of_error(error)(scope, receive, send)

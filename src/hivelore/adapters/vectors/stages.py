@@ -1,0 +1,174 @@
+"""The first looks at the vectors in memory: which passages a search is about, which of them are likely near the query,
+and how all their cosines spread."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from math import sqrt
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hivelore.adapters.vectors.attributes import CodeBook, Mask
+from hivelore.adapters.vectors.cosines import spread
+from hivelore.adapters.vectors.quantised import Quantised
+from hivelore.adapters.vectors.slabs import DOCUMENT, Slab, Slabs, Slots
+from hivelore.domain.index import DocumentKey
+from hivelore.domain.search import Filter
+from hivelore.policies.fusion import Spread
+from hivelore.ports import View
+
+Positions = NDArray[np.intp]
+"""Of admitted passages, counted from the first in the first block."""
+
+FEW = 0.25
+"""Below this part of a slab, copying the admitted rows and scanning those is quicker than scanning them all."""
+SIGNS_FROM = 300_000
+"""An index of so many passages looks at the signs first. docs/decisions/0010 has the figures behind these."""
+SCATTERED = 0.1
+"""But not where fewer than this part of that many are admitted."""
+DEPTH = 11.0
+"""So many times the square root of how many are admitted, the passages nearest by signs are looked at closer."""
+LEAST_DEPTH = 1_000
+SAMPLE = 4_096
+
+_GOLDEN = 0.6180339887498949
+
+
+class _Part:
+    """What is admitted of one block."""
+
+    def __init__(self, slab: Slab, mask: Mask) -> None:
+        self.mask: Mask = mask
+        self.count = int(np.count_nonzero(mask))
+        self._places: Slots | None = None if self.count == slab.used else np.flatnonzero(mask)
+        self._is_scanned_whole = self.count >= FEW * slab.used
+        self._rows = slab.present.vectors
+
+    def places(self, at: Positions) -> Slots:
+        """Where in the block they are."""
+        return at if self._places is None else self._places.take(at)
+
+    def cosines(self, query: Quantised) -> NDArray[np.float32]:
+        if self._places is None or not self._is_scanned_whole:
+            return self._rows.cosines(query, slice(None) if self._places is None else self._places)
+        return self._rows.cosines(query)[self._places]
+
+    def distances(self, query: Quantised) -> NDArray[np.float32]:
+        if self._places is None or not self._is_scanned_whole:
+            return self._rows.distances(query, slice(None) if self._places is None else self._places)
+        return self._rows.distances(query)[self._places]
+
+
+class Admitted:
+    """The passages that a search is about."""
+
+    def __init__(self, slabs: Slabs, view: View, where: Filter, codes: CodeBook) -> None:
+        self.slabs = slabs
+        # Tags are not among the labels: what passes then is for the store to say.
+        matching = None if where.tag is None else np.array(view.matching(where), np.int64)
+        self._parts = [_Part(slab, _mask(slab, where, codes, matching)) for slab in slabs.blocks]
+        self._starts = np.cumsum([0, *(part.count for part in self._parts)])
+
+    @property
+    def count(self) -> int:
+        return int(self._starts[-1])
+
+    def slots(self, at: Positions) -> Slots:
+        if len(self._parts) == 1:
+            return self._parts[0].places(at)
+        slots = np.empty(len(at), np.intp)
+        numbers = np.searchsorted(self._starts, at, "right") - 1
+        for number in set[int](numbers.tolist()):
+            here = numbers == number
+            slots[here] = self._parts[number].places(at[here] - self._starts[number]) + number * self.slabs.size
+        return slots
+
+    def of_documents(self, documents: Collection[DocumentKey]) -> Slots:
+        slots = self.slabs.slots_of(documents)
+        masks, size = [part.mask for part in self._parts], self.slabs.size
+        return slots[np.array([masks[slot // size][slot % size] for slot in slots.tolist()], np.bool_)]
+
+    def cosines(self, query: Quantised) -> NDArray[np.float32]:
+        """About the cosine of each."""
+        parts = [part.cosines(query) for part in self._parts]
+        return parts[0] if len(parts) == 1 else np.concatenate([np.empty(0, np.float32), *parts])
+
+    def distances(self, query: Quantised) -> NDArray[np.float32]:
+        """In how many signs each differs from the query."""
+        parts = [part.distances(query) for part in self._parts]
+        return parts[0] if len(parts) == 1 else np.concatenate([np.empty(0, np.float32), *parts])
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What a first look has told."""
+
+    at: Positions | None
+    """Those that are worth a closer look, ascending; None: all."""
+    cosines: NDArray[np.float32]
+    """About the cosine of each of them."""
+    spread: Spread
+    """Of the cosines of all that are admitted."""
+
+
+def by_bytes(admitted: Admitted, query: Quantised) -> Look:
+    cosines = admitted.cosines(query)
+    return Look(None, cosines, spread(cosines))
+
+
+def by_signs(admitted: Admitted, query: Quantised, depth: int) -> Look:
+    """Looks at the bytes of only ``depth`` passages, those whose signs differ least from the query's; of equal ones,
+    the first."""
+    if depth >= admitted.count:
+        return by_bytes(admitted, query)
+    distances = admitted.distances(query)
+    lying = spread(distances)
+    at = _least(distances, depth, lying)
+    return Look(at, _bytes_of(admitted, query, at), estimated(admitted, query, distances, lying))
+
+
+def _least(distances: NDArray[np.float32], count: int, lying: Spread) -> Positions:
+    """Where the ``count`` least are, ascending."""
+    # About twice as many as it takes, where distances are about normal: finding the least among those is quick.
+    part = NormalDist().inv_cdf(min(2 * count / len(distances), 0.5))
+    at = np.flatnonzero(distances <= lying.mean + part * lying.deviation)
+    if len(at) < count:
+        at = np.arange(len(distances))
+    among = distances[at]
+    last = np.partition(among, count - 1)[count - 1]
+    less, equal = at[among < last], at[among == last]
+    return np.sort(np.concatenate([less, equal[: count - len(less)]]))
+
+
+def estimated(admitted: Admitted, query: Quantised, distances: NDArray[np.float32], lying: Spread) -> Spread:
+    """How the cosines of all lie, out of those of a sample and the distances of all, which lie as ``lying`` says.
+
+    The regression estimator of survey sampling: cosines follow distances along a line, which the sample tells, and
+    what is off that line has the same variance elsewhere."""
+    count = len(distances)
+    # Multiples of the golden ratio fill the range evenly and have no period that the data could have, too.
+    at = (np.arange(min(SAMPLE, count)) * _GOLDEN % 1.0 * count).astype(np.intp)
+    cosines = _bytes_of(admitted, query, at).astype(np.float64)
+    told = distances[at].astype(np.float64)
+    mean, deviation = float(told.mean()), float(told.std())
+    slope = float(((told - mean) * (cosines - cosines.mean())).mean()) / deviation**2 if deviation > 0.0 else 0.0
+    off_line = float(np.var(cosines - slope * told))
+    return Spread(
+        count=count,
+        mean=float(cosines.mean()) + slope * (lying.mean - mean),
+        deviation=sqrt(slope**2 * lying.deviation**2 + off_line),
+    )
+
+
+def _bytes_of(admitted: Admitted, query: Quantised, at: Positions) -> NDArray[np.float32]:
+    return admitted.slabs.cosines(query, admitted.slots(at))
+
+
+def _mask(slab: Slab, where: Filter, codes: CodeBook, matching: NDArray[np.int64] | None) -> Mask:
+    present = slab.present
+    if matching is None:
+        admitted = codes.admitted(where, present.labels)
+    else:
+        admitted = np.isin(present.keys[DOCUMENT], matching)
+    return admitted & slab.living() if slab.dead else admitted

@@ -1,0 +1,69 @@
+"""The MCP door while it is being loaded: its library takes nearly as long to import as everything else together."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING
+
+from starlette.types import Receive, Scope, Send
+
+from hivelore.server.context import Context
+
+if TYPE_CHECKING:
+    from hivelore.server.mcp.door import McpDoor
+
+PATH = "/mcp"
+_LOOK = 0.05
+"""Seconds after which to look again whether the vectors are there."""
+
+
+class LateMcpDoor:
+    """An ASGI application for one path. Run ``opened`` around its lifetime: that loads the door beside the other
+    requests, as soon as the vectors are there for them or somebody asks for it."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._asked = asyncio.Event()
+        self._loading: asyncio.Task[McpDoor] | None = None
+        self._open = asyncio.Event()
+
+    @asynccontextmanager
+    async def opened(self) -> AsyncGenerator[None]:
+        self._loading = asyncio.create_task(self._load())
+        over = asyncio.Event()
+        keeping = asyncio.create_task(self._keep(self._loading, over))
+        try:
+            yield
+        finally:
+            over.set()
+            if not self._open.is_set():
+                keeping.cancel()
+            with suppress(asyncio.CancelledError):
+                await keeping
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        assert self._loading is not None, "nobody has opened this door"
+        self._asked.set()
+        # A caller who goes away ends its own waiting only. Where loading failed, every caller is told.
+        door = await asyncio.shield(self._loading)
+        await self._open.wait()
+        await door(scope, receive, send)
+
+    async def _keep(self, loading: "asyncio.Task[McpDoor]", over: asyncio.Event) -> None:
+        """Open the door and close it in the end: the same task has to do both."""
+        door = await loading
+        async with door.manager.run():
+            self._open.set()
+            await over.wait()
+
+    async def _load(self) -> "McpDoor":
+        while not (self._asked.is_set() or self._context.app.serving.ready):
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._asked.wait(), _LOOK)
+        return await asyncio.to_thread(_imported, self._context)
+
+
+def _imported(context: Context) -> "McpDoor":
+    from hivelore.server.mcp.door import McpDoor
+
+    return McpDoor(context)
