@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from hivelore.server.mcp.door import McpDoor
 
 PATH = "/mcp"
-_LOOK = 0.05
-"""Seconds after which to look again whether the vectors are there."""
+_QUIET = 3.0
+"""Seconds after the start that the first questions and the vectors, which are being read, have for themselves."""
 
 
 class LateMcpDoor:
     """An ASGI application for one path. Run ``opened`` around its lifetime: that loads the door beside the other
-    requests, as soon as the vectors are there for them or somebody asks for it."""
+    requests, a little after the start or as soon as somebody asks for it, and who asks waits for that."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -57,9 +57,8 @@ class LateMcpDoor:
             await over.wait()
 
     async def _load(self) -> "McpDoor":
-        while not (self._asked.is_set() or self._context.app.serving.ready):
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._asked.wait(), _LOOK)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._asked.wait(), _QUIET)
         return await asyncio.to_thread(_imported, self._context)
 
 
