@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hivelore.adapters.selection import at_least
 from hivelore.adapters.vectors.cosines import best_per_document, cosines, order
 from hivelore.adapters.vectors.quantised import Quantised, tolerance
 from hivelore.adapters.vectors.slabs import DOCUMENT, PASSAGE, Keys
@@ -74,10 +75,7 @@ class Search:
     def _rated(self, look: Look, take: int) -> _Rated:
         """The ``take`` best of the look."""
         scores, slabs = look.cosines, self._admitted.slabs
-        if take < len(scores):
-            at = np.flatnonzero(scores >= np.partition(scores, len(scores) - take)[len(scores) - take])
-        else:
-            at = np.arange(len(scores))
+        at = at_least(scores, take)
         slots = self._admitted.slots(at if look.at is None else look.at[at])
         keys = slabs.keys(slots)
         off = slabs.off(slots)

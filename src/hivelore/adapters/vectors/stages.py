@@ -4,11 +4,11 @@ and how all their cosines spread."""
 from collections.abc import Collection
 from dataclasses import dataclass
 from math import sqrt
-from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hivelore.adapters.selection import at_least
 from hivelore.adapters.vectors.attributes import CodeBook, Mask
 from hivelore.adapters.vectors.cosines import spread
 from hivelore.adapters.vectors.quantised import Quantised
@@ -123,26 +123,20 @@ def by_signs(admitted: Admitted, query: Quantised, depth: int) -> Look:
     if depth >= admitted.count:
         return by_bytes(admitted, query)
     distances = admitted.distances(query)
-    lying = spread(distances)
-    at = _least(distances, depth, lying)
-    return Look(at, _bytes_of(admitted, query, at), estimated(admitted, query, distances, lying))
+    at = _least(distances, depth)
+    return Look(at, _bytes_of(admitted, query, at), estimated(admitted, query, distances))
 
 
-def _least(distances: NDArray[np.float32], count: int, lying: Spread) -> Positions:
-    """Where the ``count`` least are, ascending."""
-    # About twice as many as it takes, where distances are about normal: finding the least among those is quick.
-    part = NormalDist().inv_cdf(min(2 * count / len(distances), 0.5))
-    at = np.flatnonzero(distances <= lying.mean + part * lying.deviation)
-    if len(at) < count:
-        at = np.arange(len(distances))
+def _least(distances: NDArray[np.float32], count: int) -> Positions:
+    """Where the ``count`` least are, of equal ones the first; ascending."""
+    at = at_least(-distances, count)
     among = distances[at]
-    last = np.partition(among, count - 1)[count - 1]
-    less, equal = at[among < last], at[among == last]
+    less, equal = at[among < among.max()], at[among == among.max()]
     return np.sort(np.concatenate([less, equal[: count - len(less)]]))
 
 
-def estimated(admitted: Admitted, query: Quantised, distances: NDArray[np.float32], lying: Spread) -> Spread:
-    """How the cosines of all lie, out of those of a sample and the distances of all, which lie as ``lying`` says.
+def estimated(admitted: Admitted, query: Quantised, distances: NDArray[np.float32]) -> Spread:
+    """How the cosines of all lie, out of those of a sample and the distances of all.
 
     The regression estimator of survey sampling: cosines follow distances along a line, which the sample tells, and
     what is off that line has the same variance elsewhere."""
@@ -154,6 +148,7 @@ def estimated(admitted: Admitted, query: Quantised, distances: NDArray[np.float3
     mean, deviation = float(told.mean()), float(told.std())
     slope = float(((told - mean) * (cosines - cosines.mean())).mean()) / deviation**2 if deviation > 0.0 else 0.0
     off_line = float(np.var(cosines - slope * told))
+    lying = spread(distances)
     return Spread(
         count=count,
         mean=float(cosines.mean()) + slope * (lying.mean - mean),
