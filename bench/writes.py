@@ -41,10 +41,10 @@ table of its own on the same disk, one commit each, with nothing else: what the 
 embedded process, used for one memory, background work included; the clients' own comes on top of it.
 
 Where a commit takes as little as the bare INSERT shows, the processor is what bounds even one client, and sharing
-commits, which is what several gain by, has little to give; on a disk whose sync takes milliseconds it has. One process of
-Python does one thing at a time: for the targets, a memory would have to take 0.67 ms of it, and 0.2 in batches. Of what
-it takes in batches, about a third is cleaning, cutting and counting words, half is writing text, words and their rows,
-the rest is settling the keyword index; one by one, handing over between threads comes on top, and over REST HTTP.
+commits, which is what several gain by, has little to give; on a disk whose sync takes milliseconds it has. One process
+of Python does one thing at a time: for the targets, a memory would have to take 0.67 ms of it, and 0.2 in batches. Of
+what it takes in batches, about a third is cleaning, cutting and counting words, half is writing text, words and their
+rows, the rest is settling the keyword index; one by one, handing over between threads comes on top, and over REST HTTP.
 """
 VARIANTS: Mapping[str, tuple[str, int | None]] = {
     "**As installed**: whatever is written is embedded in the background at the same time, with a low priority": (
