@@ -373,13 +373,13 @@ class _Telling(HashingEmbedder):
         return super().embed_query(text)
 
 
-def _telling(*, quick: bool) -> tuple[_Telling, Serving]:
+def _telling(*, beside: bool) -> tuple[_Telling, Serving]:
     embedder = _Telling()
-    return embedder, Serving(Model(embedder, ExactVectors(embedder.fingerprint, embedder.dimension), quick=quick))
+    return embedder, Serving(Model(embedder, ExactVectors(embedder.fingerprint, embedder.dimension), beside=beside))
 
 
-def test_a_quick_model_embeds_a_question_beside_whoever_asks() -> None:
-    embedder, serving = _telling(quick=True)
+def test_a_question_is_embedded_beside_whoever_asks() -> None:
+    embedder, serving = _telling(beside=True)
     embedded = serving.begin_query(Clean("where"))
     embedder.go.set()
     assert embedded().vector is not None
@@ -387,8 +387,8 @@ def test_a_quick_model_embeds_a_question_beside_whoever_asks() -> None:
     assert embedder.threads != [current_thread()]
 
 
-def test_another_one_has_embedded_it_before_anything_else_begins() -> None:
-    embedder, serving = _telling(quick=False)
+def test_else_it_is_embedded_before_anything_else_begins() -> None:
+    embedder, serving = _telling(beside=False)
     embedder.go.set()
     serving.begin_query(Clean("where"))
     assert embedder.threads == [current_thread()]
@@ -396,7 +396,7 @@ def test_another_one_has_embedded_it_before_anything_else_begins() -> None:
 
 
 def test_after_its_end_a_question_is_embedded_by_whoever_asks() -> None:
-    embedder, serving = _telling(quick=True)
+    embedder, serving = _telling(beside=True)
     embedder.go.set()
     serving.close()
     assert serving.begin_query(Clean("where"))().vector is not None

@@ -33,8 +33,9 @@ class Model:
     provider: EmbeddingProvider
     index: VectorIndex
     detail: TokenEmbedder | None = None
-    quick: bool = False
-    """Whether the provider embeds a question in milliseconds, as on this machine."""
+    beside: bool = False
+    """Whether a question is embedded beside the search for its words: where that takes milliseconds, and there are
+    processors to spare for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +100,10 @@ class Serving:
         self._model = self._wanted
 
     def begin_query(self, text: Clean) -> Callable[[], EmbeddedQuery]:
-        """Embed a question beside the caller, who gets a way to wait for it. A provider that is not quick is waited for
-        here, since a caller may hold a snapshot meanwhile."""
+        """Embed a question beside the caller, who gets a way to wait for it. Where it is not done beside, it is
+        waited for here, since a caller may hold a snapshot meanwhile."""
         model, beside = self._model, self._beside
-        if model is not None and model.quick and model.index.ready and beside is not None:
+        if model is not None and model.beside and model.index.ready and beside is not None:
             return beside.submit(self.embed_query, text).result
         embedded = self.embed_query(text)
         return lambda: embedded
