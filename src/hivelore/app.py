@@ -49,7 +49,7 @@ WIPING = 2.0
 REDACTION_KEY = "redaction.key"
 SPARE_FROM = 3
 """So many processors there have to be for a question to be embedded beside the search for its words. Two are often the
-threads of one core: half of the answers took as long either way there, and the slowest twentieth 33 ms instead of 20."""
+threads of one core: there half of the answers took as long either way, and the slowest twentieth 33 ms, not 20."""
 BACKGROUND_NICENESS = 10
 
 
