@@ -76,11 +76,11 @@ class Quantised:
         scores *= query.shrink[0]
         return scores
 
-    def distances(self, query: "Quantised", at: Places = slice(None)) -> NDArray[np.float32]:
+    def distances(self, query: "Quantised", at: Places = slice(None)) -> NDArray[np.uint16]:
         """In how many dimensions the sign is another than that of the query's."""
         signs = self.signs[at]
         if not len(signs):
-            return np.empty(0, np.float32)
+            return np.empty(0, np.uint16)
         return (_differing if simsimd is None else _simd_differing)(signs, query.signs[0])
 
 
@@ -109,11 +109,11 @@ def _dots(codes: NDArray[np.int8], query: NDArray[np.int8]) -> NDArray[np.float3
     return np.concatenate([block.astype(np.float32) @ wide for block in blocks])
 
 
-def _simd_differing(signs: NDArray[np.uint8], query: NDArray[np.uint8]) -> NDArray[np.float32]:
+def _simd_differing(signs: NDArray[np.uint8], query: NDArray[np.uint8]) -> NDArray[np.uint16]:
     assert simsimd is not None
     found = simsimd.cdist(query[np.newaxis], signs, "hamming", dtype="bin8", out_dtype="float32")
-    return np.asarray(found, np.float32)[0]
+    return np.asarray(found).astype(np.uint16)[0]
 
 
-def _differing(signs: NDArray[np.uint8], query: NDArray[np.uint8]) -> NDArray[np.float32]:
-    return np.bitwise_count(signs ^ query).sum(axis=1, dtype=np.float32)
+def _differing(signs: NDArray[np.uint8], query: NDArray[np.uint8]) -> NDArray[np.uint16]:
+    return np.bitwise_count(signs ^ query).sum(axis=1, dtype=np.uint16)

@@ -8,7 +8,6 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from hivelore.adapters.selection import at_least
 from hivelore.adapters.vectors.attributes import CodeBook, Mask
 from hivelore.adapters.vectors.cosines import spread
 from hivelore.adapters.vectors.quantised import Quantised
@@ -20,17 +19,19 @@ from hivelore.ports import View
 
 Positions = NDArray[np.intp]
 """Of admitted passages, counted from the first in the first block."""
+Distances = NDArray[np.uint16]
+"""In how many signs each of some passages differs from the query."""
 
 FEW = 0.25
 """Below this part of a slab, copying the admitted rows and scanning those is quicker than scanning them all."""
-SIGNS_FROM = 300_000
+SIGNS_FROM = 50_000
 """An index of so many passages looks at the signs first. docs/decisions/0010 has the figures behind these."""
 SCATTERED = 0.1
 """But not where fewer than this part of that many are admitted."""
-DEPTH = 11.0
+DEPTH = 16.0
 """So many times the square root of how many are admitted, the passages nearest by signs are looked at closer."""
 LEAST_DEPTH = 1_000
-SAMPLE = 4_096
+SAMPLE = 1_024
 
 _GOLDEN = 0.6180339887498949
 
@@ -54,7 +55,7 @@ class _Part:
             return self._rows.cosines(query, slice(None) if self._places is None else self._places)
         return self._rows.cosines(query)[self._places]
 
-    def distances(self, query: Quantised) -> NDArray[np.float32]:
+    def distances(self, query: Quantised) -> Distances:
         if self._places is None or not self._is_scanned_whole:
             return self._rows.distances(query, slice(None) if self._places is None else self._places)
         return self._rows.distances(query)[self._places]
@@ -94,10 +95,10 @@ class Admitted:
         parts = [part.cosines(query) for part in self._parts]
         return parts[0] if len(parts) == 1 else np.concatenate([np.empty(0, np.float32), *parts])
 
-    def distances(self, query: Quantised) -> NDArray[np.float32]:
-        """In how many signs each differs from the query."""
+    def distances(self, query: Quantised) -> Distances:
+        """Of each."""
         parts = [part.distances(query) for part in self._parts]
-        return parts[0] if len(parts) == 1 else np.concatenate([np.empty(0, np.float32), *parts])
+        return parts[0] if len(parts) == 1 else np.concatenate([np.empty(0, np.uint16), *parts])
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,20 +124,22 @@ def by_signs(admitted: Admitted, query: Quantised, depth: int) -> Look:
     if depth >= admitted.count:
         return by_bytes(admitted, query)
     distances = admitted.distances(query)
-    at = _least(distances, depth)
-    return Look(at, _bytes_of(admitted, query, at), estimated(admitted, query, distances))
+    counts = np.bincount(distances)
+    at = _least(distances, counts, depth)
+    return Look(at, _bytes_of(admitted, query, at), estimated(admitted, query, distances, counts))
 
 
-def _least(distances: NDArray[np.float32], count: int) -> Positions:
-    """Where the ``count`` least are, of equal ones the first; ascending."""
-    at = at_least(-distances, count)
-    among = distances[at]
-    less, equal = at[among < among.max()], at[among == among.max()]
-    return np.sort(np.concatenate([less, equal[: count - len(less)]]))
+def _least(distances: Distances, counts: NDArray[np.intp], count: int) -> Positions:
+    """Where the ``count`` least are, of equal ones the first; ascending. ``counts`` says how often each distance is
+    there."""
+    most = int(np.searchsorted(np.cumsum(counts), count))
+    at = np.flatnonzero(distances <= most)
+    equal = np.flatnonzero(distances[at] == most)
+    return np.delete(at, equal[len(equal) - (len(at) - count) :])
 
 
-def estimated(admitted: Admitted, query: Quantised, distances: NDArray[np.float32]) -> Spread:
-    """How the cosines of all lie, out of those of a sample and the distances of all.
+def estimated(admitted: Admitted, query: Quantised, distances: Distances, counts: NDArray[np.intp]) -> Spread:
+    """How the cosines of all lie, out of those of a sample and the distances of all, counted.
 
     The regression estimator of survey sampling: cosines follow distances along a line, which the sample tells, and
     what is off that line has the same variance elsewhere."""
@@ -148,11 +151,13 @@ def estimated(admitted: Admitted, query: Quantised, distances: NDArray[np.float3
     mean, deviation = float(told.mean()), float(told.std())
     slope = float(((told - mean) * (cosines - cosines.mean())).mean()) / deviation**2 if deviation > 0.0 else 0.0
     off_line = float(np.var(cosines - slope * told))
-    lying = spread(distances)
+    values = np.arange(len(counts)) - mean
+    beside = float(counts @ values) / count
+    variance = float(counts @ (values - beside) ** 2) / count
     return Spread(
         count=count,
-        mean=float(cosines.mean()) + slope * (lying.mean - mean),
-        deviation=sqrt(slope**2 * lying.deviation**2 + off_line),
+        mean=float(cosines.mean()) + slope * beside,
+        deviation=sqrt(slope**2 * variance + off_line),
     )
 
 
