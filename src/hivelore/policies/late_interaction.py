@@ -38,7 +38,7 @@ def encoded(vectors: Vector) -> bytes:
 
 def decoded(codes: bytes) -> Vector:
     """(n, DIMENSIONS): nearly unit vectors."""
-    return (np.concatenate(_halves(codes), axis=1) - _ZERO) * _STEP
+    return (_steps(np.frombuffer(codes, np.uint8).reshape(-1, SIZE)) - _ZERO) * _STEP
 
 
 def maxsim(question: bytes, weights: Sequence[float], passages: Sequence[bytes]) -> NDArray[np.float32]:
@@ -48,18 +48,18 @@ def maxsim(question: bytes, weights: Sequence[float], passages: Sequence[bytes])
     told = [number for number, codes in enumerate(passages) if codes]
     if not question or not told:
         return scores
-    asked = decoded(question) * _STEP
-    first, second = _halves(b"".join(passages[number] for number in told))
+    asked = decoded(question).T * _STEP
+    codes = np.frombuffer(b"".join(passages[number] for number in told), np.uint8).reshape(-1, SIZE)
     # Multiplied as they are, without decoding them first; what every coordinate is off by is the same for all.
-    products = np.empty((len(asked), len(first)), np.float32)
+    products = np.empty((len(codes), asked.shape[1]), np.float32)
     rows = max(_AT_A_TIME // asked.size, 1)
-    for start in range(0, len(first), rows):
+    for start in range(0, len(codes), rows):
         some = slice(start, start + rows)
-        products[:, some] = asked[:, :SIZE] @ first[some].T + asked[:, SIZE:] @ second[some].T
-    products -= _ZERO * asked.sum(axis=1, keepdims=True)
+        np.matmul(_steps(codes[some]), asked, out=products[some])
+    products -= _ZERO * asked.sum(axis=0)
     starts = np.cumsum([0, *(len(passages[number]) // SIZE for number in told[:-1])])
     shares = np.array(weights, np.float32) / sum(weights)
-    scores[told] = shares @ np.maximum.reduceat(products, starts, axis=1)
+    scores[told] = np.maximum.reduceat(products, starts, axis=0) @ shares
     return scores
 
 
@@ -70,7 +70,9 @@ def token_weights(words: Sequence[str], rarities: Mapping[str, float]) -> list[f
     return [max((rarities[term] for term in document_terms(word) if term in rarities), default=usual) for word in words]
 
 
-def _halves(codes: bytes) -> tuple[Vector, Vector]:
-    """The steps of the first and of the second half of the directions, (n, SIZE) each."""
-    steps = np.frombuffer(codes, np.uint8).reshape(-1, SIZE)
-    return (steps >> 4).astype(np.float32), (steps & 15).astype(np.float32)
+def _steps(codes: NDArray[np.uint8]) -> Vector:
+    """(n, SIZE) as (n, DIMENSIONS): each coordinate in steps from the lowest."""
+    apart = np.empty((len(codes), DIMENSIONS), np.uint8)
+    np.right_shift(codes, 4, out=apart[:, :SIZE])
+    np.bitwise_and(codes, 15, out=apart[:, SIZE:])
+    return apart.astype(np.float32)

@@ -17,9 +17,9 @@ BUSY_TIMEOUT_MS = 5_000
 APPLICATION_ID = 0x48564C52
 """'HVLR' in the file header: tells our databases from everybody else's."""
 
-MAPPED = 1 << 31
+MAPPED = 1 << 34
 """Bytes of the file, from its beginning, that are read as memory rather than by a call for each page: half of what
-reading costs a recall, and the kernel's own cache either way. SQLite takes a little less than this at the most."""
+reading costs a recall, and the kernel's own cache either way."""
 
 OVER = "This transaction is over: it was ended, or the disk failed. Nothing of it was stored."
 
