@@ -8,7 +8,7 @@
 #   BENCH_SCALE=0.1            a part of its work, to try it out: shown, not kept
 
 .DEFAULT_GOAL := help
-.PHONY: help run test soak check lint format types imports docs bench bench-quality bench-speed runtime dev
+.PHONY: help run run-postgres test soak check lint format types imports docs bench bench-quality bench-speed runtime dev
 
 PYTEST_WORKERS ?= 2
 # Public data to measure search with; without it what needs it says that it was left out.
@@ -24,6 +24,9 @@ help: ## Show this list
 
 run: runtime ## Start Hivelore on this machine
 	@exec $(bin)/hivelore serve $(RUN_ARGS)
+
+run-postgres: dev ## Start Hivelore on a PostgreSQL server of its own
+	@exec $(bin)/python scripts/run_postgres.py $(RUN_ARGS)
 
 test: dev ## Run the tests
 	@$(with_data); exec $(bin)/python -m pytest -n $(PYTEST_WORKERS) $(PYTEST_ARGS)

@@ -14,8 +14,8 @@ from bench.report import Section, Table
 from hivelore.adapters.clock import SystemClock
 from hivelore.adapters.sqlite.store import SqliteStore
 from hivelore.adapters.vectors.exact import ExactVectors
+from hivelore.adapters.vectors.in_database import sqlite_vec
 from hivelore.adapters.vectors.scan import ScanVectors
-from hivelore.adapters.vectors.sqlite_vec import SqliteVecVectors
 from hivelore.domain.agent import AgentId, Door
 from hivelore.domain.index import DocumentKey, Vector
 from hivelore.domain.memory import Chunk, Memory, MemoryId, Passage, Provenance, Scope, Source
@@ -122,7 +122,7 @@ def measure(store: SqliteStore, vectors: Vector, queries: Vector, seconds: float
     dimension = vectors.shape[1]
     yield ["numpy float32 floor", *timed(lambda query: floor(vectors, query), queries, seconds).cells(), ""]
     scan = ScanVectors(FINGERPRINT, dimension)
-    engines: list[VectorIndex] = [scan, SqliteVecVectors(FINGERPRINT, dimension)]
+    engines: list[VectorIndex] = [scan, sqlite_vec(FINGERPRINT, dimension)]
     if len(vectors) <= FEW:
         engines.append(ExactVectors(FINGERPRINT, dimension))
     with store.read() as view:

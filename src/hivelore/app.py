@@ -16,8 +16,8 @@ from hivelore.adapters.onnx.provider import OnnxEmbedder
 from hivelore.adapters.sqlite.store import NAMESPACE, SqliteStore
 from hivelore.adapters.vectors.capped import CappedVectors
 from hivelore.adapters.vectors.exact import ExactVectors
+from hivelore.adapters.vectors.in_database import pgvector, sqlite_vec
 from hivelore.adapters.vectors.scan import ScanVectors
-from hivelore.adapters.vectors.sqlite_vec import SqliteVecVectors
 from hivelore.config import Embedder, Keywords, Settings, Vectors
 from hivelore.domain.agent import Door
 from hivelore.errors import HiveloreError, Invalid, Unauthenticated, Unavailable
@@ -226,6 +226,8 @@ def _niced(work: Callable[[], None]) -> None:
 
 
 def _store(settings: Settings, clock: Clock) -> MemoryStore:
+    if settings.postgres_url is not None:
+        return _postgres(settings.postgres_url, clock)
     path = settings.database_path
     if path is None:
         return InMemoryStore(clock)
@@ -233,8 +235,24 @@ def _store(settings: Settings, clock: Clock) -> MemoryStore:
     return SqliteStore(path, clock=clock)
 
 
+def _postgres(url: str, clock: Clock) -> MemoryStore:
+    try:
+        from hivelore.adapters.postgres.store import PostgresStore
+    except ImportError as error:
+        raise Invalid(
+            f"HIVELORE_DATABASE names a PostgreSQL server, and the package for it is missing ({error}). "
+            "Run: pip install 'hivelore[postgres]'",
+            field="HIVELORE_DATABASE",
+        ) from error
+    return PostgresStore(url, clock=clock)
+
+
 def _keywords(settings: Settings) -> tuple[KeywordIndex, ...]:
     """The engine that is asked for, and those that may have indexed the same store before."""
+    if settings.postgres_url is not None:
+        if settings.keywords is Keywords.FTS5:
+            raise Invalid("HIVELORE_KEYWORDS=fts5 needs a SQLite database.", field="HIVELORE_KEYWORDS")
+        return (Postings(),)
     if settings.database_path is None:
         return (ExactKeywords(),)
     match settings.keywords:
@@ -271,21 +289,21 @@ def _serving(settings: Settings, store: MemoryStore, clock: Clock, connections: 
     provider = _provider(settings, clock, connections)
     if provider is None:
         return Serving(None)
-    wanted = _model(settings, store, provider)
+    wanted = _model(settings, provider)
     with store.read() as view:
         named = view.setting(SERVING)
     if named is None or named == provider.fingerprint:
         return Serving(wanted)
     for other in _other_providers(settings, clock, connections):
         if other.fingerprint == named:
-            return Serving(wanted, before=_model(settings, store, other))
+            return Serving(wanted, before=_model(settings, other))
     return Serving(wanted, before=None, incomplete=True)
 
 
-def _model(settings: Settings, store: MemoryStore, provider: EmbeddingProvider) -> Model:
+def _model(settings: Settings, provider: EmbeddingProvider) -> Model:
     detail = provider if isinstance(provider, OnnxEmbedder) else None
     beside = detail is not None and (os.cpu_count() or 1) >= SPARE_FROM
-    return Model(provider, _index(settings, store, provider), detail, beside=beside)
+    return Model(provider, _index(settings, provider), detail, beside=beside)
 
 
 def _provider(settings: Settings, clock: Clock, connections: ExitStack) -> EmbeddingProvider | None:
@@ -325,17 +343,23 @@ def _openai(settings: Settings, clock: Clock, connections: ExitStack) -> Embeddi
     return provider
 
 
-def _index(settings: Settings, store: MemoryStore, provider: EmbeddingProvider) -> VectorIndex:
+def _index(settings: Settings, provider: EmbeddingProvider) -> VectorIndex:
     fingerprint, dimension = provider.fingerprint, provider.dimension
+    on_postgres, on_sqlite = settings.postgres_url is not None, settings.database_path is not None
     match settings.vectors:
-        case Vectors.SCAN if isinstance(store, SqliteStore):
+        case Vectors.SCAN if on_postgres or on_sqlite:
             scan = ScanVectors(fingerprint, dimension, settings.vector_memory * 1_000_000)
-            return CappedVectors(scan, SqliteVecVectors(fingerprint, dimension))
+            beyond = pgvector if on_postgres else sqlite_vec
+            return CappedVectors(scan, beyond(fingerprint, dimension))
         case Vectors.SCAN:
             return ScanVectors(fingerprint, dimension)
-        case Vectors.SQLITE_VEC if isinstance(store, SqliteStore):
-            return SqliteVecVectors(fingerprint, dimension)
+        case Vectors.SQLITE_VEC if on_sqlite:
+            return sqlite_vec(fingerprint, dimension)
         case Vectors.SQLITE_VEC:
             raise Invalid("HIVELORE_VECTORS=sqlite-vec needs a SQLite database.", field="HIVELORE_VECTORS")
+        case Vectors.PGVECTOR if on_postgres:
+            return pgvector(fingerprint, dimension)
+        case Vectors.PGVECTOR:
+            raise Invalid("HIVELORE_VECTORS=pgvector needs a PostgreSQL database.", field="HIVELORE_VECTORS")
         case Vectors.EXACT:
             return ExactVectors(fingerprint, dimension)

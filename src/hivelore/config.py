@@ -20,6 +20,7 @@ from hivelore.policies.ranking import Profile, Ranking
 from hivelore.policies.ttl import Lifetimes
 
 IN_MEMORY = "memory:"
+POSTGRES = ("postgresql://", "postgres://")
 Names = Annotated[tuple[str, ...], NoDecode]
 
 
@@ -33,6 +34,7 @@ class Vectors(StrEnum):
     SCAN = "scan"
     EXACT = "exact"
     SQLITE_VEC = "sqlite-vec"
+    PGVECTOR = "pgvector"
 
 
 class Keywords(StrEnum):
@@ -63,9 +65,11 @@ class Settings(BaseSettings):
     )
     database: str | None = _setting(
         "HIVELORE_DATABASE",
-        "Path of the SQLite file, or `memory:` for one that ends with the process. "
+        "Path of the SQLite file; or `postgresql://user:password@host/database`, a PostgreSQL 15 or newer with "
+        "pgvector (pip install 'hivelore[postgres]'); or `memory:` for one that ends with the process. "
         "Unset: hivelore.db in HIVELORE_HOME.",
         default=None,
+        repr=False,
     )
     allowed_hosts: Names = _setting(
         "HIVELORE_ALLOWED_HOSTS",
@@ -110,20 +114,20 @@ class Settings(BaseSettings):
     )
     keywords: Keywords = _setting(
         "HIVELORE_KEYWORDS",
-        "Keyword engine on SQLite: `postings` (in the database, the newest in memory) or `fts5` (SQLite's own, slower, "
-        "for comparison). After a change the index is built anew in the background.",
+        "Keyword engine: `postings` (in the database, the newest in memory) or `fts5` (SQLite's own, slower, for "
+        "comparison). After a change the index is built anew in the background.",
         default=Keywords.POSTINGS,
     )
     vectors: Vectors = _setting(
         "HIVELORE_VECTORS",
         "Vector engine: `scan` (in memory, int8 with exact rescoring), `exact` (float32, for comparison), "
-        "`sqlite-vec` (in the database, nothing in memory).",
+        "`sqlite-vec` or `pgvector` (in the database, SQLite or PostgreSQL, nothing in memory).",
         default=Vectors.SCAN,
     )
     vector_memory: int = _setting(
         "HIVELORE_VECTOR_MEMORY",
         "Megabytes that `scan` may take, about 520 bytes a passage with the local model; with more passages "
-        "than that SQLite searches them itself, as with `sqlite-vec`, which is slower.",
+        "than that the database searches them itself, as with `sqlite-vec` or `pgvector`, which is slower.",
         default=1024,
         ge=0,
         le=1_048_576,
@@ -189,10 +193,15 @@ class Settings(BaseSettings):
 
     @property
     def database_path(self) -> Path | None:
-        """The SQLite file; None for a store in memory."""
-        if self.database == IN_MEMORY:
+        """The SQLite file; None for a store in memory or on PostgreSQL."""
+        if self.database == IN_MEMORY or self.postgres_url is not None:
             return None
         return self.home / endpoint.DATABASE if self.database is None else Path(self.database).expanduser().absolute()
+
+    @property
+    def postgres_url(self) -> str | None:
+        """May hold a password."""
+        return self.database if self.database is not None and self.database.startswith(POSTGRES) else None
 
     @property
     def lifetimes(self) -> Lifetimes:

@@ -19,6 +19,7 @@ from hivelore.domain.index import (
     Embedded,
     KeywordEntry,
     ModelKey,
+    Moment,
     Neighbours,
     PassageKey,
     QueryTokens,
@@ -138,12 +139,13 @@ class MemoryView(Protocol):
         and scope is there, with 0 where there is none; ``model`` None: nothing is pending and nothing failed."""
         ...
 
-    def changes(self, after: int, limit: int) -> Sequence[Change]:
-        """Changes with ``seq > after``, in order."""
+    def moment(self) -> Moment:
+        """How much of the change log this view shows."""
         ...
 
-    def last_change(self) -> int:
-        """The seq of the newest change, 0 where there is none."""
+    def changes(self, since: Moment) -> Iterator[tuple[Moment, Sequence[Change]]]:
+        """The changes that this view shows and ``since`` did not, in batches, each with the moment that it leads to:
+        with the last one, which may be empty, that of the view. Those of one unit of work are in its order."""
         ...
 
     def model(self, fingerprint: str) -> ModelKey | None: ...

@@ -74,7 +74,7 @@ def test_who_waits_for_a_reader_past_the_deadline_is_told(hasty: SqliteStore) ->
 def test_a_walk_that_was_not_finished_does_not_keep_its_reader_in_the_past(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hivelore.adapters.sqlite.view._BATCH", 1)
+    monkeypatch.setattr("hivelore.adapters.sql.view._BATCH", 1)
 
     def embed(tx: Transaction) -> None:
         model = tx.register_model("m", 1)
@@ -89,10 +89,10 @@ def test_a_walk_that_was_not_finished_does_not_keep_its_reader_in_the_past(
         walk = view.all_embedded(model)
         next(walk)
     with store.read() as view:
-        before = view.last_change()
+        before = view.moment().number
     add(store, a_memory("new"))
     with store.read() as view:
-        assert view.last_change() == before + 1
+        assert view.moment().number == before + 1
     with pytest.raises(Unavailable, match="is over"):
         list(walk)
 

@@ -10,9 +10,10 @@ from random import Random
 import pytest
 
 from hivelore.adapters.clock import SystemClock
-from hivelore.adapters.sqlite import migrations
+from hivelore.adapters.sql import migrations
+from hivelore.adapters.sql.migrations import Migration
 from hivelore.adapters.sqlite.connection import APPLICATION_ID, connect, our_errors, rows, run_script
-from hivelore.adapters.sqlite.migrations import Migration, migrate, shipped
+from hivelore.adapters.sqlite.migrations import migrate, shipped
 from hivelore.adapters.sqlite.store import SqliteStore
 from hivelore.errors import Broken, HiveloreError
 from support.memories import a_memory

@@ -11,7 +11,7 @@ from hivelore.domain.memory import Memory
 from hivelore.ports import KeywordIndex, MemoryStore
 from support.clocks import SteppingClock
 from support.memories import EVERYTHING
-from support.stores import KEYWORDS, STORES
+from support.stores import KEYWORDS, STORES, StoreKind, told
 from support.world import AS_ADA, World, hashing
 
 # A keyword engine may keep of a term only what differs from the one before it: these begin like no other word.
@@ -29,7 +29,7 @@ class House:
     keywords: KeywordIndex
     store: MemoryStore
     world: World
-    durable: bool
+    kind: StoreKind
 
     def fill(self, memories: int) -> None:
         for number in range(memories):
@@ -66,9 +66,9 @@ class House:
         assert self.store.tidy()
 
     def on_disk(self) -> set[str]:
-        """Those of the words that are anywhere in the files."""
-        files = [file.read_bytes().lower() for file in self.folder.rglob("*") if file.is_file()]
-        return {word for word in WORDS for data in files if word.encode() in data}
+        """Those of the words that are anywhere in what is kept."""
+        kept = self.kind.kept(self.folder).lower()
+        return {word for word in WORDS if word.encode() in kept}
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ def opened(keyword_engine: str, tmp_path: Path, clock: SteppingClock) -> Generat
         stores.append(store)
         keywords = kind.index()
         world = World(store, keywords, clock, embedder=hashing())
-        return House(tmp_path, keywords, store, world, STORES[kind.store].durable)
+        return House(tmp_path, keywords, store, world, STORES[kind.store])
 
     yield opened
     for store in stores:
@@ -98,7 +98,7 @@ def test_no_word_of_what_was_forgotten_is_in_any_file(house: House) -> None:
     house.fill(30)
     secret = house.remember_secret()
     house.fill(5)
-    assert house.on_disk() == (WORDS if house.durable else set())
+    assert house.on_disk() == (WORDS if house.kind.durable else set())
     house.forget(secret)
     house.tidy()
     assert house.on_disk() == set()
@@ -152,7 +152,7 @@ def test_a_killed_process_goes_on_with_the_wiping(opened: Callable[[], House]) -
     house.fill(45)  # with so many the first step leaves something to do
     house.forget(house.remember_secret())
     house.store.write(house.keywords.tidy)
-    if not house.durable:
+    if not house.kind.durable:
         return
     again = opened()
     assert not again.is_tidy()
@@ -165,10 +165,10 @@ def test_where_nothing_was_forgotten_there_is_nothing_to_wipe(house: House) -> N
     house.remember_secret()
     assert house.is_tidy()
     with house.store.read() as view:
-        before = view.last_change()
+        before = view.moment()
     house.store.write(house.keywords.tidy)
     with house.store.read() as view:
-        assert (view.last_change(), house.keywords.is_tidy(view)) == (before, True)
+        assert (told(view, before), house.keywords.is_tidy(view)) == ([], True)
 
 
 def test_a_reader_keeps_what_it_sees_until_it_ends(house: House) -> None:
@@ -179,7 +179,7 @@ def test_a_reader_keeps_what_it_sees_until_it_ends(house: House) -> None:
             if house.is_tidy():
                 break
             house.store.write(house.keywords.tidy)
-        assert house.store.tidy() is not house.durable
+        assert house.store.tidy() is not house.kind.in_files
         assert view.get(secret.id) is not None
     assert house.store.tidy()
     assert house.on_disk() == set()

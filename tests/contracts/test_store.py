@@ -28,7 +28,7 @@ from support.memories import (
     next_version,
     whole,
 )
-from support.stores import Fresh, add, change, chunks, forget, history, law, listed, present
+from support.stores import Fresh, add, change, chunks, forget, history, law, listed, present, told
 
 PATH = Clean("/shared/memory/build.md")
 
@@ -102,13 +102,13 @@ def test_changing_a_value_handed_in_or_out_does_not_change_the_store(store: Memo
 def refused(store: MemoryStore, memory: Memory) -> None:
     before = listed(store)
     with store.read() as view:
-        newest = view.last_change()
+        newest = view.moment()
     with pytest.raises(Conflict) as error:
         add(store, memory)
     assert str(error.value).strip()
     assert listed(store) == before
     with store.read() as view:
-        assert view.last_change() == newest
+        assert told(view, newest) == []
 
 
 def test_an_id_is_given_once(store: MemoryStore) -> None:
@@ -290,10 +290,10 @@ def test_forgetting_leaves_nothing(store: MemoryStore) -> None:
 def test_forgetting_is_told_to_who_follows(store: MemoryStore) -> None:
     stored = add(store, a_memory())
     with store.read() as view:
-        before = view.last_change()
+        before = view.moment()
     forget(store, stored.key)
     with store.read() as view:
-        (change,) = view.changes(before, 10)
+        (change,) = told(view, before)
     assert change == Change(change.seq, ChangeKind.FORGOTTEN, stored.key)
 
 
@@ -303,7 +303,7 @@ def test_forgetting_twice_is_fine_and_told_once(store: MemoryStore) -> None:
     forget(store, stored.key)
     forget(store, DocumentKey(stored.key + 1_000))
     with store.read() as view:
-        kinds = [change.kind for change in view.changes(0, 10)]
+        kinds = [change.kind for change in told(view)]
     assert kinds == [ChangeKind.CREATED, ChangeKind.FORGOTTEN]
 
 

@@ -1,24 +1,29 @@
 """Every store: the change log tells those who follow what happened to which document, in order."""
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.domain.index import Change, ChangeKind, DocumentKey, PassageKey
+from hivelore.domain.index import BEGINNING, Change, ChangeKind, DocumentKey, PassageKey
 from hivelore.domain.memory import Action, Scope
 from hivelore.domain.text import Clean
 from hivelore.errors import Conflict
 from hivelore.ports import MemoryStore, Transaction
 from support.memories import a_memory, document, instant, next_version, whole
-from support.stores import Fresh, add, chunks, forget, law
+from support.stores import Fresh, add, chunks, forget, law, told
+
+PATIENCE = 20.0
+"""Seconds after which a test that hangs fails."""
 
 
 def changes(store: MemoryStore) -> list[tuple[ChangeKind, DocumentKey]]:
     with store.read() as view:
-        return [(one.kind, one.document) for one in view.changes(0, 1_000)]
+        return [(one.kind, one.document) for one in told(view)]
 
 
 def news(store: MemoryStore, work: Callable[[Transaction], object]) -> list[tuple[ChangeKind, DocumentKey]]:
@@ -30,8 +35,7 @@ def news(store: MemoryStore, work: Callable[[Transaction], object]) -> list[tupl
 
 def test_a_new_store_has_no_changes(store: MemoryStore) -> None:
     with store.read() as view:
-        assert view.last_change() == 0
-        assert list(view.changes(0, 10)) == []
+        assert told(view) == []
 
 
 def test_adding_is_a_creation(store: MemoryStore) -> None:
@@ -127,18 +131,77 @@ def test_a_unit_that_fails_is_not_told(store: MemoryStore) -> None:
 
 
 @law
-@given(count=st.integers(0, 6), after=st.integers(-1, 8), limit=st.integers(1, 8))
-def test_the_log_is_read_in_order_from_anywhere(fresh: Fresh, count: int, after: int, limit: int) -> None:
+@given(units=st.lists(st.integers(0, 3), max_size=5), looks=st.integers(0, 5))
+def test_whoever_follows_the_log_is_told_everything_once(fresh: Fresh, units: list[int], looks: int) -> None:
+    """However often they look, and whatever moment they go on from."""
     with fresh() as store:
-        for _ in range(count):
-            add(store, a_memory())
         with store.read() as view:
-            everything = list(view.changes(0, 1_000))
-            assert len(everything) == count
-            assert [one.seq for one in everything] == sorted({one.seq for one in everything})
-            assert all(one.seq > 0 for one in everything)
-            assert view.last_change() == (everything[-1].seq if everything else 0)
-            assert list(view.changes(after, limit)) == [one for one in everything if one.seq > after][:limit]
+            start = moment = view.moment()
+        heard: list[Change] = []
+        for number, adding in enumerate(units):
+            store.write(lambda tx, adding=adding: [tx.add(a_memory(), ()) for _ in range(adding)])
+            if number < looks:
+                with store.read() as view:
+                    for reached, batch in view.changes(moment):
+                        heard.extend(batch)
+                        moment = reached
+                    assert moment.number == view.moment().number
+        with store.read() as view:
+            heard += told(view, moment)
+            assert heard == told(view, start) == told(view)
+            assert len({one.seq for one in heard}) == len(heard) == sum(units)
+            assert told(view, view.moment()) == []
+
+
+def test_who_stops_half_way_goes_on_from_there(store: MemoryStore) -> None:
+    for _ in range(5):
+        store.write(lambda tx: [tx.add(a_memory(), ()) for _ in range(700)])
+    with store.read() as view:
+        batches = list(view.changes(BEGINNING))
+        everything = told(view)
+        assert len(everything) == 3_500
+        heard: list[Change] = []
+        for moment, batch in batches:
+            heard.extend(batch)
+            assert heard + told(view, moment) == everything
+
+
+def test_of_two_moments_the_later_one_has_the_greater_number(store: MemoryStore) -> None:
+    with store.read() as before:
+        add(store, a_memory())
+        with store.read() as after, store.read() as same:
+            assert before.moment().number < after.moment().number <= same.moment().number
+            assert told(same, after.moment()) == []
+            assert [one.kind for one in told(after, before.moment())] == [ChangeKind.CREATED]
+
+
+def test_what_an_open_unit_writes_is_told_once_it_is_there(store: MemoryStore) -> None:
+    """Though others, which began after it, were told before."""
+    halfway, go_on = Event(), Event()
+
+    def slow(tx: Transaction) -> DocumentKey:
+        stored = tx.add(a_memory("slow"), ())
+        halfway.set()
+        assert go_on.wait(PATIENCE)
+        return stored.key
+
+    with ThreadPoolExecutor(2) as pool:
+        with store.read() as view:
+            moment = view.moment()
+        first = pool.submit(store.write, slow)
+        assert halfway.wait(PATIENCE)
+        beside = pool.submit(add, store, a_memory("quick"))
+        heard: list[DocumentKey] = []
+        for ending in (False, True):
+            if ending:
+                go_on.set()
+                first.result(PATIENCE)
+                beside.result(PATIENCE)
+            with store.read() as view:
+                for reached, batch in view.changes(moment):
+                    heard += [one.document for one in batch]
+                    moment = reached
+        assert sorted(heard) == sorted([first.result(), beside.result().key])
 
 
 def test_numbers_go_on_after_the_newest_document_was_forgotten(store: MemoryStore) -> None:
@@ -147,7 +210,7 @@ def test_numbers_go_on_after_the_newest_document_was_forgotten(store: MemoryStor
         stored = add(store, a_memory())
         forget(store, stored.key)
         with store.read() as view:
-            seen.extend(view.changes(seen[-1].seq if seen else 0, 10))
+            seen = told(view)
     assert [one.kind for one in seen] == [ChangeKind.CREATED, ChangeKind.FORGOTTEN] * 3
     assert [one.seq for one in seen] == sorted({one.seq for one in seen})
     assert len({one.document for one in seen}) == 3

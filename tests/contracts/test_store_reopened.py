@@ -18,7 +18,7 @@ from hivelore.ports import MemoryStore, Transaction
 from support.clocks import START
 from support.memories import ADA, BOB, EVERYTHING, a_memory, document, instant, memories, next_version
 from support.observed import observed
-from support.stores import add, change, chunks, forget, law, listed, present
+from support.stores import add, change, chunks, forget, law, listed, present, told
 
 Reopen = Callable[[], MemoryStore]
 
@@ -51,11 +51,11 @@ def test_everything_is_there_again(open_durable: Reopen) -> None:
         store.write(fill)
         with store.read() as view:
             before = observed(view, ("m", "other"))
-            changes, incarnation = view.changes(0, 100), view.setting("incarnation")
+            changes, incarnation = told(view), view.setting("incarnation")
     with closing(open_durable()) as store:
         with store.read() as view:
             assert observed(view, ("m", "other")) == before
-            assert view.changes(0, 100) == changes
+            assert told(view) == changes
             assert view.setting("incarnation") == incarnation
             assert view.setting("model.serving") == "m"
         assert list(store.check()) == []
@@ -82,7 +82,7 @@ def test_numbers_go_on_where_they_were(open_durable: Reopen) -> None:
             (chunk,) = chunks(store, stored.key)
             keys.append((stored.key, chunk.key, chunk.passages[0]))
             with store.read() as view:
-                seqs.append(view.last_change())
+                seqs.append(view.moment().number)
             forget(store, stored.key)
     for numbers in zip(*keys, strict=True):
         assert len(set(numbers)) == 3

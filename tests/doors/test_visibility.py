@@ -10,6 +10,7 @@ import json
 import os
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from hivelore.hive.base import Hive
 from hivelore.hive.remote import RemoteHive
 from hivelore.server.mcp.tools import TOOLS
 from support.command_line import CommandLine
+from support.postgres import DATABASES, service_on
 from support.service import Service
 
 Probe = Callable[["Asker"], list[Any]]
@@ -285,8 +287,8 @@ def asking(world: World, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
     return asker
 
 
-def _world(home: Path, lead_sees: str) -> Generator[World]:
-    with Service(home, lead_sees=lead_sees) as service:
+def _world(home: Path, lead_sees: str, database: str) -> Generator[World]:
+    with Service(home, lead_sees=lead_sees, **service_on(database)) as service:
         keys = {
             "ada": service.add("ada"),
             "bob": service.add("bob"),
@@ -315,9 +317,10 @@ def _world(home: Path, lead_sees: str) -> Generator[World]:
         yield World(service, ids, keys)
 
 
-@pytest.fixture(scope="module", params=["all", "shared"])
+@pytest.fixture(scope="module", params=product(["all", "shared"], DATABASES), ids="-".join)
 def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Generator[World]:
-    yield from _world(tmp_path_factory.mktemp(request.param), request.param)
+    lead_sees, database = request.param
+    yield from _world(tmp_path_factory.mktemp(lead_sees), lead_sees, database)
 
 
 def _may_see(who: str, world: World) -> set[str]:

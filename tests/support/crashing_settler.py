@@ -22,8 +22,8 @@ from hivelore.adapters.keywords.postings.engine import Postings
 from hivelore.adapters.keywords.postings.gathering import Begin, Fill, Gathering, Sizes, SwitchOn, Work
 from hivelore.adapters.keywords.postings.sql import Segment
 from hivelore.adapters.randomness import memory_id
+from hivelore.adapters.sql.view import SqlView
 from hivelore.adapters.sqlite.store import SqliteStore
-from hivelore.adapters.sqlite.view import SqliteView
 from hivelore.domain.agent import AgentId, Door, LeadSees, Role, Viewer
 from hivelore.domain.draft import Draft, Edit
 from hivelore.domain.memory import Memory
@@ -125,7 +125,7 @@ class NamingGathering(Gathering):
         super().__init__(sizes)
         self._halt = halt
 
-    def _next(self, view: SqliteView) -> Work | None:
+    def _next(self, view: SqlView) -> Work | None:
         work = super()._next(view)
         match work:
             case None:

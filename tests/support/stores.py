@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hypothesis import HealthCheck, Phase, settings
@@ -13,10 +13,11 @@ from hivelore.adapters.keywords.fts5 import Fts5
 from hivelore.adapters.keywords.postings.engine import Postings
 from hivelore.adapters.keywords.postings.gathering import Sizes
 from hivelore.adapters.sqlite.store import SqliteStore
-from hivelore.domain.index import DocumentKey, Stored, StoredChunk
+from hivelore.domain.index import BEGINNING, Change, DocumentKey, Moment, Stored, StoredChunk
 from hivelore.domain.memory import Action, Chunk, Memory, Version
 from hivelore.domain.search import Filter
-from hivelore.ports import Clock, KeywordIndex, MemoryStore
+from hivelore.ports import Clock, KeywordIndex, MemoryStore, MemoryView
+from support import postgres
 from support.memories import EVERYTHING, whole
 
 OpenStore = Callable[[Path, Clock], MemoryStore]
@@ -31,6 +32,14 @@ class StoreKind:
     open: OpenStore
     durable: bool
     """Whether opening the same folder again finds everything."""
+    kept: Callable[[Path], bytes] = lambda folder: b""
+    """All that lies of it where it is kept."""
+    in_files: bool = False
+    """Whether these are files in the folder, so that what was deleted has to be wiped from them."""
+
+
+def in_files(folder: Path) -> bytes:
+    return b"\n".join(file.read_bytes() for file in folder.rglob("*") if file.is_file())
 
 
 @dataclass(frozen=True)
@@ -42,17 +51,28 @@ class KeywordKind:
 
 STORES: Mapping[str, StoreKind] = {
     "inmemory": StoreKind(lambda folder, clock: InMemoryStore(clock), durable=False),
-    "sqlite": StoreKind(lambda folder, clock: SqliteStore(folder / "hivelore.db", clock=clock), durable=True),
+    "sqlite": StoreKind(
+        lambda folder, clock: SqliteStore(folder / "hivelore.db", clock=clock),
+        durable=True,
+        kept=in_files,
+        in_files=True,
+    ),
+    "postgres": StoreKind(postgres.open_store, durable=True, kept=postgres.kept),
 }
 
 AT_ONCE = Sizes(newest=1, segment=2, alike=2, postings=3)
 """Every chunk becomes part of a segment as soon as the index settles."""
+
+AT_ONCE_IN_FEW_STEPS = replace(AT_ONCE, postings=50)
+"""For a store that is slow to begin a unit of work."""
 
 KEYWORDS: Mapping[str, KeywordKind] = {
     "exact": KeywordKind("inmemory", ExactKeywords),
     "fts5": KeywordKind("sqlite", Fts5),
     "postings": KeywordKind("sqlite", Postings),
     "postings, gathered at once": KeywordKind("sqlite", lambda: Postings(AT_ONCE)),
+    "postings on postgres": KeywordKind("postgres", Postings),
+    "postings on postgres, gathered at once": KeywordKind("postgres", lambda: Postings(AT_ONCE_IN_FEW_STEPS)),
 }
 
 law = settings(
@@ -104,3 +124,8 @@ def history(store: MemoryStore, key: DocumentKey) -> Sequence[Version]:
 def listed(store: MemoryStore, where: Filter = EVERYTHING) -> Sequence[Memory]:
     with store.read() as view:
         return view.page(where, None, 1_000)
+
+
+def told(view: MemoryView, since: Moment = BEGINNING) -> list[Change]:
+    """The changes that a view shows and ``since`` did not."""
+    return [change for _, batch in view.changes(since) for change in batch]

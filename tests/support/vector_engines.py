@@ -11,9 +11,9 @@ import pytest
 
 from hivelore.adapters.vectors.capped import CappedVectors
 from hivelore.adapters.vectors.exact import ExactVectors
+from hivelore.adapters.vectors.in_database import pgvector, sqlite_vec
 from hivelore.adapters.vectors.scan import ScanVectors
 from hivelore.adapters.vectors.slabs import bytes_per_slot
-from hivelore.adapters.vectors.sqlite_vec import SqliteVecVectors
 from hivelore.domain.index import DocumentKey, ModelKey, Neighbours, PassageKey, Vector
 from hivelore.domain.memory import Action, Chunk, Memory, Passage
 from hivelore.domain.search import Filter
@@ -44,7 +44,7 @@ def by_signs(model: str, dimension: int) -> ScanVectors:
 def capped(model: str, dimension: int) -> CappedVectors:
     """One whose memory is for a few vectors only, so that it changes over in the middle of most tests."""
     scan = ScanVectors(model, dimension, memory_limit=3 * bytes_per_slot(dimension), slab_size=SLAB)
-    return CappedVectors(scan, SqliteVecVectors(model, dimension))
+    return CappedVectors(scan, sqlite_vec(model, dimension))
 
 
 @dataclass(frozen=True)
@@ -56,10 +56,13 @@ class EngineKind:
 
 
 ENGINES: Mapping[str, EngineKind] = {
-    "exact": EngineKind(("inmemory", "sqlite"), ExactVectors),
-    "scan": EngineKind(("inmemory", "sqlite"), lambda model, dimension: ScanVectors(model, dimension, slab_size=SLAB)),
+    "exact": EngineKind(("inmemory", "sqlite", "postgres"), ExactVectors),
+    "scan": EngineKind(
+        ("inmemory", "sqlite", "postgres"), lambda model, dimension: ScanVectors(model, dimension, slab_size=SLAB)
+    ),
     "scan by signs": EngineKind(("inmemory", "sqlite"), by_signs),
-    "sqlite-vec": EngineKind(("sqlite",), SqliteVecVectors),
+    "sqlite-vec": EngineKind(("sqlite",), sqlite_vec),
+    "pgvector": EngineKind(("postgres",), pgvector),
     "capped": EngineKind(("sqlite",), capped),
 }
 

@@ -23,6 +23,7 @@ _MOUNTS = Path("/proc/self/mounts")
 _PATIENCE = 2.0
 _LONG = 600.0
 _REINSTALL = "Install Hivelore anew: pip install --force-reinstall --no-deps hivelore"
+_LOOK_AGAIN = "Do what it says, then run 'hivelore doctor' again."
 _RESTORE = "Keep a copy of the home folder as it is, then restore your last backup or export."
 
 
@@ -82,7 +83,9 @@ def _settings(home: Path, owner: Owner | None) -> Iterator[Finding]:
     yield ok("settings", "understood")
     if settings.embedder is Embedder.LOCAL:
         yield home_checks.works("model", "undamaged", lambda: _load_model(home), _REINSTALL)
-    if owner is None and (home / endpoint.DATABASE).exists():
+    if owner is None and settings.postgres_url is not None:
+        yield home_checks.works("database", "sound", lambda: _check_database(home), _LOOK_AGAIN)
+    elif owner is None and (home / endpoint.DATABASE).exists():
         yield home_checks.works("database", "sound", lambda: _check_database(home), _RESTORE)
 
 

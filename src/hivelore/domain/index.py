@@ -153,6 +153,28 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
+class Moment:
+    """How much of a log a view shows: every number up to ``upto`` but those in ``open``, whose writers had not ended.
+
+    Of two moments of one store, the one with the greater ``number`` shows all that the other shows; with the same
+    number they are the same."""
+
+    upto: int
+    open: tuple[int, ...] = ()
+
+    @property
+    def number(self) -> int:
+        return self.upto - len(self.open)
+
+    def shows(self, numbers: Keys) -> NDArray[np.bool_]:
+        shown = numbers <= self.upto
+        return shown & ~np.isin(numbers, self.open) if self.open else shown
+
+
+BEGINNING = Moment(0)
+
+
+@dataclass(frozen=True, slots=True)
 class Attributes:
     """What a ``Filter`` asks of a document, without its texts."""
 

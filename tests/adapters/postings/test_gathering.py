@@ -16,13 +16,13 @@ from hivelore.adapters.keywords.postings.engine import Postings
 from hivelore.adapters.keywords.postings.gathering import Gathering, Sizes
 from hivelore.adapters.keywords.postings.sql import EMPTYING, FILLING, SEARCHED, Segment
 from hivelore.adapters.sqlite.store import SqliteStore
-from hivelore.domain.index import DocumentKey, KeywordEntry, Stored
+from hivelore.domain.index import BEGINNING, DocumentKey, KeywordEntry, Stored
 from hivelore.domain.memory import Action, Scope
 from hivelore.domain.search import Filter, Visibility
-from hivelore.ports import KeywordIndex, Transaction, View
+from hivelore.ports import KeywordIndex, MemoryStore, Transaction, View
 from support.keywords import Indexed
 from support.memories import BOB, EVERYTHING, a_memory, next_version, whole
-from support.stores import change
+from support.stores import STORES, StoreKind, change
 from support.vfs import Disk
 
 SIZES = Sizes(newest=3, segment=4, alike=2, postings=4)
@@ -33,8 +33,19 @@ Found = Sequence[tuple[DocumentKey, float]]
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqliteStore]:
+def sqlite(tmp_path: Path) -> Iterator[SqliteStore]:
     with closing(SqliteStore(tmp_path / "hivelore.db", clock=SystemClock(), durable=False)) as store:
+        yield store
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def kind(request: pytest.FixtureRequest) -> StoreKind:
+    return STORES[request.param]
+
+
+@pytest.fixture
+def store(kind: StoreKind, tmp_path: Path) -> Iterator[MemoryStore]:
+    with closing(kind.open(tmp_path, SystemClock())) as store:
         yield store
 
 
@@ -50,7 +61,7 @@ def texts(count: int, seed: int = 1) -> list[str]:
     return [" ".join(chance.choices(WORDS, k=6)) for _ in range(count)]
 
 
-def fill(store: SqliteStore, index: KeywordIndex, count: int = DOCUMENTS, seed: int = 1) -> list[Stored]:
+def fill(store: MemoryStore, index: KeywordIndex, count: int = DOCUMENTS, seed: int = 1) -> list[Stored]:
     indexed = Unsettled(store, index)
     return [indexed.add(text) for text in texts(count, seed)]
 
@@ -59,17 +70,17 @@ def found(index: KeywordIndex, view: View) -> Mapping[str, Found]:
     return {word: [(one.document, one.score) for one in index.search(view, [word], EVERYTHING, 100)] for word in WORDS}
 
 
-def found_now(index: KeywordIndex, store: SqliteStore) -> Mapping[str, Found]:
+def found_now(index: KeywordIndex, store: MemoryStore) -> Mapping[str, Found]:
     with store.read() as view:
         return found(index, view)
 
 
-def segments(store: SqliteStore) -> list[Segment]:
+def segments(store: MemoryStore) -> list[Segment]:
     with store.read() as view:
         return sql.segments(sql.readable(view))
 
 
-def settle(store: SqliteStore, index: Postings) -> int:
+def settle(store: MemoryStore, index: Postings) -> int:
     """To the end; answers how many steps that took."""
     steps = 0
     while index.settle(store):
@@ -81,7 +92,7 @@ def settle(store: SqliteStore, index: Postings) -> int:
 # What becomes of many.
 
 
-def test_many_chunks_become_few_segments_and_find_the_same(store: SqliteStore) -> None:
+def test_many_chunks_become_few_segments_and_find_the_same(store: MemoryStore) -> None:
     index = Postings(SIZES)
     fill(store, index)
     before = found_now(index, store)
@@ -95,14 +106,14 @@ def test_many_chunks_become_few_segments_and_find_the_same(store: SqliteStore) -
     assert found_now(Postings(), store) == before
 
 
-def test_few_chunks_stay_as_they_are(store: SqliteStore) -> None:
+def test_few_chunks_stay_as_they_are(store: MemoryStore) -> None:
     index = Postings(SIZES)
     fill(store, index, SIZES.newest - 1)
     assert settle(store, index) == 0
     assert segments(store) == []
 
 
-def test_a_segment_with_many_removed_chunks_is_written_anew_and_their_rows_go(store: SqliteStore) -> None:
+def test_a_segment_with_many_removed_chunks_is_written_anew_and_their_rows_go(store: MemoryStore) -> None:
     index = Postings(SIZES)
     indexed = Unsettled(store, index)
     documents = fill(store, index, 4)
@@ -113,14 +124,15 @@ def test_a_segment_with_many_removed_chunks_is_written_anew_and_their_rows_go(st
     assert [one.chunks for one in segments(store)] == [2]
     assert found_now(index, store) == before
     with store.read() as view:
-        kept = sql.ask(sql.readable(view), "newest", after=0, until=100)
+        snapshot = sql.readable(view)
+        kept = sql.ask(snapshot, "newest", **sql.since(snapshot, BEGINNING))
     assert len(kept) <= 3  # the newest drop stays
 
 
 # Whoever looks on.
 
 
-def test_every_step_leaves_every_reader_what_it_saw(store: SqliteStore) -> None:
+def test_every_step_leaves_every_reader_what_it_saw(store: MemoryStore) -> None:
     """Older readers and newer ones, in this process and in one that has just begun."""
     index = Postings(SIZES)
     fill(store, index)
@@ -135,7 +147,7 @@ def test_every_step_leaves_every_reader_what_it_saw(store: SqliteStore) -> None:
                 break
 
 
-def test_another_process_settles_and_this_one_goes_on_finding(store: SqliteStore) -> None:
+def test_another_process_settles_and_this_one_goes_on_finding(store: MemoryStore) -> None:
     mine, other = Postings(SIZES), Postings(SIZES)
     fill(store, mine)
     settle(store, mine)
@@ -145,7 +157,7 @@ def test_another_process_settles_and_this_one_goes_on_finding(store: SqliteStore
     assert found_now(mine, store) == found_now(other, store) == found_now(Postings(), store) != before
 
 
-def test_a_reader_from_before_a_change_of_scope_does_not_see_it(store: SqliteStore) -> None:
+def test_a_reader_from_before_a_change_of_scope_does_not_see_it(store: MemoryStore) -> None:
     index = Postings(SIZES)
     (stored, *_) = fill(store, index)
     settle(store, index)
@@ -157,8 +169,59 @@ def test_a_reader_from_before_a_change_of_scope_does_not_see_it(store: SqliteSto
         assert not index.search(old, WORDS, shared, 9)
 
 
-def test_writers_readers_and_gathering_at_once(store: SqliteStore) -> None:
+def test_whoever_follows_finds_what_one_finds_that_reads_everything_anew(store: MemoryStore) -> None:
+    """While others write, gather, and hold a unit open in which chunks are older than those they commit."""
+    index = Postings(SIZES)
+    fill(store, index, 4)
+    done = Event()
+
+    def write(seed: int) -> None:
+        chance = Random(seed)
+        mine = fill(store, index, 3, seed)
+        for _ in range(10):
+            text, other = " ".join(chance.choices(WORDS, k=6)), " ".join(chance.choices(WORDS, k=6))
+
+            def work(tx: Transaction, text: str = text, other: str = other) -> None:
+                stored = tx.add(a_memory(text), whole(text))
+                put(tx, index, stored.key, text)
+                done.wait(0.01 if seed == 11 else 0)  # others commit meanwhile
+                put(tx, index, chance.choice(mine).key, other)
+
+            store.write(work)
+
+    def gather() -> None:
+        while not done.is_set():
+            index.settle(store)
+
+    def read() -> int:
+        times = 0
+        while not done.is_set() or times < 2:
+            with store.read() as view:
+                ours = found(index, view)
+                assert ours == found(Postings(SIZES), view)
+                times += 1
+        return times
+
+    with ThreadPoolExecutor(6) as pool:
+        others = [pool.submit(gather), pool.submit(read), pool.submit(read)]
+        try:
+            for writer in [pool.submit(write, seed) for seed in (11, 12, 13)]:
+                writer.result(60)
+        finally:
+            done.set()
+        for other in others:
+            other.result(60)
+    assert found_now(index, store) == found_now(Postings(), store)
+
+
+def put(tx: Transaction, index: KeywordIndex, document: DocumentKey, text: str) -> None:
+    (chunk,) = tx.chunks(document)
+    index.put(tx, [KeywordEntry(chunk.key, document, tuple(text.split()), (), ())])
+
+
+def test_writers_readers_and_gathering_at_once(sqlite: SqliteStore) -> None:
     """Every reader finds exactly what its snapshot holds, whoever writes and gathers beside it."""
+    store = sqlite
     index, reference = Postings(SIZES), Fts5()
     fill_both(store, index, reference, 1)
     done = Event()
@@ -217,7 +280,7 @@ def fill_both(store: SqliteStore, index: KeywordIndex, reference: KeywordIndex, 
 
 
 def test_postings_that_were_prepared_before_a_wiping_are_not_written_after_it(
-    store: SqliteStore, tmp_path: Path
+    store: MemoryStore, kind: StoreKind, tmp_path: Path
 ) -> None:
     index = Postings(SIZES)
     indexed = Unsettled(store, index)
@@ -234,11 +297,13 @@ def test_postings_that_were_prepared_before_a_wiping_are_not_written_after_it(
     store.write(lambda tx: prepared.do(sql.writable(tx)))
     settle(store, index)
     assert store.tidy()
-    assert not any(b"xylophone" in file.read_bytes() for file in tmp_path.iterdir())
+    assert b"xylophone" not in kind.kept(tmp_path)
 
 
-@pytest.mark.parametrize("steps", range(0, 60, 2))
-def test_words_are_wiped_at_whatever_stage_the_segments_are(store: SqliteStore, tmp_path: Path, steps: int) -> None:
+@pytest.mark.parametrize("steps", range(0, 60, 4))
+def test_words_are_wiped_at_whatever_stage_the_segments_are(
+    store: MemoryStore, kind: StoreKind, tmp_path: Path, steps: int
+) -> None:
     index = Postings(SIZES)
     indexed = Unsettled(store, index)
     fill(store, index, 5)
@@ -250,13 +315,13 @@ def test_words_are_wiped_at_whatever_stage_the_segments_are(store: SqliteStore, 
     store.write(lambda tx: index.forget(tx, keys))
     expected = found_now(index, store)
     wipe(store, index)
-    assert not any(word in file.read_bytes() for word in (b"xylophone", b"yak") for file in tmp_path.iterdir())
+    assert not any(word in kind.kept(tmp_path) for word in (b"xylophone", b"yak"))
     assert found_now(index, store) == found_now(Postings(), store) == expected
     settle(store, index)
     assert found_now(index, store) == found_now(Postings(), store) == expected
 
 
-def wipe(store: SqliteStore, index: Postings) -> None:
+def wipe(store: MemoryStore, index: Postings) -> None:
     while True:
         with store.read() as view:
             if index.is_tidy(view):
@@ -269,7 +334,7 @@ def wipe(store: SqliteStore, index: Postings) -> None:
 
 
 @pytest.mark.parametrize("every", [1, 2, 5])
-def test_a_process_that_is_killed_between_steps_is_followed_by_one_that_goes_on(store: SqliteStore, every: int) -> None:
+def test_a_process_that_is_killed_between_steps_is_followed_by_one_that_goes_on(store: MemoryStore, every: int) -> None:
     fill(store, Postings(SIZES))
     expected = found_now(Postings(), store)
     steps, went_on = 0, True

@@ -8,14 +8,16 @@ import pytest
 from apsw import Connection
 
 from hivelore.adapters.clock import SystemClock
-from hivelore.adapters.keywords.postings.sql import SQL
+from hivelore.adapters.keywords.postings import sql
 from hivelore.adapters.sqlite.connection import connect, rows
 from hivelore.adapters.sqlite.store import SqliteStore
 
+SQL = sql.SQL["sqlite"]
 LARGE = {"terms", "t", "o", "dropped", "segment_rows", "posting", "p", "chunk", "c", "memory", "m"}
 LOOKS_AT_EVERYTHING = {
     "now": "the last row of a table is one step away",
     "to_wipe": "its index holds nothing but what it looks for",
+    "drops_behind_us": "asks once which drop is the newest, which is one step away",
     "orphans": "is asked once, in the background, and reads an index alone",
     "clear_postings": "deletes everything",
     "clear_segment_rows": "deletes everything",
@@ -48,7 +50,7 @@ def test_no_statement_looks_at_everything_without_a_reason(connection: Connectio
 
 
 @pytest.mark.parametrize(
-    "name", ["postings_behind", "terms_behind", "term_before", "newest", "oldest_of_newest", "drops"]
+    "name", ["postings_behind", "terms_behind", "term_before", "newest", "oldest_of_newest", "in_span", "drops"]
 )
 def test_what_is_read_in_order_is_not_sorted(connection: Connection, name: str) -> None:
     assert not any("TEMP B-TREE" in line for line in plan(connection, SQL[name]))

@@ -9,9 +9,10 @@ from threading import Event
 
 import pytest
 
+from hivelore.adapters.inmemory import views
 from hivelore.adapters.inmemory.store import InMemoryStore
 from hivelore.adapters.inmemory.views import InMemoryView
-from hivelore.adapters.vectors import followed, quantised, scan
+from hivelore.adapters.vectors import followed, quantised
 from hivelore.adapters.vectors.scan import ScanVectors
 from hivelore.adapters.vectors.slabs import SPARSE, bytes_per_slot
 from hivelore.domain.index import DocumentKey, Embedded, ModelKey, PassageKey, Vector
@@ -287,7 +288,7 @@ def test_a_document_embedded_bit_by_bit_takes_little_more_memory(library: Librar
 def test_following_that_was_cut_short_goes_on_where_it_stopped(
     library: Library, index: ScanVectors, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(scan, "PAGE", 3)
+    monkeypatch.setattr(views, "PAGE", 3)
     keys = library.add_all([near(degrees) for degrees in range(20)])
     build(library, index)
     with library.store.read() as old:

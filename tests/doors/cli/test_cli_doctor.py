@@ -13,6 +13,7 @@ from hivelore.cli import home_checks, service_checks
 from hivelore.cli.findings import Finding, Level
 from hivelore.errors import Broken
 from hivelore.lock import EMBEDDED, SERVICE, Lock, Owner
+from support import postgres
 from support.command_line import CommandLine
 from support.service import Service
 
@@ -89,6 +90,22 @@ def test_a_damaged_database_is_found(alone: CommandLine, made: Path) -> None:
     (made / endpoint.DATABASE).write_bytes(b"SQLite format 3\0" + b"nothing of the kind " * 500)
     level, _, remedy = found(alone, "database", 1)
     assert (level, "restore" in remedy) == ("error", True)
+
+
+def test_a_database_server_that_does_not_answer_is_named_and_its_password_is_not(
+    alone: CommandLine, made: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HIVELORE_DATABASE", "postgresql://ada:hunter2@127.0.0.1:1/hive")
+    level, what, remedy = found(alone, "database", 1)
+    assert (level, "hive on 127.0.0.1:1 does not answer" in what) == ("error", True)
+    assert "hunter2" not in what + remedy
+
+
+def test_a_database_server_that_is_well_is_found_to_be(
+    alone: CommandLine, made: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HIVELORE_DATABASE", postgres.schema())
+    assert found(alone, "database", 0)[0] == "ok"
 
 
 def test_a_database_with_a_damaged_page_is_found(alone: CommandLine, made: Path, tmp_path: Path) -> None:

@@ -216,7 +216,7 @@ class InMemoryTransaction(InMemoryView):
         return self.state.last_key
 
     def _log(self, kind: ChangeKind, key: DocumentKey) -> None:
-        change = Change(self.last_change() + 1, kind, key)
+        change = Change(self.moment().upto + 1, kind, key)
         self.state = replace(self.state, changes=self.state.changes.put(change.seq, change))
 
     def _dimension(self, model: ModelKey) -> int:

@@ -32,6 +32,7 @@ from hivelore.domain.index import (
     DocumentKey,
     Embedded,
     ModelKey,
+    Moment,
     PassageKey,
     Stored,
     StoredChunk,
@@ -46,6 +47,8 @@ from hivelore.domain.search import Filter, RecallId, Stats, Visibility
 from hivelore.domain.text import Clean
 
 BATCH: Final = 1_000
+PAGE: Final = 1_000
+"""Changes in a batch."""
 
 
 def detached(memory: Memory) -> Memory:
@@ -127,12 +130,14 @@ class InMemoryView:
             expired=sum(not one.memory.is_live(now) for one in counted.values()),
         )
 
-    def changes(self, after: int, limit: int) -> Sequence[Change]:
-        first = max(after, 0) + 1
-        return [self.state.changes[seq] for seq in range(first, min(first + limit, self.last_change() + 1))]
+    def moment(self) -> Moment:
+        return Moment(len(self.state.changes))
 
-    def last_change(self) -> int:
-        return len(self.state.changes)
+    def changes(self, since: Moment) -> Iterator[tuple[Moment, Sequence[Change]]]:
+        last = len(self.state.changes)
+        for before in range(since.upto, last, PAGE):
+            batch = range(before + 1, min(before + PAGE, last) + 1)
+            yield Moment(batch[-1]), [self.state.changes[seq] for seq in batch]
 
     def model(self, fingerprint: str) -> ModelKey | None:
         found = self.state.models.get(fingerprint)

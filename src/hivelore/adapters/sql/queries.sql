@@ -1,4 +1,5 @@
--- Statements that every SQL engine understands. {where} is put together by where.py.
+-- Statements that every SQL engine understands. {where} is put together by where.py;
+-- {vectors} is the table of that name, which PostgreSQL may not call "vector": pgvector has a type of this name.
 
 -- name: memory_by_id
 SELECT {memory} FROM memory m WHERE m.namespace = :namespace AND m.id = :id
@@ -124,7 +125,7 @@ VALUES (:namespace, :document, :chunk, :position, :start, :stop)
 UPDATE passage SET start = :start, stop = :stop WHERE namespace = :namespace AND key = :key
 
 -- name: chunk_vectors_delete
-DELETE FROM vector WHERE namespace = :namespace
+DELETE FROM {vectors} WHERE namespace = :namespace
   AND passage IN (SELECT key FROM passage WHERE namespace = :namespace AND document = :document AND chunk = :chunk)
   AND model IN (SELECT key FROM model WHERE namespace = :namespace)
 
@@ -156,7 +157,7 @@ RETURNING key
 SELECT dimension FROM model WHERE namespace = :namespace AND key = :model
 
 -- name: vector_put
-INSERT INTO vector (namespace, model, passage, vector) VALUES (:namespace, :model, :passage, :vector)
+INSERT INTO {vectors} (namespace, model, passage, vector) VALUES (:namespace, :model, :passage, :vector)
 ON CONFLICT (namespace, model, passage) DO UPDATE SET vector = excluded.vector
 
 -- name: tokens_put
@@ -172,20 +173,20 @@ WHERE namespace = :namespace AND key = :passage RETURNING document
 
 -- name: passages_adopt
 UPDATE passage SET model = :model WHERE model <> :model AND key IN (
-  SELECT v.passage FROM vector v WHERE v.namespace = :namespace AND v.model = :model AND v.passage > :after
+  SELECT v.passage FROM {vectors} v WHERE v.namespace = :namespace AND v.model = :model AND v.passage > :after
   ORDER BY v.passage LIMIT :limit)
 
 -- name: vectors_behind
-SELECT passage FROM vector WHERE namespace = :namespace AND model = :model AND passage > :after
+SELECT passage FROM {vectors} WHERE namespace = :namespace AND model = :model AND passage > :after
 ORDER BY passage LIMIT :limit
 
 -- name: passages_unqueue
 UPDATE passage SET again = 0 WHERE namespace = :namespace AND again = :model AND again <> 0 AND NOT EXISTS (
-  SELECT 1 FROM vector v WHERE v.namespace = passage.namespace AND v.model = :model AND v.passage = passage.key)
+  SELECT 1 FROM {vectors} v WHERE v.namespace = passage.namespace AND v.model = :model AND v.passage = passage.key)
 
 -- name: passages_unmark
 UPDATE passage SET model = 0 WHERE namespace = :namespace AND model = :model AND NOT EXISTS (
-  SELECT 1 FROM vector v WHERE v.namespace = passage.namespace AND v.model = :model AND v.passage = passage.key)
+  SELECT 1 FROM {vectors} v WHERE v.namespace = passage.namespace AND v.model = :model AND v.passage = passage.key)
 
 -- name: models
 SELECT key FROM model WHERE namespace = :namespace
@@ -216,7 +217,7 @@ WHERE p.namespace = :namespace AND {queue} AND (f.passage IS NULL OR f.not_befor
 
 -- name: queue_new
 p.model = :other AND NOT EXISTS (
-  SELECT 1 FROM vector v WHERE v.namespace = p.namespace AND v.model = :model AND v.passage = p.key)
+  SELECT 1 FROM {vectors} v WHERE v.namespace = p.namespace AND v.model = :model AND v.passage = p.key)
 
 -- name: queue_again
 p.again = :model AND p.again <> 0
@@ -233,11 +234,11 @@ SELECT attempts FROM embedding_failure WHERE namespace = :namespace AND model = 
 
 -- name: tokens_drop
 DELETE FROM token_vectors WHERE namespace = :namespace AND model = :model
-  AND passage IN (SELECT passage FROM vector WHERE namespace = :namespace AND model = :model ORDER BY passage LIMIT :limit)
+  AND passage IN (SELECT passage FROM {vectors} WHERE namespace = :namespace AND model = :model ORDER BY passage LIMIT :limit)
 
 -- name: vectors_drop
-DELETE FROM vector WHERE namespace = :namespace AND model = :model
-  AND passage IN (SELECT passage FROM vector WHERE namespace = :namespace AND model = :model ORDER BY passage LIMIT :limit)
+DELETE FROM {vectors} WHERE namespace = :namespace AND model = :model
+  AND passage IN (SELECT passage FROM {vectors} WHERE namespace = :namespace AND model = :model ORDER BY passage LIMIT :limit)
 
 -- name: failed_visible
 SELECT COUNT(*) FROM embedding_failure f
@@ -249,7 +250,7 @@ WHERE f.namespace = :namespace AND f.model = :model AND f.not_before IS NULL {wh
 SELECT m.key, m.owner, m.scope, m.source, m.project, m.session, m.category, m.created_at, m.expires_at,
   p.chunk, p.key, v.vector
 FROM passage p
-JOIN vector v ON v.namespace = p.namespace AND v.model = :model AND v.passage = p.key
+JOIN {vectors} v ON v.namespace = p.namespace AND v.model = :model AND v.passage = p.key
 JOIN memory m ON m.namespace = p.namespace AND m.key = p.document
 WHERE p.namespace = :namespace
 

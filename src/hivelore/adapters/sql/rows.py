@@ -1,11 +1,12 @@
 """Rows become values here, and values parameters; each table in exactly one function."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import orjson
+from numpy.typing import NDArray
 
 from hivelore.adapters.sql.codes import (
     ACTION,
@@ -52,6 +53,14 @@ MEMORY_COLUMNS = (
     "m.author, m.source_task_id, m.source_path, m.external_id, m.metadata, m.created_at, m.updated_at, m.expires_at, "
     "m.accessed_at, m.access_count, m.version, m.actor, m.door, m.trust, m.reason"
 )
+
+
+def filled(statements: Mapping[str, str], *, vectors: str) -> Mapping[str, str]:
+    """Statements with the columns of a memory and the name of the table of vectors in their places."""
+    return {
+        name: text.replace("{memory}", MEMORY_COLUMNS).replace("{vectors}", vectors)
+        for name, text in statements.items()
+    }
 
 
 def standing(row: Row) -> tuple[DocumentKey, Standing]:
@@ -173,14 +182,14 @@ def attributes(row: Row) -> Attributes:
     )
 
 
-def embedded(found: Sequence[Row]) -> Embedded:
+def embedded(found: Sequence[Row], floats: Callable[[Sequence[bytes]], NDArray[np.float32]]) -> Embedded:
     """Columns document, those of ``attributes``, chunk, passage, vector."""
     columns = list(zip(*found, strict=True)) or [()] * 12
     return Embedded(
         documents=np.array(columns[0], np.int64),
         chunks=np.array(columns[9], np.int64),
         passages=np.array(columns[10], np.int64),
-        vectors=np.frombuffer(b"".join(columns[11]), "<f4").reshape(len(found), -1 if found else 0),
+        vectors=floats(columns[11]) if found else np.empty((0, 0), np.float32),
         attributes=attribute_columns(columns[1:9]),
     )
 

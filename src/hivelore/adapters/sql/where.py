@@ -11,7 +11,7 @@ from hivelore.adapters.sql.instants import to_micros
 from hivelore.domain.memory import Scope
 from hivelore.domain.search import Filter, Visibility
 
-Param = None | int | float | str | bytes
+Param = None | int | float | str | bytes | list[int] | list[str]
 Params = Mapping[str, Param]
 
 _PRIVATE, _SHARED = SCOPE[Scope.AGENT], SCOPE[Scope.SWARM]

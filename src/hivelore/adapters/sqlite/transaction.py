@@ -1,250 +1,30 @@
 """Writing to a SQLite store inside one unit of work."""
 
-from collections.abc import Mapping, Sequence
-from datetime import datetime
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 
-from hivelore.adapters.sql import recalls, rows
-from hivelore.adapters.sql.instants import to_micros, to_micros_or_none
+from hivelore.adapters.sql.transaction import SqlTransaction
 from hivelore.adapters.sql.where import Params
-from hivelore.adapters.sqlite.view import SQL, SqliteView
-from hivelore.domain.agent import Agent, ApiKey, KeyId
-from hivelore.domain.audit import AuditEntry
-from hivelore.domain.index import (
-    ChangeKind,
-    ChunkKey,
-    DocumentKey,
-    ModelKey,
-    PassageKey,
-    Stored,
-    StoredChunk,
-    TokenCodes,
-    Vector,
-)
-from hivelore.domain.job import Job
-from hivelore.domain.memory import Action, Chunk, Memory
-from hivelore.domain.recall_log import Recall
-from hivelore.domain.text import Clean
-from hivelore.errors import NotFound, Stale
-from hivelore.policies.vectors import refuse_unfit, to_blob
+from hivelore.adapters.sqlite.view import SqliteView
 
 
-class SqliteTransaction(SqliteView):
+class SqliteTransaction(SqliteView, SqlTransaction):
     """Implements ``ports.Transaction``; the writer opens and ends the transaction around it."""
 
-    def run(self, name: str, params: Params) -> int | None:
-        """Run a named statement; the first value of its first row where it returns one."""
-        found = self.rows(SQL[name], params)
-        return found[0][0] if found else None
+    def count(self, name: str, params: Params) -> int:
+        self.rows(self.SQL[name], params)
+        return self._connection.changes()
+
+    def run_many(self, sql: str, each: Sequence[Params]) -> None:
+        for params in each:
+            self.rows(sql, params)
+
+    def claim(self, what: bytes) -> None:
+        """Units are run one after the other."""
+
+    def savepoint(self) -> AbstractContextManager[object]:
+        return self._connection
 
     def total_changes(self) -> int:
         """Rows written through this connection since it was opened."""
         return self._connection.total_changes()
-
-    # memories
-
-    def add(self, memory: Memory, chunks: Sequence[Chunk]) -> Stored:
-        key = self.run("memory_insert", rows.memory_params(memory, Action.CREATED))
-        document = DocumentKey(_present(key))
-        self._put_tags(document, memory)
-        for chunk in chunks:
-            self._add_chunk(document, chunk)
-        self._changed(ChangeKind.CREATED, document)
-        return Stored(document, memory)
-
-    def change(self, key: DocumentKey, memory: Memory, chunks: Sequence[Chunk] | None, action: Action) -> None:
-        before = self._stored("memory_by_key", key=key)
-        if before is None:
-            raise NotFound("This memory is gone.")
-        if memory.version != before.memory.version + 1:
-            raise Stale("This memory was changed meanwhile.", current=before.memory.version)
-        with self._connection:  # A savepoint: who handles a conflict goes on with the rest of the unit.
-            self.run("version_keep", {"key": key})
-            self.run("memory_update", {**rows.memory_params(memory, action), "key": key})
-        if memory.tags != before.memory.tags:
-            self.run("tags_delete", {"document": key})
-            self._put_tags(key, memory)
-        if chunks is None:
-            self._changed(ChangeKind.ATTRIBUTES, key)
-            return
-        self._replace_chunks(key, before.memory.content, memory.content, chunks)
-        self._changed(ChangeKind.CONTENT, key)
-
-    def _put_tags(self, document: DocumentKey, memory: Memory) -> None:
-        for tag in memory.tags:
-            self.run("tag_insert", {"tag": tag, "document": document})
-
-    def _replace_chunks(self, document: DocumentKey, old: str, new: str, chunks: Sequence[Chunk]) -> None:
-        """Keep every chunk whose text, headings and cuts are as before; drop and add the rest."""
-        kept: dict[object, list[StoredChunk]] = {}
-        for stored in self.chunks(document):
-            kept.setdefault(_likeness(stored.chunk, old), []).append(stored)
-        for chunk in chunks:
-            same = kept.get(_likeness(chunk, new))
-            if same:
-                self._move_chunk(same.pop(0), chunk)
-            else:
-                self._add_chunk(document, chunk)
-        for left in kept.values():
-            for stored in left:
-                self._drop_passages(document, stored.key)
-                self.run("chunk_delete", {"key": stored.key})
-
-    def _add_chunk(self, document: DocumentKey, chunk: Chunk) -> None:
-        params = {
-            "document": document,
-            "position": chunk.index,
-            "start": chunk.start,
-            "stop": chunk.stop,
-            "headings": rows.as_json(chunk.headings),
-        }
-        key = _present(self.run("chunk_insert", params))
-        for position, passage in enumerate(chunk.passages):
-            span = {"start": passage.start, "stop": passage.stop}
-            self.run("passage_insert", {"document": document, "chunk": key, "position": position, **span})
-
-    def _move_chunk(self, stored: StoredChunk, chunk: Chunk) -> None:
-        if stored.chunk == chunk:
-            return
-        span = {"start": chunk.start, "stop": chunk.stop}
-        self.run("chunk_move", {"key": stored.key, "position": chunk.index, **span})
-        for key, passage in zip(stored.passages, chunk.passages, strict=True):
-            self.run("passage_move", {"key": key, "start": passage.start, "stop": passage.stop})
-
-    def _drop_passages(self, document: DocumentKey, chunk: ChunkKey) -> None:
-        for name in ("chunk_vectors_delete", "chunk_tokens_delete", "chunk_failures_delete", "chunk_passages_delete"):
-            self.run(name, {"document": document, "chunk": chunk})
-
-    def renew(self, key: DocumentKey, expires_at: datetime | None) -> None:
-        self.run("memory_renew", {"key": key, "expires_at": to_micros_or_none(expires_at)})
-        if self._connection.changes():
-            self._changed(ChangeKind.ATTRIBUTES, key)
-
-    def forget(self, key: DocumentKey) -> None:
-        if self.row("memory_exists", key=key) is None:
-            return
-        for stored in self.chunks(key):
-            self._drop_passages(key, stored.key)
-        for name in ("chunks_delete", "tags_delete", "versions_delete"):
-            self.run(name, {"document": key})
-        self.run("memory_delete", {"key": key})
-        self._changed(ChangeKind.FORGOTTEN, key)
-
-    def touch(self, reads: Mapping[DocumentKey, tuple[int, datetime]]) -> None:
-        for key, (count, at) in reads.items():
-            self.run("memory_touch", {"key": key, "count": count, "at": to_micros(at)})
-
-    def _changed(self, kind: ChangeKind, document: DocumentKey) -> None:
-        self.run("change_insert", {"kind": kind, "document": document})
-
-    # vectors
-
-    def register_model(self, fingerprint: str, dimension: int) -> ModelKey:
-        known = self.model(fingerprint)
-        if known is not None:
-            return known
-        return ModelKey(_present(self.run("model_insert", {"fingerprint": fingerprint, "dimension": dimension})))
-
-    def put_vectors(
-        self,
-        model: ModelKey,
-        vectors: Mapping[PassageKey, Vector],
-        tokens: Mapping[PassageKey, TokenCodes] | None = None,
-    ) -> int:
-        known = self.row("model_dimension", model=model)
-        if known is None:
-            raise NotFound("No such embedding model. Register it first.")
-        for vector in vectors.values():
-            refuse_unfit(vector, known[0])
-        documents: dict[DocumentKey, None] = {}
-        kept = 0
-        for passage, vector in vectors.items():
-            document = self.run("passage_embedded", {"model": model, "passage": passage})
-            if document is None:
-                continue
-            self.run("vector_put", {"model": model, "passage": passage, "vector": to_blob(vector)})
-            self._put_tokens(model, passage, (tokens or {}).get(passage))
-            self.run("failure_clear", {"model": model, "passage": passage})
-            documents[DocumentKey(document)] = None
-            kept += 1
-        for document in documents:
-            self._changed(ChangeKind.VECTORS, document)
-        return kept
-
-    def _put_tokens(self, model: ModelKey, passage: PassageKey, codes: TokenCodes | None) -> None:
-        if codes:
-            self.run("tokens_put", {"model": model, "passage": passage, "codes": codes})
-        else:
-            self.run("tokens_delete", {"model": model, "passage": passage})
-
-    def embedding_failed(self, model: ModelKey, passage: PassageKey, error: Clean, not_before: datetime | None) -> None:
-        params = {"model": model, "passage": passage, "not_before": to_micros_or_none(not_before), "error": error}
-        self.run("failure_put", params)
-
-    def retry_failed(self, model: ModelKey, limit: int) -> int:
-        self.run("failures_clear", {"model": model, "limit": limit})
-        return self._connection.changes()
-
-    def take_up(self, model: ModelKey, after: PassageKey, limit: int) -> Sequence[PassageKey]:
-        page = {"model": model, "after": after, "limit": limit}
-        self.run("passages_adopt", page)
-        return [PassageKey(row[0]) for row in self.rows(SQL["vectors_behind"], page)]
-
-    def queue_again(self, model: ModelKey, after: PassageKey, limit: int) -> Sequence[PassageKey]:
-        queued = self.rows(SQL["passages_queue"], {"model": model, "after": after, "limit": limit})
-        return sorted(PassageKey(row[0]) for row in queued)
-
-    def leave_queue(self, model: ModelKey, limit: int) -> int:
-        self.run("passages_leave_queue", {"model": model, "limit": limit})
-        return self._connection.changes()
-
-    def drop_vectors(self, model: ModelKey, limit: int) -> int:
-        self.run("tokens_drop", {"model": model, "limit": limit})
-        self.run("vectors_drop", {"model": model, "limit": limit})
-        dropped = self._connection.changes()
-        for name in ("passages_unmark", "passages_unqueue"):
-            self.run(name, {"model": model})
-        return dropped
-
-    # the swarm
-
-    def put_agent(self, agent: Agent) -> None:
-        self.run("agent_put", rows.agent_params(agent))
-
-    def put_api_key(self, key: ApiKey) -> None:
-        self.run("api_key_put", rows.api_key_params(key))
-
-    def revoke_api_key(self, key: KeyId, at: datetime) -> bool:
-        return bool(self.rows(SQL["api_key_revoke"], {"id": key, "at": to_micros(at)}))
-
-    def record(self, entry: AuditEntry) -> None:
-        self.run("audit_insert", rows.audit_params(entry))
-
-    def log_recalls(self, entries: Sequence[Recall]) -> None:
-        given = {hit.memory for entry in entries for hit in entry.hits}
-        keys = dict(self.rows(SQL["memory_keys_of"], {"ids": rows.as_json(list(given))}))
-        for entry in entries:
-            self.run("recall_insert", recalls.params(entry, keys))
-
-    def prune_recalls(self, before: datetime, keep: int, limit: int) -> int:
-        oldest_kept = self.row("recall_nth", newer=keep - 1)
-        at, number = max((to_micros(before), ""), oldest_kept or (to_micros(before), ""))
-        self.run("recalls_prune", {"at": at, "id": number, "limit": limit})
-        return self._connection.changes()
-
-    def put_job(self, job: Job) -> None:
-        self.run("job_put", rows.job_params(job))
-
-    def set_setting(self, name: str, value: str) -> None:
-        self.run("setting_put", {"name": name, "value": value})
-
-
-def _likeness(chunk: Chunk, content: str) -> object:
-    """Equal for chunks that may share one row: same text under the same headings, cut the same way."""
-    cuts = tuple((passage.start - chunk.start, passage.stop - chunk.start) for passage in chunk.passages)
-    return content[chunk.start : chunk.stop], chunk.headings, cuts
-
-
-def _present(key: int | None) -> int:
-    if key is None:
-        raise AssertionError("the statement returns the key of its row")
-    return key

@@ -8,7 +8,16 @@ import numpy as np
 from hivelore.adapters.vectors.attributes import CodeBook
 from hivelore.adapters.vectors.quantised import Quantised
 from hivelore.adapters.vectors.slabs import DOCUMENT, Rows, Slabs
-from hivelore.domain.index import AttributeColumns, Attributes, Change, ChangeKind, DocumentKey, Embedded, ModelKey
+from hivelore.domain.index import (
+    AttributeColumns,
+    Attributes,
+    Change,
+    ChangeKind,
+    DocumentKey,
+    Embedded,
+    ModelKey,
+    Moment,
+)
 from hivelore.errors import Unavailable
 from hivelore.ports import View
 
@@ -19,30 +28,33 @@ what one recall found new: together they are seconds of the heaviest writing, an
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Documents that were read anew, and the last change shown by the view that they were read from."""
+    """Documents that were read anew, and the number of the moment of the view that they were read from."""
 
-    seq: int
+    number: int
     documents: frozenset[DocumentKey]
 
 
 @dataclass(frozen=True, slots=True)
 class Followed:
-    """The vectors of one model as they were after the change ``seq``; ``steps`` say which documents are newer."""
+    """The vectors of one model as they were at a moment; ``steps`` say which documents are newer."""
 
     slabs: Slabs
     codes: CodeBook
     incarnation: str | None
     model: ModelKey | None
     """None: no vector of this model was ever stored."""
-    seq: int
+    moment: Moment
     newest: int
-    """The newest change whose effect may be in here; ``seq``, unless following stopped half-way."""
+    """The newest moment of which something may be in here; ``moment``, unless following stopped half-way."""
     remembers: int
-    """Every document that was read from a view behind this change is in ``steps``."""
+    """Every document that was read from a view behind this moment is in ``steps``."""
     steps: tuple[Step, ...] = ()
 
-    def after(self, changes: Sequence[Change], model: ModelKey | None, view: View) -> "Followed":
-        """Some changes later. The documents are read as the view shows them, which may be newer still."""
+    def after(self, moment: Moment, changes: Sequence[Change], model: ModelKey | None, view: View) -> "Followed":
+        """Some changes later, at the moment these lead to. The documents are read as the view shows them, which may be
+        newer still."""
+        if not changes:
+            return replace(self, moment=moment)
         touched = frozenset(change.document for change in changes)
         reread = frozenset(change.document for change in changes if change.kind is not ChangeKind.ATTRIBUTES)
         slabs = self.slabs
@@ -52,27 +64,27 @@ class Followed:
             relabelled = sorted(touched - reread)
             if relabelled:
                 slabs = self._relabelled(slabs, view.attributes(relabelled))
-        shown = view.last_change()
+        shown = view.moment().number
         steps = (*self.steps, Step(shown, touched))
         return replace(
             self,
             slabs=slabs.compacted(),
             model=model,
-            seq=changes[-1].seq,
+            moment=moment,
             newest=max(self.newest, shown),
-            remembers=max((self.remembers, *(step.seq for step in steps[:-STEPS]))),
+            remembers=max((self.remembers, *(step.number for step in steps[:-STEPS]))),
             steps=steps[-STEPS:],
         )
 
-    def as_of(self, view: View, seq: int) -> Slabs:
-        """What a view holds that shows the changes up to ``seq``, which this state has all followed.
+    def as_of(self, view: View, number: int) -> Slabs:
+        """What a view of this moment holds, up to which this state has followed.
 
         Raises Unavailable where nothing is known any more of what came after."""
-        if self.newest <= seq or self.model is None:
+        if self.newest <= number or self.model is None:
             return self.slabs
-        if seq < self.remembers:
+        if number < self.remembers:
             raise Unavailable("The store has moved on too far since this search began; search again.", retry_after=0.0)
-        newer = sorted({document for step in self.steps if step.seq > seq for document in step.documents})
+        newer = sorted({document for step in self.steps if step.number > number for document in step.documents})
         rows = rows_of(view.embedded(self.model, newer), self.slabs.dimension, self.codes)
         return self.slabs.without(self.slabs.slots_of(newer)).set_apart(rows)
 

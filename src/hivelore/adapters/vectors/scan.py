@@ -27,8 +27,6 @@ from hivelore.domain.search import Filter
 from hivelore.errors import Unavailable
 from hivelore.ports import View
 
-PAGE = 1_000
-"""Changes that are followed at a time."""
 WIDENING = 4
 """So many times deeper a search looks where a long document has hidden others."""
 
@@ -98,14 +96,17 @@ class ScanVectors:
                 slabs = slabs.added(rows_of(batch, self._dimension, codes))
                 if not self.fits(len(slabs)):
                     return False
-            seq = view.last_change()
+            moment = view.moment()
+            number = moment.number
             with self._following:
-                self._state = Followed(slabs, codes, incarnation, model, seq, newest=seq, remembers=seq)
+                self._state = Followed(slabs, codes, incarnation, model, moment, newest=number, remembers=number)
             return True
 
     def follow(self, view: View) -> None:
         state = self._state
-        if state is None or (state.incarnation == view.setting("incarnation") and view.last_change() <= state.seq):
+        if state is None:
+            return
+        if state.incarnation == view.setting("incarnation") and view.moment().number <= state.moment.number:
             return
         with self._following:
             if self._state is None:
@@ -113,9 +114,11 @@ class ScanVectors:
             if self._state.incarnation != view.setting("incarnation"):
                 self._state = None
                 return
-            while changes := view.changes(self._state.seq, PAGE):
+            if view.moment().number <= self._state.moment.number:
+                return
+            for moment, changes in view.changes(self._state.moment):
                 model = self._state.model if self._state.model is not None else view.model(self._fingerprint)
-                self._state = self._state.after(changes, model, view)
+                self._state = self._state.after(moment, changes, model, view)
 
     def nearest(
         self, view: View, query: Vector, where: Filter, limit: int, also: Collection[DocumentKey] = ()
@@ -142,11 +145,11 @@ class ScanVectors:
         return max(self._least_depth, int(DEPTH * sqrt(admitted)))
 
     def _as_of(self, view: View) -> tuple[Followed, Slabs]:
-        seq = view.last_change()
+        number = view.moment().number
         state = self._state
-        if state is not None and state.seq < seq:
+        if state is not None and state.moment.number < number:
             self.follow(view)
             state = self._state
         if state is None or state.incarnation != view.setting("incarnation"):
             raise Unavailable("The vectors are still being read into memory; search by keywords meanwhile.")
-        return state, state.as_of(view, seq)
+        return state, state.as_of(view, number)

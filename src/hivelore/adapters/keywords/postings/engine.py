@@ -9,15 +9,15 @@ from hivelore.adapters.keywords.postings.gathering import Gathering, Sizes
 from hivelore.adapters.keywords.postings.ranking import rarities, scored
 from hivelore.adapters.keywords.postings.sql import Now
 from hivelore.adapters.keywords.postings.terms import Counted, counted
-from hivelore.adapters.sqlite.transaction import SqliteTransaction
-from hivelore.adapters.sqlite.view import SqliteView
+from hivelore.adapters.sql.transaction import SqlTransaction
+from hivelore.adapters.sql.view import SqlView
 from hivelore.domain.index import Candidates, ChunkKey, KeywordEntry
 from hivelore.domain.search import Filter
 from hivelore.ports import MemoryStore, Transaction, View
 
 
 class Postings:
-    """BM25 as ``Fts5`` counts it, but for what occurs more than 127 times in one chunk. Needs a SQLite store.
+    """BM25 as ``Fts5`` counts it, but for what occurs more than 127 times in one chunk. Needs a store that speaks SQL.
 
     A search in a transaction reads the whole index anew, because nobody else may see what it sees."""
 
@@ -36,12 +36,13 @@ class Postings:
         unit = sql.writable(tx)
         for entry in entries:
             fresh = counted(entry)
-            known = sql.ask(unit, "of_chunk", chunk=fresh.chunk)
-            if known and known[0][1:] == (fresh.document, fresh.length, fresh.terms, fresh.counts):
+            # Most chunks are new, and then one statement is enough.
+            if _add(unit, fresh):
                 continue
-            for row in known:
-                _drop(unit, row[0])
-            _add(unit, fresh)
+            ((slot, *known),) = sql.ask(unit, "of_chunk", chunk=fresh.chunk)
+            if tuple(known) != (fresh.document, fresh.length, fresh.terms, fresh.counts):
+                _drop(unit, slot)
+                _add(unit, fresh)
 
     def remove(self, tx: Transaction, chunks: Sequence[ChunkKey]) -> None:
         unit = sql.writable(tx)
@@ -88,18 +89,18 @@ class Postings:
             found.drop(gone)
 
     @staticmethod
-    def _gone(view: SqliteView, state: Followed, found: Candidates) -> Sequence[int]:
+    def _gone(view: SqlView, state: Followed, found: Candidates) -> Sequence[int]:
         """The chunks that are not there any more, though their terms are: the store has the last word."""
         doubtful = state.documents.may_have_lost(found.documents)
         if not doubtful:
             return ()
-        return [row[0] for row in sql.ask(view, "gone", chunks=sql.array(found.chunks[doubtful].tolist()))]
+        return [row[0] for row in sql.ask(view, "gone", chunks=view.array(found.chunks[doubtful].tolist()))]
 
     def rarities(self, view: View, terms: Sequence[str]) -> Mapping[str, float]:
         snapshot = sql.readable(view)
         now = sql.now(snapshot)
         weighed = self._weighed
-        if weighed is None or weighed[0] != now or isinstance(view, SqliteTransaction):
+        if weighed is None or weighed[0] != now or isinstance(view, SqlTransaction):
             weights: dict[str, float] = {}
         else:
             weights = weighed[1]
@@ -107,8 +108,8 @@ class Postings:
             weights = rarities(terms, self._as_of(snapshot, now).matches(snapshot, terms, now))
         return {term: weights[term] for term in terms}
 
-    def _as_of(self, view: SqliteView, now: Now) -> Followed:
-        if isinstance(view, SqliteTransaction):
+    def _as_of(self, view: SqlView, now: Now) -> Followed:
+        if isinstance(view, SqlTransaction):
             return Followed.loaded(view, now)
         state = self._state
         if state is None or state.now != now:
@@ -124,16 +125,17 @@ class Postings:
 
 
 def _is_newer(one: Now, other: Now) -> bool:
-    return (one.seq, one.slot, one.drop, one.generation) != (other.seq, other.slot, other.drop, other.generation) and (
-        one.seq >= other.seq and one.generation >= other.generation and one.drop >= other.drop
-    )
+    ours = one.changes.number, one.rows.number, one.drops.number, one.generation
+    theirs = other.changes.number, other.rows.number, other.drops.number, other.generation
+    return ours != theirs and ours[0] >= theirs[0] and ours[2] >= theirs[2] and ours[3] >= theirs[3]
 
 
-def _add(unit: SqliteTransaction, fresh: Counted) -> None:
+def _add(unit: SqlTransaction, fresh: Counted) -> bool:
+    """False where the chunk is indexed already."""
     params = {"chunk": fresh.chunk, "document": fresh.document, "length": fresh.length}
-    sql.ask(unit, "put", terms=fresh.terms, counts=fresh.counts, **params)
+    return bool(sql.ask(unit, "put", terms=fresh.terms, counts=fresh.counts, **params))
 
 
-def _drop(unit: SqliteTransaction, slot: int) -> None:
-    seq = sql.ask(unit, "drop", slot=slot)[0][0]
-    sql.ask(unit, "mark_dropped", seq=seq, slot=slot)
+def _drop(unit: SqlTransaction, slot: int) -> None:
+    number = sql.ask(unit, "drop", slot=slot)[0][0]
+    sql.ask(unit, "mark_dropped", number=number, slot=slot)

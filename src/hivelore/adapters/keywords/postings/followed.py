@@ -11,7 +11,7 @@ from hivelore.adapters.keywords.postings.part import Part
 from hivelore.adapters.keywords.postings.ranking import Matches
 from hivelore.adapters.keywords.postings.sql import Now
 from hivelore.adapters.keywords.postings.tail import Tail
-from hivelore.adapters.sqlite.view import SqliteView
+from hivelore.adapters.sql.view import SqlView
 from hivelore.domain.search import Filter
 
 
@@ -24,69 +24,73 @@ class Followed:
     segments: Mapping[int, Part]
     tail: Tail
     start: int
-    """The last slot that lies in a segment: the tail may begin before it."""
+    """Rows of terms up to this number lie in segments: the tail may begin before it."""
 
     @classmethod
-    def loaded(cls, view: SqliteView, now: Now) -> "Followed":
-        documents = Documents(view, now.seq)
-        segments, start = _searched(view)
+    def loaded(cls, view: SqlView, now: Now) -> "Followed":
+        documents = Documents(view, now.changes.number)
+        spans, start = _searched(view)
         tail = Tail(start)
-        tail.follow(view, now.slot, documents.places)
-        return cls(now, documents, {key: _loaded(view, key, documents) for key in segments}, tail, start)
+        tail.follow(view, now.rows, documents.places)
+        return cls(
+            now, documents, {key: _loaded(view, key, span, documents) for key, span in spans.items()}, tail, start
+        )
 
-    def followed(self, view: SqliteView, now: Now) -> "Followed":
+    def followed(self, view: SqlView, now: Now) -> "Followed":
         """As of a view that is newer. Nothing that an older reader uses is changed but what it can tell apart."""
-        if now.seq > self.now.seq:
-            self.documents.follow(view, self.now.seq, now.seq)
+        if now.changes.number > self.now.changes.number:
+            self.documents.follow(view, self.now.changes)
         segments, tail, start = self.segments, self.tail, self.start
-        if now.drop > self.now.drop:
-            seqs, slots = sql.drops(sql.ask(view, "drops", after=self.now.drop))
-            segments = {key: part.after(seqs, slots) for key, part in segments.items()}
-            tail.part = tail.part.after(seqs, slots)
+        if now.drops.number > self.now.drops.number:
+            numbers, slots = sql.drops(sql.ask(view, "drops", **sql.since(view, self.now.drops)))
+            segments = {key: part.after(numbers, slots) for key, part in segments.items()}
+            tail.drop(numbers, slots)
         if now.generation != self.now.generation:
-            keys, start = _searched(view)
+            spans, start = _searched(view)
             known = segments
-            segments = {key: known.get(key) or _loaded(view, key, self.documents) for key in keys}
+            segments = {key: known.get(key) or _loaded(view, key, span, self.documents) for key, span in spans.items()}
             if not tail.serves(start):
                 tail = Tail(start)
-        tail.follow(view, now.slot, self.documents.places)
+        tail.follow(view, now.rows, self.documents.places)
         return Followed(now, self.documents, segments, tail, start)
 
-    def older(self, view: SqliteView, now: Now) -> "Followed":
+    def older(self, view: SqlView, now: Now) -> "Followed":
         """As of a view from before the last switch of segments, beside this one."""
-        keys, start = _searched(view)
+        spans, start = _searched(view)
         known = self.segments
         tail = Tail(start)
-        tail.follow(view, now.slot, self.documents.places)
-        segments = {key: known.get(key) or _loaded(view, key, self.documents) for key in keys}
+        tail.follow(view, now.rows, self.documents.places)
+        segments = {key: known.get(key) or _loaded(view, key, span, self.documents) for key, span in spans.items()}
         return Followed(now, self.documents, segments, tail, start)
 
-    def admission(self, view: SqliteView, where: Filter, now: Now) -> Admission:
-        return Admission(self.documents, view, where, now.seq)
+    def admission(self, view: SqlView, where: Filter, now: Now) -> Admission:
+        return Admission(self.documents, view, where, now.changes.number)
 
-    def matches(self, view: SqliteView, terms: Sequence[str], now: Now) -> list[Matches]:
+    def matches(self, view: SqlView, terms: Sequence[str], now: Now) -> list[Matches]:
         """What each part has of the terms, as the view shows it."""
         found: dict[int, dict[str, tuple[np.ndarray, np.ndarray]]] = {key: {} for key in self.segments}
-        for term, segment, places, counts in sql.ask(view, "postings", terms=sql.array(set(terms))) if found else ():
+        for term, segment, places, counts in sql.ask(view, "postings", terms=view.array(set(terms))) if found else ():
             if segment in found:
                 found[segment][term] = np.frombuffer(places, "<u4"), np.frombuffer(counts, np.uint8)
-        matches = [Matches(part, part.as_of(now.slot, now.drop), found[key]) for key, part in self.segments.items()]
+        matches = [Matches(part, part.as_of(now.drops), found[key]) for key, part in self.segments.items()]
         tail = self.tail.part
-        living = tail.as_of(now.slot, now.drop, self.start)
+        living = self.tail.as_of(tail, now, self.start)
         newest = ((term, self.tail.postings(term, living.size)) for term in set(terms))
         return [*matches, Matches(tail, living, {term: one for term, one in newest if one is not None})]
 
 
-def _searched(view: SqliteView) -> tuple[list[int], int]:
-    """The segments that are searched, and the last slot that lies in one."""
-    found = sql.ask(view, "searched")
-    return [row[0] for row in found], max((row[1] for row in found), default=0)
+Span = tuple[int, int]
+"""The numbers of the first and the last row of terms that a segment may hold."""
 
 
-def _loaded(view: SqliteView, key: int, documents: Documents) -> Part:
+def _searched(view: SqlView) -> tuple[dict[int, Span], int]:
+    """The segments that are searched, and the number up to which rows of terms lie in one."""
+    spans = {key: (first, last) for key, first, last in sql.ask(view, "searched")}
+    return spans, max((last for _, last in spans.values()), default=0)
+
+
+def _loaded(view: SqlView, key: int, span: Span, documents: Documents) -> Part:
     rows = sql.rows_of(view, key)
     part = Part.of(rows, documents.places(rows.documents))
-    if not len(rows):
-        return part
-    found = sql.ask(view, "drops_between", first=int(rows.slots[0]), last=int(rows.slots[-1]))
-    return part.after(*sql.drops(found))
+    first, last = span
+    return part.after(*sql.drops(sql.ask(view, "drops_between", first=first, last=last))) if len(rows) else part

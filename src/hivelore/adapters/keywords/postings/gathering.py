@@ -18,8 +18,8 @@ from hivelore.adapters.keywords.postings import sql
 from hivelore.adapters.keywords.postings.part import Keys, Rows
 from hivelore.adapters.keywords.postings.sql import EMPTYING, FILLING, SEARCHED, Now, Segment
 from hivelore.adapters.keywords.postings.terms import each
-from hivelore.adapters.sqlite.transaction import SqliteTransaction
-from hivelore.adapters.sqlite.view import SqliteView
+from hivelore.adapters.sql.transaction import SqlTransaction
+from hivelore.adapters.sql.view import SqlView
 from hivelore.ports import MemoryStore
 
 Posting = tuple[str, bytes, bytes]
@@ -64,7 +64,7 @@ class Gathering:
         store.write(lambda tx: work.do(sql.writable(tx)))
         return True
 
-    def _next(self, view: SqliteView) -> "Work | None":
+    def _next(self, view: SqlView) -> "Work | None":
         now, segments = sql.now(view), sql.segments(view)
         filling = [one for one in segments if one.state == FILLING]
         searched = [one for one in segments if one.state == SEARCHED]
@@ -72,7 +72,7 @@ class Gathering:
         for one in filling:
             if not one.sources:
                 return self._fill(one, now, self._from_terms(view, one, now))
-        newest = self._newest(view, max((one.last for one in searched), default=0))
+        newest = self._newest(view, max((one.last for one in searched), default=0), sql.settled(view, now.rows))
         if newest is not None:
             return newest
         for one in filling:
@@ -85,14 +85,15 @@ class Gathering:
 
     # beginning
 
-    def _newest(self, view: SqliteView, last: int) -> "Work | None":
-        if sql.ask(view, "count_newest", after=last)[0][0] < self._sizes.newest:
+    def _newest(self, view: SqlView, last: int, settled: int) -> "Work | None":
+        """``settled``: no rows of terms with a number up to this can come any more."""
+        if sql.ask(view, "count_newest", after=last, settled=settled)[0][0] < self._sizes.newest:
             return None
-        found = sql.ask(view, "oldest_of_newest", after=last, limit=self._sizes.segment)
+        found = sql.ask(view, "oldest_of_newest", after=last, settled=settled, limit=self._sizes.segment)
         rows = Rows.of([row[:4] for row in found if not row[4]])
-        return Begin(rows, last + 1, found[-1][0], (), left=len(found) > len(rows))
+        return Begin(rows, last + 1, max(row[5] for row in found), (), left=len(found) > len(rows))
 
-    def _merge(self, view: SqliteView, searched: Sequence[Segment]) -> "Work | None":
+    def _merge(self, view: SqlView, searched: Sequence[Segment]) -> "Work | None":
         tiers: dict[int, list[Segment]] = {}
         for one in searched:
             tier = int(log(max(one.chunks / self._sizes.newest, 1.0), self._sizes.alike) + 1e-9)
@@ -105,7 +106,7 @@ class Gathering:
                 return _merging(view, [one])
         return None
 
-    def _is_sparse(self, view: SqliteView, segment: Segment) -> bool:
+    def _is_sparse(self, view: SqlView, segment: Segment) -> bool:
         limit = self._sizes.sparse * segment.chunks
         span = {"first": segment.first, "last": segment.last}
         if sql.ask(view, "count_dropped", **span)[0][0] <= limit:
@@ -126,20 +127,20 @@ class Gathering:
                 break
         return Fill(segment, now.generation, some) if some else SwitchOn(segment)
 
-    def _from_terms(self, view: SqliteView, segment: Segment, now: Now) -> Iterator[Posting]:
+    def _from_terms(self, view: SqlView, segment: Segment, now: Now) -> Iterator[Posting]:
         """Those behind ``segment.upto``."""
         of = segment.key, now.generation, now.incarnation
         if self._inverted is None or self._inverted[0] != of:
             self._inverted = of, _inverted(view, segment)
         return (one for one in self._inverted[1] if one[0] > segment.upto)
 
-    def _from_segments(self, view: SqliteView, segment: Segment, now: Now) -> Iterator[Posting]:
+    def _from_segments(self, view: SqlView, segment: Segment, now: Now) -> Iterator[Posting]:
         of = segment.key, now.incarnation
         if self._moved is None or self._moved[0] != of:
             slots = sql.rows_of(view, segment.key).slots
             self._moved = of, {source: _moved(sql.rows_of(view, source), slots) for source in segment.sources}
         limit = max(self._sizes.postings, self._sizes.alike + 1)
-        found = sql.ask(view, "postings_behind", upto=segment.upto, segments=sql.array(segment.sources), limit=limit)
+        found = sql.ask(view, "postings_behind", upto=segment.upto, segments=view.array(segment.sources), limit=limit)
         if len(found) == limit:  # the last term may have more
             found = [row for row in found if row[0] != found[-1][0]]
         return _merged(found, self._moved[1])
@@ -159,7 +160,8 @@ class Begin:
     left: bool
     """Whether dropped chunks are left out."""
 
-    def do(self, unit: SqliteTransaction) -> None:
+    def do(self, unit: SqlTransaction) -> None:
+        unit.claim(b"postings.segments")
         segments = sql.segments(unit)
         searched = {one.key: one for one in segments if one.state == SEARCHED}
         if any(one.state == FILLING and bool(one.sources) == bool(self.sources) for one in segments):
@@ -184,12 +186,16 @@ class Fill:
     """Postings that were read before another one may hold words that were wiped since."""
     postings: list[Posting]
 
-    def do(self, unit: SqliteTransaction) -> None:
+    def do(self, unit: SqlTransaction) -> None:
         if self.segment not in sql.segments(unit) or sql.now(unit).generation != self.generation:
             return
-        for term, places, counts in self.postings:
-            if counts:
-                sql.ask(unit, "posting_put", term=term, segment=self.segment.key, places=places, counts=counts)
+        key = self.segment.key
+        each = [
+            {"term": term, "segment": key, "places": places, "counts": counts}
+            for term, places, counts in self.postings
+            if counts
+        ]
+        sql.ask_for_each(unit, "posting_put", each)
         sql.ask(unit, "segment_upto", segment=self.segment.key, upto=self.postings[-1][0])
 
 
@@ -197,7 +203,7 @@ class Fill:
 class SwitchOn:
     segment: Segment
 
-    def do(self, unit: SqliteTransaction) -> None:
+    def do(self, unit: SqlTransaction) -> None:
         if self.segment not in sql.segments(unit):
             return
         sql.ask(unit, "segment_state", segment=self.segment.key, state=SEARCHED)
@@ -211,9 +217,9 @@ class Empty:
     segments: tuple[Segment, ...]
     postings: list[tuple[str, int]]
 
-    def do(self, unit: SqliteTransaction) -> None:
-        for term, segment in self.postings:
-            sql.ask(unit, "posting_delete", term=term, segment=segment)
+    def do(self, unit: SqlTransaction) -> None:
+        each = [{"term": term, "segment": segment} for term, segment in self.postings]
+        sql.ask_for_each(unit, "posting_delete", each)
         for one in self.segments:
             if self.postings:
                 sql.ask(unit, "segment_upto", segment=one.key, upto=self.postings[-1][0])
@@ -226,10 +232,10 @@ class Empty:
 class Sweep:
     slots: list[int]
 
-    def do(self, unit: SqliteTransaction) -> None:
-        for slot in self.slots:
-            sql.ask(unit, "terms_delete", slot=slot)
-            sql.ask(unit, "drop_delete", slot=slot)
+    def do(self, unit: SqlTransaction) -> None:
+        each = [{"slot": slot} for slot in self.slots]
+        sql.ask_for_each(unit, "terms_delete", each)
+        sql.ask_for_each(unit, "drop_delete", each)
         if not self.slots:
             unit.set_setting(SWEEP, "")
 
@@ -237,7 +243,7 @@ class Sweep:
 Work = Begin | Fill | SwitchOn | Empty | Sweep
 
 
-def empty_some(unit: SqliteTransaction, limit: int) -> bool:
+def empty_some(unit: SqlTransaction, limit: int) -> bool:
     """Go on emptying what is switched off; False where nothing is."""
     emptying = [one for one in sql.segments(unit) if one.state == EMPTYING]
     if emptying:
@@ -245,25 +251,24 @@ def empty_some(unit: SqliteTransaction, limit: int) -> bool:
     return bool(emptying)
 
 
-def _empty(view: SqliteView, emptying: Sequence[Segment], limit: int) -> Empty:
+def _empty(view: SqlView, emptying: Sequence[Segment], limit: int) -> Empty:
     upto = min(one.upto for one in emptying)
     group = tuple(one for one in emptying if one.upto == upto)
-    found = sql.ask(view, "terms_behind", upto=upto, segments=sql.array([one.key for one in group]), limit=limit)
+    found = sql.ask(view, "terms_behind", upto=upto, segments=view.array([one.key for one in group]), limit=limit)
     if len(found) == limit and found[0][0] != found[-1][0]:  # the last term may have more
         found = [row for row in found if row[0] != found[-1][0]]
     return Empty(group, [(term, segment) for term, segment in found])
 
 
-def _sweep(view: SqliteView, segments: Sequence[Segment], limit: int) -> Sweep:
+def _sweep(view: SqlView, segments: Sequence[Segment], limit: int) -> Sweep:
     """Drops of chunks that no segment holds nor will; but for the newest, by which readers know what they have seen."""
     last = max((one.last for one in segments if one.state == SEARCHED), default=0)
-    _, slots = sql.drops(sql.ask(view, "drops", after=0))
-    mine = slots[:-1][slots[:-1] <= last]
+    mine = np.array([row[0] for row in sql.ask(view, "drops_behind_us", last=last)], np.int64)
     held = [sql.rows_of(view, one.key).slots for one in segments]
     return Sweep(mine[~np.isin(mine, np.concatenate([np.empty(0, np.int64), *held]))][:limit].tolist())
 
 
-def _merging(view: SqliteView, sources: Sequence[Segment]) -> Begin:
+def _merging(view: SqlView, sources: Sequence[Segment]) -> Begin:
     joined = Rows.of([]).joined(*(sql.rows_of(view, one.key) for one in sources)).by_slot()
     first, last = min(one.first for one in sources), max(one.last for one in sources)
     _, dropped = sql.drops(sql.ask(view, "drops_between", first=first, last=last))
@@ -298,10 +303,10 @@ def _moved(rows: Rows, slots: Keys) -> Keys:
     return np.where(slots[at] == rows.slots, at, -1)
 
 
-def _inverted(view: SqliteView, segment: Segment) -> list[Posting]:
+def _inverted(view: SqlView, segment: Segment) -> list[Posting]:
     place_of = {slot: place for place, slot in enumerate(sql.rows_of(view, segment.key).slots.tolist())}
     postings: dict[str, tuple[array[int], bytearray]] = {}
-    for slot, *_, terms, counts in sql.ask(view, "newest", after=segment.first - 1, until=segment.last):
+    for slot, terms, counts in sql.ask(view, "in_span", first=segment.first, last=segment.last):
         place = place_of.get(slot)
         if place is None:
             continue

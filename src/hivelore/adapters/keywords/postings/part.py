@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hivelore.adapters.vectors.attributes import Mask
+from hivelore.domain.index import Moment
 
 Keys = NDArray[np.int64]
 Places = NDArray[np.intp]
@@ -95,7 +96,7 @@ class Part:
     at: NDArray[np.int32]
     """The place of each chunk's document among ``Documents``."""
     drops: Keys = field(default_factory=lambda: _NONE)
-    """The numbers of the drops so far, ascending, ..."""
+    """The numbers of the drops so far in their log, ..."""
     dropped: Places = field(default_factory=lambda: _NONE)
     """... and the place that each took."""
     length: int = 0
@@ -105,39 +106,42 @@ class Part:
     def of(cls, rows: Rows, at: NDArray[np.int32]) -> "Part":
         return cls(rows, at, length=_sum(rows.lengths))
 
-    def after(self, seqs: Keys, slots: Keys) -> "Part":
-        """With some more drops, ascending; those of other parts are passed over, and those that it knows."""
+    def after(self, numbers: Keys, slots: Keys) -> "Part":
+        """With some more drops; those of other parts are passed over."""
         places, here = self.rows.places(slots)
-        if len(self.drops):
-            here &= seqs > self.drops[-1]
-        if not here.any():
+        return self.without(numbers[here], places[here])
+
+    def without(self, numbers: Keys, places: Places) -> "Part":
+        if not len(numbers):
             return self
         return replace(
             self,
-            drops=np.concatenate([self.drops, seqs[here]]),
-            dropped=np.concatenate([self.dropped, places[here]]),
+            drops=np.concatenate([self.drops, numbers]),
+            dropped=np.concatenate([self.dropped, places]),
         )
 
     def grown(self, rows: Rows, at: NDArray[np.int32]) -> "Part":
         length = self.length + _sum(rows.lengths)
         return replace(self, rows=self.rows.joined(rows), at=np.concatenate([self.at, at]), length=length)
 
-    def as_of(self, slot: int, drop: int, start: int = 0) -> Living:
-        """What is behind ``start``, as it was when these were the newest slot and drop."""
-        slots, lengths = self.rows.slots, self.rows.lengths
-        size, first = len(slots), 0
-        if size and slots[-1] > slot:
-            size = int(np.searchsorted(slots, slot, "right"))
-        if size and slots[0] <= start:
-            first = int(np.searchsorted(slots[:size], start, "right"))
-        gone = self.dropped[: np.searchsorted(self.drops, drop, "right")]
-        if not len(gone) and not first and size == len(slots):
+    def gone(self, drops: Moment) -> Places:
+        """The places of what was dropped by then."""
+        return self.dropped[drops.shows(self.drops)] if len(self.drops) else self.dropped
+
+    def as_of(self, drops: Moment) -> Living:
+        gone = self.gone(drops)
+        alive = None
+        if len(gone):
+            alive = np.ones(len(self.rows), np.bool_)
+            alive[gone] = False
+        return self.living(alive)
+
+    def living(self, alive: Mask | None) -> Living:
+        """The rows of a mask; None: all."""
+        size = len(self.rows)
+        if alive is None:
             return Living(size, None, size, self.length)
-        dead = np.zeros(size, np.bool_)
-        dead[:first] = True
-        dead[gone[gone < size]] = True
-        alive = ~dead
-        return Living(size, dead, int(np.count_nonzero(alive)), _sum(lengths[:size][alive]))
+        return Living(size, ~alive, int(np.count_nonzero(alive)), _sum(self.rows.lengths[alive]))
 
 
 def _sum(lengths: NDArray[np.int32]) -> int:

@@ -1,57 +1,19 @@
--- The keyword index "postings". A view of it is known by the numbers that "now" answers.
-
--- name: now
-SELECT
-  (SELECT COALESCE(MAX(seq), 0) FROM change),
-  (SELECT COALESCE(MAX(slot), 0) FROM terms),
-  (SELECT COALESCE(MAX(seq), 0) FROM dropped),
-  (SELECT value FROM meta WHERE namespace = :namespace AND name = 'postings.generation'),
-  (SELECT value FROM meta WHERE namespace = :namespace AND name = 'incarnation')
+-- The keyword index "postings": what every dialect understands. Rows of the table terms are a log, by their number: on
+-- SQLite the slot, on PostgreSQL the transaction. So is what is dropped.
 
 -- name: searched
-SELECT key, last FROM segment WHERE namespace = :namespace AND state = 2 ORDER BY key
-
--- name: postings
-SELECT p.term, p.segment, p.places, p.counts FROM json_each(:terms) k
-CROSS JOIN posting p ON p.namespace = :namespace AND p.term = k.value
-
--- name: gone
-SELECT k.value FROM json_each(:chunks) k WHERE NOT EXISTS (SELECT 1 FROM chunk c WHERE c.key = k.value)
-
--- name: orphans
-SELECT DISTINCT t.document FROM terms t WHERE t.slot IN (
-  SELECT o.slot FROM terms o WHERE o.namespace = :namespace AND o.dropped = 0
-    AND NOT EXISTS (SELECT 1 FROM chunk c WHERE c.key = o.chunk))
-
--- name: documents
-SELECT m.key, m.owner, m.scope, m.source, m.project, m.session, m.category, m.created_at, m.expires_at
-FROM memory m NOT INDEXED WHERE m.namespace = :namespace AND m.key > :after ORDER BY m.key LIMIT :limit
+SELECT key, first, last FROM segment WHERE namespace = :namespace AND state = 2 ORDER BY key
 
 -- name: put
 INSERT INTO terms (namespace, chunk, document, length, terms, counts)
 VALUES (:namespace, :chunk, :document, :length, :terms, :counts)
+ON CONFLICT (namespace, chunk) WHERE dropped = 0 DO NOTHING RETURNING slot
 
 -- name: of_chunk
 SELECT slot, document, length, terms, counts FROM terms WHERE namespace = :namespace AND chunk = :chunk AND dropped = 0
 
--- name: drop
-INSERT INTO dropped (namespace, slot) VALUES (:namespace, :slot) RETURNING seq
-
 -- name: mark_dropped
-UPDATE terms SET dropped = :seq WHERE namespace = :namespace AND slot = :slot
-
--- name: newest
-SELECT slot, chunk, document, length, dropped, terms, counts FROM terms
-WHERE namespace = :namespace AND slot > :after AND slot <= :until ORDER BY slot
-
--- name: count_newest
-SELECT COUNT(*) FROM terms WHERE namespace = :namespace AND slot > :after
-
--- name: drops
-SELECT seq, slot FROM dropped WHERE namespace = :namespace AND seq > :after ORDER BY seq
-
--- name: drops_between
-SELECT seq, slot FROM dropped WHERE namespace = :namespace AND slot >= :first AND slot <= :last ORDER BY seq
+UPDATE terms SET dropped = :number WHERE namespace = :namespace AND slot = :slot
 
 -- name: segment_rows
 SELECT slots, chunks, documents, lengths FROM segment_rows WHERE namespace = :namespace AND segment = :segment
@@ -92,16 +54,6 @@ WHERE namespace = :namespace AND term = :term AND segment = :segment
 -- name: posting_delete
 DELETE FROM posting WHERE namespace = :namespace AND term = :term AND segment = :segment
 
--- name: postings_behind
-SELECT term, segment, places, counts FROM posting
-WHERE namespace = :namespace AND term > :upto AND segment IN (SELECT value FROM json_each(:segments))
-ORDER BY term, segment LIMIT :limit
-
--- name: terms_behind
-SELECT term, segment FROM posting
-WHERE namespace = :namespace AND term > :upto AND segment IN (SELECT value FROM json_each(:segments))
-ORDER BY term LIMIT :limit
-
 -- name: term_before
 SELECT term FROM posting WHERE namespace = :namespace AND term < :upto AND segment = :segment ORDER BY term DESC LIMIT 1
 
@@ -114,13 +66,6 @@ DELETE FROM terms WHERE namespace = :namespace AND slot = :slot
 -- name: drop_delete
 DELETE FROM dropped WHERE namespace = :namespace AND slot = :slot
 
--- name: oldest_of_newest
-SELECT slot, chunk, document, length, dropped FROM terms
-WHERE namespace = :namespace AND slot > :after ORDER BY slot LIMIT :limit
-
--- name: count_dropped
-SELECT COUNT(*) FROM dropped WHERE namespace = :namespace AND slot >= :first AND slot <= :last
-
 -- name: clear_postings
 DELETE FROM posting WHERE namespace = :namespace
 
@@ -132,6 +77,3 @@ DELETE FROM segment_rows WHERE namespace = :namespace
 
 -- name: clear_terms
 DELETE FROM terms WHERE namespace = :namespace
-
--- name: clear_drops
-DELETE FROM dropped WHERE namespace = :namespace AND seq < (SELECT MAX(seq) FROM dropped)

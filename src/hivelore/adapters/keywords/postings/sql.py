@@ -1,23 +1,24 @@
 """The statements of this engine, and what they answer as values."""
 
 import json
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import orjson
 
 from hivelore.adapters.keywords.postings.part import Keys, Rows
 from hivelore.adapters.sql.names import load
 from hivelore.adapters.sql.rows import attribute_columns
-from hivelore.adapters.sql.where import Param
-from hivelore.adapters.sqlite.transaction import SqliteTransaction
-from hivelore.adapters.sqlite.view import SqliteView
-from hivelore.domain.index import AttributeColumns
+from hivelore.adapters.sql.transaction import SqlTransaction
+from hivelore.adapters.sql.view import SqlView
+from hivelore.adapters.sql.where import Param, Params
+from hivelore.domain.index import AttributeColumns, Moment
 from hivelore.ports import Transaction, View
 
-SQL = load(("hivelore.adapters.keywords.postings", "queries.sql"))
+_PACKAGE = "hivelore.adapters.keywords.postings"
+SQL = {name: load((_PACKAGE, "queries.sql"), (_PACKAGE, f"{name}.sql")) for name in ("sqlite", "postgres")}
+"""By the dialect of a view."""
 
 GENERATION = "postings.generation"
 """The setting that counts how often postings were switched on, or were changed in place."""
@@ -25,15 +26,17 @@ GENERATION = "postings.generation"
 FILLING, SEARCHED, EMPTYING = 1, 2, 3
 
 _PAGE = 5_000
+_SHORT = 0xFFFF_FFFF
+"""What locks tell of the number of a transaction."""
 
 
 @dataclass(frozen=True, slots=True)
 class Now:
-    """Which moment a view shows: the newest change, slot and drop, and what was switched on."""
+    """What a view shows: how much of the logs of changes, of indexed chunks and of drops, and what was switched on."""
 
-    seq: int
-    slot: int
-    drop: int
+    changes: Moment
+    rows: Moment
+    drops: Moment
     generation: int
     incarnation: str | None
 
@@ -49,33 +52,54 @@ class Segment:
     upto: str
 
 
-def ask(view: SqliteView, statement: str, /, **params: Param) -> list[Any]:
-    return view.rows(SQL[statement], params)
+def ask(view: SqlView, statement: str, /, **params: Param) -> list[Any]:
+    return view.rows(SQL[view.dialect][statement], params)
 
 
-def now(view: SqliteView) -> Now:
-    seq, slot, drop, generation, incarnation = ask(view, "now")[0]
-    return Now(seq, slot, drop, int(generation or 0), incarnation)
+def ask_for_each(unit: SqlTransaction, statement: str, each: Sequence[Params]) -> None:
+    """A statement that answers nothing, once for each of these."""
+    unit.run_many(SQL[unit.dialect][statement], each)
 
 
-def segments(view: SqliteView) -> list[Segment]:
+def now(view: SqlView) -> Now:
+    changes, rows, drops, generation, incarnation = ask(view, "now")[0]
+    if changes is None:  # One number tells of every log where it is that of a transaction.
+        moment = view.moment()
+        return Now(moment, moment, moment, int(generation or 0), incarnation)
+    return Now(Moment(changes), Moment(rows), Moment(drops), int(generation or 0), incarnation)
+
+
+def settled(view: SqlView, rows: Moment) -> int:
+    """Up to here no rows of terms can come any more."""
+    if not rows.open:
+        return rows.upto
+    elsewhere = {row[0] for row in ask(view, "elsewhere")}
+    return min((one for one in rows.open if one & _SHORT not in elsewhere), default=rows.upto + 1) - 1
+
+
+def since(view: SqlView, moment: Moment) -> dict[str, Param]:
+    """What is news to who knows a moment, as parameters."""
+    return {"upto": moment.upto, "open": view.array(moment.open)}
+
+
+def segments(view: SqlView) -> list[Segment]:
     return [
         Segment(key, state, first, last, chunks, tuple(json.loads(sources)), upto)
         for key, state, first, last, chunks, sources, upto in ask(view, "segments")
     ]
 
 
-def rows_of(view: SqliteView, segment: int) -> Rows:
+def rows_of(view: SqlView, segment: int) -> Rows:
     return Rows.of_blobs(*ask(view, "segment_rows", segment=segment)[0])
 
 
 def drops(found: Sequence[tuple[int, int]]) -> tuple[Keys, Keys]:
-    """The numbers and the slots of rows of ``dropped``."""
+    """The numbers in their log and the slots of rows of ``dropped``."""
     columns = np.array(found, np.int64).reshape(-1, 2).T
     return columns[0], columns[1]
 
 
-def attribute_pages(view: SqliteView) -> Iterator[tuple[Keys, AttributeColumns]]:
+def attribute_pages(view: SqlView) -> Iterator[tuple[Keys, AttributeColumns]]:
     """Of all documents, ascending by key."""
     after = 0
     while found := ask(view, "documents", after=after, limit=_PAGE):
@@ -84,21 +108,17 @@ def attribute_pages(view: SqliteView) -> Iterator[tuple[Keys, AttributeColumns]]
         after = found[-1][0]
 
 
-def next_generation(unit: SqliteTransaction) -> None:
+def next_generation(unit: SqlTransaction) -> None:
     unit.set_setting(GENERATION, str(int(unit.setting(GENERATION) or 0) + 1))
 
 
-def array(keys: Collection[int] | Collection[str]) -> str:
-    return orjson.dumps(list(keys)).decode()
-
-
-def readable(view: View) -> SqliteView:
-    if not isinstance(view, SqliteView):
-        raise TypeError("Postings searches views of a SQLite store only")
+def readable(view: View) -> SqlView:
+    if not isinstance(view, SqlView):
+        raise TypeError("Postings searches views of a store that speaks SQL only")
     return view
 
 
-def writable(tx: Transaction) -> SqliteTransaction:
-    if not isinstance(tx, SqliteTransaction):
-        raise TypeError("Postings writes through transactions of a SQLite store only")
+def writable(tx: Transaction) -> SqlTransaction:
+    if not isinstance(tx, SqlTransaction):
+        raise TypeError("Postings writes through transactions of a store that speaks SQL only")
     return tx

@@ -2,47 +2,66 @@
 
 from array import array
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hivelore.adapters.keywords.postings.part import Keys, Part, Places, Rows
-from hivelore.adapters.keywords.postings.sql import ask
+from hivelore.adapters.keywords.postings.part import Keys, Living, Part, Places, Rows
+from hivelore.adapters.keywords.postings.sql import Now, ask, since
 from hivelore.adapters.keywords.postings.terms import each
-from hivelore.adapters.sqlite.view import SqliteView
+from hivelore.adapters.sql.view import SqlView
+from hivelore.domain.index import Moment
 
 Locate = Callable[[Keys], NDArray[np.int32]]
 """Tells the places of documents among ``Documents``."""
 
 
 class Tail:
-    """Chunks with slots behind ``start``. Only one at a time may ``follow``; it adds at the end only, so everybody else
-    reads what was there before, undisturbed."""
+    """Rows of terms with numbers behind ``start``. Only one at a time may ``follow`` and ``drop``; it adds at the end
+    only, so everybody else reads what was there before, undisturbed."""
 
     def __init__(self, start: int) -> None:
         self.start = start
         self.part = Part.of(Rows.of([]), np.empty(0, np.int32))
-        self._upto = start
+        self._numbers: Keys = np.empty(0, np.int64)
+        """Of the rows of ``part``, and perhaps of some that come after."""
+        self._moment = Moment(start)
+        self._place_of: dict[int, int] = {}
+        """By slot: they need not come in the order of their slots."""
         self._postings: dict[str, tuple[array[int], bytearray]] = {}
 
     def serves(self, start: int) -> bool:
-        """Whether this is the tail behind a slot, and at least half of it is; else a new one is better."""
-        slots = self.part.rows.slots
-        return self.start <= start and 2 * int(np.searchsorted(slots, start, "right")) <= len(slots)
+        """Whether this is the tail behind a number, and at least half of it is; else a new one is better."""
+        return self.start <= start and 2 * int(np.count_nonzero(self._numbers <= start)) <= len(self._numbers)
 
-    def follow(self, view: SqliteView, slot: int, locate: Locate) -> None:
-        """Take in the chunks up to ``slot``, dropped ones too: an older snapshot may still hold them."""
-        if slot <= self._upto:
+    def follow(self, view: SqlView, rows: Moment, locate: Locate) -> None:
+        """Take in the rows that a view shows, dropped ones too: an older snapshot may still hold them."""
+        if rows.number <= self._moment.number:
             return
-        found = ask(view, "newest", after=self._upto, until=slot)
+        found = ask(view, "newest", **since(view, self._moment))
         size = len(self.part.rows)
         for place, row in enumerate(found, size):
+            self._place_of[row[0]] = place
             self._count(place, each(row[5]), row[6])
-        rows = Rows.of([row[:4] for row in found])
-        self.part = _dropped(self.part.grown(rows, locate(rows.documents)), found, size)
-        self._upto = slot
+        fresh = Rows.of([row[:4] for row in found])
+        self._numbers = np.concatenate([self._numbers, np.array([row[7] for row in found], np.int64)])
+        dropped = [(row[4], place) for place, row in enumerate(found, size) if row[4]]
+        drops = np.array(dropped, np.int64).reshape(-1, 2).T
+        self.part = self.part.grown(fresh, locate(fresh.documents)).without(drops[0], drops[1])
+        self._moment = rows
+
+    def drop(self, numbers: Keys, slots: Keys) -> None:
+        """Note drops; those of other parts are passed over."""
+        known = np.array([slot in self._place_of for slot in slots.tolist()], np.bool_)
+        places = np.array([self._place_of[slot] for slot in slots[known].tolist()], np.intp)
+        self.part = self.part.without(numbers[known], places)
+
+    def as_of(self, part: Part, now: Now, start: int) -> Living:
+        """What of ``part``, as it once was, is there in a snapshot, and behind ``start``."""
+        numbers = self._numbers[: len(part.rows)]
+        alive = now.rows.shows(numbers) & (numbers > start)
+        alive[part.gone(now.drops)] = False
+        return part.living(None if alive.all() else alive)
 
     def _count(self, place: int, terms: Sequence[str], counts: bytes) -> None:
         for term, count in zip(terms, counts, strict=True):
@@ -61,14 +80,3 @@ class Tail:
         places = np.frombuffer(bytes(known[0]), np.uintc).astype(np.intp)
         places = places[: np.searchsorted(places, size)]
         return (places, np.frombuffer(bytes(known[1][: len(places)]), np.uint8)) if len(places) else None
-
-
-def _dropped(part: Part, found: Sequence[Sequence[Any]], size: int) -> Part:
-    """With the drops that these rows, which lie at ``size`` and behind it, tell themselves."""
-    drops = sorted((row[4], place) for place, row in enumerate(found, size) if row[4])
-    if not drops:
-        return part
-    seqs, places = np.array(drops, np.int64).T
-    seqs, places = np.concatenate([part.drops, seqs]), np.concatenate([part.dropped, places])
-    order = np.argsort(seqs)
-    return replace(part, drops=seqs[order], dropped=places[order])

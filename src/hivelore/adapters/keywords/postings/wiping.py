@@ -7,8 +7,8 @@ import numpy as np
 from hivelore.adapters.keywords.postings import sql
 from hivelore.adapters.keywords.postings.gathering import SWEEP, empty_some
 from hivelore.adapters.keywords.postings.terms import each
-from hivelore.adapters.sqlite.transaction import SqliteTransaction
-from hivelore.adapters.sqlite.view import SqliteView
+from hivelore.adapters.sql.transaction import SqlTransaction
+from hivelore.adapters.sql.view import SqlView
 
 _WIPING = "postings.wiping"
 """The setting that says whether there is something to wipe."""
@@ -19,15 +19,15 @@ POSTINGS = 500
 """Of segments that are switched off, deleted in one step."""
 
 
-def ask_for(unit: SqliteTransaction) -> None:
+def ask_for(unit: SqlTransaction) -> None:
     unit.set_setting(_WIPING, "asked")
 
 
-def is_done(view: SqliteView) -> bool:
+def is_done(view: SqlView) -> bool:
     return not view.setting(_WIPING)
 
 
-def step(unit: SqliteTransaction) -> None:
+def step(unit: SqlTransaction) -> None:
     """Go on wiping. What was dropped keeps its place in its segment, so nobody has to count anew."""
     if is_done(unit) or empty_some(unit, POSTINGS):
         return
@@ -48,14 +48,14 @@ def step(unit: SqliteTransaction) -> None:
     sql.next_generation(unit)
 
 
-def _step_back(unit: SqliteTransaction, segment: sql.Segment) -> None:
+def _step_back(unit: SqlTransaction, segment: sql.Segment) -> None:
     """How far filling came is said by a term, which may be one that is wiped now: then by the one before it."""
     if segment.upto and not sql.ask(unit, "posting_of", term=segment.upto, segment=segment.key):
         before = sql.ask(unit, "term_before", upto=segment.upto, segment=segment.key)
         sql.ask(unit, "segment_upto", segment=segment.key, upto=before[0][0] if before else "")
 
 
-def clear(unit: SqliteTransaction) -> None:
+def clear(unit: SqlTransaction) -> None:
     """Remove everything but the newest drop, which tells that nothing was dropped since."""
     for statement in ("clear_postings", "clear_segments", "clear_segment_rows", "clear_terms", "clear_drops"):
         sql.ask(unit, statement)
@@ -64,7 +64,7 @@ def clear(unit: SqliteTransaction) -> None:
     sql.next_generation(unit)
 
 
-def _take_out(unit: SqliteTransaction, segment: int, terms_at: dict[int, Sequence[str]]) -> None:
+def _take_out(unit: SqlTransaction, segment: int, terms_at: dict[int, Sequence[str]]) -> None:
     places_of: dict[str, list[int]] = {}
     for place, terms in terms_at.items():
         for term in terms:

@@ -1,0 +1,72 @@
+"""Writing to a PostgreSQL store inside one unit of work."""
+
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from hashlib import blake2b
+
+import psycopg
+
+from hivelore.adapters.postgres.connection import dialect
+from hivelore.adapters.postgres.view import PostgresView
+from hivelore.adapters.sql import rows
+from hivelore.adapters.sql.transaction import SqlTransaction
+from hivelore.adapters.sql.where import Params
+from hivelore.domain.agent import AgentId
+from hivelore.domain.index import DocumentKey, ModelKey, Moment, PassageKey, Stored
+from hivelore.domain.text import Clean
+
+CLAIMS = 4_096
+"""More make two units that claim different things meet less often."""
+_RENUMBER = ("restored_terms", "restored_dropped", "restored_change", "restored_filling", "restored_segment")
+"""Statements after which the rows of a dump that was read in are older than every transaction of this server."""
+EVERYTHING = Moment(2**63 - 1)
+"""What a transaction reads it shows, its own rows too."""
+
+
+class PostgresTransaction(PostgresView, SqlTransaction):
+    """Implements ``ports.Transaction``; the store opens and ends the transaction around it."""
+
+    def count(self, name: str, params: Params) -> int:
+        done = self.executed(self.SQL[name], params)
+        return 0 if done is None else done.rowcount
+
+    def run_many(self, sql: str, each: Sequence[Params]) -> None:
+        if len(each) == 1:
+            self.executed(sql, each[0])
+        elif each:
+            connection = self._open()
+            with self.our_errors(), connection.cursor() as cursor:
+                cursor.executemany(dialect(sql), [self._bound(params) for params in each])
+
+    def renumber_if_restored(self) -> bool:
+        """See that no row of a log is of a transaction that is still to come. Answers whether there was one."""
+        restored = bool(self.row("is_restored")[0])
+        for name in _RENUMBER if restored else ():
+            self.run(name, {})
+        return restored
+
+    def claim(self, what: bytes) -> None:
+        # Read in an older snapshot, what others have committed since is not there; to change a row that they have
+        # changed since is refused.
+        number = int.from_bytes(blake2b(what, digest_size=2).digest()) % CLAIMS
+        self.run("claim", {"number": number})
+
+    def same_statement(self, owner: AgentId | None, name: Clean, content: Clean) -> Stored | None:
+        self.claim(rows.statement(owner, name, content))
+        return super().same_statement(owner, name, content)
+
+    def _embedded(self, model: ModelKey, passages: Sequence[PassageKey]) -> dict[PassageKey, DocumentKey]:
+        found = dict(self.rows(self.SQL["passages_embedded"], {"model": model, "passages": list(passages)}))
+        return {passage: found[passage] for passage in passages if passage in found}
+
+    @contextmanager
+    def savepoint(self) -> Generator[None]:
+        self.executed("SAVEPOINT unit", None)
+        try:
+            yield
+        except psycopg.Error:
+            raise  # The whole unit is run again, or lost.
+        except BaseException:
+            self.executed("ROLLBACK TO SAVEPOINT unit", None)
+            raise
+        self.executed("RELEASE SAVEPOINT unit", None)

@@ -1,0 +1,143 @@
+"""Reading one snapshot of a PostgreSQL store."""
+
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import count
+from typing import Any
+
+import numpy as np
+import psycopg
+from numpy.typing import NDArray
+from psycopg import errors, pq
+
+from hivelore.adapters.postgres import connection as postgres
+from hivelore.adapters.postgres.connection import Connection
+from hivelore.adapters.sql import rows
+from hivelore.adapters.sql.names import load
+from hivelore.adapters.sql.view import SqlView
+from hivelore.adapters.sql.where import Params
+from hivelore.domain.index import Change, ChangeKind, DocumentKey, Moment, Vector
+from hivelore.errors import Expired, Unavailable
+from hivelore.ports import Clock
+
+_STATEMENTS = load(("hivelore.adapters.sql", "queries.sql"), ("hivelore.adapters.postgres", "queries.sql"))
+SQL = rows.filled(_STATEMENTS, vectors="vectors")
+
+PAGE = 1_000
+"""About so many changes are in a batch, ..."""
+BATCH = 2_000
+"""... and so many rows of a stream are fetched at a time."""
+IN_TRANSACTION = (pq.TransactionStatus.INTRANS, pq.TransactionStatus.ACTIVE, pq.TransactionStatus.INERROR)
+
+
+class PostgresView(SqlView):
+    """Implements ``ports.View`` on a connection that is inside a transaction with one snapshot."""
+
+    SQL = SQL
+    dialect = "postgres"
+    doubts_conflicts = False
+    """Whether what is said to be there already may have come after this snapshot: then a newer one is to tell."""
+
+    def __init__(
+        self, connection: Connection, namespace: int, moment: Moment, clock: Clock, deadline: float | None
+    ) -> None:
+        self._connection: Connection | None = connection
+        self._namespace = namespace
+        self._moment = moment
+        self._clock = clock
+        self._deadline = deadline
+        self._streams = count(1)
+
+    def end(self) -> None:
+        """The transaction is over, and the connection is somebody else's."""
+        self._connection = None
+
+    def rows(self, sql: str, params: Params | None = None) -> list[Any]:
+        found = self.executed(sql, params)
+        return [] if found is None or found.description is None else found.fetchall()
+
+    def executed(self, sql: str, params: Params | None) -> postgres.Cursor | None:
+        """The cursor of a statement that ran; None where no row can fit, for a text with NUL is in no table."""
+        connection = self._open()
+        with self.our_errors():
+            try:
+                return postgres.execute(connection, sql, self._bound(params))
+            except psycopg.DataError:
+                if not _asks_for_nul(sql, params):
+                    raise
+                return None
+
+    def stream(self, sql: str, params: Params | None = None) -> Iterator[Any]:
+        connection = self._open()
+        with self.our_errors(), connection.cursor(f"stream_{next(self._streams)}", withhold=False) as cursor:
+            cursor.itersize = BATCH
+            cursor.execute(postgres.dialect(sql), self._bound(params), binary=True)
+            for row in cursor:
+                yield row
+                self._open()
+
+    @contextmanager
+    def our_errors(self) -> Generator[None]:
+        """Our words for what PostgreSQL raises, but for what makes the store run the whole unit again."""
+        try:
+            yield
+        except postgres.AGAIN:
+            raise
+        except errors.UniqueViolation as error:
+            if self.doubts_conflicts:
+                raise errors.SerializationFailure(str(error)) from error
+            raise postgres.translated(error) from error
+        except psycopg.Error as error:
+            raise postgres.translated(error) from error
+
+    def _open(self) -> Connection:
+        connection = self._connection
+        if connection is None or connection.info.transaction_status not in IN_TRANSACTION:
+            raise Unavailable(postgres.OVER)
+        if self._deadline is not None and self._clock.monotonic() > self._deadline:
+            raise Expired("The call took longer than its deadline. Narrow the question or try again later.")
+        return connection
+
+    def _bound(self, params: Params | None) -> Mapping[str, Any]:
+        return {"namespace": self._namespace, **(params or {})}
+
+    def array(self, keys: Collection[int] | Collection[str]) -> list[int] | list[str]:
+        return list(keys)  # type: ignore[return-value]
+
+    def vector(self, vector: Vector) -> bytes:
+        return postgres.packed(vector)
+
+    def floats(self, vectors: Sequence[bytes]) -> NDArray[np.float32]:
+        return postgres.unpacked(list(vectors))
+
+    def moment(self) -> Moment:
+        return self._moment
+
+    def changes(self, since: Moment) -> Iterator[tuple[Moment, Sequence[Change]]]:
+        found = self.rows(SQL["changes"], {"upto": since.upto, "open": list(since.open)})
+        batch: list[Change] = []
+        last = 0
+        for tx, seq, kind, document in found:
+            if len(batch) >= PAGE and tx > last:
+                yield self._reached(since, last), batch
+                batch = []
+            batch.append(Change(seq, ChangeKind(kind), DocumentKey(document)))
+            last = tx
+        yield self._moment, batch
+
+    def _reached(self, since: Moment, last: int) -> Moment:
+        """The moment of who knew ``since`` and was told all that this view shows up to the transaction ``last``."""
+        if last <= since.upto:
+            return Moment(since.upto, tuple(tx for tx in since.open if tx > last or tx in self._moment.open))
+        return Moment(last, tuple(tx for tx in self._moment.open if tx <= last))
+
+
+def _asks_for_nul(sql: str, params: Params | None) -> bool:
+    return sql.startswith("SELECT") and any("\0" in one for one in (params or {}).values() if isinstance(one, str))
+
+
+def read_moment(snapshot: str) -> Moment:
+    """What ``pg_current_snapshot`` says: the first transaction that may be open, the first that is not known of, and
+    those between them that are open."""
+    _, end, still_open = snapshot.split(":")
+    return Moment(int(end) - 1, tuple(map(int, still_open.split(","))) if still_open else ())

@@ -1,0 +1,23 @@
+"""A PostgreSQL store of its own for each test."""
+
+from collections.abc import Generator
+from contextlib import closing
+
+import pytest
+
+from hivelore.adapters.clock import SystemClock
+from hivelore.adapters.postgres.store import PostgresStore
+from support import postgres
+
+
+@pytest.fixture
+def url() -> str:
+    """Of an empty schema."""
+    return postgres.schema()
+
+
+@pytest.fixture
+def store(url: str) -> Generator[PostgresStore]:
+    """A store with few connections."""
+    with closing(PostgresStore(url, clock=SystemClock(), connections=2)) as store:
+        yield store

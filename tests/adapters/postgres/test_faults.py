@@ -1,0 +1,262 @@
+"""Connections that are lost, servers that are not there, others that are in the way, and deadlines."""
+
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from threading import Barrier, BrokenBarrierError
+
+import psycopg
+import pytest
+
+from hivelore.adapters.clock import SystemClock
+from hivelore.adapters.postgres import store as module
+from hivelore.adapters.postgres.connection import whereabouts
+from hivelore.adapters.postgres.store import PostgresStore
+from hivelore.adapters.postgres.transaction import PostgresTransaction
+from hivelore.adapters.postgres.view import PostgresView
+from hivelore.domain.memory import MemoryId
+from hivelore.domain.text import Clean
+from hivelore.errors import Expired, Invalid, Unavailable
+from hivelore.ports import Transaction, View
+from support import postgres
+from support.memories import a_memory, whole
+from support.stores import add, listed
+
+PATIENCE = 20.0
+MANY = "SELECT COUNT(*) FROM generate_series(1, 1000000000)"
+
+
+def backend(view: View) -> int:
+    assert isinstance(view, PostgresView)
+    return view.rows("SELECT pg_backend_pid()")[0][0]
+
+
+def end(backend: int) -> None:
+    """End a connection from the side of the server, and wait until it is gone."""
+    with psycopg.connect(postgres.database(), autocommit=True) as connection:
+        connection.execute("SELECT pg_terminate_backend(%s, 10000)", (backend,))
+
+
+# Lost connections.
+
+
+def test_connections_that_were_lost_meanwhile_are_replaced_unnoticed(store: PostgresStore) -> None:
+    with store.read() as one, store.read() as other:
+        backends = [backend(one), backend(other)]
+    for each in backends:
+        end(each)
+    add(store, a_memory("kept"))
+    for each in [backend_of(store), backend_of(store)]:
+        end(each)
+    assert [memory.content for memory in listed(store)] == ["kept"]
+
+
+def backend_of(store: PostgresStore) -> int:
+    with store.read() as view:
+        return backend(view)
+
+
+def test_a_write_that_loses_its_connection_stores_nothing_and_says_so(store: PostgresStore) -> None:
+    def work(tx: Transaction) -> None:
+        tx.add(a_memory("half"), whole("half"))
+        end(backend(tx))
+        tx.add(a_memory("whole"), whole("whole"))
+
+    with pytest.raises(Unavailable, match="does not answer"):
+        store.write(work)
+    assert listed(store) == []
+    add(store, a_memory("next"))
+    assert len(listed(store)) == 1
+
+
+def test_who_loses_the_connection_at_the_commit_is_told_to_look(store: PostgresStore) -> None:
+    def work(tx: Transaction) -> None:
+        tx.add(a_memory("perhaps"), whole("perhaps"))
+        end(backend(tx))
+
+    with pytest.raises(Unavailable, match="Look for what you wrote"):
+        store.write(work)
+    assert len(listed(store)) <= 1
+
+
+def test_a_read_that_loses_its_connection_says_so_and_the_next_one_is_fine(store: PostgresStore) -> None:
+    add(store, a_memory("kept"))
+    with store.read() as view:
+        end(backend(view))
+        with pytest.raises(Unavailable):
+            view.setting("name")
+    assert len(listed(store)) == 1
+
+
+def test_a_server_that_is_not_there_is_named_without_the_password() -> None:
+    url = "postgresql://ada:hunter2@127.0.0.1:1/hive"
+    with pytest.raises(Unavailable, match=r"hive on 127\.0\.0\.1:1 does not answer") as raised:
+        PostgresStore(url, clock=SystemClock())
+    assert "hunter2" not in str(raised.value)
+
+
+def test_what_is_no_url_is_refused_without_showing_it() -> None:
+    with pytest.raises(Invalid, match="postgresql://user:password@host") as raised:
+        whereabouts("postgresql://ada:hunter2@host:port:port/?nonsense=1")
+    assert "hunter2" not in str(raised.value)
+
+
+def test_a_view_is_over_with_its_snapshot_and_a_transaction_with_its_unit(store: PostgresStore) -> None:
+    with store.read() as view:
+        pass
+    transaction = store.write(lambda tx: tx)
+    for one in (view, transaction):
+        with pytest.raises(Unavailable, match="is over"):
+            one.setting("name")
+
+
+def test_a_closed_store_says_so(url: str) -> None:
+    store = PostgresStore(url, clock=SystemClock())
+    store.close()
+    with pytest.raises(Unavailable, match="closed"):
+        listed(store)
+    with pytest.raises(Unavailable, match="closed"):
+        add(store, a_memory())
+
+
+# Others.
+
+
+def test_a_unit_whose_ground_was_taken_away_is_run_again(store: PostgresStore) -> None:
+    """Both look whether it was said before, and say it if not: one after the other only one of them would."""
+    met = Barrier(2)
+    memory = a_memory("It is said once.")
+    begun: list[int] = []
+    runs: list[bool] = []
+
+    def say(number: int) -> None:
+        def work(tx: Transaction) -> None:
+            assert tx.setting("name") is None  # the snapshot is taken now
+            if len(begun) < 2:
+                begun.append(number)
+                met.wait(PATIENCE)
+            known = tx.same_statement(memory.owner, memory.name, memory.content)
+            runs.append(known is None)
+            if known is None:
+                tx.add(a_memory(memory.content), ())
+
+        store.write(work)
+
+    with ThreadPoolExecutor(2) as pool:
+        for done in [pool.submit(say, number) for number in range(2)]:
+            done.result(PATIENCE)
+    assert [one.content for one in listed(store)] == [memory.content]
+    assert runs == [True, False]
+
+
+def test_who_is_always_in_the_way_of_others_gets_a_turn_alone(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "TRIES_BESIDE_OTHERS", 2)
+    met = Barrier(2)
+    runs: list[str] = []
+
+    def unlucky(tx: Transaction) -> None:
+        runs.append("unlucky")
+        before = tx.setting("name")
+        try:
+            met.wait(0.5 if len(runs) > 2 else PATIENCE)  # the other one writes ...
+            met.wait(PATIENCE)  # ... and has written
+        except BrokenBarrierError:
+            runs.append("alone")
+        tx.set_setting("name", f"{before}!")
+
+    def other() -> None:
+        for number in range(2):
+            met.wait(PATIENCE)
+            store.write(lambda tx, number=number: tx.set_setting("name", str(number)))
+            met.wait(PATIENCE)
+
+    with ThreadPoolExecutor(2) as pool:
+        writing = pool.submit(store.write, unlucky)
+        pool.submit(other).result(PATIENCE)
+        writing.result(PATIENCE)
+    assert runs == ["unlucky", "unlucky", "unlucky", "alone"]
+    with store.read() as view:
+        assert view.setting("name") == "1!"
+
+
+def test_two_that_open_the_same_empty_database_at_once_make_one_store(url: str) -> None:
+    start = Barrier(3)
+
+    def open_it() -> str | None:
+        start.wait(PATIENCE)
+        with closing(PostgresStore(url, clock=SystemClock())) as store, store.read() as view:
+            return view.setting("incarnation")
+
+    with ThreadPoolExecutor(3) as pool:
+        incarnations = {done.result(PATIENCE) for done in [pool.submit(open_it) for _ in range(3)]}
+    assert len(incarnations) == 1
+    assert None not in incarnations
+
+
+def test_namespaces_of_one_database_do_not_see_each_other(url: str) -> None:
+    clock = SystemClock()
+    with (
+        closing(PostgresStore(url, clock=clock, namespace=1)) as one,
+        closing(PostgresStore(url, clock=clock, namespace=2)) as other,
+    ):
+        memory = a_memory("mine", source_path=Clean("/p"))
+        add(one, memory)
+        add(other, memory)
+        for store in (one, other):
+            assert listed(store) == [memory]
+            assert list(store.check()) == []
+
+
+# Deadlines.
+
+
+def test_a_statement_that_takes_longer_than_the_deadline_is_ended_and_its_connection_is_fine(
+    store: PostgresStore,
+) -> None:
+    clock = SystemClock()
+    with store.read(clock.monotonic() + 0.1) as view:
+        assert isinstance(view, PostgresView)
+        with pytest.raises(Expired):
+            view.rows(MANY)
+    with pytest.raises(Expired):
+        store.write(_counting, clock.monotonic() + 0.1)
+    add(store, a_memory())
+    assert len(listed(store)) == 1
+
+
+def _counting(tx: Transaction) -> None:
+    assert isinstance(tx, PostgresTransaction)
+    tx.rows(MANY)
+
+
+def test_who_waits_for_a_connection_too_long_is_told(store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = SystemClock()
+    monkeypatch.setattr(module, "PATIENCE", 0.05)
+    with store.read(), store.read():
+        with pytest.raises(Expired, match="stayed busy"), store.read(clock.monotonic() + 0.05):
+            pass
+        with pytest.raises(Unavailable, match="No connection"), store.read():
+            pass
+    assert listed(store) == []
+
+
+# Texts.
+
+
+def test_what_has_a_nul_is_not_found_and_not_kept(store: PostgresStore) -> None:
+    with store.read() as view:
+        assert view.get(MemoryId("a\0b")) is None
+        assert view.at_path(None, Clean("a\0b")) is None
+    with pytest.raises(Invalid):
+        add(store, a_memory("a\0b"))
+    assert listed(store) == []
+
+
+def test_long_names_are_kept_and_found(store: PostgresStore) -> None:
+    """An index of PostgreSQL takes 2,700 bytes."""
+    long = Clean("".join(chr(0x4E00 + number * 7 % 20_000) for number in range(4_000)))
+    memory = a_memory(project=long, session=long, tags=(long,), source_path=long, external_id=long)
+    stored = add(store, memory)
+    with store.read() as view:
+        assert view.at_path(memory.home, long) == view.with_external_id(memory.home, long) == stored
