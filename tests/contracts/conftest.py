@@ -6,6 +6,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
+from hypothesis import settings
 
 from hivelore.ports import KeywordIndex, MemoryStore
 from support.clocks import SteppingClock
@@ -25,6 +26,19 @@ def _fresh(open_store: OpenStore, clock: SteppingClock) -> Fresh:
             yield store
 
     return fresh
+
+
+_SETTINGS = "_hypothesis_internal_use_settings"
+"""Where hypothesis keeps what a test runs with; its own plugin for pytest writes there too."""
+FEWER = 4
+
+
+@pytest.fixture(autouse=True)
+def fewer_examples(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a server, where each statement travels: what is above the statements has had all examples on SQLite."""
+    known: settings | None = getattr(request.function, _SETTINGS, None)
+    if known is not None and "postgres" in request.node.name:
+        monkeypatch.setattr(request.function, _SETTINGS, settings(known, max_examples=known.max_examples // FEWER + 1))
 
 
 @pytest.fixture

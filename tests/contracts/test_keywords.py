@@ -229,8 +229,7 @@ def test_what_was_removed_weighs_no_more(indexed: Indexed) -> None:
 
 
 def test_a_score_over_the_weight_says_how_much_of_the_question_is_answered(indexed: Indexed) -> None:
-    for number in range(200):
-        indexed.add(f"some filler of number {number}")
+    indexed.add(*(f"some filler of number {number}" for number in range(200)))
     indexed.add("the wireguard tunnel must be up first")
     shares = [indexed.search(asked)[0].score / indexed.weight(asked) for asked in ("wireguard tunnel", "wireguard dns")]
     assert 0.8 < shares[0] < 1.3

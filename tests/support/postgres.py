@@ -21,6 +21,7 @@ import pytest
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
+from hivelore.adapters.postgres.pool import Pool
 from hivelore.adapters.postgres.store import PostgresStore
 from hivelore.ports import Clock
 
@@ -91,13 +92,21 @@ def _drop_at_end(url: str, name: str) -> None:
         _drop(connection, name)
 
 
+@cache
+def pool() -> Pool:
+    """Of the database of this process: to open one for each store would take longer than most tests do."""
+    opened = Pool(database())
+    atexit.register(opened.close)
+    return opened
+
+
 _NAMESPACES: dict[Path, int] = {}
 
 
 def open_store(folder: Path, clock: Clock) -> PostgresStore:
     """The store that stands for a folder: a namespace of its own."""
     number = _NAMESPACES.setdefault(folder, len(_NAMESPACES) + 1)
-    return PostgresStore(database(), clock=clock, namespace=number)
+    return PostgresStore(database(), clock=clock, namespace=number, pool=pool())
 
 
 def kept(folder: Path) -> bytes:

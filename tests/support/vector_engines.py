@@ -56,7 +56,7 @@ class EngineKind:
 
 
 ENGINES: Mapping[str, EngineKind] = {
-    "exact": EngineKind(("inmemory", "sqlite", "postgres"), ExactVectors),
+    "exact": EngineKind(("inmemory", "sqlite"), ExactVectors),
     "scan": EngineKind(
         ("inmemory", "sqlite", "postgres"), lambda model, dimension: ScanVectors(model, dimension, slab_size=SLAB)
     ),

@@ -8,6 +8,7 @@ import psycopg
 import pytest
 
 from hivelore.adapters.clock import SystemClock
+from hivelore.adapters.postgres import pool as lending
 from hivelore.adapters.postgres import store as module
 from hivelore.adapters.postgres.connection import whereabouts
 from hivelore.adapters.postgres.store import PostgresStore
@@ -232,7 +233,7 @@ def _counting(tx: Transaction) -> None:
 
 def test_who_waits_for_a_connection_too_long_is_told(store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = SystemClock()
-    monkeypatch.setattr(module, "PATIENCE", 0.05)
+    monkeypatch.setattr(lending, "PATIENCE", 0.05)
     with store.read(), store.read():
         with pytest.raises(Expired, match="stayed busy"), store.read(clock.monotonic() + 0.05):
             pass

@@ -27,6 +27,7 @@ SESSION = "SET client_min_messages = warning; SET jit = off; SET idle_in_transac
 """What holds a transaction open and does nothing for so long is gone: it keeps the database from tidying up."""
 
 OVER = "This transaction is over: it was ended, or the connection was lost. Nothing of it was stored."
+CLOSED = "The store is closed."
 AGAIN = (errors.SerializationFailure, errors.DeadlockDetected)
 """Another transaction was in the way: the whole unit is to be run again."""
 
@@ -184,7 +185,7 @@ _WORDS: tuple[tuple[tuple[type[psycopg.Error], ...], type[HiveloreError], str], 
         Invalid,
         "A text is longer than the database can keep ({said}). Shorten it.",
     ),
-    ((psycopg_pool.PoolClosed,), Unavailable, "The store is closed."),
+    ((psycopg_pool.PoolClosed,), Unavailable, CLOSED),
     (
         (psycopg_pool.PoolTimeout, psycopg_pool.TooManyRequests),
         Unavailable,

@@ -1,40 +1,26 @@
 """The PostgreSQL store: snapshots from a pool of connections, units of work in the thread of the caller."""
 
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TypeVar
 
 import psycopg
-import psycopg_pool
 from psycopg import errors
 
-from hivelore.adapters.postgres import migrations
-from hivelore.adapters.postgres.connection import (
-    AGAIN,
-    Connection,
-    connect,
-    make_pool,
-    our_errors,
-    run_script,
-    translated,
-    whereabouts,
-)
+from hivelore.adapters.postgres.connection import AGAIN, CLOSED, Connection, our_errors, translated
+from hivelore.adapters.postgres.pool import CONNECTIONS, Left, Pool, Script
 from hivelore.adapters.postgres.transaction import EVERYTHING, PostgresTransaction
 from hivelore.adapters.postgres.view import SQL, PostgresView, read_moment
 from hivelore.adapters.randomness import uuid7
-from hivelore.errors import Expired, HiveloreError, Unavailable
+from hivelore.errors import HiveloreError, Unavailable
 from hivelore.ports import Clock, Transaction
 
 T = TypeVar("T")
-Script = tuple[str, str]
 
 NAMESPACE = 1
-CONNECTIONS = 16
-PATIENCE = 10.0
-"""Seconds that who has no deadline waits for a connection."""
 TRIES_BESIDE_OTHERS = 4
 """So often a unit is run beside others that may get in its way; then alone."""
-# Scripts: the time limit stands between the two parts. In the second of a read the snapshot is taken.
+# In the second part of a read the snapshot is taken.
 _READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", "SELECT pg_current_snapshot()::text"
 _BESIDE = "BEGIN ISOLATION LEVEL REPEATABLE READ", "LOCK TABLE turn IN ROW SHARE MODE"
 _ALONE = "BEGIN ISOLATION LEVEL REPEATABLE READ", "LOCK TABLE turn IN EXCLUSIVE MODE"
@@ -42,7 +28,6 @@ _UNKNOWN = (
     "The connection to the database was lost while this was being stored: it may be there or not. "
     "Look for what you wrote before trying again."
 )
-_LATE = "The deadline had passed before the call began."
 
 
 class PostgresStore:
@@ -53,16 +38,22 @@ class PostgresStore:
     is claimed (``PostgresTransaction.claim``), or kept apart by a unique index. SERIALIZABLE would do that for all
     there is, at a quarter of the speed: every writer meets every other in the last pages of the indexes."""
 
-    def __init__(self, url: str, *, clock: Clock, namespace: int = NAMESPACE, connections: int = CONNECTIONS) -> None:
-        self._where = whereabouts(url)
+    def __init__(
+        self,
+        url: str,
+        *,
+        clock: Clock,
+        namespace: int = NAMESPACE,
+        connections: int = CONNECTIONS,
+        pool: Pool | None = None,
+    ) -> None:
+        """``pool``: one of the same database that is shared with others, and stays open."""
         self._clock = clock
         self._namespace = namespace
-        with our_errors(f"The database {self._where}"), connect(url) as connection:
-            migrations.migrate(connection, migrations.shipped())
-            self._version = migrations.version(connection)
-        self._pool = make_pool(url, connections)
+        self._pool = Pool(url, connections) if pool is None else pool
+        self._is_mine = pool is None
+        self._is_closed = False
         try:
-            self._pool.open()
             self.write(self._first_facts)
         except HiveloreError:
             self.close()
@@ -75,18 +66,17 @@ class PostgresStore:
 
     @property
     def name(self) -> str:
-        return f"postgresql {self._version}"
+        return f"postgresql {self._pool.version}"
 
     @contextmanager
     def read(self, deadline: float | None = None) -> Generator[PostgresView]:
-        connection, snapshot = self._begun(_READ, deadline)
-        view = PostgresView(connection, self._namespace, read_moment(snapshot), self._clock, deadline)
-        try:
-            with our_errors():
-                yield view
-        finally:
-            view.end()
-            self._give_back(connection)
+        with self._begun(_READ, deadline) as (connection, snapshot):
+            view = PostgresView(connection, self._namespace, read_moment(snapshot), self._clock, deadline)
+            try:
+                with our_errors():
+                    yield view
+            finally:
+                view.end()
 
     def write(self, work: Callable[[Transaction], T], deadline: float | None = None) -> T:
         tries = 0
@@ -101,8 +91,7 @@ class PostgresStore:
 
     def _tried(self, work: Callable[[Transaction], T], deadline: float | None, begin: Script, *, fresh: bool) -> T:
         """``fresh``: the unit was run before, so that its snapshot shows what was in its way."""
-        connection, _ = self._begun(begin, deadline)
-        try:
+        with self._begun(begin, deadline) as (connection, _):
             unit = PostgresTransaction(connection, self._namespace, EVERYTHING, self._clock, deadline)
             unit.doubts_conflicts = not fresh
             try:
@@ -111,8 +100,6 @@ class PostgresStore:
                 unit.end()
             self._commit(connection)
             return answer
-        finally:
-            self._give_back(connection)
 
     @staticmethod
     def _commit(connection: Connection) -> None:
@@ -128,56 +115,13 @@ class PostgresStore:
                 raise Unavailable(_UNKNOWN) from error
             raise translated(error) from error
 
-    def _begun(self, begin: Script, deadline: float | None) -> tuple[Connection, str]:
-        """A connection that is inside a transaction, and what the script answered. One that was lost since it was used
-        last is replaced."""
-        for left in range(self._pool.max_size, -1, -1):
-            connection = self._taken(deadline)
-            try:
-                return connection, run_script(connection, "; ".join([begin[0], *self._limit(deadline), begin[1]]))
-            except psycopg.Error as error:
-                broken = connection.broken
-                self._give_back(connection)
-                if not broken or not left:
-                    raise translated(error) from error
-            except HiveloreError:
-                self._give_back(connection)
-                raise
-        raise AssertionError("the last round answers or raises")
+    def _begun(self, begin: Script, deadline: float | None) -> AbstractContextManager[tuple[Connection, str]]:
+        if self._is_closed:
+            raise Unavailable(CLOSED)
+        return self._pool.begun(begin, self._left(deadline))
 
-    def _limit(self, deadline: float | None) -> list[str]:
-        if deadline is None:
-            return []
-        left = int(1_000 * (deadline - self._clock.monotonic()))
-        if left < 0:
-            raise Expired(_LATE)
-        return [f"SET LOCAL statement_timeout = {max(left, 1)}"]
-
-    def _taken(self, deadline: float | None) -> Connection:
-        left = PATIENCE if deadline is None else deadline - self._clock.monotonic()
-        if left < 0:
-            raise Expired(_LATE)
-        try:
-            return self._pool.getconn(timeout=max(left, 0.001))
-        except psycopg_pool.PoolTimeout as error:
-            if deadline is not None:
-                raise Expired("All connections to the database stayed busy until the deadline. Try again.") from error
-            raise translated(error) from error
-        except psycopg.Error as error:
-            raise translated(error) from error
-
-    def _give_back(self, connection: Connection) -> None:
-        """Without its transaction; the pool replaces one that is broken."""
-        if not connection.broken and not connection.closed:
-            status = connection.info.transaction_status
-            if status is psycopg.pq.TransactionStatus.ACTIVE:
-                connection.close()  # Somebody was interrupted in the middle of a statement.
-            elif status is not psycopg.pq.TransactionStatus.IDLE:
-                try:
-                    connection.execute("ROLLBACK")
-                except psycopg.Error:
-                    connection.close()
-        self._pool.putconn(connection)
+    def _left(self, deadline: float | None) -> Left:
+        return lambda: None if deadline is None else deadline - self._clock.monotonic()
 
     def check(self) -> Sequence[str]:
         """Looks for rows that point at nothing; whether pages are sound is for the server's own tools."""
@@ -189,4 +133,6 @@ class PostgresStore:
         return True
 
     def close(self) -> None:
-        self._pool.close()
+        self._is_closed = True
+        if self._is_mine:
+            self._pool.close()
