@@ -1,7 +1,9 @@
 """Connections that are lost, servers that are not there, others that are in the way, and deadlines."""
 
+from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from dataclasses import replace
 from threading import Barrier, BrokenBarrierError
 
 import psycopg
@@ -14,13 +16,15 @@ from hivelore.adapters.postgres.connection import whereabouts
 from hivelore.adapters.postgres.store import PostgresStore
 from hivelore.adapters.postgres.transaction import PostgresTransaction
 from hivelore.adapters.postgres.view import PostgresView
+from hivelore.domain.index import ModelKey
 from hivelore.domain.memory import MemoryId
 from hivelore.domain.text import Clean
 from hivelore.errors import Expired, Invalid, Unavailable
 from hivelore.ports import Transaction, View
 from support import postgres
-from support.memories import a_memory, whole
-from support.stores import add, listed
+from support.memories import EVERYTHING, a_memory, whole
+from support.postgres_line import Line, line
+from support.stores import add, listed, present
 
 PATIENCE = 20.0
 MANY = "SELECT COUNT(*) FROM generate_series(1, 1000000000)"
@@ -69,14 +73,57 @@ def test_a_write_that_loses_its_connection_stores_nothing_and_says_so(store: Pos
     assert len(listed(store)) == 1
 
 
-def test_who_loses_the_connection_at_the_commit_is_told_to_look(store: PostgresStore) -> None:
+def test_who_loses_the_connection_before_the_commit_is_told_that_nothing_was_stored(store: PostgresStore) -> None:
     def work(tx: Transaction) -> None:
         tx.add(a_memory("perhaps"), whole("perhaps"))
         end(backend(tx))
 
-    with pytest.raises(Unavailable, match="Look for what you wrote"):
+    with pytest.raises(Unavailable, match="nothing of this was stored"):
         store.write(work)
-    assert len(listed(store)) <= 1
+    assert listed(store) == []
+
+
+@pytest.fixture
+def far(url: str) -> Generator[tuple[Line, PostgresStore]]:
+    """A store at the end of a line."""
+    with line(url) as to_server, closing(PostgresStore(to_server.url, clock=SystemClock(), connections=2)) as store:
+        yield to_server, store
+
+
+def test_what_was_stored_is_acknowledged_though_the_answer_of_the_server_was_lost(
+    far: tuple[Line, PostgresStore],
+) -> None:
+    to_server, store = far
+    to_server.loses_next_answer.set()
+    stored = add(store, a_memory("kept"))
+    assert not to_server.loses_next_answer.is_set()
+    assert present(store, stored.memory) == stored
+    assert len(listed(store)) == 1
+
+
+def test_where_nobody_can_tell_whether_it_was_stored_one_is_told_to_look(far: tuple[Line, PostgresStore]) -> None:
+    to_server, store = far
+    to_server.loses_next_answer.set()
+    store._pool.timeline = "another"  # A standby took over: it may know the number from somebody else.
+    with pytest.raises(Unavailable, match="Look for what you wrote"):
+        add(store, a_memory("perhaps"))
+
+
+def test_while_the_server_is_away_calls_say_so_and_when_it_is_back_they_work(
+    far: tuple[Line, PostgresStore], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    to_server, store = far
+    monkeypatch.setattr(lending, "PATIENCE", 0.2)
+    add(store, a_memory("before"))
+    to_server.cut()
+    with pytest.raises(Unavailable):
+        add(store, a_memory("lost"))
+    with pytest.raises(Unavailable):
+        listed(store)
+    monkeypatch.setattr(lending, "PATIENCE", PATIENCE)
+    to_server.join()
+    add(store, a_memory("after"))
+    assert {memory.content for memory in listed(store)} == {"before", "after"}
 
 
 def test_a_read_that_loses_its_connection_says_so_and_the_next_one_is_fine(store: PostgresStore) -> None:
@@ -226,6 +273,11 @@ def test_a_statement_that_takes_longer_than_the_deadline_is_ended_and_its_connec
     assert len(listed(store)) == 1
 
 
+def test_a_statement_of_a_call_without_a_deadline_ends_too(store: PostgresStore) -> None:
+    with store.read() as view:
+        assert view.rows("SELECT current_setting('statement_timeout')") == [("30min",)]
+
+
 def _counting(tx: Transaction) -> None:
     assert isinstance(tx, PostgresTransaction)
     tx.rows(MANY)
@@ -249,6 +301,9 @@ def test_what_has_a_nul_is_not_found_and_not_kept(store: PostgresStore) -> None:
     with store.read() as view:
         assert view.get(MemoryId("a\0b")) is None
         assert view.at_path(None, Clean("a\0b")) is None
+        for odd in (replace(EVERYTHING, tag=Clean("a\0b")), replace(EVERYTHING, project=Clean("a\0b"))):
+            assert view.page(odd, None, 10) == view.matching(odd) == []
+            assert view.stats(odd, ModelKey(1), SystemClock().now()).total == 0
     with pytest.raises(Invalid):
         add(store, a_memory("a\0b"))
     assert listed(store) == []

@@ -23,8 +23,17 @@ Cursor = psycopg.Cursor[tuple[Any, ...]]
 
 CONNECT_TIMEOUT = 5
 """Seconds, unless the URL says otherwise."""
-SESSION = "SET client_min_messages = warning; SET jit = off; SET idle_in_transaction_session_timeout = '10min'"
-"""What holds a transaction open and does nothing for so long is gone: it keeps the database from tidying up."""
+RECONNECTING = 5
+"""Seconds that the pool goes on trying by itself, at growing distances; then who needs a connection makes it begin
+anew, so that nobody waits longer for a server that is back."""
+ALIVE = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3, "tcp_user_timeout": 30_000}
+"""A host that went without a word is noticed after a minute or less."""
+SESSION = (
+    "SET client_min_messages = warning; SET jit = off; "
+    "SET statement_timeout = '30min'; SET idle_in_transaction_session_timeout = '10min'"
+)
+"""A statement of a call without a deadline ends all the same. What holds a transaction open and does nothing for so
+long is gone: it keeps the database from tidying up."""
 
 OVER = "This transaction is over: it was ended, or the connection was lost. Nothing of it was stored."
 CLOSED = "The store is closed."
@@ -115,6 +124,7 @@ def make_pool(url: str, size: int) -> psycopg_pool.ConnectionPool[Connection]:
         max_size=size,
         open=False,
         configure=_settle_in,
+        reconnect_timeout=RECONNECTING,
         kwargs={"autocommit": True, "context": _ADAPTERS, **_given(url)},
         name="hivelore",
     )
@@ -126,7 +136,7 @@ def _settle_in(connection: Connection) -> None:
 
 def _given(url: str) -> dict[str, Any]:
     """What a URL may leave to us."""
-    ours = {"connect_timeout": CONNECT_TIMEOUT, "application_name": "hivelore"}
+    ours = {"connect_timeout": CONNECT_TIMEOUT, "application_name": "hivelore", **ALIVE}
     known = conninfo_to_dict(url)
     return {name: value for name, value in ours.items() if name not in known}
 

@@ -26,6 +26,7 @@ Script = tuple[str, str]
 CONNECTIONS = 16
 PATIENCE = 10.0
 """Seconds that who has no deadline waits for a connection."""
+TIMELINE = "left(pg_walfile_name(pg_current_wal_insert_lsn()), 8)"
 _LATE = "The deadline had passed before the call began."
 
 
@@ -37,6 +38,7 @@ class Pool:
         with our_errors(f"The database {whereabouts(url)}"), connect(url) as connection:
             migrations.migrate(connection, migrations.shipped())
             self.version = migrations.version(connection)
+            self.timeline = _timeline(connection)
         self._pool = make_pool(url, size)
         self._pool.open()
 
@@ -92,6 +94,15 @@ class Pool:
 
     def close(self) -> None:
         self._pool.close()
+
+
+def _timeline(connection: Connection) -> str:
+    """Another one since a standby took the place of the server; empty where the server does not tell."""
+    try:
+        row = connection.execute(f"SELECT {TIMELINE}".encode()).fetchone()
+    except (psycopg.errors.FeatureNotSupported, psycopg.errors.ObjectNotInPrerequisiteState):
+        return ""
+    return "" if row is None else row[0]
 
 
 def _limit(left: float | None) -> list[str]:

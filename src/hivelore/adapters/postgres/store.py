@@ -8,7 +8,7 @@ import psycopg
 from psycopg import errors
 
 from hivelore.adapters.postgres.connection import AGAIN, CLOSED, Connection, our_errors, translated
-from hivelore.adapters.postgres.pool import CONNECTIONS, Left, Pool, Script
+from hivelore.adapters.postgres.pool import CONNECTIONS, TIMELINE, Left, Pool, Script
 from hivelore.adapters.postgres.transaction import EVERYTHING, PostgresTransaction
 from hivelore.adapters.postgres.view import SQL, PostgresView, read_moment
 from hivelore.adapters.randomness import uuid7
@@ -20,10 +20,19 @@ T = TypeVar("T")
 NAMESPACE = 1
 TRIES_BESIDE_OTHERS = 4
 """So often a unit is run beside others that may get in its way; then alone."""
-# In the second part of a read the snapshot is taken.
+# In the second part the snapshot is taken; of a unit it tells by which number the server knows it.
+_NUMBER = "SELECT pg_current_xact_id()::text"
 _READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", "SELECT pg_current_snapshot()::text"
-_BESIDE = "BEGIN ISOLATION LEVEL REPEATABLE READ", "LOCK TABLE turn IN ROW SHARE MODE"
-_ALONE = "BEGIN ISOLATION LEVEL REPEATABLE READ", "LOCK TABLE turn IN EXCLUSIVE MODE"
+_BESIDE = "BEGIN ISOLATION LEVEL REPEATABLE READ", f"LOCK TABLE turn IN ROW SHARE MODE; {_NUMBER}"
+_ALONE = "BEGIN ISOLATION LEVEL REPEATABLE READ", f"LOCK TABLE turn IN EXCLUSIVE MODE; {_NUMBER}"
+_ASK = (
+    "BEGIN READ ONLY",
+    "SELECT pg_sleep({pause}); "
+    f"SELECT CASE {TIMELINE} WHEN '{{timeline}}' THEN pg_xact_status('{{number}}'::xid8) END",
+)
+_PAUSES = (0.0, 0.02, 0.1, 0.5, 1.0, 2.0)
+"""Seconds between asking whether a unit was kept, while the server is still at it."""
+_LOST = "The connection to the database was lost, and nothing of this was stored. Try again."
 _UNKNOWN = (
     "The connection to the database was lost while this was being stored: it may be there or not. "
     "Look for what you wrote before trying again."
@@ -91,29 +100,33 @@ class PostgresStore:
 
     def _tried(self, work: Callable[[Transaction], T], deadline: float | None, begin: Script, *, fresh: bool) -> T:
         """``fresh``: the unit was run before, so that its snapshot shows what was in its way."""
-        with self._begun(begin, deadline) as (connection, _):
+        with self._begun(begin, deadline) as (connection, number):
             unit = PostgresTransaction(connection, self._namespace, EVERYTHING, self._clock, deadline)
             unit.doubts_conflicts = not fresh
             try:
                 answer = work(unit)
             finally:
                 unit.end()
-            self._commit(connection)
-            return answer
+            lost = _commit(connection)
+        if lost is not None:
+            self._see_that_it_was_kept(number, deadline, lost)
+        return answer
 
-    @staticmethod
-    def _commit(connection: Connection) -> None:
-        # An error that work has caught may have ended the transaction: COMMIT would then undo it without a word.
-        if connection.info.transaction_status is not psycopg.pq.TransactionStatus.INTRANS:
-            raise Unavailable("The database refused a part of this, and nothing of it was stored. Try again.")
+    def _see_that_it_was_kept(self, number: str, deadline: float | None, lost: psycopg.Error) -> None:
+        """Ask what became of a unit whose connection was lost at its end. Raises Unavailable where nothing of it is
+        there, or where nobody can tell: the server stays away, or is another one, to which the number says nothing."""
+        status = "in progress"
+        begin, ask = _ASK
         try:
-            connection.execute("COMMIT")
-        except AGAIN:
-            raise
-        except errors.Error as error:
-            if connection.broken:
-                raise Unavailable(_UNKNOWN) from error
-            raise translated(error) from error
+            for pause in _PAUSES:
+                if status == "in progress":
+                    asked = ask.format(pause=pause, timeline=self._pool.timeline, number=number)
+                    with self._begun((begin, asked), deadline) as (_, status):
+                        pass
+        except HiveloreError:
+            status = "unknown"
+        if status != "committed":
+            raise Unavailable(_LOST if status == "aborted" else _UNKNOWN) from lost
 
     def _begun(self, begin: Script, deadline: float | None) -> AbstractContextManager[tuple[Connection, str]]:
         if self._is_closed:
@@ -136,3 +149,19 @@ class PostgresStore:
         self._is_closed = True
         if self._is_mine:
             self._pool.close()
+
+
+def _commit(connection: Connection) -> psycopg.Error | None:
+    """What it was that took the connection before the server answered."""
+    # An error that work has caught may have ended the transaction: COMMIT would then undo it without a word.
+    if connection.info.transaction_status is not psycopg.pq.TransactionStatus.INTRANS:
+        raise Unavailable("The database refused a part of this, and nothing of it was stored. Try again.")
+    try:
+        connection.execute("COMMIT")
+    except AGAIN:
+        raise
+    except errors.Error as error:
+        if connection.broken:
+            return error
+        raise translated(error) from error
+    return None

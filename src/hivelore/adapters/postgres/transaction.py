@@ -27,8 +27,7 @@ class PostgresTransaction(PostgresView, SqlTransaction):
     """Implements ``ports.Transaction``; the store opens and ends the transaction around it."""
 
     def count(self, name: str, params: Params) -> int:
-        done = self.executed(self.SQL[name], params)
-        return 0 if done is None else done.rowcount
+        return self.executed(self.SQL[name], params).rowcount
 
     def run_many(self, sql: str, each: Sequence[Params]) -> None:
         if len(each) == 1:

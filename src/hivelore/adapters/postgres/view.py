@@ -54,18 +54,19 @@ class PostgresView(SqlView):
 
     def rows(self, sql: str, params: Params | None = None) -> list[Any]:
         found = self.executed(sql, params)
-        return [] if found is None or found.description is None else found.fetchall()
+        return [] if found.description is None else found.fetchall()
 
-    def executed(self, sql: str, params: Params | None) -> postgres.Cursor | None:
-        """The cursor of a statement that ran; None where no row can fit, for a text with NUL is in no table."""
+    def executed(self, sql: str, params: Params | None) -> postgres.Cursor:
+        """The cursor of a statement that ran. A text with NUL is in no table: who asks for one asks for NULL instead,
+        which is like nothing."""
         connection = self._open()
         with self.our_errors():
             try:
                 return postgres.execute(connection, sql, self._bound(params))
             except psycopg.DataError:
-                if not _asks_for_nul(sql, params):
+                if params is None or not sql.startswith(("SELECT", "WITH")):
                     raise
-                return None
+                return postgres.execute(connection, sql, self._bound(_without_nul(params)))
 
     def stream(self, sql: str, params: Params | None = None) -> Iterator[Any]:
         connection = self._open()
@@ -132,8 +133,8 @@ class PostgresView(SqlView):
         return Moment(last, tuple(tx for tx in self._moment.open if tx <= last))
 
 
-def _asks_for_nul(sql: str, params: Params | None) -> bool:
-    return sql.startswith("SELECT") and any("\0" in one for one in (params or {}).values() if isinstance(one, str))
+def _without_nul(params: Params) -> dict[str, Any]:
+    return {name: None if isinstance(one, str) and "\0" in one else one for name, one in params.items()}
 
 
 def read_moment(snapshot: str) -> Moment:
