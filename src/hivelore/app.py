@@ -31,6 +31,7 @@ from hivelore.ports import Clock, EmbeddingProvider, KeywordIndex, MemoryStore, 
 from hivelore.services.agents import Agents, Random
 from hivelore.services.drafting import Drafting
 from hivelore.services.embedding import Embedding
+from hivelore.services.leading import Leading
 from hivelore.services.recall import Recalling
 from hivelore.services.recall_log import RecallLog
 from hivelore.services.reembed import Reembedding
@@ -97,6 +98,7 @@ class Application:
             settings.ranking_constants, Weighting(), Priors(), Updating(), self.recall_log
         )
         self.upkeep = Upkeep(self.store, self.keywords, self.clock, recalls=settings.recall_log_lifetime)
+        self.leading = Leading(self.store, self.clock, randomness.job_id(self.clock.now()))
         self._stop = threading.Event()
         self._threads: list[threading.Thread] = []
 
@@ -143,7 +145,9 @@ class Application:
         self.tally.flush()
         # Where that fails or takes too long, the next start goes on.
         with suppress(HiveloreError):
-            self.upkeep.finish(WIPING)
+            if self.leading.leads():
+                self.upkeep.finish(WIPING)
+            self.leading.step_back()
         self.store.close()
         self.serving.close()
         if self.lock is not None:
@@ -196,8 +200,11 @@ class Application:
             with suppress(Unavailable):
                 self.serving.look_after(self.store)
                 self.tally.flush()
-                self.reindexing.go_on(self._stop.is_set)
-                self.upkeep.tend(self._stop.is_set)
+                if self.leading.leads():
+                    self.reindexing.go_on(self._stop.is_set)
+                    self.upkeep.tend(self._stop.is_set)
+                else:
+                    self.reindexing.look()
             self._stop.wait(TEND_EVERY)
 
 

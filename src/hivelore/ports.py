@@ -5,7 +5,7 @@ Instants are UTC. A port raises errors of ``hivelore.errors`` only.
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Protocol, TypeVar
 
 from hivelore.domain.agent import Agent, AgentId, ApiKey, KeyId
@@ -269,6 +269,17 @@ class MemoryTransaction(Protocol):
         """Note a failure; ``not_before`` None: for good."""
         ...
 
+    def lease_waiting(
+        self, model: ModelKey, now: datetime, limit: int, *, lease: timedelta, newest_first: bool = False
+    ) -> Sequence[Waiting]:
+        """``waiting``, without what others have leased. They are given none of these until the lease is over, or they
+        have a vector, failed or were released. A store that is shared goes by a clock of its own for that."""
+        ...
+
+    def release(self, passages: Sequence[PassageKey]) -> None:
+        """Let others lease these again; what is gone by now, or was not leased, is passed over."""
+        ...
+
     def retry_failed(self, model: ModelKey, limit: int) -> int:
         """Forget up to ``limit`` failures of the model, so that they are tried again. Answers how many."""
         ...
@@ -322,6 +333,11 @@ class SwarmTransaction(Protocol):
         """Insert or replace."""
         ...
 
+    def lease(self, name: str, holder: str, now: datetime, lease: timedelta) -> bool:
+        """Whether ``holder`` alone does what is called so, until the lease is over: nobody else has it. Who has it
+        renews it, or gives it back with a lease of no time. A store that is shared goes by a clock of its own."""
+        ...
+
     def set_setting(self, name: str, value: str) -> None: ...
 
 
@@ -335,6 +351,11 @@ class MemoryStore(Protocol):
     @property
     def name(self) -> str:
         """The engine, for people: ``sqlite 3.54.1``."""
+        ...
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether other processes may work on it at the same time, so that what is to be done once is leased."""
         ...
 
     def read(self, deadline: float | None = None) -> AbstractContextManager[View]:

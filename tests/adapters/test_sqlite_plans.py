@@ -63,6 +63,8 @@ ASKED_BY = [
 FRAGMENTS = {
     "{queue}": ("queue_new", "queue_again"),
     "{order}": ("ASC", "DESC"),
+    "{free}": ("", "free"),
+    "{locked}": ("locked",),
     "{asked}": tuple(
         recalls.condition(where, document, SQL["recall_gave"])[0] + behind
         for where in ASKED_BY

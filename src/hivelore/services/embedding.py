@@ -6,6 +6,7 @@ and outages heal by themselves.
 
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 
 from hivelore.domain.index import (
@@ -15,7 +16,7 @@ from hivelore.domain.index import (
     Waiting,
 )
 from hivelore.domain.text import Clean
-from hivelore.errors import Invalid, Unavailable
+from hivelore.errors import HiveloreError, Invalid, Unavailable
 from hivelore.ports import (
     Clock,
     EmbeddingProvider,
@@ -34,6 +35,8 @@ NEWEST = 16
 rest are the oldest, so that nothing waits for ever."""
 DROPPED_AT_A_TIME = 1_000
 TAKEN_UP_AT_A_TIME = 1_000
+LEASE = timedelta(minutes=1)
+"""So long after a process was killed, another one embeds what it had taken."""
 ATTEMPTS = 3
 FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 300.0
@@ -70,14 +73,30 @@ class Embedding:
         if model is None:
             return 0
         key = self._model_key(model.provider)
-        with self._store.read() as view:
-            waiting = _batch(view, key, self._clock.now())
+        waiting = self._next(key)
         if not waiting:
             self._complete(key)
             return 0
-        settled = self._embed(model, key, waiting)
+        try:
+            settled = self._embed(model, key, waiting)
+        except HiveloreError:
+            self._give_back(waiting)
+            raise
         self.last_error = None
         return settled
+
+    def _next(self, key: ModelKey) -> Sequence[Waiting]:
+        """A batch for this process alone, where others work on the same store."""
+        now = self._clock.now()
+        if self._store.is_shared:
+            return self._store.write(lambda tx: _leased_batch(tx, key, now))
+        with self._store.read() as view:
+            return _batch(view, key, now)
+
+    def _give_back(self, waiting: Sequence[Waiting]) -> None:
+        if self._store.is_shared:
+            with suppress(HiveloreError):  # The lease ends by itself.
+                self._store.write(lambda tx: tx.release([one.passage for one in waiting]))
 
     def take_up(self) -> int:
         """Where the wanted model is used again after another one, let its vectors be found as such, some at a time.
@@ -248,6 +267,14 @@ def _batch(view: MemoryView, key: ModelKey, now: datetime) -> Sequence[Waiting]:
     chosen = {one.passage for one in newest}
     oldest = [one for one in view.waiting(key, now, BATCH) if one.passage not in chosen]
     return [*newest, *oldest[: BATCH - NEWEST]]
+
+
+def _leased_batch(tx: Transaction, key: ModelKey, now: datetime) -> Sequence[Waiting]:
+    """The same of what nobody else has."""
+    newest = tx.lease_waiting(key, now, NEWEST, lease=LEASE, newest_first=True)
+    if len(newest) < NEWEST:
+        return newest
+    return [*newest, *tx.lease_waiting(key, now, BATCH - NEWEST, lease=LEASE)]
 
 
 def _embeddings(model: Model, waiting: Sequence[Waiting]) -> Sequence[TextEmbedding]:

@@ -46,6 +46,8 @@ class Reindexing:
                 return
 
         def work(tx: Transaction) -> bool:
+            if tx.setting(INDEX) == wanted:  # Another process on the same store was quicker.
+                return bool(tx.setting(BUILDING))
             for engine in (self._keywords, *self._others):
                 engine.clear(tx)
             newest = max(tx.matching(_EVERYTHING), default=0)
@@ -63,6 +65,12 @@ class Reindexing:
         while self._left and self._clock.monotonic() - began < BUDGET and not stopping():
             self._index(self._left[-AT_A_TIME:], len(self._left) <= AT_A_TIME)
             del self._left[-AT_A_TIME:]
+
+    def look(self) -> None:
+        """See how far another process has come that indexes the same store."""
+        if not self.is_done:
+            with self._store.read() as view:
+                self._left = None if view.setting(BUILDING) else []
 
     @property
     def left(self) -> int:

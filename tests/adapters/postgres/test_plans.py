@@ -17,7 +17,7 @@ STATEMENTS = {**SQL, **{f"postings.{name}": text for name, text in postings.SQL[
     "pgvector.nearest": load(("hivelore.adapters.vectors", "pgvector.sql"))["nearest"]
 }
 QUEUES = ("queue_new", "queue_again")
-FRAGMENTS = (*QUEUES, "recall_gave")
+FRAGMENTS = (*QUEUES, "free", "locked", "recall_gave")
 LOOKS_AT_EVERYTHING = {
     "problems": "is the check of everything",
     "embedded_all": "reads everything",
@@ -54,6 +54,8 @@ def test_a_statement_is_understood_and_goes_along_an_index(
             .replace("{order}", "ASC")
             .replace("{where}", "")
             .replace("{asked}", "")
+            .replace("{free}", SQL["free"])
+            .replace("{locked}", SQL["locked"])
         )
         walked = [line for line in plan(connection, text) if "Seq Scan" in line]
         small = [line for line in walked if re.search(r"Seq Scan on (model|segment|agent|meta|job)\b", line)]

@@ -87,6 +87,12 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
+class Lease:
+    holder: str
+    until: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Counted:
     """An indexed chunk: how often each term occurs, weighted by column, and how many terms there are."""
 
@@ -120,6 +126,9 @@ class State:
     )
     queued: Shelf[tuple[ModelKey, PassageKey], bool] = field(default_factory=Shelf[tuple[ModelKey, PassageKey], bool])
     """Passages that have a vector and wait for a new one; all others without a vector wait anyway."""
+    leased: Shelf[PassageKey, datetime] = field(default_factory=Shelf[PassageKey, datetime])
+    """Until when."""
+    leases: Shelf[str, Lease] = field(default_factory=Shelf[str, Lease])
     changes: Shelf[int, Change] = field(default_factory=Shelf[int, Change])
     """By seq, from 1 on and without gaps."""
     agents: Shelf[AgentId, Agent] = field(default_factory=Shelf[AgentId, Agent])

@@ -27,6 +27,10 @@ class InMemoryStore:
     def name(self) -> str:
         return "inmemory"
 
+    @property
+    def is_shared(self) -> bool:
+        return False
+
     @contextmanager
     def read(self, deadline: float | None = None) -> Generator[View]:
         self._refuse_closed()

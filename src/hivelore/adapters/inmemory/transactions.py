@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from heapq import nlargest, nsmallest
 
 import numpy as np
@@ -12,6 +12,7 @@ from hivelore.adapters.inmemory.state import (
     NO_DOCUMENTS,
     Document,
     Failure,
+    Lease,
     Logged,
     Model,
     external_place,
@@ -34,6 +35,7 @@ from hivelore.domain.index import (
     StoredChunk,
     TokenCodes,
     Vector,
+    Waiting,
 )
 from hivelore.domain.job import Job
 from hivelore.domain.memory import Action, Chunk, Memory, Version
@@ -122,6 +124,7 @@ class InMemoryTransaction(InMemoryView):
             told = (tokens or {}).get(passage)
             codes = codes.put(place, told) if told else codes.drop(place)
         self.state = replace(self.state, vectors=stored, tokens=codes, failures=failures, queued=queued)
+        self.release(list(present))
         for key in sorted({self.state.passages[passage] for passage in present}):
             self._log(ChangeKind.VECTORS, key)
         return len(present)
@@ -131,6 +134,31 @@ class InMemoryTransaction(InMemoryView):
             failure = Failure(error, not_before, self.attempts(model, passage) + 1)
             failures = self.state.failures.put((model, passage), failure)
             self.state = replace(self.state, failures=failures)
+            self.release([passage])
+
+    def lease_waiting(
+        self, model: ModelKey, now: datetime, limit: int, *, lease: timedelta, newest_first: bool = False
+    ) -> Sequence[Waiting]:
+        leased = self.state.leased
+        waiting = self.waiting(model, now, len(self.state.passages), newest_first=newest_first)
+        free = [one for one in waiting if leased.get(one.passage, now) <= now][:limit]
+        for one in free:
+            leased = leased.put(one.passage, now + lease)
+        self.state = replace(self.state, leased=leased)
+        return free
+
+    def release(self, passages: Sequence[PassageKey]) -> None:
+        leased = self.state.leased
+        for passage in passages:
+            leased = leased.drop(passage)
+        self.state = replace(self.state, leased=leased)
+
+    def lease(self, name: str, holder: str, now: datetime, lease: timedelta) -> bool:
+        held = self.state.leases.get(name)
+        if held is not None and held.holder != holder and held.until > now:
+            return False
+        self.state = replace(self.state, leases=self.state.leases.put(name, Lease(holder, now + lease)))
+        return True
 
     def retry_failed(self, model: ModelKey, limit: int) -> int:
         failures = self.state.failures

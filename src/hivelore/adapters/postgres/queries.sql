@@ -120,8 +120,18 @@ SELECT passage, vector FROM vectors WHERE namespace = :namespace AND model = :mo
 -- name: tokens
 SELECT passage, codes FROM token_vectors WHERE namespace = :namespace AND model = :model AND passage = ANY(:passages)
 
+-- name: free
+-- Leases go by the clock of the server: those of the replicas may differ.
+AND p.leased_until <= {now}
+
+-- name: locked
+FOR UPDATE OF p SKIP LOCKED
+
+-- name: passages_lease
+UPDATE passage SET leased_until = {now} + :lease WHERE namespace = :namespace AND key = ANY(:passages)
+
 -- name: passages_embedded
-UPDATE passage SET model = :model, again = CASE WHEN again = :model THEN 0 ELSE again END
+UPDATE passage SET model = :model, again = CASE WHEN again = :model THEN 0 ELSE again END, leased_until = 0
 WHERE namespace = :namespace AND key = ANY(:passages) RETURNING key, document
 
 -- name: passages_adopt

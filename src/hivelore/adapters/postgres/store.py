@@ -77,6 +77,10 @@ class PostgresStore:
     def name(self) -> str:
         return f"postgresql {self._pool.version}"
 
+    @property
+    def is_shared(self) -> bool:
+        return True
+
     @contextmanager
     def read(self, deadline: float | None = None) -> Generator[PostgresView]:
         with self._begun(_READ, deadline) as (connection, snapshot):

@@ -3,11 +3,11 @@
 from datetime import UTC, datetime, timedelta
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
+MICROSECOND = timedelta(microseconds=1)
 
 
 def to_micros(instant: datetime) -> int:
-    return (instant - _EPOCH) // _MICROSECOND
+    return (instant - _EPOCH) // MICROSECOND
 
 
 def from_micros(micros: int) -> datetime:

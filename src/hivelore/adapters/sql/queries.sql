@@ -168,7 +168,7 @@ ON CONFLICT (namespace, model, passage) DO UPDATE SET codes = excluded.codes
 DELETE FROM token_vectors WHERE namespace = :namespace AND model = :model AND passage = :passage
 
 -- name: passage_embedded
-UPDATE passage SET model = :model, again = CASE WHEN again = :model THEN 0 ELSE again END
+UPDATE passage SET model = :model, again = CASE WHEN again = :model THEN 0 ELSE again END, leased_until = 0
 WHERE namespace = :namespace AND key = :passage RETURNING document
 
 -- name: passages_adopt
@@ -201,8 +201,17 @@ SET attempts = embedding_failure.attempts + 1, not_before = excluded.not_before,
 SELECT p.key, p.document, p.start, p.stop, m.content, m.author FROM passage p
 JOIN memory m ON m.namespace = p.namespace AND m.key = p.document
 LEFT JOIN embedding_failure f ON f.namespace = p.namespace AND f.model = :model AND f.passage = p.key
-WHERE p.namespace = :namespace AND {queue} AND (f.passage IS NULL OR f.not_before <= :now)
-ORDER BY p.key {order} LIMIT :limit
+WHERE p.namespace = :namespace AND {queue} {free} AND (f.passage IS NULL OR f.not_before <= :now)
+ORDER BY p.key {order} LIMIT :limit {locked}
+
+-- name: passage_release
+UPDATE passage SET leased_until = 0 WHERE namespace = :namespace AND key = :passage AND leased_until <> 0
+
+-- name: lease
+INSERT INTO lease (namespace, name, holder, until) VALUES (:namespace, :name, :holder, {now} + :lease)
+ON CONFLICT (namespace, name) DO UPDATE SET holder = excluded.holder, until = excluded.until
+  WHERE lease.until <= {now} OR lease.holder = excluded.holder
+RETURNING 1
 
 -- name: pending
 SELECT COUNT(*) FROM passage p

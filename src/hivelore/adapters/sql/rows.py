@@ -55,10 +55,11 @@ MEMORY_COLUMNS = (
 )
 
 
-def filled(statements: Mapping[str, str], *, vectors: str) -> Mapping[str, str]:
-    """Statements with the columns of a memory and the name of the table of vectors in their places."""
+def filled(statements: Mapping[str, str], *, vectors: str, now: str) -> Mapping[str, str]:
+    """Statements with the columns of a memory, the name of the table of vectors and the instant that leases go by in
+    their places."""
     return {
-        name: text.replace("{memory}", MEMORY_COLUMNS).replace("{vectors}", vectors)
+        name: text.replace("{memory}", MEMORY_COLUMNS).replace("{vectors}", vectors).replace("{now}", now)
         for name, text in statements.items()
     }
 

@@ -3,10 +3,10 @@
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from hivelore.adapters.sql import recalls, rows
-from hivelore.adapters.sql.instants import to_micros, to_micros_or_none
+from hivelore.adapters.sql.instants import MICROSECOND, to_micros, to_micros_or_none
 from hivelore.adapters.sql.view import SqlView
 from hivelore.adapters.sql.where import Params
 from hivelore.domain.agent import Agent, ApiKey, KeyId
@@ -21,6 +21,7 @@ from hivelore.domain.index import (
     StoredChunk,
     TokenCodes,
     Vector,
+    Waiting,
 )
 from hivelore.domain.job import Job
 from hivelore.domain.memory import Action, Chunk, Memory
@@ -195,6 +196,19 @@ class SqlTransaction(SqlView):
     def embedding_failed(self, model: ModelKey, passage: PassageKey, error: Clean, not_before: datetime | None) -> None:
         params = {"model": model, "passage": passage, "not_before": to_micros_or_none(not_before), "error": error}
         self.run("failure_put", params)
+        self.release([passage])
+
+    def lease_waiting(
+        self, model: ModelKey, now: datetime, limit: int, *, lease: timedelta, newest_first: bool = False
+    ) -> Sequence[Waiting]:
+        free = self.SQL["waiting"].replace("{free}", self.SQL["free"]).replace("{locked}", self.SQL["locked"])
+        found = self._waiting(free, model, now, limit, newest_first)
+        passages = self.array([one.passage for one in found])
+        self.run("passages_lease", {"passages": passages, "now": to_micros(now), "lease": lease // MICROSECOND})
+        return found
+
+    def release(self, passages: Sequence[PassageKey]) -> None:
+        self.run_many(self.SQL["passage_release"], [{"passage": passage} for passage in passages])
 
     def retry_failed(self, model: ModelKey, limit: int) -> int:
         return self.count("failures_clear", {"model": model, "limit": limit})
@@ -245,6 +259,10 @@ class SqlTransaction(SqlView):
 
     def put_job(self, job: Job) -> None:
         self.run("job_put", rows.job_params(job))
+
+    def lease(self, name: str, holder: str, now: datetime, lease: timedelta) -> bool:
+        asked = {"name": name, "holder": holder, "now": to_micros(now), "lease": lease // MICROSECOND}
+        return self.run("lease", asked) is not None
 
     def set_setting(self, name: str, value: str) -> None:
         self.run("setting_put", {"name": name, "value": value})

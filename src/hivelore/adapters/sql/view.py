@@ -230,8 +230,14 @@ class SqlView(ABC):
         return {PassageKey(key): codes for key, codes in found}
 
     def waiting(self, model: ModelKey, now: datetime, limit: int, *, newest_first: bool = False) -> Sequence[Waiting]:
+        statement = self.SQL["waiting"].replace("{free}", "").replace("{locked}", "")
+        return self._waiting(statement, model, now, limit, newest_first)
+
+    def _waiting(
+        self, statement: str, model: ModelKey, now: datetime, limit: int, newest_first: bool
+    ) -> Sequence[Waiting]:
         asked: dict[str, Param] = {"model": model, "now": to_micros(now), "limit": limit}
-        statement = self.SQL["waiting"].replace("{order}", "DESC" if newest_first else "ASC")
+        statement = statement.replace("{order}", "DESC" if newest_first else "ASC")
         found = sorted(self._queued(statement, asked), key=lambda row: row[0], reverse=newest_first)
         return [
             Waiting(PassageKey(key), DocumentKey(document), Clean(content[start:stop]), author)

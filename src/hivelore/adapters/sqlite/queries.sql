@@ -50,6 +50,14 @@ RETURNING key
 UPDATE passage SET again = 0 WHERE key IN (
   SELECT p.key FROM passage p WHERE p.namespace = :namespace AND p.again = :model AND p.again <> 0 LIMIT :limit)
 
+-- name: free
+AND p.leased_until <= :now
+
+-- name: locked
+
+-- name: passages_lease
+UPDATE passage SET leased_until = :now + :lease WHERE key IN (SELECT value FROM json_each(:passages))
+
 -- name: audit_newest
 SELECT at, actor, door, action, memory, detail FROM audit NOT INDEXED
 WHERE namespace = :namespace ORDER BY key DESC LIMIT :limit

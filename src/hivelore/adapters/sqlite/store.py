@@ -64,6 +64,10 @@ class SqliteStore:
     def name(self) -> str:
         return f"sqlite {apsw.sqlite_lib_version()}"
 
+    @property
+    def is_shared(self) -> bool:
+        return False
+
     @contextmanager
     def read(self, deadline: float | None = None) -> Generator[View]:
         with our_errors():

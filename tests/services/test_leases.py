@@ -1,0 +1,185 @@
+"""Several services on one store: each text is embedded by one of them, and one of them looks after the indexes."""
+
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from hivelore.adapters.keywords.postings.engine import Postings
+from hivelore.domain.draft import Draft
+from hivelore.domain.index import Vector
+from hivelore.domain.text import Clean
+from hivelore.errors import Unavailable
+from hivelore.ports import MemoryStore, Transaction
+from hivelore.services import embedding, leading
+from hivelore.services.embedding import BATCH
+from hivelore.services.leading import RENEWED, Leading
+from hivelore.services.reindexing import Reindexing
+from hivelore.services.shelving import Shelf
+from support.clocks import SteppingClock
+from support.embedders import FaultyEmbedder
+from support.stores import STORES
+from support.world import AS_ADA, World, hashing
+
+NO_TIME = timedelta()
+
+
+class Interrupted(FaultyEmbedder):
+    """Something else happens while it embeds."""
+
+    meanwhile: Callable[[], object] = staticmethod(lambda: None)
+
+    def embed_documents(self, texts: Sequence[Clean]) -> Sequence[Vector]:
+        self.meanwhile()
+        return super().embed_documents(texts)
+
+
+class Service(World):
+    def __init__(self, store: MemoryStore, clock: SteppingClock) -> None:
+        self.embedder = Interrupted(hashing())
+        super().__init__(store, Postings(), clock, embedder=self.embedder)
+
+
+@pytest.fixture
+def clock() -> SteppingClock:
+    return SteppingClock()
+
+
+@pytest.fixture
+def services(tmp_path: Path, clock: SteppingClock) -> Generator[tuple[Service, Service]]:
+    kind = STORES["postgres"]
+    with closing(kind.open(tmp_path, clock)) as one, closing(kind.open(tmp_path, clock)) as other:
+        yield Service(one, clock), Service(other, clock)
+
+
+def write(service: Service, size: int) -> list[str]:
+    notes = [f"note number {number}" for number in range(size)]
+    for note in notes:
+        service.remembering.remember(Draft(content=note), AS_ADA)
+    return sorted(notes)
+
+
+def release_all(service: Service) -> None:
+    def work(tx: Transaction) -> None:
+        model = tx.model(service.embedder.fingerprint)
+        assert model is not None
+        tx.release([one.passage for one in tx.waiting(model, service.clock.now(), 100)])
+
+    service.store.write(work)
+
+
+# Embedding.
+
+
+def test_what_one_embeds_another_one_does_not(services: tuple[Service, Service]) -> None:
+    one, other = services
+    notes = write(one, BATCH + 10)
+    settled: list[int] = []
+    one.embedder.meanwhile = lambda: settled.append(other.embedding.step())
+    assert one.embedding.step() == BATCH
+    assert settled == [10]
+    assert sorted(one.embedder.embedded + other.embedder.embedded) == notes
+    assert other.embedding.pending() == 0
+
+
+def test_what_one_could_not_embed_another_one_does_at_once(services: tuple[Service, Service]) -> None:
+    one, other = services
+    notes = write(one, 3)
+    one.embedder.down_for = None
+    with pytest.raises(Unavailable):
+        one.embedding.step()
+    assert other.embedding.step() == 3
+    assert sorted(other.embedder.embedded) == notes
+
+
+def test_what_a_killed_one_had_taken_is_embedded_when_its_lease_is_over(
+    services: tuple[Service, Service], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Killed(BaseException):
+        pass
+
+    def kill() -> None:
+        raise Killed
+
+    one, other = services
+    notes = write(one, 3)
+    one.embedder.meanwhile = kill
+    for lease, embedded in ((embedding.LEASE, []), (NO_TIME, notes)):
+        monkeypatch.setattr(embedding, "LEASE", lease)
+        with pytest.raises(Killed):
+            one.embedding.step()
+        other.embedding.step()
+        assert sorted(other.embedder.embedded) == embedded
+        release_all(one)
+
+
+# Leading.
+
+
+def leader(service: Service, clock: SteppingClock, name: str) -> Leading:
+    return Leading(service.store, clock, name)
+
+
+def test_one_leads_until_it_steps_back(services: tuple[Service, Service], clock: SteppingClock) -> None:
+    one, other = (leader(service, clock, name) for service, name in zip(services, "ab", strict=True))
+    assert (one.leads(), other.leads()) == (True, False)
+    clock.advance(timedelta(seconds=RENEWED))
+    assert (other.leads(), one.leads()) == (False, True)
+    one.step_back()
+    clock.advance(timedelta(seconds=RENEWED))
+    assert (other.leads(), one.leads()) == (True, False)
+
+
+def test_when_the_leader_was_killed_another_one_takes_over(
+    services: tuple[Service, Service], clock: SteppingClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leading, "LEASE", NO_TIME)
+    assert leader(services[0], clock, "killed").leads()
+    assert leader(services[1], clock, "other").leads()
+
+
+def test_who_alone_has_the_store_leads_without_a_lease(tmp_path: Path, clock: SteppingClock) -> None:
+    with closing(STORES["sqlite"].open(tmp_path, clock)) as store:
+        assert Leading(store, clock, "a").leads()
+        assert Leading(store, clock, "b").leads()
+
+
+# Indexing anew.
+
+
+def test_who_does_not_lead_sees_how_far_the_other_one_has_come(
+    services: tuple[Service, Service], clock: SteppingClock
+) -> None:
+    one, other = (
+        Reindexing(service.store, service.keywords, (), Shelf(service.keywords), clock) for service in services
+    )
+    write(services[0], 3)
+    one.begin()
+    other.begin()
+    assert (one.is_done, other.is_done) == (False, False)
+    assert other.left == 3
+    one.go_on()
+    assert not other.is_done
+    other.look()
+    assert other.is_done
+
+
+def test_who_is_late_does_not_begin_anew_what_another_one_has_done(
+    services: tuple[Service, Service], clock: SteppingClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = (
+        Reindexing(service.store, service.keywords, (), Shelf(service.keywords), clock) for service in services
+    )
+    write(services[0], 1)
+    write_late = services[1].store.write
+
+    def late(work: Callable[[Transaction], bool]) -> bool:
+        one.begin()
+        one.go_on()
+        return write_late(work)
+
+    monkeypatch.setattr(services[1].store, "write", late)
+    other.begin()
+    assert (one.is_done, other.is_done) == (True, True)
