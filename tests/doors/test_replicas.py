@@ -1,0 +1,183 @@
+"""Two services on one PostgreSQL database, of which one or the other is killed again and again."""
+
+import random
+from collections import Counter
+from collections.abc import Callable, Generator
+from contextlib import closing, suppress
+from dataclasses import dataclass, field
+from itertools import count, product
+from pathlib import Path
+from threading import Event, Lock, Thread
+from time import monotonic
+from typing import Any
+
+import pytest
+
+from hivelore.client import Client
+from hivelore.errors import HiveloreError, Unavailable
+from hivelore.hive.remote import RemoteHive
+from support import postgres
+from support.replicas import Replica
+
+SECONDS = 60.0
+EVERY = 5.0
+WRITERS = READERS = 8
+
+_SUBJECTS = ("the mail relay", "the billing worker", "the search index", "the backup job", "the image resizer")
+_PLACES = ("in the cellar", "on the second floor", "behind the balancer", "at the Oslo site", "in the staging zone")
+_DOINGS = ("stops answering", "loses its lease", "writes to a full disk", "forgets its certificate", "doubles messages")
+_CAUSES = ("after a kernel update", "while the clock jumps", "under a heavy import", "when DNS is slow", "at midnight")
+_CURES = ("restarting it", "raising its limit", "draining the queue", "renewing the token", "moving it away")
+_SENTENCES = [
+    f"{' '.join(words[:4])}; {words[4]} helps" for words in product(_SUBJECTS, _PLACES, _DOINGS, _CAUSES, _CURES)
+]
+random.Random(7).shuffle(_SENTENCES)
+
+
+@dataclass
+class Seen:
+    """What the clients have seen."""
+
+    written: dict[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
+    """The word and the text of each acknowledged memory, by its id."""
+    waited: list[float] = field(default_factory=list[float])
+    """Seconds that each recall took which was answered."""
+    wrong: list[str] = field(default_factory=list[str])
+    lock: Lock = field(default_factory=Lock)
+
+
+@pytest.fixture
+def replicas(tmp_path: Path) -> Generator[tuple[Replica, Replica]]:
+    database = postgres.schema()
+    both = tuple(Replica(tmp_path / name, database, HIVELORE_EMBEDDER="local") for name in ("one", "two"))
+    try:
+        for replica in both:
+            replica.start()
+        for replica in both:
+            replica.wait()
+        yield both[0], both[1]
+    finally:
+        for replica in both:
+            replica.end()
+
+
+def insisting(urls: list[str], key: str, call: Callable[[RemoteHive], Any], stop: Event) -> Any:
+    """What the first of the services answers that does answer, from ``urls`` on."""
+    for url in urls * 1_000:
+        try:
+            with RemoteHive(Client(url, key)) as hive:
+                return call(hive)
+        except Unavailable:
+            stop.wait(0.05)
+    raise AssertionError("no service answered")
+
+
+def write(urls: list[str], key: str, numbers: "count[int]", seen: Seen, stop: Event) -> None:
+    while not stop.is_set():
+        number = next(numbers)
+        word, text = f"zq{number}x", _SENTENCES[number % len(_SENTENCES)]
+        content = f"{text} ({word})."
+        random.shuffle(urls)
+        try:
+            memory = insisting(urls, key, lambda hive, c=content, w=word: hive.remember(c, external_id=w), stop)
+        except HiveloreError as error:
+            with seen.lock:
+                seen.wrong.append(f"write: {error!r}")
+            continue
+        with seen.lock:
+            seen.written[str(memory.id)] = word, text
+
+
+def read(urls: list[str], key: str, seen: Seen, stop: Event) -> None:
+    while not stop.is_set():
+        with seen.lock:
+            known = list(seen.written.items())[-2_000:]
+        if not known:
+            stop.wait(0.05)
+            continue
+        memory, (word, _) = random.choice(known)
+        random.shuffle(urls)
+        began = monotonic()
+        try:
+            with RemoteHive(Client(urls[0], key)) as hive:
+                found = [str(hit.memory.id) for hit in hive.recall(word, limit=5)]
+        except Unavailable:
+            stop.wait(0.05)
+            continue
+        except HiveloreError as error:
+            with seen.lock:
+                seen.wrong.append(f"read: {error!r}")
+            continue
+        with seen.lock:
+            seen.waited.append(monotonic() - began)
+            if memory not in found:
+                seen.wrong.append(f"{memory} was acknowledged and is not found by its word")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1_200)
+def test_nothing_acknowledged_is_lost_or_doubled_when_replicas_are_killed(
+    replicas: tuple[Replica, Replica], capsys: pytest.CaptureFixture[str]
+) -> None:
+    urls, operator = [one.url for one in replicas], replicas[0].operator_key
+    with closing(Client(urls[0], operator)) as admin:
+        key: str = admin.call("POST", "/api/agents", body={"name": "ada", "role": "worker"})["key"]
+    seen, stop, numbers = Seen(), Event(), count()
+    threads = [Thread(target=write, args=(list(urls), key, numbers, seen, stop)) for _ in range(WRITERS)]
+    threads += [Thread(target=read, args=(list(urls), key, seen, stop)) for _ in range(READERS)]
+    for thread in threads:
+        thread.start()
+    until, job, killed = monotonic() + SECONDS, "", 0
+    while monotonic() < until:
+        stop.wait(EVERY)
+        replica = replicas[killed % 2]
+        replica.kill()
+        killed += 1
+        if killed == 3:  # In the middle of everything, all that is there is embedded anew.
+            with closing(Client(replicas[killed % 2].url, operator)) as admin:
+                job = admin.call("POST", "/api/memory/re-embed", body={"everything": True})["id"]
+        replica.start()
+        replica.wait()
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert not seen.wrong
+    with closing(Client(urls[0], operator)) as admin, RemoteHive(Client(urls[0], operator)) as hive:
+        assert hive.wait_until_indexed(600)
+        assert admin.call("GET", f"/api/memory/re-embed/{job}")["state"] == "done"
+        assert hive.stats().failed == 0
+        assert kept(hive) == Counter({word: 1 for word, _ in seen.written.values()})
+    for url in urls:
+        with RemoteHive(Client(url, key)) as hive:
+            assert missed(hive, seen) == []
+    took = sorted(seen.waited)
+    with capsys.disabled():
+        print(
+            f"\n{len(seen.written)} memories, {len(took)} recalls, {killed} kills: a recall took "
+            f"{1_000 * took[len(took) // 2]:.0f} ms (p50), {1_000 * took[len(took) * 99 // 100]:.0f} ms (p99)"
+        )
+
+
+def kept(hive: RemoteHive) -> Counter[str]:
+    """How often each external id is there."""
+    found: Counter[str] = Counter()
+    after = None
+    while True:
+        page = hive.list(limit=200, after=after)
+        found.update(str(memory.external_id) for memory in page.memories)
+        after = page.next
+        if after is None:
+            return found
+
+
+def missed(hive: RemoteHive, seen: Seen) -> list[str]:
+    """Acknowledged memories that cannot be found by id, by a word, or by meaning."""
+    wrong: list[str] = []
+    for memory, (word, text) in random.sample(sorted(seen.written.items()), min(len(seen.written), 200)):
+        with suppress(HiveloreError):
+            by_word = {str(hit.memory.id) for hit in hive.recall(word, limit=5)}
+            by_meaning = {str(hit.memory.id): hit.score.vector for hit in hive.recall(text, limit=20)}
+            if hive.get(memory) and memory in by_word and by_meaning.get(memory, 0.0) > 0.5:
+                continue
+        wrong.append(f"{memory} {word}: {text}")
+    return wrong
