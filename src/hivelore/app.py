@@ -162,6 +162,7 @@ class Application:
             "version": __version__,
             "store": self.store.name,
             "incarnation": incarnation,
+            "secondWall": self.store.has_wall,
             "keywords": self.keywords.name,
             "pendingKeywords": self.reindexing.left,
             "vectors": None if current is None else current.index.name,

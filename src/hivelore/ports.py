@@ -33,7 +33,7 @@ from hivelore.domain.index import (
 from hivelore.domain.job import Job, JobId
 from hivelore.domain.memory import Action, Chunk, Memory, MemoryId, Standing, Version
 from hivelore.domain.recall_log import Recall, RecallFilter
-from hivelore.domain.search import Filter, RecallId, Stats
+from hivelore.domain.search import Filter, RecallId, Stats, Visibility
 from hivelore.domain.text import Clean
 
 T = TypeVar("T")
@@ -358,8 +358,14 @@ class MemoryStore(Protocol):
         """Whether other processes may work on it at the same time, so that what is to be done once is leased."""
         ...
 
-    def read(self, deadline: float | None = None) -> AbstractContextManager[View]:
-        """A snapshot. ``deadline`` is on the clock of ``Clock.monotonic``; past it, Expired is raised."""
+    @property
+    def has_wall(self) -> bool | None:
+        """Whether the engine itself refuses what ``read`` is told nobody may see; None: its kind never does."""
+        ...
+
+    def read(self, deadline: float | None = None, *, sees: Visibility | None = None) -> AbstractContextManager[View]:
+        """A snapshot. ``deadline`` is on the clock of ``Clock.monotonic``; past it, Expired is raised. ``sees``: the
+        most that whoever asks may see; an engine that can refuses the rest by itself, whatever the filters say."""
         ...
 
     def write(self, work: Callable[[Transaction], T], deadline: float | None = None) -> T:

@@ -38,9 +38,9 @@ def out_of_order(service: Service) -> Generator[None]:
     store: Any = service.app.store
     read = store.read
 
-    def fail(deadline: float | None = None) -> Any:
+    def fail(deadline: float | None = None, **more: Any) -> Any:
         if current_thread().name in BACKGROUND:
-            return read(deadline)
+            return read(deadline, **more)
         raise KeyError(CAUSE)
 
     store.read = fail

@@ -26,6 +26,7 @@ from hivelore.domain.agent import AgentId, Door, LeadSees, Role, Viewer
 from hivelore.domain.draft import Draft, Edit
 from hivelore.domain.index import Vector
 from hivelore.domain.memory import Memory
+from hivelore.domain.search import Visibility
 from hivelore.domain.text import Clean
 from hivelore.policies.redaction import Redactor
 from hivelore.policies.ttl import Lifetimes
@@ -90,9 +91,9 @@ class HaltingStore(SqliteStore):
         super().__init__(path, clock=SystemClock())
 
     @contextmanager
-    def read(self, deadline: float | None = None) -> Generator[View]:
+    def read(self, deadline: float | None = None, *, sees: Visibility | None = None) -> Generator[View]:
         self._halt.at(Point.LOOKING)
-        with super().read(deadline) as view:
+        with super().read(deadline, sees=sees) as view:
             yield view
 
     def write(self, work: Callable[[Transaction], T], deadline: float | None = None) -> T:

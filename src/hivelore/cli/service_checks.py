@@ -1,6 +1,6 @@
 """What a running service knows about how it is."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -55,6 +55,22 @@ def vectors(status: Mapping[str, Any]) -> Finding:
             f"Wait a minute; if it stays so: {_RESTART}",
         )
     return ok("vectors", f"{status['vectors']}, {status['model']}")
+
+
+def wall(status: Mapping[str, Any]) -> Iterator[Finding]:
+    """Of a database that could refuse by itself what is not for whoever asks."""
+    stands = status.get("secondWall")
+    if stands is None:
+        return
+    if stands:
+        yield ok("second wall", "the database itself refuses what a viewer may not see")
+    else:
+        yield warning(
+            "second wall",
+            "The database itself does not refuse what a viewer may not see: only Hivelore's own filters do.",
+            "Let an administrator run: CREATE ROLE hivelore_viewer NOLOGIN; GRANT hivelore_viewer TO the role of "
+            "HIVELORE_DATABASE. Then start Hivelore again.",
+        )
 
 
 def clock(newest: datetime | None, now: datetime) -> Finding:

@@ -8,7 +8,19 @@ from hivelore.domain.agent import LeadSees, Role, Viewer
 from hivelore.domain.audit import AuditEntry
 from hivelore.domain.index import Candidate, Candidates, ChunkKey, DocumentKey, Near, PassageKey, StoredChunk, Vector
 from hivelore.domain.memory import Action, Chunk, Memory, MemoryId, Passage, Standing, Version
-from hivelore.domain.search import Answer, Excerpt, Filter, Hit, Page, Path, Query, ScopeChoice, Score, Stats
+from hivelore.domain.search import (
+    Answer,
+    Excerpt,
+    Filter,
+    Hit,
+    Page,
+    Path,
+    Query,
+    ScopeChoice,
+    Score,
+    Stats,
+    Visibility,
+)
 from hivelore.domain.text import Clean
 from hivelore.policies.access import reads_of_others, visible_to
 from hivelore.policies.dates import spans
@@ -126,7 +138,7 @@ class Recalling:
         embedding = self._serving.begin_query(Clean(gist(query.text)))
         terms = query_terms(query.text)
         complete = self._keywords_complete()  # asked before the snapshot is taken, which has then as much
-        with self._store.read(deadline) as view:
+        with self._store.read(deadline, sees=self._sees(viewer)) as view:
             matched = self._matched(view, query.limit, terms, where)
             embedded = embedding()
             found = self._candidates(view, query.limit, matched, embedded, where)
@@ -147,7 +159,7 @@ class Recalling:
 
     def get(self, memory: MemoryId, viewer: Viewer) -> Memory:
         """One memory by id, also an expired one. An agent's reading counts as an access (A25)."""
-        with self._store.read() as view:
+        with self._store.read(sees=self._sees(viewer)) as view:
             key, found = self._visible(view, memory, viewer)
         if viewer.role is not Role.OPERATOR:
             self._tally.count_read(key, self._clock.now())
@@ -155,19 +167,19 @@ class Recalling:
 
     def chunks(self, memory: MemoryId, viewer: Viewer) -> list[Excerpt]:
         """A memory as it is cut for the index, in order (A20)."""
-        with self._store.read() as view:
+        with self._store.read(sees=self._sees(viewer)) as view:
             key, found = self._visible(view, memory, viewer)
             chunks = view.chunks(key)
         return [_excerpt(found, one.chunk, one.chunk.start, one.chunk.stop, len(chunks)) for one in chunks]
 
     def history(self, memory: MemoryId, viewer: Viewer) -> Sequence[Version]:
-        with self._store.read() as view:
+        with self._store.read(sees=self._sees(viewer)) as view:
             key, _ = self._visible(view, memory, viewer)
             return view.history(key)
 
     def page(self, where: Filter, after: tuple[datetime, MemoryId] | None, limit: int, viewer: Viewer) -> Page:
         """A page of what the filter admits; build it with ``listing`` so that it holds the viewer's eyes."""
-        with self._store.read() as view:
+        with self._store.read(sees=self._sees(viewer)) as view:
             found = view.page(where, after, limit + 1)
         page, last = tuple(found[:limit]), found[limit - 1] if len(found) > limit else None
         self._note_reads(page, viewer)
@@ -179,7 +191,7 @@ class Recalling:
 
     def stats(self, viewer: Viewer, where: Filter | None = None) -> Stats:
         now = self._clock.now()
-        with self._store.read() as view:
+        with self._store.read(sees=self._sees(viewer)) as view:
             model = self._serving.wanted_model(view)
             return view.stats(where or self.listing(viewer), model, now)
 
@@ -195,9 +207,13 @@ class Recalling:
             live_at=now,
         )
 
+    def _sees(self, viewer: Viewer) -> Visibility:
+        """The most."""
+        return visible_to(viewer, self._lead_sees)
+
     def _visible(self, view: View, memory: MemoryId, viewer: Viewer) -> tuple[DocumentKey, Memory]:
         stored = view.get(memory)
-        seen = visible_to(viewer, self._lead_sees)
+        seen = self._sees(viewer)
         if stored is None or not seen.admits(stored.memory.owner, stored.memory.scope):
             raise unknown(memory)
         self._note_reads([stored.memory], viewer)

@@ -79,7 +79,7 @@ class RecallLog:
             return RecallPage(recalls=(), next=None)
         with suppress(Unavailable):  # What cannot be written now is shown later.
             self._tally.flush()
-        with self._store.read(deadline) as view:
+        with self._store.read(deadline, sees=where.seen) as view:
             if memory is not None:
                 stored = view.get(memory)
                 if stored is None or not where.seen.admits(stored.memory.owner, stored.memory.scope):

@@ -8,6 +8,7 @@ from typing import TypeVar
 from hivelore.adapters.inmemory.state import EMPTY
 from hivelore.adapters.inmemory.transactions import InMemoryTransaction
 from hivelore.adapters.inmemory.views import InMemoryView
+from hivelore.domain.search import Visibility
 from hivelore.errors import Expired, Unavailable
 from hivelore.ports import Clock, Transaction, View
 
@@ -31,8 +32,13 @@ class InMemoryStore:
     def is_shared(self) -> bool:
         return False
 
+    @property
+    def has_wall(self) -> bool | None:
+        return None
+
     @contextmanager
-    def read(self, deadline: float | None = None) -> Generator[View]:
+    def read(self, deadline: float | None = None, *, sees: Visibility | None = None) -> Generator[View]:
+        del sees  # there is nobody who could refuse but the filters
         self._refuse_closed()
         self._refuse_late(deadline)
         yield InMemoryView(self._state)

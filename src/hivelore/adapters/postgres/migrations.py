@@ -1,5 +1,7 @@
 """Bringing a database to the schema of this code: numbered scripts that only go forward."""
 
+from collections.abc import Callable
+
 from psycopg import errors
 
 from hivelore.adapters.postgres.connection import Connection, our_errors, run_script
@@ -27,8 +29,9 @@ def shipped() -> list[Migration]:
     return shared.shipped("hivelore.adapters.postgres")
 
 
-def migrate(connection: Connection, migrations: list[Migration]) -> int:
-    """Apply what is missing, each in a transaction of its own. Answers how many were applied.
+def migrate(connection: Connection, migrations: list[Migration], then: Callable[[], None] = lambda: None) -> int:
+    """Apply what is missing, each in a transaction of its own, and do ``then`` before another may migrate. Answers how
+    many were applied.
 
     Raises Broken, having touched nothing, for a server, an encoding or a database that will not do, for one of a newer
     version, or whose applied migrations are not the ones of this code; Unavailable where a right or the extension is
@@ -45,6 +48,7 @@ def migrate(connection: Connection, migrations: list[Migration]) -> int:
                 _see_that_vectors_exist(connection)
             for migration in missing:
                 _apply(connection, migration)
+            then()
             return len(missing)
         finally:
             if not connection.broken:

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import psycopg
 import psycopg_pool
 
-from hivelore.adapters.postgres import migrations
+from hivelore.adapters.postgres import migrations, wall
 from hivelore.adapters.postgres.connection import (
     Connection,
     connect,
@@ -36,11 +36,15 @@ class Pool:
     def __init__(self, url: str, size: int = CONNECTIONS) -> None:
         """Raises as ``migrations.migrate``, and Unavailable where the server does not answer."""
         with our_errors(f"The database {whereabouts(url)}"), connect(url) as connection:
-            migrations.migrate(connection, migrations.shipped())
+            self.has_wall = False
+            migrations.migrate(connection, migrations.shipped(), lambda: self._build_wall(connection))
             self.version = migrations.version(connection)
             self.timeline = _timeline(connection)
         self._pool = make_pool(url, size)
         self._pool.open()
+
+    def _build_wall(self, connection: Connection) -> None:
+        self.has_wall = wall.build(connection)
 
     @contextmanager
     def begun(self, begin: Script, left: Left) -> Generator[tuple[Connection, str]]:

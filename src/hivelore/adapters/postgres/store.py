@@ -7,11 +7,13 @@ from typing import TypeVar
 import psycopg
 from psycopg import errors
 
+from hivelore.adapters.postgres import wall
 from hivelore.adapters.postgres.connection import AGAIN, CLOSED, Connection, our_errors, translated
 from hivelore.adapters.postgres.pool import CONNECTIONS, TIMELINE, Left, Pool, Script
 from hivelore.adapters.postgres.transaction import EVERYTHING, PostgresTransaction
 from hivelore.adapters.postgres.view import SQL, PostgresView, read_moment
 from hivelore.adapters.randomness import uuid7
+from hivelore.domain.search import Visibility
 from hivelore.errors import HiveloreError, Unavailable
 from hivelore.ports import Clock, Transaction
 
@@ -81,10 +83,17 @@ class PostgresStore:
     def is_shared(self) -> bool:
         return True
 
+    @property
+    def has_wall(self) -> bool | None:
+        return self._pool.has_wall
+
     @contextmanager
-    def read(self, deadline: float | None = None) -> Generator[PostgresView]:
-        with self._begun(_READ, deadline) as (connection, snapshot):
+    def read(self, deadline: float | None = None, *, sees: Visibility | None = None) -> Generator[PostgresView]:
+        walled = sees is not None and self._pool.has_wall
+        begin = (_READ[0], "; ".join([*wall.begin(sees), _READ[1]])) if sees is not None and walled else _READ
+        with self._begun(begin, deadline) as (connection, snapshot):
             view = PostgresView(connection, self._namespace, read_moment(snapshot), self._clock, deadline)
+            view.is_walled = walled
             try:
                 with our_errors():
                     yield view

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from psycopg import errors, pq
 
 from hivelore.adapters.postgres import connection as postgres
+from hivelore.adapters.postgres import wall
 from hivelore.adapters.postgres.connection import Connection
 from hivelore.adapters.sql import rows
 from hivelore.adapters.sql.names import load
@@ -37,6 +38,9 @@ class PostgresView(SqlView):
     dialect = "postgres"
     doubts_conflicts = False
     """Whether what is said to be there already may have come after this snapshot: then a newer one is to tell."""
+
+    is_walled = False
+    """Whether the database lets through only what a viewer may see."""
 
     def __init__(
         self, connection: Connection, namespace: int, moment: Moment, clock: Clock, deadline: float | None
@@ -110,6 +114,23 @@ class PostgresView(SqlView):
 
     def floats(self, vectors: Sequence[bytes]) -> NDArray[np.float32]:
         return postgres.unpacked(list(vectors))
+
+    @contextmanager
+    def of_everybody(self) -> Generator[None]:
+        if not self.is_walled:
+            yield
+            return
+        connection = self._open()
+        self.is_walled = False
+        try:
+            with self.our_errors():
+                postgres.run_script(connection, wall.OUTSIDE)
+                yield
+        finally:
+            self.is_walled = True
+            # One that an error has ended answers nothing any more, and must not be asked.
+            if connection.info.transaction_status is pq.TransactionStatus.INTRANS:
+                postgres.run_script(connection, wall.INSIDE)
 
     def moment(self) -> Moment:
         return self._moment

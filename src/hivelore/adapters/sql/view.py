@@ -2,7 +2,8 @@
 
 import heapq
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from itertools import groupby, islice
 from operator import itemgetter
@@ -69,6 +70,11 @@ class SqlView(ABC):
     @abstractmethod
     def floats(self, vectors: Sequence[bytes]) -> NDArray[np.float32]:
         """Vectors of one dimension as they come from the table, (n, dimension)."""
+
+    @contextmanager
+    def of_everybody(self) -> Generator[None]:
+        """Read what belongs to anybody meanwhile, for an index that holds everything: nothing of it is to be shown."""
+        yield
 
     def row(self, statement: str, /, **params: Param) -> Any:
         """The first row of a named statement, or None."""
@@ -208,16 +214,19 @@ class SqlView(ABC):
         return dict(self.rows(self.SQL["model_all"]))
 
     def embedded(self, model: ModelKey, keys: Sequence[DocumentKey]) -> Embedded:
-        found = self.rows(self.SQL["embedded"], {"model": model, "keys": self.array(set(keys))})
+        with self.of_everybody():
+            found = self.rows(self.SQL["embedded"], {"model": model, "keys": self.array(set(keys))})
         return rows.embedded(found, self.floats)
 
     def all_embedded(self, model: ModelKey) -> Iterator[Embedded]:
-        found = self.stream(self.SQL["embedded_all"], {"model": model})
-        while batch := list(islice(found, _BATCH)):
-            yield rows.embedded(batch, self.floats)
+        with self.of_everybody():
+            found = self.stream(self.SQL["embedded_all"], {"model": model})
+            while batch := list(islice(found, _BATCH)):
+                yield rows.embedded(batch, self.floats)
 
     def attributes(self, keys: Sequence[DocumentKey]) -> Mapping[DocumentKey, Attributes]:
-        found = self.rows(self.SQL["attributes"], {"keys": self.array(set(keys))})
+        with self.of_everybody():
+            found = self.rows(self.SQL["attributes"], {"keys": self.array(set(keys))})
         return {row[0]: rows.attributes(row[1:]) for row in found}
 
     def vectors(self, model: ModelKey, passages: Sequence[PassageKey]) -> Mapping[PassageKey, Vector]:

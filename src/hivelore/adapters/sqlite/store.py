@@ -14,6 +14,7 @@ from hivelore.adapters.sqlite import migrations
 from hivelore.adapters.sqlite.connection import connect, our_errors, pragma, rows, run_script
 from hivelore.adapters.sqlite.view import SQL, SqliteView
 from hivelore.adapters.sqlite.writer import Writer
+from hivelore.domain.search import Visibility
 from hivelore.errors import Expired, HiveloreError, Unavailable
 from hivelore.ports import Clock, Transaction, View
 
@@ -68,8 +69,13 @@ class SqliteStore:
     def is_shared(self) -> bool:
         return False
 
+    @property
+    def has_wall(self) -> bool | None:
+        return None
+
     @contextmanager
-    def read(self, deadline: float | None = None) -> Generator[View]:
+    def read(self, deadline: float | None = None, *, sees: Visibility | None = None) -> Generator[View]:
+        del sees  # SQLite knows no viewers: the filters are all there is
         with our_errors():
             connection = self._take(deadline)
             try:

@@ -202,6 +202,7 @@ class StatusAnswer(BaseModel):
     version: str
     store: str
     incarnation: str | None
+    second_wall: bool | None
     keywords: str
     vectors: str | None
     vectors_ready: bool

@@ -102,10 +102,11 @@ def drops(found: Sequence[tuple[int, int]]) -> tuple[Keys, Keys]:
 def attribute_pages(view: SqlView) -> Iterator[tuple[Keys, AttributeColumns]]:
     """Of all documents, ascending by key."""
     after = 0
-    while found := ask(view, "documents", after=after, limit=_PAGE):
-        keys, *columns = zip(*found, strict=True)
-        yield np.array(keys, np.int64), attribute_columns(columns)
-        after = found[-1][0]
+    with view.of_everybody():
+        while found := ask(view, "documents", after=after, limit=_PAGE):
+            keys, *columns = zip(*found, strict=True)
+            yield np.array(keys, np.int64), attribute_columns(columns)
+            after = found[-1][0]
 
 
 def next_generation(unit: SqlTransaction) -> None:

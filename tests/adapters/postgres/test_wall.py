@@ -1,0 +1,119 @@
+"""The second wall: what PostgreSQL itself refuses a viewer, where nothing else filters any more."""
+
+from collections.abc import Generator, Mapping
+from pathlib import Path
+
+import psycopg
+import pytest
+from psycopg.conninfo import make_conninfo
+
+from hivelore.adapters.postgres.store import PostgresStore
+from hivelore.adapters.postgres.wall import ROLE
+from hivelore.adapters.sql import view as sql_view
+from hivelore.adapters.vectors.attributes import CodeBook, Labels, Mask
+from hivelore.app import Application
+from hivelore.config import load
+from hivelore.domain.agent import AgentId, Door, Role, Viewer
+from hivelore.domain.memory import Scope
+from hivelore.domain.search import Filter, Visibility
+from hivelore.errors import NotFound
+from hivelore.hive.embedded import EmbeddedHive
+from support import postgres
+from support.clocks import SteppingClock
+from support.memories import ADA, BOB, a_memory
+
+
+@pytest.fixture
+def app(tmp_path: Path) -> Generator[Application]:
+    app = Application(load(home=tmp_path, database=postgres.schema()))
+    try:
+        yield app
+    finally:
+        app.close()
+
+
+def added(app: Application, name: str) -> Viewer:
+    return app.agents.viewer(app.agents.add(name, Role.WORKER).text, Door.PYTHON)
+
+
+def embed(app: Application) -> None:
+    app.serving.look_after(app.store)
+    while app.embedding.step():
+        pass
+
+
+def without_filters(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every filter lets everything through: in SQL, in the keyword index and in the vector index."""
+
+    def all_of_them(where: Filter) -> tuple[str, Mapping[str, object]]:
+        return "", {}
+
+    def in_one_part(where: Filter, *, common_tag: bool = False) -> list[tuple[str, Mapping[str, object]]]:
+        return [("", {})]
+
+    def everybody(self: CodeBook, where: Filter, labels: Labels) -> Mask:
+        return labels.codes[0] == labels.codes[0]
+
+    def anyone(self: Visibility, owner: AgentId | None, scope: Scope) -> bool:
+        return True
+
+    monkeypatch.setattr(sql_view, "condition", all_of_them)
+    monkeypatch.setattr(sql_view, "parts", in_one_part)
+    monkeypatch.setattr(CodeBook, "admitted", everybody)
+    monkeypatch.setattr(Visibility, "admits", anyone)
+
+
+def test_without_any_filter_a_viewer_still_sees_only_what_is_theirs(
+    app: Application, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    viewers = [added(app, name) for name in ("ada", "bob")]
+    ada, bob = (EmbeddedHive(app, viewer) for viewer in viewers)
+    secret = ada.remember("The vault opens with the blue card.")
+    shared = ada.remember("The canteen opens at noon.", scope=Scope.SWARM)
+    embed(app)
+    without_filters(monkeypatch)
+    assert {hit.memory.id for hit in ada.recall("What opens, and when?")} == {secret.id, shared.id}
+    assert {hit.memory.id for hit in bob.recall("What opens, and when?")} == {shared.id}
+    assert [memory.id for memory in bob.list().memories] == [shared.id]
+    with pytest.raises(NotFound):
+        bob.get(secret.id)
+    with pytest.raises(NotFound):
+        app.recalling.history(secret.id, viewers[1])
+    with app.store.read(sees=None) as view:
+        assert view.get(secret.id) is not None
+
+
+def test_an_index_that_follows_in_a_view_of_somebody_learns_everything(app: Application) -> None:
+    viewers = [added(app, name) for name in ("ada", "bob")]
+    ada, bob = (EmbeddedHive(app, viewer) for viewer in viewers)
+    bob.remember("The harbour crane squeaks.")
+    embed(app)
+    bob.recall("harbour")
+    secret = ada.remember("The lighthouse keeper is called Ines.")
+    embed(app)
+    assert not [hit for hit in bob.recall("Who keeps the lighthouse?") if hit.memory.id == secret.id]
+    assert secret.id in [hit.memory.id for hit in ada.recall("Who keeps the lighthouse?")]
+
+
+def test_a_role_that_may_not_make_roles_goes_without(tmp_path: Path) -> None:
+    url = postgres.database()
+    name = f"plain_{Path(url).name[-8:].strip('_')}"
+    with psycopg.connect(url, autocommit=True) as admin:
+        assert admin.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", [ROLE]).fetchone()
+        admin.execute(f'CREATE ROLE "{name}" NOLOGIN'.encode())
+        admin.execute(f'CREATE SCHEMA "{name}" AUTHORIZATION "{name}"'.encode())
+    try:
+        options = f"-c role={name} -c search_path={name},public"
+        store = PostgresStore(make_conninfo(url, options=options), clock=SteppingClock())
+        try:
+            assert not store.has_wall
+            memory = a_memory(owner=ADA, scope=Scope.AGENT)
+            store.write(lambda tx: tx.add(memory, ()))
+            with store.read(sees=Visibility(own=BOB, swarm=True)) as view:
+                assert view.get(memory.id) is not None
+        finally:
+            store.close()
+    finally:
+        with psycopg.connect(url, autocommit=True) as admin:
+            admin.execute(f'DROP SCHEMA "{name}" CASCADE'.encode())
+            admin.execute(f'DROP ROLE "{name}"'.encode())
