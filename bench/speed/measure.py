@@ -7,7 +7,7 @@ from time import perf_counter
 
 from bench.filling import Filled
 from bench.material import Bench
-from bench.speed import ours, peers, rest
+from bench.speed import on_postgres, ours, peers, rest
 from bench.speed.peers import Peer
 from bench.speed.turns import Row, take_turns
 from hivelore.adapters.onnx.provider import OnnxEmbedder
@@ -16,6 +16,7 @@ from hivelore.policies.terms import gist
 
 RECALL, AGAIN, PRIVATE = "**recall**, Python API", "the same question again", "only of the tenth that is private"
 REST, REST_AGAIN, REST_MANY = "recall over REST, 1 client", "the same question again over REST", "over REST, 8 clients"
+ON_POSTGRES, KEYWORDS_ON_POSTGRES = "recall, Python API, on PostgreSQL", "its keywords alone, on PostgreSQL"
 EMBEDDING = "embedding the question"
 VECTORS, STREAM, KEYWORDS = "recall's vectors alone", "reading all int8 codes once", "recall's keywords alone"
 QUESTIONS, PRIVATE_QUESTIONS, WARM_UP = 400, 115, 40
@@ -34,6 +35,8 @@ class Measured:
     milliseconds: Mapping[str, Sequence[float]]
     """Of each question, by row."""
     peers: Mapping[str, Peer]
+    moving: float
+    """Seconds that `hivelore move` took from SQLite to PostgreSQL."""
     model: float
     """Memories a second that the model embeds on one core."""
 
@@ -49,11 +52,15 @@ def measured(bench: Bench, size: int) -> Measured:
     with ExitStack() as stack:
         hive = stack.enter_context(ours.opened(filled.home))
         rows, beside = _rows(bench, stack, hive, size, questions, others)
+        place, database, moving = stack.enter_context(on_postgres.moved(filled.home, bench.place()))
+        elsewhere = stack.enter_context(ours.opened(place, database))
+        rows[ON_POSTGRES] = Row(elsewhere.recall, questions)
+        rows[KEYWORDS_ON_POSTGRES] = Row(elsewhere.keywords, questions)
         take_turns(rows, warm, seconds)
         took = {name: row.milliseconds for name, row in rows.items()}
     over_rest = {REST: served.one, REST_AGAIN: served.again, REST_MANY: served.many}
     megabytes = sum(file.stat().st_size for file in filled.home.glob("hivelore.db*")) / 1e6
-    return Measured(filled, megabytes, served, took | over_rest, beside, _model(bench))
+    return Measured(filled, megabytes, served, took | over_rest, beside, moving, _model(bench))
 
 
 def _rows(

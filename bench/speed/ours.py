@@ -62,9 +62,9 @@ class Embedded:
 
 
 @contextmanager
-def opened(home: Path) -> Generator[Embedded]:
-    """A hive with all its vectors ready."""
-    app = open_application(load(home=home), kind=EMBEDDED)
+def opened(home: Path, database: str | None = None) -> Generator[Embedded]:
+    """A hive with all its vectors ready; on PostgreSQL where ``database`` is the URL of one."""
+    app = open_application(load(home=home, database=database), kind=EMBEDDED)
     try:
         if not app.embedding.wait(_READY):
             raise RuntimeError("the vectors were not ready in time")

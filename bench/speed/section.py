@@ -19,8 +19,8 @@ SIZES = (1_000, 10_000, 100_000)
 MILLION = 1_000_000
 LARGE = 100_000
 ORDER = (
-    *(of.RECALL, of.AGAIN, of.PRIVATE, of.REST, of.REST_AGAIN, of.REST_MANY, of.EMBEDDING),
-    *(LANGGRAPH, of.VECTORS, of.STREAM, SQLITE_VEC, NUMPY, of.KEYWORDS, FTS5),
+    *(of.RECALL, of.AGAIN, of.PRIVATE, of.REST, of.REST_AGAIN, of.REST_MANY, of.ON_POSTGRES, of.EMBEDDING),
+    *(LANGGRAPH, of.VECTORS, of.STREAM, SQLITE_VEC, NUMPY, of.KEYWORDS, of.KEYWORDS_ON_POSTGRES, FTS5),
 )
 PARTS = {of.STREAM: of.VECTORS, SQLITE_VEC: of.VECTORS, NUMPY: of.VECTORS, FTS5: of.KEYWORDS}
 """The part of a recall that does the same."""
@@ -32,6 +32,7 @@ DRAWN = {
     of.KEYWORDS: "Hivelore's keywords",
     of.VECTORS: "Hivelore's vectors",
     of.RECALL: "Hivelore's recall",
+    of.ON_POSTGRES: "the same on PostgreSQL",
 }
 MOST_STREAMS = 1.2
 MOST_START, MOST_ANONYMOUS = 2.0, 1_000.0
@@ -44,6 +45,8 @@ used {seconds:g} s is left with fewer; what goes over REST takes turns by itself
 
 - *{private}*: every tenth memory is private to the asker, and only those are asked for.
 - *over REST, {clients} clients* are processes of their own with a kept connection each, on the same machine.
+- *{postgres}*: the same memories in a PostgreSQL with pgvector on the same machine, as its package sets it up;
+  `hivelore move` has brought them there. The vectors are searched in the memory of the asking process, as on SQLite.
 - *{embedding}*: the shipped model alone, called directly; it is a part of every recall.
 - *{vectors}*, *{keywords}*: what a recall asks of the two indexes, which is more than ten of each: what the asker
   may see, candidates by their codes, and exact cosines read from the database.
@@ -58,7 +61,8 @@ to embed all for real would take a day. The questions are real.
 """
 FILLING = (
     "**Filling**, memories a second. *Words*: `remember_many`, {unit} to a durable commit, all but the embedding. "
-    "*Vectors*: writing vector and tokens of each, without the model; *the model alone* is what it embeds on one core."
+    "*Vectors*: writing vector and tokens of each, without the model; *the model alone* is what it embeds on one core. "
+    "*Moving*: `hivelore move` from SQLite to PostgreSQL, everything and its comparison included."
 )
 START = (
     "**Start and memory** of the service: seconds from the command on, the better of two starts, its files cached by "
@@ -83,7 +87,7 @@ TARGETS: Mapping[int, Sequence[Target]] = {
     10_000: [Target(of.REST, 50, 10.0)],
     LARGE: [
         *(Target(of.RECALL, 50, 8.0), Target(of.RECALL, 99, 25.0)),
-        *(Target(of.REST, 50, 40.0), Target(of.KEYWORDS, 50, 1.5)),
+        *(Target(of.REST, 50, 40.0), Target(of.KEYWORDS, 50, 1.5), Target(of.ON_POSTGRES, 50, 15.0)),
     ],
     MILLION: [Target(of.RECALL, 50, 30.0), Target(of.KEYWORDS, 50, 5.0)],
 }
@@ -105,6 +109,7 @@ def _section(bench: Bench, title: str, sizes: Sequence[int]) -> Section:
         private=of.PRIVATE,
         clients=CLIENTS,
         embedding=of.EMBEDDING,
+        postgres=of.ON_POSTGRES,
         vectors=of.VECTORS,
         keywords=of.KEYWORDS,
         stream=of.STREAM,
@@ -145,8 +150,9 @@ def _filling(found: Mapping[int, Measured]) -> Table:
         count = one.filled.memories
         seconds = [one.filled.words, one.filled.vectors, *(one.peers[name].filling for name in names)]
         words, vectors, *others = [f"{count / each:,.0f}" if each else "not installed" for each in seconds]
-        rows.append([f"{count:,}", words, vectors, f"{one.model:.0f}", *others, f"{one.megabytes:,.0f}"])
-    head = ["memories", "words", "vectors", "the model alone", *names, "Hivelore's MB on disk"]
+        moving = f"{count / one.moving:,.0f}"
+        rows.append([f"{count:,}", words, vectors, f"{one.model:.0f}", moving, *others, f"{one.megabytes:,.0f}"])
+    head = ["memories", "words", "vectors", "the model alone", "moving", *names, "Hivelore's MB on disk"]
     return Table(FILLING.format(unit=UNIT), head, rows)
 
 

