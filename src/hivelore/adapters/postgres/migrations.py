@@ -1,10 +1,19 @@
-"""Bringing a database to the schema of this code: numbered scripts that only go forward."""
+"""Bringing a database to the schema of this code: numbered scripts that only go forward.
 
+One replica does so while those of the version before go on serving. So a script only adds, with a default or a trigger
+for what they write from then on; what nobody needs any more goes with a later version. It takes its locks quickly or
+not at all, and leaves the old rows to a fill: a statement that does some of those behind ``(:namespace, :key)``, in
+this order, and answers the last ones it did, until there are none.
+"""
+
+import logging
 from collections.abc import Callable
+from itertools import count
+from typing import TypeVar
 
 from psycopg import errors
 
-from hivelore.adapters.postgres.connection import Connection, our_errors, run_script
+from hivelore.adapters.postgres.connection import AGAIN, Connection, execute, our_errors, run_script
 from hivelore.adapters.sql import migrations as shared
 from hivelore.adapters.sql.migrations import Migration
 from hivelore.errors import Broken, Unavailable
@@ -14,6 +23,37 @@ OLDEST = 15
 _LOCK = 0x48564C52
 """'HVLR': one at a time migrates, the others wait."""
 _LEDGER = "CREATE TABLE hivelore_migration (number INTEGER PRIMARY KEY, checksum TEXT NOT NULL)"
+_FILLS = """
+CREATE TABLE hivelore_fill (
+  number          INTEGER PRIMARY KEY,
+  after_namespace BIGINT NOT NULL,
+  after_key       BIGINT NOT NULL,
+  is_done         BOOLEAN NOT NULL
+)
+"""
+_FILLED = """
+INSERT INTO hivelore_fill VALUES (:number, :namespace, :key, :is_done) ON CONFLICT (number)
+DO UPDATE SET after_namespace = :namespace, after_key = :key, is_done = :is_done
+"""
+_NOTICED = "SET tcp_keepalives_idle = 30; SET tcp_keepalives_interval = 10; SET tcp_keepalives_count = 3"
+"""Where the host of the replica that migrates goes without a word, the others wait for a minute, not for hours."""
+LOCK_WAIT = 2_000
+"""Milliseconds that a script waits for a table; whoever comes to it then waits behind the script."""
+PAUSE = 3.0
+"""Seconds in which the others go on, before it is tried again."""
+TRIES = 60
+"""About five minutes."""
+_IN_USE = (
+    "The database could not be brought to this version: for minutes its tables were in use whenever it was tried. What "
+    "was there before works as it did. Look for long transactions (pg_stat_activity) and end them, then start again."
+)
+_POLL = 0.2
+"""Seconds between asking whether another replica is done."""
+_SAID_AFTER = 25
+"""So often it was asked before the log says what is waited for."""
+_LOG = logging.getLogger("hivelore")
+T = TypeVar("T")
+
 EXTENSION = "vector"
 _NO_EXTENSION = (
     "This PostgreSQL server does not have the extension pgvector. Install it there (Debian and Ubuntu: "
@@ -35,19 +75,21 @@ def migrate(connection: Connection, migrations: list[Migration], then: Callable[
 
     Raises Broken, having touched nothing, for a server, an encoding or a database that will not do, for one of a newer
     version, or whose applied migrations are not the ones of this code; Unavailable where a right or the extension is
-    missing."""
+    missing, or others use the tables for too long."""
     with our_errors():
         _examine(connection)
-        connection.execute("SELECT pg_advisory_lock(%s)", (_LOCK,))
+        _missing(connection, migrations)
+        run_script(connection, _NOTICED)
+        _take_turn(connection)
         try:
-            known = _has(connection, "hivelore_migration")
-            if not known and _has(connection, "memory"):
-                raise Broken("These are the tables of another program. Choose another database or schema.")
-            missing = shared.missing(migrations, _applied(connection) if known else [])
+            missing = _missing(connection, migrations)
             if missing:
                 _see_that_vectors_exist(connection)
-            for migration in missing:
-                _apply(connection, migration)
+            for migration in migrations:
+                if migration in missing:
+                    _when_free(connection, lambda migration=migration: _apply(connection, migration))
+                if migration.fill is not None:
+                    _fill(connection, migration.number, migration.fill)
             then()
             return len(missing)
         finally:
@@ -81,6 +123,68 @@ def _see_that_vectors_exist(connection: Connection) -> None:
         raise Unavailable(_NO_RIGHT.format(user=info.user, database=info.dbname)) from error
 
 
+def _missing(connection: Connection, migrations: list[Migration]) -> list[Migration]:
+    known = _has(connection, "hivelore_migration")
+    if not known and _has(connection, "memory"):
+        raise Broken("These are the tables of another program. Choose another database or schema.")
+    return shared.missing(migrations, _applied(connection) if known else [])
+
+
+def _take_turn(connection: Connection) -> None:
+    """Wait until nobody else migrates. Not in one statement, behind whose snapshot the server may not tidy up: filling
+    in large tables takes a while."""
+    for tries in count(1):
+        if _value(connection, f"SELECT pg_try_advisory_lock({_LOCK})"):
+            return
+        if tries == _SAID_AFTER:
+            _LOG.warning("Another replica is bringing the database to its version; this one waits for it.")
+        connection.execute("SELECT pg_sleep(%s)", (_POLL,))
+
+
+def _when_free(connection: Connection, work: Callable[[], T]) -> T:
+    """Do something in a transaction that gives way to the transactions of others, and is tried again after a pause."""
+    for left in range(TRIES, 0, -1):
+        try:
+            with connection.transaction():
+                connection.execute(f"SET LOCAL lock_timeout = {LOCK_WAIT}".encode())
+                return work()
+        except (errors.LockNotAvailable, *AGAIN) as error:
+            if left == 1:
+                raise Unavailable(_IN_USE) from error
+            if left == TRIES:
+                _LOG.warning("The tables of the database are in use; trying for some minutes to change them.")
+            connection.execute("SELECT pg_sleep(%s)", (PAUSE,))
+    raise AssertionError("the last try answers or raises")
+
+
+def _apply(connection: Connection, migration: Migration) -> None:
+    if migration.number == 1:
+        run_script(connection, _LEDGER)
+    run_script(connection, migration.script)
+    connection.execute("INSERT INTO hivelore_migration VALUES (%s, %s)", (migration.number, migration.checksum))
+
+
+def _fill(connection: Connection, number: int, statement: str) -> None:
+    if not _has(connection, "hivelore_fill"):
+        run_script(connection, _FILLS)
+    while _when_free(connection, lambda: _fill_some(connection, number, statement)):
+        pass
+
+
+def _fill_some(connection: Connection, number: int, statement: str) -> bool:
+    """Behind what was done before, be it by a replica that was killed. False where nothing is left."""
+    how_far = "SELECT after_namespace, after_key, is_done FROM hivelore_fill WHERE number = :number"
+    namespace, key, is_done = execute(connection, how_far, {"number": number}).fetchone() or (0, 0, False)
+    if is_done:
+        return False
+    last = execute(connection, statement, {"namespace": namespace, "key": key}).fetchone()
+    if last is not None:
+        namespace, key = last
+    filled = {"number": number, "namespace": namespace, "key": key, "is_done": last is None}
+    execute(connection, _FILLED, filled)
+    return last is not None
+
+
 def _has(connection: Connection, table: str) -> bool:
     return (
         _value(connection, f"SELECT 1 FROM pg_tables WHERE schemaname = current_schema() AND tablename = '{table}'")
@@ -95,13 +199,3 @@ def _value(connection: Connection, sql: str) -> object:
 
 def _applied(connection: Connection) -> list[str]:
     return [row[0] for row in connection.execute("SELECT checksum FROM hivelore_migration ORDER BY number")]
-
-
-def _apply(connection: Connection, migration: Migration) -> None:
-    with connection.transaction():
-        if migration.number == 1:
-            run_script(
-                connection, "CREATE TABLE hivelore_migration (number INTEGER PRIMARY KEY, checksum TEXT NOT NULL)"
-            )
-        run_script(connection, migration.script)
-        connection.execute("INSERT INTO hivelore_migration VALUES (%s, %s)", (migration.number, migration.checksum))

@@ -8,13 +8,16 @@ from importlib.resources import files
 
 from hivelore.errors import Broken
 
-_FILE = re.compile(r"^(\d{4})_\w+\.sql$")
+_FILE = re.compile(r"^(\d{4}_\w+)(\.fill)?\.sql$")
 
 
 @dataclass(frozen=True, slots=True)
 class Migration:
     number: int
     script: str
+    fill: str | None = None
+    """A statement that, time and again, gives some of the old rows what the script made room for; for databases that
+    others write to meanwhile."""
 
     @property
     def checksum(self) -> str:
@@ -22,15 +25,16 @@ class Migration:
 
 
 def shipped(package: str) -> list[Migration]:
-    """The migrations of a dialect, in order, numbered without a gap from 1."""
+    """The migrations of a dialect, in order, numbered without a gap from 1: ``0004_name.sql``, and beside it
+    ``0004_name.fill.sql`` where old rows are to be filled in."""
     folder = files(package).joinpath("migrations")
-    found = [
-        Migration(int(match[1]), entry.read_text(encoding="utf-8"))
-        for entry in folder.iterdir()
-        if (match := _FILE.match(entry.name))
-    ]
-    found.sort(key=lambda migration: migration.number)
-    if [migration.number for migration in found] != list(range(1, len(found) + 1)):
+    scripts: dict[str, str] = {}
+    fills: dict[str, str] = {}
+    for entry in folder.iterdir():
+        if match := _FILE.match(entry.name):
+            (fills if match[2] else scripts)[match[1]] = entry.read_text(encoding="utf-8")
+    found = [Migration(int(name[:4]), scripts[name], fills.get(name)) for name in sorted(scripts)]
+    if [migration.number for migration in found] != list(range(1, len(found) + 1)) or fills.keys() - scripts.keys():
         raise Broken("The installation is damaged: a migration is missing. Install Hivelore again.")
     return found
 
