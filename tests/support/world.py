@@ -55,12 +55,13 @@ class World:
         lead_sees: LeadSees = LeadSees.ALL,
         keywords_complete: Callable[[], bool] = lambda: True,
         logged_for: timedelta = timedelta(days=30),
+        first_id: int = 1,
     ) -> None:
         self.store, self.keywords, self.clock = store, keywords, clock
         model = None if embedder is None else Model(embedder, ExactVectors(embedder.fingerprint, embedder.dimension))
         self.serving = Serving(model)
         self.tally = Tally(store)
-        ids = count(1)
+        ids = count(first_id)
         self.remembering = Remembering(
             store=store,
             shelf=Shelf(keywords),
