@@ -7,6 +7,7 @@ from contextlib import ExitStack, suppress
 
 from hivelore import __version__, endpoint
 from hivelore.adapters import randomness
+from hivelore.adapters.alone import NobodyElse
 from hivelore.adapters.clock import SystemClock
 from hivelore.adapters.inmemory.keywords import ExactKeywords
 from hivelore.adapters.inmemory.store import InMemoryStore
@@ -20,6 +21,7 @@ from hivelore.adapters.vectors.in_database import pgvector, sqlite_vec
 from hivelore.adapters.vectors.scan import ScanVectors
 from hivelore.config import Embedder, Keywords, Settings, Vectors
 from hivelore.domain.agent import Door
+from hivelore.domain.notice import Notice
 from hivelore.errors import HiveloreError, Invalid, Unauthenticated, Unavailable
 from hivelore.lock import Lock, Owner
 from hivelore.policies.fusion import Weighting
@@ -27,7 +29,7 @@ from hivelore.policies.priors import Priors
 from hivelore.policies.ranking import Ranking
 from hivelore.policies.redaction import Redactor
 from hivelore.policies.updates import Updating
-from hivelore.ports import Clock, EmbeddingProvider, KeywordIndex, MemoryStore, VectorIndex
+from hivelore.ports import Clock, EmbeddingProvider, KeywordIndex, MemoryStore, Notices, VectorIndex
 from hivelore.services.agents import Agents, Random
 from hivelore.services.drafting import Drafting
 from hivelore.services.embedding import Embedding
@@ -76,13 +78,19 @@ class Application:
         self.serving = _serving(settings, self.store, self.clock, self._connections)
         self.redactor = Redactor(_redaction_key(self.store))
         self.tally = Tally(self.store)
+        self.notices = _notices(settings)
         self.agents = Agents(
             self.store,
             NAMESPACE,
             self.clock,
             Random(agent_id=randomness.agent_id, key_id=randomness.key_id, secret=randomness.secret),
+            tell=lambda: self.notices.tell(Notice.AGENTS),
         )
-        self.embedding = Embedding(self.store, self.serving, self.clock)
+        self.notices.hear(Notice.AGENTS, self.agents.changed_elsewhere)
+        self.embedding = Embedding(
+            self.store, self.serving, self.clock, ask_for_help=lambda: self.notices.tell(Notice.WAITING)
+        )
+        self.notices.hear(Notice.WAITING, self.embedding.wake)
         self.reembedding = Reembedding(self.store, self.serving, self.embedding, self.clock, randomness.job_id)
         self.remembering = Remembering(
             store=self.store,
@@ -128,6 +136,7 @@ class Application:
 
     def start(self) -> None:
         """Begin what runs beside the calls: building the vector index, embedding, writing the tally."""
+        self.notices.start()
         self.serving.expect()
         if self.serving.wanted is not None:
             self._background("hivelore-embedding", self._embed)
@@ -138,6 +147,7 @@ class Application:
         if self._stop.is_set():
             return
         self._stop.set()
+        self.notices.close()
         self.embedding.wake()
         self._connections.close()
         for thread in self._threads:
@@ -253,6 +263,14 @@ def _postgres(url: str, clock: Clock) -> MemoryStore:
             field="HIVELORE_DATABASE",
         ) from error
     return PostgresStore(url, clock=clock)
+
+
+def _notices(settings: Settings) -> Notices:
+    if settings.postgres_url is None:
+        return NobodyElse()
+    from hivelore.adapters.postgres.notices import PostgresNotices
+
+    return PostgresNotices(settings.postgres_url, NAMESPACE)
 
 
 def _keywords(settings: Settings) -> tuple[KeywordIndex, ...]:

@@ -32,6 +32,7 @@ from hivelore.domain.index import (
 )
 from hivelore.domain.job import Job, JobId
 from hivelore.domain.memory import Action, Chunk, Memory, MemoryId, Standing, Version
+from hivelore.domain.notice import Notice
 from hivelore.domain.recall_log import Recall, RecallFilter
 from hivelore.domain.search import Filter, RecallId, Stats, Visibility
 from hivelore.domain.text import Clean
@@ -384,6 +385,25 @@ class MemoryStore(Protocol):
 
     def close(self) -> None:
         """Wait for what was acknowledged and let go. Closing twice is fine."""
+        ...
+
+
+class Notices(Protocol):
+    """Tells the other processes on a store what is new, and hears it of them. Any may be lost or come without a reason:
+    they are for what whoever hears them would see by itself a little later."""
+
+    def hear(self, notice: Notice, listener: Callable[[], object]) -> None:
+        """Call ``listener``, in a thread of its own, when another process tells this. Before ``start``."""
+        ...
+
+    def start(self) -> None: ...
+
+    def tell(self, notice: Notice) -> None:
+        """Soon, waiting for nothing and raising nothing. After the unit of work that made it so."""
+        ...
+
+    def close(self) -> None:
+        """Closing twice is fine."""
         ...
 
 

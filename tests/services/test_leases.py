@@ -14,7 +14,7 @@ from hivelore.domain.text import Clean
 from hivelore.errors import Unavailable
 from hivelore.ports import MemoryStore, Transaction
 from hivelore.services import embedding, leading
-from hivelore.services.embedding import BATCH
+from hivelore.services.embedding import BATCH, Embedding
 from hivelore.services.leading import RENEWED, Leading
 from hivelore.services.reindexing import Reindexing
 from hivelore.services.shelving import Shelf
@@ -82,6 +82,16 @@ def test_what_one_embeds_another_one_does_not(services: tuple[Service, Service])
     assert settled == [10]
     assert sorted(one.embedder.embedded + other.embedder.embedded) == notes
     assert other.embedding.pending() == 0
+
+
+def test_who_has_more_than_it_can_embed_at_once_asks_for_help(services: tuple[Service, Service]) -> None:
+    one, other = services
+    asked: list[int] = []
+    busy = Embedding(one.store, one.serving, one.clock, ask_for_help=lambda: asked.append(other.embedding.step()))
+    write(one, BATCH - 1)
+    assert (busy.step(), asked) == (BATCH - 1, [])
+    write(one, 2 * BATCH + 9)  # Of which it has the first ones.
+    assert (busy.step(), asked) == (BATCH, [10])
 
 
 def test_what_one_could_not_embed_another_one_does_at_once(services: tuple[Service, Service]) -> None:

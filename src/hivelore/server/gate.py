@@ -1,6 +1,5 @@
 """From a request to the viewer behind it."""
 
-import threading
 from dataclasses import dataclass
 from urllib.parse import unquote
 
@@ -12,7 +11,7 @@ from hivelore.server.pools import Lane, Pools
 from hivelore.services.agents import Agents
 
 FRESH = 1.0
-"""Seconds that a checked key is taken as still good; revoking it in this process ends that at once."""
+"""Seconds that a checked key is taken as still good; hearing that one was revoked ends that at once."""
 _MOST_REMEMBERED = 4_096
 _DOORS = {"python": Door.PYTHON, "cli": Door.CLI}
 
@@ -28,8 +27,8 @@ class Gate:
         self._agents = agents
         self._pools = pools
         self._clock = clock
-        self._lock = threading.Lock()
         self._known: dict[tuple[str | None, str | None, Door], _Remembered] = {}
+        """Another one once all is forgotten: what was still being asked then goes into the old one."""
         agents.on_change(self.forget)
 
     async def viewer(self, request: Request, door: Door = Door.REST) -> Viewer:
@@ -39,20 +38,18 @@ class Gate:
         return await self.known(key_of(request), agent_of(request), door)
 
     async def known(self, key: str | None, agent: str | None, door: Door) -> Viewer:
-        asked = (key, agent, door)
-        found = self._known.get(asked)
-        if found is not None and found.until > self._clock.monotonic():
+        asked, now, known = (key, agent, door), self._clock.monotonic(), self._known
+        found = known.get(asked)
+        if found is not None and found.until > now:
             return found.viewer
         viewer = await self._pools.run(Lane.RECALL, lambda: self._agents.viewer(key, door, agent))
-        with self._lock:
-            if len(self._known) >= _MOST_REMEMBERED:
-                self._known.clear()
-            self._known[asked] = _Remembered(viewer, self._clock.monotonic() + FRESH)
+        if len(known) >= _MOST_REMEMBERED:
+            known.clear()
+        known[asked] = _Remembered(viewer, now + FRESH)
         return viewer
 
     def forget(self) -> None:
-        with self._lock:
-            self._known.clear()
+        self._known = {}
 
 
 def key_of(request: Request) -> str | None:

@@ -38,7 +38,16 @@ class Issued:
 
 
 class Agents:
-    def __init__(self, store: MemoryStore, namespace: int, clock: Clock, random: Random) -> None:
+    def __init__(
+        self,
+        store: MemoryStore,
+        namespace: int,
+        clock: Clock,
+        random: Random,
+        tell: Callable[[], None] = lambda: None,
+    ) -> None:
+        """``tell`` lets other processes know that keys or agents have changed."""
+        self._tell = tell
         self._store = store
         self._namespace = namespace
         self._clock = clock
@@ -46,12 +55,17 @@ class Agents:
         self._listeners: list[Callable[[], None]] = []
 
     def on_change(self, listener: Callable[[], None]) -> None:
-        """Call ``listener`` after keys or agents have changed in this process."""
+        """Call ``listener`` after keys or agents have changed."""
         self._listeners.append(listener)
 
-    def _changed(self) -> None:
+    def changed_elsewhere(self) -> None:
+        """Keys or agents have changed, or may have."""
         for listener in self._listeners:
             listener()
+
+    def _changed(self) -> None:
+        self.changed_elsewhere()
+        self._tell()
 
     def viewer(self, key: str | None, door: Door, acting_for: str | None = None) -> Viewer:
         """Who holds this key. ``acting_for`` (X-Agent-ID, an id or a name) is for operators' keys only.

@@ -5,7 +5,7 @@ and outages heal by themselves.
 """
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 
@@ -46,7 +46,11 @@ _HARMLESS = Clean("memory")
 class Embedding:
     """Works off the queue. ``step`` is one batch; ``run`` goes on until told to stop."""
 
-    def __init__(self, store: MemoryStore, serving: Serving, clock: Clock) -> None:
+    def __init__(
+        self, store: MemoryStore, serving: Serving, clock: Clock, ask_for_help: Callable[[], None] = lambda: None
+    ) -> None:
+        """``ask_for_help`` lets other processes know that more waits than is embedded at once."""
+        self._ask_for_help = ask_for_help
         self._store = store
         self._serving = serving
         self._clock = clock
@@ -61,7 +65,7 @@ class Embedding:
         self.last_error: str | None = None
 
     def wake(self) -> None:
-        """Something was written: look at the queue soon."""
+        """Something waits, or may: look at the queue soon."""
         self._news.set()
 
     def step(self) -> int:
@@ -77,6 +81,8 @@ class Embedding:
         if not waiting:
             self._complete(key)
             return 0
+        if len(waiting) == BATCH:
+            self._ask_for_help()
         try:
             settled = self._embed(model, key, waiting)
         except HiveloreError:

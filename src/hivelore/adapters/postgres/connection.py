@@ -111,9 +111,10 @@ def whereabouts(url: str) -> str:
     return f"{parts.get('dbname') or parts.get('user') or 'postgres'} on {host}:{port}"
 
 
-def connect(url: str) -> Connection:
-    """A connection of its own, every statement a transaction of its own. Raises what psycopg raises."""
-    return psycopg.connect(url, autocommit=True, **_given(url))
+def connect(url: str, name: str = "hivelore") -> Connection:
+    """A connection of its own, every statement a transaction of its own; ``name`` is what administrators see. Raises
+    what psycopg raises."""
+    return psycopg.connect(url, autocommit=True, **_given(url, name))
 
 
 def make_pool(url: str, size: int) -> psycopg_pool.ConnectionPool[Connection]:
@@ -134,9 +135,9 @@ def _settle_in(connection: Connection) -> None:
     run_script(connection, SESSION)
 
 
-def _given(url: str) -> dict[str, Any]:
+def _given(url: str, name: str = "hivelore") -> dict[str, Any]:
     """What a URL may leave to us."""
-    ours = {"connect_timeout": CONNECT_TIMEOUT, "application_name": "hivelore", **ALIVE}
+    ours = {"connect_timeout": CONNECT_TIMEOUT, "application_name": name, **ALIVE}
     known = conninfo_to_dict(url)
     return {name: value for name, value in ours.items() if name not in known}
 

@@ -1,0 +1,90 @@
+"""Services on one database tell each other what is new, and nothing depends on it."""
+
+from collections.abc import Generator
+from contextlib import ExitStack, closing
+from queue import Queue
+
+import psycopg
+import pytest
+
+from hivelore.adapters.postgres import notices as module
+from hivelore.adapters.postgres.notices import PostgresNotices
+from hivelore.domain.notice import Notice
+from support import postgres
+from support.postgres_line import line
+
+PATIENCE = 20.0
+NAMESPACE = 77
+
+
+class Ear:
+    """What one of several services hears; it begins with everything, once it listens."""
+
+    def __init__(self, url: str, namespace: int = NAMESPACE) -> None:
+        self.heard: Queue[Notice] = Queue()
+        self.notices = PostgresNotices(url, namespace)
+        for notice in Notice:
+            self.notices.hear(notice, lambda notice=notice: self.heard.put(notice))
+        self.notices.start()
+
+    def next(self) -> Notice:
+        return self.heard.get(timeout=PATIENCE)
+
+    def begins(self) -> None:
+        assert {self.next() for _ in Notice} == set(Notice)
+
+
+@pytest.fixture
+def three() -> Generator[list[Ear]]:
+    with ExitStack() as stack:
+        ears = [Ear(postgres.database(), namespace) for namespace in (NAMESPACE, NAMESPACE, NAMESPACE + 1)]
+        for ear in ears:
+            stack.enter_context(closing(ear.notices))
+            ear.begins()
+        yield ears
+
+
+def test_what_one_tells_the_others_of_its_swarm_hear_and_it_does_not(three: list[Ear]) -> None:
+    one, other, stranger = three
+    one.notices.tell(Notice.AGENTS)
+    assert other.next() is Notice.AGENTS
+    other.notices.tell(Notice.WAITING)
+    assert one.next() is Notice.WAITING
+    assert [ear.heard.qsize() for ear in (one, other, stranger)] == [0, 0, 0]
+
+
+def test_who_lost_the_connection_listens_again_and_takes_it_that_all_is_new(three: list[Ear]) -> None:
+    one, other, _ = three
+    with psycopg.connect(postgres.database(), autocommit=True) as connection:
+        ended = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'hivelore notices'"
+        assert len(connection.execute(ended.encode()).fetchall()) == 3
+    for ear in three:
+        ear.begins()
+    other.notices.tell(Notice.AGENTS)
+    assert one.next() is Notice.AGENTS
+
+
+def test_what_is_told_while_the_server_is_away_is_told_when_it_is_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "PAUSES", (0.02,))
+    with line(postgres.database()) as far, closing(Ear(postgres.database()).notices) as near:
+        cut_off = Ear(far.url)
+        with closing(cut_off.notices):
+            cut_off.begins()
+            heard: Queue[None] = Queue()
+            near.hear(Notice.WAITING, lambda: heard.put(None))
+            far.cut()
+            cut_off.notices.tell(Notice.WAITING)
+            far.join()
+            cut_off.begins()
+            heard.get(timeout=PATIENCE)
+
+
+def test_closing_ends_it_whether_it_was_started_or_not_and_twice_is_fine() -> None:
+    never_started = PostgresNotices("postgresql://127.0.0.1:1/nowhere", 1)
+    nobody_there = PostgresNotices("postgresql://127.0.0.1:1/nowhere", 1)
+    nobody_there.start()
+    nobody_there.tell(Notice.AGENTS)
+    for notices in (never_started, nobody_there):
+        notices.close()
+        notices.close()
+        notices.tell(Notice.AGENTS)

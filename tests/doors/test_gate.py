@@ -1,0 +1,116 @@
+"""How long a key is believed that was good a moment ago."""
+
+import asyncio
+from collections.abc import Callable, Generator
+from contextlib import ExitStack, closing
+from datetime import timedelta
+from pathlib import Path
+from threading import Event
+
+import psycopg
+import pytest
+
+from hivelore.app import Application
+from hivelore.config import Embedder, load
+from hivelore.domain.agent import Door, Role, Viewer
+from hivelore.errors import Unauthenticated
+from hivelore.server.gate import FRESH, Gate
+from hivelore.server.pools import Pools
+from hivelore.services.agents import Agents
+from support import postgres
+from support.clocks import SteppingClock
+from support.waiting import until
+
+
+class Replica:
+    """A service without its doors. Its clock stands still until a test moves it."""
+
+    def __init__(self, home: Path, database: str) -> None:
+        self.clock = SteppingClock()
+        self.app = Application(load(home=home, database=database, embedder=Embedder.NONE), clock=self.clock)
+        self.pools = Pools()
+        self.gate = Gate(self.app.agents, self.pools, self.clock)
+
+    def lets_in(self, key: str) -> bool:
+        try:
+            asyncio.run(self.gate.known(key, None, Door.REST))
+        except Unauthenticated:
+            return False
+        return True
+
+    def close(self) -> None:
+        self.app.close()
+        self.pools.close()
+
+
+@pytest.fixture
+def database() -> str:
+    return postgres.schema()
+
+
+@pytest.fixture
+def open_replica(tmp_path: Path, database: str) -> Generator[Callable[[str], Replica]]:
+    with ExitStack() as stack:
+        yield lambda name: stack.enter_context(closing(Replica(tmp_path / name, database)))
+
+
+def listening(replica: Replica) -> Replica:
+    """Once it does."""
+    began = Event()
+    replica.app.agents.on_change(began.set)
+    replica.app.start()
+    assert began.wait(20)
+    return replica
+
+
+def test_a_key_that_one_service_revokes_the_others_refuse_at_once(open_replica: Callable[[str], Replica]) -> None:
+    one, other = (listening(open_replica(name)) for name in ("one", "other"))
+    key = one.app.agents.add("eve", Role.WORKER).text
+    assert one.lets_in(key)
+    until(lambda: other.lets_in(key))
+    one.app.agents.revoke("eve")
+    assert not one.lets_in(key)
+    until(lambda: not other.lets_in(key))
+
+
+def test_who_did_not_hear_of_it_refuses_the_key_a_second_later(
+    open_replica: Callable[[str], Replica], database: str
+) -> None:
+    one, deaf = open_replica("one"), open_replica("deaf")
+    key = one.app.agents.add("eve", Role.WORKER).text
+    assert deaf.lets_in(key)
+    one.app.agents.revoke("eve")
+    assert deaf.lets_in(key)
+    deaf.clock.advance(timedelta(seconds=FRESH))
+    assert not deaf.lets_in(key)
+
+
+def test_who_lost_its_connection_believes_no_key_of_before(open_replica: Callable[[str], Replica]) -> None:
+    one, other = (listening(open_replica(name)) for name in ("one", "other"))
+    key = one.app.agents.add("eve", Role.WORKER).text
+    until(lambda: other.lets_in(key))
+    with psycopg.connect(postgres.database(), autocommit=True) as connection:
+        connection.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE application_name = 'hivelore notices' AND datname = current_database()"
+        )
+    one.app.agents.revoke("eve")
+    until(lambda: not other.lets_in(key))
+
+
+def test_a_key_that_is_revoked_while_it_is_checked_is_not_believed_after(
+    open_replica: Callable[[str], Replica], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replica = open_replica("one")
+    key = replica.app.agents.add("eve", Role.WORKER).text
+    checked = Agents.viewer
+
+    def slow(agents: Agents, key: str | None, door: Door, acting_for: str | None = None) -> Viewer:
+        viewer = checked(agents, key, door, acting_for)
+        agents.revoke("eve")
+        return viewer
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Agents, "viewer", slow)
+        assert replica.lets_in(key)
+    assert not replica.lets_in(key)
