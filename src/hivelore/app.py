@@ -1,5 +1,6 @@
 """Putting everything together, once: the only place that knows which adapters there are."""
 
+import logging
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -17,7 +18,8 @@ from hivelore.adapters.onnx.provider import OnnxEmbedder
 from hivelore.adapters.sqlite.store import NAMESPACE, SqliteStore
 from hivelore.adapters.vectors.capped import CappedVectors
 from hivelore.adapters.vectors.exact import ExactVectors
-from hivelore.adapters.vectors.in_database import pgvector, sqlite_vec
+from hivelore.adapters.vectors.in_database import sqlite_vec
+from hivelore.adapters.vectors.pgvector import PgVectors
 from hivelore.adapters.vectors.scan import ScanVectors
 from hivelore.config import Embedder, Keywords, Settings, Vectors
 from hivelore.domain.agent import Door
@@ -44,7 +46,9 @@ from hivelore.services.shelving import Shelf
 from hivelore.services.tally import Tally
 from hivelore.services.upkeep import Upkeep
 
+_LOG = logging.getLogger("hivelore")
 TEND_EVERY = 1.0
+SETTLE_EVERY = 60.0
 IDLE_LOOK = 5.0
 """Seconds after which the embedder looks for work that nobody announced."""
 WIPING = 2.0
@@ -141,6 +145,8 @@ class Application:
         if self.serving.wanted is not None:
             self._background("hivelore-embedding", self._embed)
         self._background("hivelore-tending", self._tend)
+        if self.settings.postgres_url is not None:
+            self._background("hivelore-settling", self._settle)
 
     def close(self) -> None:
         """Stop the threads, write what has gathered, and let go of the store. Closing twice is fine."""
@@ -203,6 +209,15 @@ class Application:
         with suppress(Unavailable):  # The disk is full, say: the next start, or whoever asks again, goes on.
             self.reembedding.go_on()
         self.embedding.run(self._stop, IDLE_LOOK)
+
+    def _settle(self) -> None:
+        """What may take hours: an index over very many vectors."""
+        while not self._stop.is_set():
+            try:
+                self.serving.settle(self.store, self._stop.is_set)
+            except HiveloreError as error:  # Until it is made, vectors are found without it.
+                _LOG.warning("An index over the vectors could not be made. %s", error)
+            self._stop.wait(SETTLE_EVERY)
 
     def _tend(self) -> None:
         """What has to be done about once a second."""
@@ -375,7 +390,7 @@ def _index(settings: Settings, provider: EmbeddingProvider) -> VectorIndex:
     match settings.vectors:
         case Vectors.SCAN if on_postgres or on_sqlite:
             scan = ScanVectors(fingerprint, dimension, settings.vector_memory * 1_000_000)
-            beyond = pgvector if on_postgres else sqlite_vec
+            beyond = PgVectors if on_postgres else sqlite_vec
             return CappedVectors(scan, beyond(fingerprint, dimension))
         case Vectors.SCAN:
             return ScanVectors(fingerprint, dimension)
@@ -384,7 +399,7 @@ def _index(settings: Settings, provider: EmbeddingProvider) -> VectorIndex:
         case Vectors.SQLITE_VEC:
             raise Invalid("HIVELORE_VECTORS=sqlite-vec needs a SQLite database.", field="HIVELORE_VECTORS")
         case Vectors.PGVECTOR if on_postgres:
-            return pgvector(fingerprint, dimension)
+            return PgVectors(fingerprint, dimension)
         case Vectors.PGVECTOR:
             raise Invalid("HIVELORE_VECTORS=pgvector needs a PostgreSQL database.", field="HIVELORE_VECTORS")
         case Vectors.EXACT:

@@ -127,7 +127,8 @@ class Settings(BaseSettings):
     vector_memory: int = _setting(
         "HIVELORE_VECTOR_MEMORY",
         "Megabytes that `scan` may take, about 520 bytes a passage with the local model; with more passages "
-        "than that the database searches them itself, as with `sqlite-vec` or `pgvector`, which is slower.",
+        "than that the database searches them itself, as with `sqlite-vec` or `pgvector`, which is slower; "
+        "PostgreSQL then gets an index for it, by itself and in the background.",
         default=1024,
         ge=0,
         le=1_048_576,

@@ -473,11 +473,18 @@ class VectorIndex(Protocol):
         """Apply every change that the view shows. Idempotent; safe from many threads."""
         ...
 
+    def settle(self, store: MemoryStore, stopping: Callable[[], bool]) -> bool:
+        """Do what keeps searches quick as the vectors grow; False where there was nothing to do. Not beside a view or a
+        unit of work of the same thread, and it may take hours: until ``stopping``. A killed process goes on where it
+        was."""
+        ...
+
     def nearest(
         self, view: View, query: Vector, where: Filter, limit: int, also: Collection[DocumentKey] = ()
     ) -> Neighbours:
         """The best passage of each of the ``limit`` nearest documents, and of each in ``also`` that passes
         the filter and has a vector; by cosine, ties by passage key. The cosines of the nearest are exact; of what is
         there only for ``also`` they are good to 0.01, since no place among the nearest depends on them. The mean and
-        the deviation are good to 0.01 as well. Call ``follow`` with the same view before."""
+        the deviation are good to 0.01 as well; the count may be off by a tenth where there are very many. Call
+        ``follow`` with the same view before."""
         ...

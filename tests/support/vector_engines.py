@@ -11,7 +11,8 @@ import pytest
 
 from hivelore.adapters.vectors.capped import CappedVectors
 from hivelore.adapters.vectors.exact import ExactVectors
-from hivelore.adapters.vectors.in_database import pgvector, sqlite_vec
+from hivelore.adapters.vectors.in_database import sqlite_vec
+from hivelore.adapters.vectors.pgvector import PgVectors
 from hivelore.adapters.vectors.scan import ScanVectors
 from hivelore.adapters.vectors.slabs import bytes_per_slot
 from hivelore.domain.index import DocumentKey, ModelKey, Neighbours, PassageKey, Vector
@@ -41,10 +42,10 @@ def by_signs(model: str, dimension: int) -> ScanVectors:
     return ScanVectors(model, dimension, slab_size=SLAB, signs_from=SLAB, least_depth=9_000)
 
 
-def capped(model: str, dimension: int) -> CappedVectors:
+def capped(model: str, dimension: int, beyond: Callable[[str, int], VectorIndex] = sqlite_vec) -> CappedVectors:
     """One whose memory is for a few vectors only, so that it changes over in the middle of most tests."""
     scan = ScanVectors(model, dimension, memory_limit=3 * bytes_per_slot(dimension), slab_size=SLAB)
-    return CappedVectors(scan, sqlite_vec(model, dimension))
+    return CappedVectors(scan, beyond(model, dimension))
 
 
 @dataclass(frozen=True)
@@ -62,8 +63,9 @@ ENGINES: Mapping[str, EngineKind] = {
     ),
     "scan by signs": EngineKind(("inmemory", "sqlite"), by_signs),
     "sqlite-vec": EngineKind(("sqlite",), sqlite_vec),
-    "pgvector": EngineKind(("postgres",), pgvector),
+    "pgvector": EngineKind(("postgres",), PgVectors),
     "capped": EngineKind(("sqlite",), capped),
+    "capped, then pgvector": EngineKind(("postgres",), lambda model, dimension: capped(model, dimension, PgVectors)),
 }
 
 Setting = tuple[str, str]

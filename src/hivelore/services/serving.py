@@ -78,6 +78,11 @@ class Serving:
         finally:
             self._looked_after.set()
 
+    def settle(self, store: MemoryStore, stopping: Callable[[], bool]) -> None:
+        """Let the indexes do what keeps them quick: see ``VectorIndex.settle``."""
+        for model in {id(model): model for model in (self._model, self._wanted) if model is not None}.values():
+            model.index.settle(store, stopping)
+
     @property
     def ready(self) -> bool:
         """Whether the index that answers questions is built; True where there is none."""

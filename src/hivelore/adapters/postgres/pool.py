@@ -35,8 +35,9 @@ class Pool:
 
     def __init__(self, url: str, size: int = CONNECTIONS) -> None:
         """Raises as ``migrations.migrate``, and Unavailable where the server does not answer."""
-        with our_errors(f"The database {whereabouts(url)}"), connect(url) as connection:
-            self.has_wall = False
+        self._url = url
+        self.has_wall = False
+        with self.apart() as connection:
             migrations.migrate(connection, migrations.shipped(), lambda: self._build_wall(connection))
             self.version = migrations.version(connection)
             self.timeline = _timeline(connection)
@@ -45,6 +46,12 @@ class Pool:
 
     def _build_wall(self, connection: Connection) -> None:
         self.has_wall = wall.build(connection)
+
+    @contextmanager
+    def apart(self) -> Generator[Connection]:
+        """A connection beside the others, every statement a transaction of its own."""
+        with our_errors(f"The database {whereabouts(self._url)}"), connect(self._url) as connection:
+            yield connection
 
     @contextmanager
     def begun(self, begin: Script, left: Left) -> Generator[tuple[Connection, str]]:

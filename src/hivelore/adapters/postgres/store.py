@@ -8,6 +8,7 @@ import psycopg
 from psycopg import errors
 
 from hivelore.adapters.postgres import wall
+from hivelore.adapters.postgres.apart import PostgresApart
 from hivelore.adapters.postgres.connection import AGAIN, CLOSED, Connection, our_errors, translated
 from hivelore.adapters.postgres.pool import CONNECTIONS, TIMELINE, Left, Pool, Script
 from hivelore.adapters.postgres.transaction import EVERYTHING, PostgresTransaction
@@ -110,6 +111,11 @@ class PostgresStore:
                 if alone and tries >= 2 * TRIES_BESIDE_OTHERS:
                     raise translated(error) from error
                 tries += 1
+
+    @contextmanager
+    def apart(self) -> Generator[PostgresApart]:
+        with self._pool.apart() as connection:
+            yield PostgresApart(connection, self._namespace)
 
     def _tried(self, work: Callable[[Transaction], T], deadline: float | None, begin: Script, *, fresh: bool) -> T:
         """``fresh``: the unit was run before, so that its snapshot shows what was in its way."""

@@ -56,6 +56,10 @@ class PostgresView(SqlView):
         """The transaction is over, and the connection is somebody else's."""
         self._connection = None
 
+    @property
+    def namespace(self) -> int:
+        return self._namespace
+
     def rows(self, sql: str, params: Params | None = None) -> list[Any]:
         found = self.executed(sql, params)
         return [] if found.description is None else found.fetchall()

@@ -51,6 +51,10 @@ class SqlView(ABC):
     dialect: ClassVar[str]
     """The name of its folder; engines that bring SQL of their own have a file for each."""
 
+    @property
+    @abstractmethod
+    def namespace(self) -> int: ...
+
     @abstractmethod
     def rows(self, sql: str, params: Params | None = None) -> list[Any]:
         """Run one statement and fetch all it answers. ``:namespace`` is always bound."""

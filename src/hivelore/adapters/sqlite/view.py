@@ -34,6 +34,10 @@ class SqliteView(SqlView):
         self._connection = connection
         self._namespace = namespace
 
+    @property
+    def namespace(self) -> int:
+        return self._namespace
+
     def rows(self, sql: str, params: Params | None = None) -> list[Any]:
         return sqlite.all_rows(self._connection, sql, self._bound(params))
 

@@ -1,11 +1,11 @@
 """The engine in memory for as long as its vectors fit there; beyond, the store's own."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 from hivelore.adapters.vectors.scan import ScanVectors
 from hivelore.domain.index import DocumentKey, Neighbours, Vector
 from hivelore.domain.search import Filter
-from hivelore.ports import VectorIndex, View
+from hivelore.ports import MemoryStore, VectorIndex, View
 
 
 class CappedVectors:
@@ -42,6 +42,9 @@ class CappedVectors:
         self._scan = None
         if self._beyond.ready:
             self._beyond.follow(view)
+
+    def settle(self, store: MemoryStore, stopping: Callable[[], bool]) -> bool:
+        return self._beyond.settle(store, stopping)
 
     def nearest(
         self, view: View, query: Vector, where: Filter, limit: int, also: Collection[DocumentKey] = ()

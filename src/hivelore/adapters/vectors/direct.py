@@ -1,6 +1,8 @@
 """What the vector engines share that keep no copy of the vectors and read them from the view at every question."""
 
-from hivelore.ports import View
+from collections.abc import Callable
+
+from hivelore.ports import MemoryStore, View
 
 
 class Direct:
@@ -18,3 +20,7 @@ class Direct:
 
     def follow(self, view: View) -> None:
         del view
+
+    def settle(self, store: MemoryStore, stopping: Callable[[], bool]) -> bool:
+        del store, stopping
+        return False

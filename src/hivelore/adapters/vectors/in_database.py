@@ -1,7 +1,8 @@
 """What the engines of the databases themselves share: no copy in memory, every admitted vector is compared in SQL."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from math import sqrt
+from typing import Any
 
 from hivelore.adapters.sql.names import load
 from hivelore.adapters.sql.view import SqlView
@@ -12,7 +13,7 @@ from hivelore.domain.index import ChunkKey, DocumentKey, Near, Neighbours, Passa
 from hivelore.domain.search import Filter
 from hivelore.ports import View
 
-_WIDENING = 4
+WIDENING = 4
 
 
 class InDatabase(Direct):
@@ -23,7 +24,7 @@ class InDatabase(Direct):
         """``file``: the SQL of this engine."""
         super().__init__(fingerprint, dimension)
         self.name = name
-        self._nearest = load(("hivelore.adapters.vectors", file))["nearest"]
+        self._sql = load(("hivelore.adapters.vectors", file))
         self._dialect = dialect
 
     def nearest(
@@ -36,21 +37,21 @@ class InDatabase(Direct):
         snapshot = self._readable(view)
         sql, params = condition(where)
         more: dict[str, Param] = {"model": model, "query": snapshot.vector(query), "decimals": DECIMALS}
-        statement = self._nearest.replace("{where}", sql)
+        statement = self._sql["nearest"].replace("{where}", sql)
         asked = {**params, **more, "also": snapshot.array(also)}
         take = limit
         while True:
             rows = snapshot.rows(statement, {**asked, "take": take})
             if not rows:
                 return NOBODY
-            found = [Near(DocumentKey(d), ChunkKey(c), PassageKey(p), cosine) for d, c, p, cosine, *_ in rows]
+            found = [near_of(row) for row in rows]
             _, _, _, _, count, mean, square = rows[0]
             documents = {near.document for near in sorted(found, key=order)[:take]}
             # A long document took several places: ask deeper until enough documents are there.
             if len(documents) >= limit or take >= count:
                 deviation = sqrt(max(square - mean * mean, 0.0))
                 return Neighbours(best_per_document(found, limit, also), count, mean, deviation)
-            take *= _WIDENING
+            take *= WIDENING
 
     def _readable(self, view: View) -> SqlView:
         if not isinstance(view, SqlView) or view.dialect != self._dialect:
@@ -58,11 +59,12 @@ class InDatabase(Direct):
         return view
 
 
+def near_of(row: Sequence[Any]) -> Near:
+    """A row that begins with document, chunk, passage and cosine."""
+    document, chunk, passage, cosine, *_ = row
+    return Near(DocumentKey(document), ChunkKey(chunk), PassageKey(passage), round(cosine, DECIMALS))
+
+
 def sqlite_vec(fingerprint: str, dimension: int) -> InDatabase:
     """Takes 2 to 3 ms per 1,000 admitted passages. Connections have sqlite-vec loaded."""
     return InDatabase(fingerprint, dimension, name="sqlite-vec", file="sqlite_vec.sql", dialect="sqlite")
-
-
-def pgvector(fingerprint: str, dimension: int) -> InDatabase:
-    """Exact, without an index of pgvector's."""
-    return InDatabase(fingerprint, dimension, name="pgvector", file="pgvector.sql", dialect="postgres")

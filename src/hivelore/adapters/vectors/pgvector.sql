@@ -1,9 +1,11 @@
--- The store's own engine on PostgreSQL: pgvector's distance to every vector that passes the filter.
+-- The store's own engine on PostgreSQL: pgvector's distance to every vector that passes the filter; and where these are
+-- many, to those that pgvector's index finds. What stands in {braces} but {where} are numbers: an index of one namespace
+-- and model is only used by a statement that names them. OFFSET 0 keeps what stands before it as it is: a question
+-- asked of one vector after the other, in the order of the index.
 
 -- name: nearest
 WITH scored AS MATERIALIZED (
-  SELECT p.document, p.chunk, p.key AS passage,
-    ROUND((1.0 - (v.vector <=> :query))::numeric, :decimals ::int)::float8 AS cosine
+  SELECT p.document, p.chunk, p.key AS passage, 1.0 - (v.vector <=> :query) AS cosine
   FROM memory m
   JOIN passage p ON p.namespace = m.namespace AND p.document = m.key
   JOIN vectors v ON v.namespace = p.namespace AND v.model = :model AND v.passage = p.key
@@ -16,3 +18,87 @@ CROSS JOIN (
   UNION
   SELECT * FROM scored WHERE document = ANY(:also)
 ) near
+
+-- name: indexed
+SELECT COALESCE((SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(:index)), FALSE)
+
+-- name: estimate
+EXPLAIN (FORMAT JSON) SELECT 1
+FROM memory m
+JOIN passage p ON p.namespace = m.namespace AND p.document = m.key
+WHERE m.namespace = :namespace {where}
+
+-- name: ends
+SELECT MIN(passage), MAX(passage) FROM vectors WHERE namespace = :namespace AND model = :model
+
+-- name: windows
+SELECT v.vector
+FROM unnest(CAST(:starts AS BIGINT[])) AS s(start)
+CROSS JOIN LATERAL (
+  SELECT v.vector FROM vectors v
+  WHERE v.namespace = :namespace AND v.model = :model AND v.passage >= s.start AND v.passage < s.start + :width
+    AND EXISTS (
+      SELECT 1 FROM passage p JOIN memory m ON m.namespace = p.namespace AND m.key = p.document
+      WHERE p.namespace = :namespace AND p.key = v.passage {where} OFFSET 0)
+  OFFSET 0
+) v
+
+-- name: settings
+SELECT set_config('hnsw.iterative_scan', 'relaxed_order', TRUE), set_config('hnsw.ef_search', :effort, TRUE),
+  set_config('hnsw.max_scan_tuples', :most, TRUE), set_config('hnsw.scan_mem_multiplier', :memory, TRUE)
+
+-- name: near
+WITH near AS MATERIALIZED (
+  SELECT v.passage, v.vector FROM vectors v
+  WHERE v.namespace = {namespace} AND v.model = {model} AND EXISTS (
+    SELECT 1 FROM passage p JOIN memory m ON m.namespace = p.namespace AND m.key = p.document
+    WHERE p.namespace = {namespace} AND p.key = v.passage {where} OFFSET 0)
+  ORDER BY v.vector::halfvec({dimension}) <=> CAST(:query AS vector)::halfvec({dimension}) LIMIT {take}
+)
+SELECT p.document, p.chunk, p.key, 1.0 - (n.vector <=> :query), TRUE
+FROM near n
+JOIN passage p ON p.namespace = :namespace AND p.key = n.passage
+UNION ALL
+SELECT p.document, p.chunk, p.key, 1.0 - (v.vector <=> :query), FALSE
+FROM memory m
+JOIN passage p ON p.namespace = m.namespace AND p.document = m.key
+JOIN vectors v ON v.namespace = p.namespace AND v.model = :model AND v.passage = p.key
+WHERE m.namespace = :namespace AND m.key = ANY(:also) {where}
+
+-- name: lock
+SELECT pg_try_advisory_lock(hashtext('hivelore.vectors'), :namespace ::int)
+
+-- name: indexes
+-- Those of this namespace that are no good: never finished, or of a model that has no vectors any more.
+SELECT c.relname FROM pg_class c
+JOIN pg_index i ON i.indexrelid = c.oid
+WHERE c.relnamespace = current_schema()::regnamespace AND c.relname ~ :names
+  AND NOT (i.indisvalid AND EXISTS (
+    SELECT 1 FROM vectors v
+    WHERE v.namespace = :namespace AND v.model = substring(c.relname FROM '[0-9]+$')::int))
+
+-- name: wanted
+-- The part of the table in which the vectors of a model lie, and how many there are, up to a limit.
+SELECT m.key,
+  (SELECT v.tableoid::regclass::text FROM vectors v WHERE v.namespace = :namespace AND v.model = m.key LIMIT 1),
+  (SELECT COUNT(*) FROM (
+    SELECT 1 FROM vectors v WHERE v.namespace = :namespace AND v.model = m.key LIMIT :enough) counted)
+FROM model m
+JOIN pg_extension e ON e.extname = 'vector' AND string_to_array(e.extversion, '.')::int[] >= ARRAY[0, 8]
+WHERE m.namespace = :namespace AND m.fingerprint = :fingerprint
+
+-- name: count
+SELECT COUNT(*), (SELECT setting::int FROM pg_settings WHERE name = 'maintenance_work_mem')
+FROM vectors WHERE namespace = :namespace AND model = :model
+
+-- name: make
+CREATE INDEX CONCURRENTLY IF NOT EXISTS {index} ON {table}
+  USING hnsw ((vector::halfvec({dimension})) halfvec_cosine_ops) WITH (m = 16, ef_construction = 64)
+  WHERE namespace = {namespace} AND model = {model}
+
+-- name: drop
+DROP INDEX CONCURRENTLY IF EXISTS {index}
+
+-- name: learn
+-- The planner is to know how much a filter admits.
+ANALYZE memory, passage

@@ -1,7 +1,7 @@
 """The default engine: every vector in memory in one byte per dimension, scanned whole, the best rescored exactly; of
 very many, only those whose signs are like the query's."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from math import sqrt
 from threading import Lock
 
@@ -25,7 +25,7 @@ from hivelore.adapters.vectors.stages import (
 from hivelore.domain.index import DocumentKey, Neighbours, Vector
 from hivelore.domain.search import Filter
 from hivelore.errors import Unavailable
-from hivelore.ports import View
+from hivelore.ports import MemoryStore, View
 
 WIDENING = 4
 """So many times deeper a search looks where a long document has hidden others."""
@@ -119,6 +119,10 @@ class ScanVectors:
             for moment, changes in view.changes(self._state.moment):
                 model = self._state.model if self._state.model is not None else view.model(self._fingerprint)
                 self._state = self._state.after(moment, changes, model, view)
+
+    def settle(self, store: MemoryStore, stopping: Callable[[], bool]) -> bool:
+        del store, stopping
+        return False
 
     def nearest(
         self, view: View, query: Vector, where: Filter, limit: int, also: Collection[DocumentKey] = ()

@@ -1,0 +1,280 @@
+"""pgvector's engine with its index: what the walk along it finds, and how it comes and goes."""
+
+from collections.abc import Generator
+from contextlib import closing
+
+import pytest
+
+from hivelore.adapters.clock import SystemClock
+from hivelore.adapters.postgres.store import PostgresStore
+from hivelore.adapters.vectors.exact import ExactVectors
+from hivelore.adapters.vectors.in_database import InDatabase
+from hivelore.adapters.vectors.pgvector import PgVectors
+from hivelore.domain.agent import AgentId
+from hivelore.domain.search import Filter, Visibility
+from hivelore.errors import Broken
+from support import partitions, postgres
+from support.memories import ADA, BOB, EVERYTHING, a_memory
+from support.vector_engines import MODEL, Library, assert_right, batched, clustered, follow
+from support.waiting import until
+
+DIMENSION = 128
+SIZE = 6_000
+OTHER = AgentId("carol")
+FEW = 100
+"""Below so many the engine of these tests compares all."""
+ROWS = clustered(SIZE, DIMENSION, clusters=60, spread=0.7)
+QUERIES = clustered(30, DIMENSION, seed=1, spread=1.0)
+"""Unlike the texts, as questions are."""
+A_TENTH = Filter(visibility=Visibility(own=ADA, swarm=False))
+A_FIFTIETH = Filter(visibility=Visibility(own=BOB, swarm=False))
+
+
+def engine() -> PgVectors:
+    return PgVectors(MODEL, DIMENSION, exact_below=FEW, sample_size=SIZE, sample_age=1)
+
+
+def never() -> bool:
+    return False
+
+
+def settled(store: PostgresStore, index: PgVectors) -> PgVectors:
+    with store.read() as view:
+        follow(index, view)
+    while index.settle(store, never):
+        pass
+    return index
+
+
+@pytest.fixture(scope="module")
+def crowd() -> Generator[PostgresStore]:
+    """Of 6,000 passages about 60 subjects one in ten is Ada's, one in fifty Bob's; and the index is there."""
+    with closing(PostgresStore(postgres.schema(), clock=SystemClock(), connections=2)) as store:
+        library = Library(store, engine(), dimension=DIMENSION)
+        owners = [ADA if at % 10 == 0 else BOB if at % 50 == 1 else OTHER for at in range(SIZE // 5)]
+        rows = batched(ROWS[:SIZE], 5)
+        library.keep([(a_memory(owner=owner), some) for owner, some in zip(owners, rows, strict=True)])
+        settled(store, engine())
+        yield store
+
+
+def indexes(store: PostgresStore) -> list[str]:
+    named = "SELECT indexname FROM pg_indexes WHERE schemaname = current_schema() AND indexname LIKE 'vectors_near%'"
+    with store.apart() as apart:
+        return [name for (name,) in apart.rows(named)]
+
+
+@pytest.fixture
+def compares_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*asked: object) -> None:
+        raise AssertionError("all vectors were compared")
+
+    monkeypatch.setattr(InDatabase, "nearest", fail)
+
+
+@pytest.mark.usefixtures("compares_nothing")
+@pytest.mark.parametrize("where", [EVERYTHING, A_TENTH, A_FIFTIETH], ids=["all", "a tenth", "a fiftieth"])
+@pytest.mark.parametrize("limit", [10, 20])
+def test_97_in_100_of_the_ten_nearest_are_found_under_any_filter(
+    crowd: PostgresStore, where: Filter, limit: int
+) -> None:
+    exact, index = ExactVectors(MODEL, DIMENSION), engine()
+    found = 0
+    with crowd.read() as view:
+        follow(index, view)
+        for query in QUERIES:
+            right, answer = exact.nearest(view, query, where, limit), index.nearest(view, query, where, limit)
+            found += len({one.document for one in right.nearest[:10]} & {one.document for one in answer.nearest[:10]})
+            told = {one.document: one.cosine for one in right.nearest}
+            assert all(abs(one.cosine - told.get(one.document, one.cosine)) < 1e-5 for one in answer.nearest)
+            assert len(answer.nearest) == limit
+            assert answer.count == pytest.approx(right.count, rel=0.1)
+            assert (answer.mean, answer.deviation) == pytest.approx((right.mean, right.deviation), abs=0.01)
+    assert found >= 0.97 * 10 * len(QUERIES)
+
+
+def test_where_a_filter_admits_few_all_are_compared(crowd: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    index = PgVectors(MODEL, DIMENSION, exact_below=SIZE)
+    monkeypatch.setattr(PgVectors, "_walked", None)
+    with crowd.read() as view:
+        for query in QUERIES[:3]:
+            assert_right(index, view, query, A_FIFTIETH, limit=50)
+
+
+def test_where_the_walk_finds_too_little_all_are_compared(
+    crowd: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hivelore.adapters.vectors.pgvector._SETTINGS", {"effort": "1", "most": "1", "memory": "1"})
+    with crowd.read() as view:
+        assert_right(engine(), view, QUERIES[0], A_FIFTIETH, limit=20)
+
+
+@pytest.mark.usefixtures("compares_nothing")
+def test_documents_asked_for_are_found_by_a_walk_too(crowd: PostgresStore) -> None:
+    with crowd.read() as view:
+        index, (query, *_) = engine(), QUERIES
+        follow(index, view)
+        far = [one.document for one in ExactVectors(MODEL, DIMENSION).nearest(view, query, A_TENTH, SIZE).nearest][-3:]
+        hidden = ExactVectors(MODEL, DIMENSION).nearest(view, query, A_FIFTIETH, 1).nearest[0].document
+        answer = index.nearest(view, query, A_TENTH, 5, [*far, hidden])
+        assert [one.document for one in answer.nearest[5:]] == far
+        assert hidden not in {one.document for one in answer.nearest}
+
+
+@pytest.mark.usefixtures("compares_nothing")
+def test_what_was_written_after_the_index_was_made_is_found_and_what_was_forgotten_is_not(
+    store: PostgresStore,
+) -> None:
+    library = Library(store, engine(), dimension=DIMENSION)
+    keys = library.add_all(ROWS[: 2 * FEW])
+    index = settled(store, engine())
+    with store.read() as old:
+        index.nearest(old, ROWS[0], EVERYTHING, 1)
+        late = library.add(QUERIES[0])
+        library.forget(keys[0])
+        with store.read() as view:
+            assert [one.document for one in index.nearest(view, QUERIES[0], EVERYTHING, 1).nearest] == [late]
+            assert keys[0] not in {one.document for one in index.nearest(view, ROWS[0], EVERYTHING, 20).nearest}
+        assert [one.document for one in index.nearest(old, ROWS[0], EVERYTHING, 1).nearest] == keys[:1]
+        assert late not in {one.document for one in index.nearest(old, QUERIES[0], EVERYTHING, 20).nearest}
+
+
+@pytest.mark.usefixtures("compares_nothing")
+def test_a_document_with_very_many_passages_is_walked_past(store: PostgresStore) -> None:
+    library = Library(store, engine(), dimension=DIMENSION)
+    near_one = clustered(4 * FEW, DIMENSION, clusters=1, spread=0.1)
+    flood = library.add(*near_one)
+    others = library.add_all(-near_one[:FEW])
+    index = settled(store, engine())
+    with store.read() as view:
+        found = [one.document for one in index.nearest(view, near_one[0], EVERYTHING, 5).nearest]
+    assert found[0] == flood
+    assert len(found) == 5
+    assert set(found[1:]) <= set(others)
+
+
+@pytest.mark.usefixtures("compares_nothing")
+def test_behind_the_wall_of_the_database_the_same_is_found(crowd: PostgresStore) -> None:
+    index = engine()
+    with crowd.read() as view:
+        follow(index, view)
+        open_answer = index.nearest(view, QUERIES[0], A_TENTH, 10)
+    assert crowd.has_wall
+    with crowd.read(sees=A_TENTH.visibility) as view:
+        answer = engine().nearest(view, QUERIES[0], A_TENTH, 10)
+        assert {one.document for one in answer.nearest} == {one.document for one in open_answer.nearest}
+        assert (answer.count, answer.mean) == (open_answer.count, open_answer.mean)
+        assert {one.document for one in engine().nearest(view, QUERIES[0], EVERYTHING, 10).nearest} == {
+            one.document for one in answer.nearest
+        }
+
+
+# How it comes and goes.
+
+
+def test_it_is_made_once_there_are_enough_vectors_and_until_then_all_are_compared(store: PostgresStore) -> None:
+    library = Library(store, engine(), dimension=DIMENSION)
+    index = settled(store, engine())
+    assert indexes(store) == []
+    library.add_all(ROWS[: FEW - 1])
+    assert not index.settle(store, never)
+    library.add_all(ROWS[FEW : 2 * FEW])
+    with store.read() as view:
+        assert_right(index, view, QUERIES[0])
+        assert index.name == "pgvector"
+    assert index.settle(store, never)
+    assert not index.settle(store, never)
+    assert len(indexes(store)) == 1
+    with store.read() as view:
+        assert_right(index, view, QUERIES[0])
+        assert index.name == "pgvector, hnsw"
+
+
+def test_it_is_not_made_where_another_engine_answers(store: PostgresStore) -> None:
+    Library(store, engine(), dimension=DIMENSION).add_all(ROWS[: 2 * FEW])
+    assert not engine().settle(store, never)
+    assert indexes(store) == []
+
+
+def test_it_goes_with_the_vectors_of_its_model(store: PostgresStore) -> None:
+    Library(store, engine(), dimension=DIMENSION).add_all(ROWS[: 2 * FEW])
+    settled(store, engine())
+    (name,) = indexes(store)
+    other = PgVectors("another model", DIMENSION, exact_below=FEW)
+    assert settled(store, other) is other
+    assert indexes(store) == [name]
+    with store.read() as view:
+        model = view.model(MODEL)
+    assert model is not None
+    assert store.write(lambda tx: tx.drop_vectors(model, SIZE)) == 2 * FEW
+    settled(store, other)
+    assert indexes(store) == []
+
+
+def test_one_that_was_never_finished_is_made_anew(store: PostgresStore) -> None:
+    Library(store, engine(), dimension=DIMENSION).add_all(ROWS[: 2 * FEW])
+    index = settled(store, engine())
+    (name,) = indexes(store)
+    with store.apart() as apart:
+        apart.rows(f"UPDATE pg_index SET indisvalid = FALSE WHERE indexrelid = '{name}'::regclass")
+    with store.read() as view:
+        assert_right(index, view, QUERIES[0])
+        assert index.name == "pgvector"
+    settled(store, index)
+    with store.read() as view:
+        assert_right(index, view, QUERIES[0])
+        assert index.name == "pgvector, hnsw"
+
+
+def test_of_tables_in_parts_the_part_of_the_namespace_has_it(url: str) -> None:
+    partitions.migrate(url)
+    with closing(PostgresStore(url, clock=SystemClock(), connections=2, namespace=2)) as store:
+        Library(store, engine(), dimension=DIMENSION).add_all(ROWS[: 2 * FEW])
+        index = settled(store, engine())
+        assert indexes(store) == ["vectors_near_2_1"]
+        with store.read() as view:
+            assert_right(index, view, QUERIES[0])
+        assert index.name == "pgvector, hnsw"
+
+
+def test_only_one_service_makes_it(store: PostgresStore) -> None:
+    Library(store, engine(), dimension=DIMENSION).add_all(ROWS[: 2 * FEW])
+    index = engine()
+    with store.apart() as other:
+        other.rows("SELECT pg_advisory_lock(hashtext('hivelore.vectors'), :namespace ::int)")
+        settled(store, index)
+        assert indexes(store) == []
+    assert index.settle(store, never)
+
+
+def test_who_stops_does_not_wait_and_the_server_makes_it_all_the_same(store: PostgresStore) -> None:
+    Library(store, engine(), dimension=DIMENSION).add_all(ROWS[: 2 * FEW])
+    index = engine()
+    with store.read() as view:
+        follow(index, view)
+        view.setting("name")  # an older snapshot, for whose end the server waits
+        assert index.settle(store, lambda: True)
+    until(lambda: ended(store, index))
+    with store.read() as view:
+        assert_right(index, view, QUERIES[0])
+
+
+def ended(store: PostgresStore, index: PgVectors) -> bool:
+    with store.read() as view:
+        index.nearest(view, QUERIES[0], EVERYTHING, 1)
+    return index.name == "pgvector, hnsw"
+
+
+def test_what_cannot_be_made_is_told(store: PostgresStore) -> None:
+    with store.apart() as apart, pytest.raises(Broken, match="syntax error"):
+        apart.run("CREATE NONSENSE", never)
+
+
+@pytest.mark.parametrize("dimension", [1_536, 4_001])
+def test_long_vectors_have_an_index_as_far_as_pgvector_makes_one(store: PostgresStore, dimension: int) -> None:
+    index = PgVectors(MODEL, dimension, exact_below=10)
+    Library(store, index, dimension=dimension).add_all(clustered(20, dimension))
+    settled(store, index)
+    assert len(indexes(store)) == (dimension <= 4_000)
+    with store.read() as view:
+        assert_right(index, view, clustered(1, dimension, seed=1)[0], limit=5)

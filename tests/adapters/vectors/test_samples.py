@@ -1,0 +1,101 @@
+"""Samples of very many vectors: what they tell, and how long they are kept."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from hivelore.adapters.vectors.cosines import spread
+from hivelore.adapters.vectors.samples import Sample, Samples, drawn
+from support.vector_engines import clustered
+
+DIMENSION = 32
+
+
+class Shelf:
+    """Vectors by their keys, ascending."""
+
+    def __init__(self, keys: NDArray[np.int64], vectors: NDArray[np.float32]) -> None:
+        self.keys = keys
+        self.vectors = vectors
+        self.read = 0
+        self.looks = 0
+
+    def look(self, starts: Sequence[int], width: int) -> NDArray[np.float32]:
+        place = np.searchsorted(np.array(starts), self.keys, side="right") - 1
+        found = self.vectors[self.keys < np.array(starts)[place] + width]
+        self.looks += 1
+        self.read += len(found)
+        return found
+
+
+def crowd(size: int, every: int, seed: int, spread: float = 0.7) -> Shelf:
+    """One key in ``every`` or so is there."""
+    random = np.random.default_rng(seed)
+    keys = np.sort(random.choice(np.arange(7, 7 + size * every), size, replace=False))
+    return Shelf(keys, clustered(size, DIMENSION, seed=seed, clusters=40, spread=spread))
+
+
+def sampled(shelf: Shelf, size: int, least: int) -> Sample | None:
+    return drawn(shelf.look, int(shelf.keys[0]), int(shelf.keys[-1]), size, least)
+
+
+@settings(deadline=None, max_examples=30)
+@given(
+    size=st.integers(2_000, 60_000),
+    every=st.sampled_from([1, 3, 50]),
+    seed=st.integers(0, 99),
+    spread_=st.sampled_from([0.3, 1.0, 20.0]),
+)
+def test_a_sample_tells_count_mean_and_deviation(size: int, every: int, seed: int, spread_: float) -> None:
+    shelf = crowd(size, every, seed, spread_)
+    query = clustered(1, DIMENSION, seed=seed, clusters=40)[0]
+    sample = sampled(shelf, 4_000, 10)
+    assert sample is not None
+    told, right = sample.spread(query), spread(shelf.vectors @ query)
+    assert told.count == pytest.approx(size, rel=0.1)
+    assert told.mean == pytest.approx(right.mean, abs=5 * right.deviation / np.sqrt(2_000))
+    assert told.deviation == pytest.approx(right.deviation, abs=0.02)
+    assert shelf.read <= 10 * 4_000
+
+
+def test_of_few_a_sample_is_all_there_is() -> None:
+    shelf = crowd(300, 2, 1)
+    sample = sampled(shelf, 2_000, 300)
+    assert sample is not None
+    assert sample.count == len(sample.vectors) == 300
+    assert sampled(shelf, 2_000, 301) is None
+
+
+def test_of_so_few_that_all_are_to_be_compared_no_more_is_read_than_says_so() -> None:
+    shelf = crowd(2_000, 500, 2)
+    assert sampled(shelf, 2_000, 200_000) is None
+    assert shelf.looks == 1
+
+
+@pytest.mark.parametrize("number", [91, 109])
+def test_a_sample_is_kept_for_some_transactions(number: int) -> None:
+    samples, sample = Samples(DIMENSION, age=10), Sample(1, np.zeros((1, DIMENSION), np.float16))
+    samples.keep("all", 100, sample)
+    assert samples.known("all", number) == (sample,)
+    assert samples.known("all", number + (10 if number > 100 else -10)) is None
+    assert samples.known("others", number) is None
+
+
+def test_that_there_are_few_is_kept_too() -> None:
+    samples = Samples(DIMENSION)
+    samples.keep("all", 1, None)
+    assert samples.known("all", 1) == (None,)
+
+
+def test_only_so_many_are_kept_as_there_is_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hivelore.adapters.vectors.samples.KEPT_BYTES", 2 * 100 * DIMENSION * 2)
+    samples = Samples(DIMENSION, 100)
+    for of in ("first", "second", "third"):
+        samples.keep(of, 1, None)
+    assert samples.known("first", 1) is None
+    assert samples.known("second", 1) is not None
+    assert samples.known("third", 1) is not None

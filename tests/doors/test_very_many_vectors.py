@@ -1,0 +1,36 @@
+"""A service whose vectors do not fit into memory makes an index in the database by itself, and finds by it."""
+
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from hivelore import app
+from hivelore.adapters.hashing import HashingEmbedder
+from hivelore.adapters.vectors.pgvector import PgVectors
+from support.postgres import service_on
+from support.service import Service
+from support.waiting import until
+
+
+def test_the_index_comes_by_itself_and_nobody_waits_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def embedder(*_: object) -> HashingEmbedder:
+        return HashingEmbedder()
+
+    monkeypatch.setattr(app, "PgVectors", partial(PgVectors, exact_below=3))
+    monkeypatch.setattr(app, "SETTLE_EVERY", 0.02)
+    monkeypatch.setattr(app, "_provider", embedder)
+    with Service(tmp_path, vector_memory=0, **service_on("postgres")) as service:
+        client = service.client(service.agent_key)
+        for word in ("kettle", "lantern", "mill", "nail", "oar"):
+            content = f"The {word} is in the shed."
+            asked = {"content": content, "name": word, "scope": "swarm", "source": "manual"}
+            client.call("POST", "/api/memory/index", body=asked)
+
+        def answered_by() -> object:
+            found = client.call("POST", "/api/memory/search", body={"query": "the kettle in the shed"})
+            assert found["results"][0]["memory"]["name"] == "kettle"
+            return service.app.status()["vectors"]
+
+        until(lambda: answered_by() == "pgvector, hnsw")
+        assert service.app.status()["pendingEmbeddings"] == 0

@@ -1,0 +1,48 @@
+"""Every statement that is sent to PostgreSQL, for tests that ask the server about each."""
+
+import re
+from typing import Any
+
+import psycopg
+
+from hivelore.adapters.keywords.postings import sql as postings
+from hivelore.adapters.postgres.view import SQL
+from hivelore.adapters.sql.names import load
+
+STATEMENTS = {
+    **SQL,
+    **{f"postings.{name}": text for name, text in postings.SQL["postgres"].items()},
+    **{f"pgvector.{name}": text for name, text in load(("hivelore.adapters.vectors", "pgvector.sql")).items()},
+}
+QUEUES = ("queue_new", "queue_again")
+FRAGMENTS = (*QUEUES, "free", "locked", "recall_gave")
+NO_PLAN = ("pgvector.estimate", "pgvector.make", "pgvector.drop", "pgvector.learn")
+"""How these are done the server does not tell."""
+WHOLE = [name for name in STATEMENTS if name not in (*FRAGMENTS, *NO_PLAN)]
+
+
+def filled(name: str, queue: str = QUEUES[0], namespace: int = 1) -> str:
+    """A statement with something in place of each {brace}, and the namespace as a number."""
+    parts = {
+        "queue": SQL[queue],
+        "order": "ASC",
+        "where": "",
+        "asked": "",
+        "free": SQL["free"],
+        "locked": SQL["locked"],
+        "namespace": str(namespace),
+        "model": "1",
+        "dimension": "8",
+        "take": "8",
+    }
+    text = STATEMENTS[name]
+    for part, value in parts.items():
+        text = text.replace(f"{{{part}}}", value)
+    return re.sub(r"(?<![:\w]):namespace\b", str(namespace), text)
+
+
+def plan(connection: psycopg.Connection[Any], statement: str) -> list[str]:
+    """For whatever the parameters will be."""
+    numbers: dict[str, str] = {}
+    text = re.sub(r"(?<![:\w]):([a-z_]+)", lambda name: numbers.setdefault(name[1], f"${len(numbers) + 1}"), statement)
+    return [row[0] for row in connection.execute(f"EXPLAIN (GENERIC_PLAN) {text}".encode(), prepare=False)]
