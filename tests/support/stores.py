@@ -17,7 +17,7 @@ from hivelore.domain.index import BEGINNING, Change, DocumentKey, Moment, Stored
 from hivelore.domain.memory import Action, Chunk, Memory, Version
 from hivelore.domain.search import Filter
 from hivelore.ports import Clock, KeywordIndex, MemoryStore, MemoryView
-from support import postgres
+from support import partitions, postgres
 from support.memories import EVERYTHING, whole
 
 OpenStore = Callable[[Path, Clock], MemoryStore]
@@ -58,6 +58,7 @@ STORES: Mapping[str, StoreKind] = {
         in_files=True,
     ),
     "postgres": StoreKind(postgres.open_store, durable=True, kept=postgres.kept),
+    "postgres, partitioned": StoreKind(partitions.open_store, durable=False),
 }
 
 AT_ONCE = Sizes(newest=1, segment=2, alike=2, postings=3)

@@ -269,9 +269,6 @@ INSERT INTO change (namespace, kind, document) VALUES (:namespace, :kind, :docum
 -- name: changes
 SELECT seq, kind, document FROM change WHERE namespace = :namespace AND seq > :after ORDER BY seq LIMIT :limit
 
--- name: last_change
-SELECT COALESCE(MAX(seq), 0) FROM change
-
 -- name: setting
 SELECT value FROM meta WHERE namespace = :namespace AND name = :name
 

@@ -112,3 +112,6 @@ INSERT INTO keyword (keyword, rank) VALUES ('merge', :pages)
 
 -- name: keyword_segments
 SELECT block FROM keyword_data WHERE id = 10
+
+-- name: last_change
+SELECT COALESCE(MAX(seq), 0) FROM change
