@@ -9,6 +9,7 @@ from contextlib import ExitStack, suppress
 from hivelore import __version__, endpoint
 from hivelore.adapters import randomness
 from hivelore.adapters.alone import NobodyElse
+from hivelore.adapters.background import niced
 from hivelore.adapters.clock import SystemClock
 from hivelore.adapters.inmemory.keywords import ExactKeywords
 from hivelore.adapters.inmemory.store import InMemoryStore
@@ -57,7 +58,6 @@ REDACTION_KEY = "redaction.key"
 SPARE_FROM = 3
 """So many processors there have to be for a question to be embedded beside the search for its words. Two are often the
 threads of one core: there half of the answers took as long either way, and the slowest twentieth 33 ms, not 20."""
-BACKGROUND_NICENESS = 10
 
 
 class Application:
@@ -201,7 +201,7 @@ class Application:
                 endpoint.write_private(file, self.agents.issue(agent).text + "\n")
 
     def _background(self, name: str, work: Callable[[], None]) -> None:
-        thread = threading.Thread(target=_niced, args=(work,), name=name, daemon=True)
+        thread = threading.Thread(target=niced, args=(work,), name=name, daemon=True)
         self._threads.append(thread)
         thread.start()
 
@@ -249,13 +249,6 @@ def open_application(settings: Settings, *, kind: str, url: str | None = None) -
         app.close()
         raise
     return app
-
-
-def _niced(work: Callable[[], None]) -> None:
-    """Run in a thread that yields to those somebody waits for; niceness is per thread on Linux."""
-    with suppress(OSError):  # Not allowed or not possible here: it works all the same.
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), BACKGROUND_NICENESS)
-    work()
 
 
 def _store(settings: Settings, clock: Clock) -> MemoryStore:

@@ -1,0 +1,15 @@
+"""Threads that yield to those somebody waits for."""
+
+import os
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+
+NICENESS = 10
+
+
+def niced(work: Callable[[], None]) -> None:
+    """Run in the thread of the caller, which is of less importance from now on; niceness is per thread on Linux."""
+    with suppress(OSError):  # Not allowed or not possible here: it works all the same.
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
+    work()
