@@ -1,48 +1,38 @@
-"""Putting everything together, once: the only place that knows which adapters there are."""
+"""Putting everything together, once; which engines there are, `engines` knows."""
 
 import logging
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import ExitStack, suppress
 
 from hivelore import __version__, endpoint
 from hivelore.adapters import randomness
-from hivelore.adapters.alone import NobodyElse
 from hivelore.adapters.background import niced
 from hivelore.adapters.clock import SystemClock
-from hivelore.adapters.inmemory.keywords import ExactKeywords
-from hivelore.adapters.inmemory.store import InMemoryStore
-from hivelore.adapters.keywords.fts5 import Fts5
-from hivelore.adapters.keywords.postings.engine import Postings
-from hivelore.adapters.onnx.provider import OnnxEmbedder
-from hivelore.adapters.sqlite.store import NAMESPACE, SqliteStore
-from hivelore.adapters.vectors.capped import CappedVectors
-from hivelore.adapters.vectors.exact import ExactVectors
-from hivelore.adapters.vectors.in_database import sqlite_vec
-from hivelore.adapters.vectors.pgvector import PgVectors
-from hivelore.adapters.vectors.scan import ScanVectors
-from hivelore.config import Embedder, Keywords, Settings, Vectors
+from hivelore.adapters.sqlite.store import NAMESPACE
+from hivelore.config import Settings
 from hivelore.domain.agent import Door
 from hivelore.domain.notice import Notice
-from hivelore.errors import HiveloreError, Invalid, Unauthenticated, Unavailable
+from hivelore.engines import keyword_engines, make_notices, make_serving, make_store
+from hivelore.errors import HiveloreError, Unauthenticated, Unavailable
 from hivelore.lock import Lock, Owner
 from hivelore.policies.fusion import Weighting
 from hivelore.policies.priors import Priors
 from hivelore.policies.ranking import Ranking
 from hivelore.policies.redaction import Redactor
 from hivelore.policies.updates import Updating
-from hivelore.ports import Clock, EmbeddingProvider, KeywordIndex, MemoryStore, Notices, VectorIndex
+from hivelore.ports import Clock, MemoryStore
 from hivelore.services.agents import Agents, Random
 from hivelore.services.drafting import Drafting
 from hivelore.services.embedding import Embedding
 from hivelore.services.leading import Leading
+from hivelore.services.moves import refuse_unfinished
 from hivelore.services.recall import Recalling
 from hivelore.services.recall_log import RecallLog
 from hivelore.services.reembed import Reembedding
 from hivelore.services.reindexing import Reindexing
 from hivelore.services.remember import Remembering
-from hivelore.services.serving import SERVING, Model, Serving
 from hivelore.services.shelving import Shelf
 from hivelore.services.tally import Tally
 from hivelore.services.upkeep import Upkeep
@@ -55,9 +45,6 @@ IDLE_LOOK = 5.0
 WIPING = 2.0
 """Seconds that closing takes at most to wipe what was forgotten."""
 REDACTION_KEY = "redaction.key"
-SPARE_FROM = 3
-"""So many processors there have to be for a question to be embedded beside the search for its words. Two are often the
-threads of one core: there half of the answers took as long either way, and the slowest twentieth 33 ms, not 20."""
 
 
 class Application:
@@ -69,20 +56,20 @@ class Application:
         self.clock = clock or SystemClock()
         self.lock = Lock(endpoint.make_home(settings.home), owner) if owner is not None else None
         try:
-            self.store = _store(settings, self.clock)
+            self.store = _complete(make_store(settings, self.clock))
         except BaseException:
             if self.lock is not None:
                 self.lock.release()
             raise
-        self.keywords, *others = _keywords(settings)
+        self.keywords, *others = keyword_engines(settings)
         shelf = Shelf(self.keywords)
         self.reindexing = Reindexing(self.store, self.keywords, others, shelf, self.clock)
         self.reindexing.begin()
         self._connections = ExitStack()
-        self.serving = _serving(settings, self.store, self.clock, self._connections)
+        self.serving = make_serving(settings, self.store, self.clock, self._connections)
         self.redactor = Redactor(_redaction_key(self.store))
         self.tally = Tally(self.store)
-        self.notices = _notices(settings)
+        self.notices = make_notices(settings)
         self.agents = Agents(
             self.store,
             NAMESPACE,
@@ -251,49 +238,15 @@ def open_application(settings: Settings, *, kind: str, url: str | None = None) -
     return app
 
 
-def _store(settings: Settings, clock: Clock) -> MemoryStore:
-    if settings.postgres_url is not None:
-        return _postgres(settings.postgres_url, clock)
-    path = settings.database_path
-    if path is None:
-        return InMemoryStore(clock)
-    endpoint.make_home(path.parent)
-    return SqliteStore(path, clock=clock)
-
-
-def _postgres(url: str, clock: Clock) -> MemoryStore:
+def _complete(store: MemoryStore) -> MemoryStore:
+    """The same store. Raises Conflict where a move to it is not finished."""
     try:
-        from hivelore.adapters.postgres.store import PostgresStore
-    except ImportError as error:
-        raise Invalid(
-            f"HIVELORE_DATABASE names a PostgreSQL server, and the package for it is missing ({error}). "
-            "Run: pip install 'hivelore[postgres]'",
-            field="HIVELORE_DATABASE",
-        ) from error
-    return PostgresStore(url, clock=clock)
-
-
-def _notices(settings: Settings) -> Notices:
-    if settings.postgres_url is None:
-        return NobodyElse()
-    from hivelore.adapters.postgres.notices import PostgresNotices
-
-    return PostgresNotices(settings.postgres_url, NAMESPACE)
-
-
-def _keywords(settings: Settings) -> tuple[KeywordIndex, ...]:
-    """The engine that is asked for, and those that may have indexed the same store before."""
-    if settings.postgres_url is not None:
-        if settings.keywords is Keywords.FTS5:
-            raise Invalid("HIVELORE_KEYWORDS=fts5 needs a SQLite database.", field="HIVELORE_KEYWORDS")
-        return (Postings(),)
-    if settings.database_path is None:
-        return (ExactKeywords(),)
-    match settings.keywords:
-        case Keywords.POSTINGS:
-            return Postings(), Fts5()
-        case Keywords.FTS5:
-            return Fts5(), Postings()
+        with store.read() as view:
+            refuse_unfinished(view)
+    except BaseException:
+        store.close()
+        raise
+    return store
 
 
 def _redaction_key(store: MemoryStore) -> bytes:
@@ -316,84 +269,3 @@ def _recall_log(settings: Settings, store: MemoryStore, tally: Tally, clock: Clo
         lifetime=settings.recall_log_lifetime,
         recall_id=randomness.recall_id,
     )
-
-
-def _serving(settings: Settings, store: MemoryStore, clock: Clock, connections: ExitStack) -> Serving:
-    """The wanted model, and the one that served before while the wanted one is not complete."""
-    provider = _provider(settings, clock, connections)
-    if provider is None:
-        return Serving(None)
-    wanted = _model(settings, provider)
-    with store.read() as view:
-        named = view.setting(SERVING)
-    if named is None or named == provider.fingerprint:
-        return Serving(wanted)
-    for other in _other_providers(settings, clock, connections):
-        if other.fingerprint == named:
-            return Serving(wanted, before=_model(settings, other))
-    return Serving(wanted, before=None, incomplete=True)
-
-
-def _model(settings: Settings, provider: EmbeddingProvider) -> Model:
-    detail = provider if isinstance(provider, OnnxEmbedder) else None
-    beside = detail is not None and (os.cpu_count() or 1) >= SPARE_FROM
-    return Model(provider, _index(settings, provider), detail, beside=beside)
-
-
-def _provider(settings: Settings, clock: Clock, connections: ExitStack) -> EmbeddingProvider | None:
-    match settings.embedder:
-        case Embedder.NONE:
-            return None
-        case Embedder.LOCAL:
-            return OnnxEmbedder()
-        case Embedder.OPENAI:
-            return _openai(settings, clock, connections)
-
-
-def _other_providers(settings: Settings, clock: Clock, connections: ExitStack) -> Iterator[EmbeddingProvider]:
-    """Models that may have served before and can still be called."""
-    if settings.embedder is not Embedder.LOCAL:
-        yield OnnxEmbedder()
-    if settings.embedder is not Embedder.OPENAI and settings.openai_api_key is not None:
-        yield _openai(settings, clock, connections)
-
-
-def _openai(settings: Settings, clock: Clock, connections: ExitStack) -> EmbeddingProvider:
-    # Its HTTP client is imported only where it is used: the service is to answer soon after it was started.
-    from hivelore.adapters.openai.provider import OpenAIEmbedder
-
-    key = settings.openai_api_key
-    provider = OpenAIEmbedder(
-        clock=clock,
-        base_url=settings.embedding_url,
-        api_key=None if key is None else key.get_secret_value(),
-        model=settings.embedding_model,
-        dimension=settings.embedding_dimensions,
-        send_dimensions=settings.embedding_model.startswith("text-embedding-3"),
-        query_prefix=settings.embedding_query_prefix,
-        document_prefix=settings.embedding_document_prefix,
-    )
-    connections.callback(provider.close)
-    return provider
-
-
-def _index(settings: Settings, provider: EmbeddingProvider) -> VectorIndex:
-    fingerprint, dimension = provider.fingerprint, provider.dimension
-    on_postgres, on_sqlite = settings.postgres_url is not None, settings.database_path is not None
-    match settings.vectors:
-        case Vectors.SCAN if on_postgres or on_sqlite:
-            scan = ScanVectors(fingerprint, dimension, settings.vector_memory * 1_000_000)
-            beyond = PgVectors if on_postgres else sqlite_vec
-            return CappedVectors(scan, beyond(fingerprint, dimension))
-        case Vectors.SCAN:
-            return ScanVectors(fingerprint, dimension)
-        case Vectors.SQLITE_VEC if on_sqlite:
-            return sqlite_vec(fingerprint, dimension)
-        case Vectors.SQLITE_VEC:
-            raise Invalid("HIVELORE_VECTORS=sqlite-vec needs a SQLite database.", field="HIVELORE_VECTORS")
-        case Vectors.PGVECTOR if on_postgres:
-            return PgVectors(fingerprint, dimension)
-        case Vectors.PGVECTOR:
-            raise Invalid("HIVELORE_VECTORS=pgvector needs a PostgreSQL database.", field="HIVELORE_VECTORS")
-        case Vectors.EXACT:
-            return ExactVectors(fingerprint, dimension)

@@ -32,6 +32,7 @@ from hivelore.domain.index import (
 )
 from hivelore.domain.job import Job, JobId
 from hivelore.domain.memory import Action, Chunk, Memory, MemoryId, Standing, Version
+from hivelore.domain.moving import Counts, WholeMemory
 from hivelore.domain.notice import Notice
 from hivelore.domain.recall_log import Recall, RecallFilter
 from hivelore.domain.search import Filter, RecallId, Stats, Visibility
@@ -135,6 +136,10 @@ class MemoryView(Protocol):
         """Every version, oldest first; the last one is the present."""
         ...
 
+    def histories(self, documents: Collection[DocumentKey]) -> Mapping[DocumentKey, Sequence[Version]]:
+        """The same of many; without those that are unknown."""
+        ...
+
     def stats(self, where: Filter, model: ModelKey | None, now: datetime) -> Stats:
         """``where`` should carry no ``live_at``: expired ones are counted apart and in the total. Every source
         and scope is there, with 0 where there is none; ``model`` None: nothing is pending and nothing failed."""
@@ -153,6 +158,10 @@ class MemoryView(Protocol):
 
     def models(self) -> Mapping[str, ModelKey]:
         """Every model that was ever registered, by its fingerprint."""
+        ...
+
+    def dimension(self, model: ModelKey) -> int:
+        """As it was registered. Raises NotFound for an unknown model."""
         ...
 
     def embedded(self, model: ModelKey, keys: Sequence[DocumentKey]) -> Embedded:
@@ -206,6 +215,11 @@ class SwarmView(Protocol):
         """Newest first."""
         ...
 
+    def audit_after(self, number: int, limit: int) -> Sequence[tuple[int, AuditEntry]]:
+        """Oldest first, each with its number in this store, from 1 on and never used twice; strictly behind ``number``.
+        One may come to be shown behind which a greater number was shown before."""
+        ...
+
     def recalls(self, where: RecallFilter, after: tuple[datetime, RecallId] | None, limit: int) -> Sequence[Recall]:
         """Newest first, id as tie; strictly behind ``after``. Scores are as exact as 32 bits."""
         ...
@@ -224,10 +238,20 @@ class SwarmView(Protocol):
 class View(MemoryView, SwarmView, Protocol):
     """One snapshot: both sides see the same state."""
 
+    def counts(self) -> Counts:
+        """How much there is of everything."""
+        ...
+
 
 class MemoryTransaction(Protocol):
     def add(self, memory: Memory, chunks: Sequence[Chunk]) -> Stored:
         """Raises Conflict when its id, or its path or external id on its shelf, is taken."""
+        ...
+
+    def move_in(self, memories: Sequence[WholeMemory]) -> None:
+        """Put memories here as another store has them, under the keys that they have there; keys that are given from
+        now on are greater. Vectors are put afterwards. Raises Conflict as ``add``, and where a key is taken; then none
+        of them is put."""
         ...
 
     def change(self, key: DocumentKey, memory: Memory, chunks: Sequence[Chunk] | None, action: Action) -> None:
@@ -320,9 +344,15 @@ class SwarmTransaction(Protocol):
 
     def record(self, entry: AuditEntry) -> None: ...
 
+    def move_in_audit(self, entries: Mapping[int, AuditEntry]) -> None:
+        """Put entries of another store here, by the number that they have there; numbers that are given from now on are
+        greater. Raises Conflict where one is taken."""
+        ...
+
     def log_recalls(self, entries: Sequence[Recall]) -> None:
         """Keep them for ``recalls``. What was given is shown as long as that very memory is there: not once it is
-        forgotten, as it may be by now, and no other one that has its id later."""
+        forgotten, as it may be by now, and no other one that has its id later. What an entry says was withheld counts
+        as gone, at the ranks that its hits leave out."""
         ...
 
     def prune_recalls(self, before: datetime, keep: int, limit: int) -> int:
@@ -346,13 +376,26 @@ class Transaction(View, MemoryTransaction, SwarmTransaction, Protocol):
     """Reads see what the transaction has written."""
 
 
-class MemoryStore(Protocol):
-    """Keeps memories and everything about the swarm. It does not expire, rank, fuse or forgive."""
+class Snapshots(Protocol):
+    """A store as who only reads it needs it."""
 
     @property
     def name(self) -> str:
         """The engine, for people: ``sqlite 3.54.1``."""
         ...
+
+    def read(self, deadline: float | None = None, *, sees: Visibility | None = None) -> AbstractContextManager[View]:
+        """A snapshot. ``deadline`` is on the clock of ``Clock.monotonic``; past it, Expired is raised. ``sees``: the
+        most that whoever asks may see; an engine that can refuses the rest by itself, whatever the filters say."""
+        ...
+
+    def close(self) -> None:
+        """Wait for what was acknowledged and let go. Closing twice is fine."""
+        ...
+
+
+class MemoryStore(Snapshots, Protocol):
+    """Keeps memories and everything about the swarm. It does not expire, rank, fuse or forgive."""
 
     @property
     def is_shared(self) -> bool:
@@ -362,11 +405,6 @@ class MemoryStore(Protocol):
     @property
     def has_wall(self) -> bool | None:
         """Whether the engine itself refuses what ``read`` is told nobody may see; None: its kind never does."""
-        ...
-
-    def read(self, deadline: float | None = None, *, sees: Visibility | None = None) -> AbstractContextManager[View]:
-        """A snapshot. ``deadline`` is on the clock of ``Clock.monotonic``; past it, Expired is raised. ``sees``: the
-        most that whoever asks may see; an engine that can refuses the rest by itself, whatever the filters say."""
         ...
 
     def write(self, work: Callable[[Transaction], T], deadline: float | None = None) -> T:
@@ -381,10 +419,6 @@ class MemoryStore(Protocol):
     def tidy(self) -> bool:
         """Wipe what is neither in the present state nor in that of a reader from the files of the store, such as its
         log. False where that has to wait for somebody: ask again later."""
-        ...
-
-    def close(self) -> None:
-        """Wait for what was acknowledged and let go. Closing twice is fine."""
         ...
 
 

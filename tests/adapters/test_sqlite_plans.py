@@ -46,6 +46,7 @@ LOOKS_AT_EVERYTHING = {
     "last_change": "the last row of a table is one step away",
     "audit_newest": "walks back from the newest and stops at the limit",
     "recalls": "likewise, where it is not for one agent",
+    "counts": "counts everything, for who moves a swarm",
     "recall_nth": "walks back from the newest, and once in a while",
 }
 """Each with the reason why it is better so."""

@@ -8,7 +8,7 @@ UNEXPECTED = 1
 USAGE = 2
 UNAVAILABLE = 6
 LEFT_OUT = 7
-"""Done, but some lines or files were left out."""
+"""Done, but something was left out: lines, files, or what a running service still writes."""
 INTERRUPTED = 130
 CLOSED_PIPE = 141
 

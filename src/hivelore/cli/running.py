@@ -40,6 +40,7 @@ VERBS = {
     },
     "Upkeep": {
         "agent": "agents:app",
+        "move": "moving:move",
         "reembed": "upkeep:reembed",
         "completion": "upkeep:completion",
     },

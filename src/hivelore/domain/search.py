@@ -82,6 +82,9 @@ class Filter:
         )
 
 
+EVERYTHING = Filter(visibility=Visibility(own=None, swarm=True, others=True))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
     """What somebody wants to know. ``project`` None: no filter by project."""

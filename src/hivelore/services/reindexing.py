@@ -7,9 +7,9 @@ newest memories come first; until the last is done, keywords find what was index
 from collections.abc import Callable, Sequence
 
 from hivelore.domain.index import DocumentKey, Stored
-from hivelore.domain.search import Filter, Visibility
+from hivelore.domain.search import EVERYTHING
 from hivelore.policies.terms import TERMS_VERSION
-from hivelore.ports import Clock, KeywordIndex, MemoryStore, Transaction
+from hivelore.ports import Clock, KeywordIndex, MemoryStore, Transaction, View
 from hivelore.services.shelving import Shelf
 
 INDEX = "keywords.index"
@@ -20,8 +20,6 @@ AT_A_TIME = 50
 """Documents that are indexed in one unit of work."""
 BUDGET = 0.5
 """Seconds of this, about, before whoever tends the service does something else."""
-
-_EVERYTHING = Filter(visibility=Visibility(own=None, swarm=True, others=True))
 
 
 class Reindexing:
@@ -50,7 +48,7 @@ class Reindexing:
                 return bool(tx.setting(BUILDING))
             for engine in (self._keywords, *self._others):
                 engine.clear(tx)
-            newest = max(tx.matching(_EVERYTHING), default=0)
+            newest = max(tx.matching(EVERYTHING), default=0)
             tx.set_setting(INDEX, wanted)
             tx.set_setting(BUILDING, str(newest + 1) if newest else "")
             return bool(newest)
@@ -86,17 +84,19 @@ class Reindexing:
     def _look_up(self) -> list[DocumentKey]:
         with self._store.read() as view:
             behind = view.setting(BUILDING)
-            keys = view.matching(_EVERYTHING) if behind else ()
+            keys = view.matching(EVERYTHING) if behind else ()
         return sorted(key for key in keys if key < int(behind or 0))
 
     def _index(self, keys: Sequence[DocumentKey], are_last: bool) -> None:
         with self._store.read() as view:
-            for key, memory in view.admitted(keys, _EVERYTHING).items():
-                self._shelf.prepare(view, Stored(key, memory))
+            self._shelf.prepare(view, _there(view, keys))
 
         def work(tx: Transaction) -> None:
-            for key, memory in tx.admitted(keys, _EVERYTHING).items():
-                self._shelf.index(tx, Stored(key, memory))
+            self._shelf.index_all(tx, _there(tx, keys))
             tx.set_setting(BUILDING, "" if are_last else str(keys[0]))
 
         self._store.write(work)
+
+
+def _there(view: View, keys: Sequence[DocumentKey]) -> list[Stored]:
+    return [Stored(key, memory) for key, memory in view.admitted(keys, EVERYTHING).items()]

@@ -6,13 +6,14 @@ scope: private words must not make a shared note findable. So when a memory come
 the ones around it are indexed again.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import date
 from functools import lru_cache
 from itertools import islice
 
-from hivelore.domain.index import KeywordEntry, Stored
+from hivelore.domain.index import ChunkKey, KeywordEntry, Stored, StoredChunk
 from hivelore.domain.memory import Action, Chunk, Memory
+from hivelore.domain.moving import WholeMemory
 from hivelore.domain.text import Clean
 from hivelore.policies.terms import document_terms
 from hivelore.ports import KeywordIndex, Transaction, View
@@ -58,18 +59,38 @@ class Shelf:
         return after
 
     def forget(self, tx: Transaction, stored: Stored) -> None:
+        self._take_off(tx, stored, self._keywords.forget)
+
+    def withdraw(self, tx: Transaction, stored: Stored) -> None:
+        """Take off a memory that is about to come back (``move_in``): its words need not be wiped."""
+        self._take_off(tx, stored, self._keywords.remove)
+
+    def move_in(self, tx: Transaction, memories: Sequence[WholeMemory]) -> None:
+        """Put memories here as another store has them."""
+        tx.move_in(memories)
+        moved = [Stored(one.key, one.memory) for one in memories]
+        concerned = [*moved, *(other for stored in moved for other in self._around(tx, stored))]
+        self._reindex(tx, {stored.key: stored for stored in concerned}.values())
+
+    def _take_off(
+        self, tx: Transaction, stored: Stored, unindex: Callable[[Transaction, Sequence[ChunkKey]], None]
+    ) -> None:
         around = self._around(tx, stored)
-        self._keywords.forget(tx, [chunk.key for chunk in tx.chunks(stored.key)])
+        unindex(tx, [chunk.key for chunk in tx.chunks(stored.key)])
         tx.forget(stored.key)
         self._reindex(tx, around)
 
     def index(self, tx: Transaction, stored: Stored) -> None:
         """Index a memory as it is, in place of what was indexed for it."""
-        self._keywords.put(tx, self._entries(tx, stored))
+        self.index_all(tx, [stored])
 
-    def prepare(self, view: View, stored: Stored) -> None:
-        """Do what is slow about indexing a memory beforehand: its terms are then remembered for a while."""
-        self._entries(view, stored)
+    def index_all(self, tx: Transaction, documents: Collection[Stored]) -> None:
+        """The same of many."""
+        self._keywords.put(tx, self._entries(tx, documents))
+
+    def prepare(self, view: View, documents: Collection[Stored]) -> None:
+        """Do what is slow about indexing memories beforehand: their terms are then remembered for a while."""
+        self._entries(view, documents)
 
     def _around(self, tx: Transaction, stored: Stored) -> Sequence[Stored]:
         """The documents whose context this one is a part of."""
@@ -78,11 +99,13 @@ class Shelf:
         return (*tx.before(stored.key, CHUNKS_AFTER), *tx.after(stored.key, CHUNKS_BEFORE))
 
     def _reindex(self, tx: Transaction, documents: Iterable[Stored]) -> None:
-        for stored in documents:
-            self.index(tx, stored)
+        self.index_all(tx, list(documents))
 
-    def _entries(self, view: View, stored: Stored) -> list[KeywordEntry]:
-        chunks = view.chunks(stored.key)
+    def _entries(self, view: View, documents: Collection[Stored]) -> list[KeywordEntry]:
+        chunks = view.chunks_of([stored.key for stored in documents])
+        return [entry for stored in documents for entry in self._entries_of(view, stored, chunks.get(stored.key, ()))]
+
+    def _entries_of(self, view: View, stored: Stored, chunks: Sequence[StoredChunk]) -> list[KeywordEntry]:
         before, after = self._texts_around(view, stored) if chunks and stored.memory.session is not None else ([], [])
         texts = [*before, *(_text(stored.memory.content, one.chunk) for one in chunks), *after]
         header = header_terms(stored.memory)

@@ -15,7 +15,12 @@ from support.service import Service
 
 DOCUMENT = (Path(__file__).parents[3] / "docs" / "cli.md").read_text(encoding="utf-8")
 GROUPS = ("agent",)
-PROCESSES = {"serve": "test_cli_service.py", "mcp": "test_the_example_of_mcp_runs", "reembed": "test_cli_upkeep.py"}
+PROCESSES = {
+    "serve": "test_cli_service.py",
+    "mcp": "test_the_example_of_mcp_runs",
+    "reembed": "test_cli_upkeep.py",
+    "move": "test_cli_move.py",
+}
 """Verbs whose example needs another setting, and where it runs."""
 
 

@@ -39,6 +39,7 @@ from hivelore.domain.index import (
 )
 from hivelore.domain.job import Job
 from hivelore.domain.memory import Action, Chunk, Memory, Version
+from hivelore.domain.moving import WholeMemory
 from hivelore.domain.recall_log import Recall
 from hivelore.domain.text import Clean
 from hivelore.errors import Conflict, NotFound, Stale
@@ -54,6 +55,28 @@ class InMemoryTransaction(InMemoryView):
         self._put_document(key, Document(memory, (_version(memory, Action.CREATED),), stored))
         self._log(ChangeKind.CREATED, key)
         return self._stored(key)
+
+    def move_in(self, memories: Sequence[WholeMemory]) -> None:
+        before = self.state
+        try:
+            for one in memories:
+                self._move_in(one)
+        except Conflict:
+            self.state = before
+            raise
+
+    def _move_in(self, one: WholeMemory) -> None:
+        passages = [passage for stored in one.chunks for passage in stored.passages]
+        taken = self.state.passages
+        if one.key in self.state.documents or any(passage in taken for passage in passages):
+            raise Conflict(f"The key of the memory {one.memory.id} is taken.")
+        self._refuse_taken(one.memory, None)
+        for passage in passages:
+            taken = taken.put(passage, one.key)
+        last = max(self.state.last_key, one.key, *passages, *(stored.key for stored in one.chunks))
+        self.state = replace(self.state, passages=taken, last_key=last)
+        self._put_document(one.key, Document(detached(one.memory), one.history, one.chunks))
+        self._log(ChangeKind.CREATED, one.key)
 
     def change(self, key: DocumentKey, memory: Memory, chunks: Sequence[Chunk] | None, action: Action) -> None:
         before = self.state.documents.get(key)
@@ -110,7 +133,7 @@ class InMemoryTransaction(InMemoryView):
         vectors: Mapping[PassageKey, Vector],
         tokens: Mapping[PassageKey, TokenCodes] | None = None,
     ) -> int:
-        dimension = self._dimension(model)
+        dimension = self.dimension(model)
         for vector in vectors.values():
             refuse_unfit(vector, dimension)
         present = {passage: vector for passage, vector in vectors.items() if passage in self.state.passages}
@@ -214,7 +237,15 @@ class InMemoryTransaction(InMemoryView):
         return True
 
     def record(self, entry: AuditEntry) -> None:
-        self.state = replace(self.state, audit=self.state.audit.put(len(self.state.audit) + 1, entry))
+        self.state = replace(self.state, audit=self.state.audit.put(max(self.state.audit, default=0) + 1, entry))
+
+    def move_in_audit(self, entries: Mapping[int, AuditEntry]) -> None:
+        audit = self.state.audit
+        for number, entry in entries.items():
+            if number in audit:
+                raise Conflict(f"The number {number} of the audit trail is taken.")
+            audit = audit.put(number, entry)
+        self.state = replace(self.state, audit=audit)
 
     def log_recalls(self, entries: Sequence[Recall]) -> None:
         kept = self.state.recalls
@@ -246,12 +277,6 @@ class InMemoryTransaction(InMemoryView):
     def _log(self, kind: ChangeKind, key: DocumentKey) -> None:
         change = Change(self.moment().upto + 1, kind, key)
         self.state = replace(self.state, changes=self.state.changes.put(change.seq, change))
-
-    def _dimension(self, model: ModelKey) -> int:
-        for known in self.state.models.values():
-            if known.key == model:
-                return known.dimension
-        raise NotFound("No such embedding model. Register it first.")
 
     def _refuse_taken(self, memory: Memory, by: DocumentKey | None) -> None:
         shelf = "the shared shelf" if memory.home is None else f"the shelf of {memory.home}"

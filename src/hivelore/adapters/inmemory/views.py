@@ -42,9 +42,11 @@ from hivelore.domain.index import (
 )
 from hivelore.domain.job import Job, JobId
 from hivelore.domain.memory import Memory, MemoryId, Scope, Source, Standing, Version, standing
+from hivelore.domain.moving import Counts
 from hivelore.domain.recall_log import Recall, RecallFilter
 from hivelore.domain.search import Filter, RecallId, Stats, Visibility
 from hivelore.domain.text import Clean
+from hivelore.errors import NotFound
 
 BATCH: Final = 1_000
 PAGE: Final = 1_000
@@ -112,6 +114,9 @@ class InMemoryView:
         found = self.state.documents.get(document)
         return found.history if found else ()
 
+    def histories(self, documents: Collection[DocumentKey]) -> Mapping[DocumentKey, Sequence[Version]]:
+        return {key: found for key in documents if (found := self.history(key))}
+
     def stats(self, where: Filter, model: ModelKey | None, now: datetime) -> Stats:
         counted = {key: one for key, one in self.state.documents.items() if where.admits(one.memory)}
         sources = Counter(one.memory.source for one in counted.values())
@@ -145,6 +150,12 @@ class InMemoryView:
 
     def models(self) -> Mapping[str, ModelKey]:
         return {fingerprint: model.key for fingerprint, model in self.state.models.items()}
+
+    def dimension(self, model: ModelKey) -> int:
+        for known in self.state.models.values():
+            if known.key == model:
+                return known.dimension
+        raise NotFound("No such embedding model. Register it first.")
 
     def embedded(self, model: ModelKey, keys: Sequence[DocumentKey]) -> Embedded:
         attributes = self.attributes(keys)
@@ -219,8 +230,13 @@ class InMemoryView:
         return sorted(self.state.api_keys.values(), key=lambda key: (key.created_at, key.id))
 
     def audit(self, limit: int, memory: MemoryId | None = None) -> Sequence[AuditEntry]:
-        entries = (self.state.audit[number] for number in range(len(self.state.audit), 0, -1))
+        entries = (self.state.audit[number] for number in sorted(self.state.audit, reverse=True))
         return list(islice((entry for entry in entries if memory is None or entry.memory == memory), limit))
+
+    def audit_after(self, number: int, limit: int) -> Sequence[tuple[int, AuditEntry]]:
+        return [
+            (found, self.state.audit[found]) for found in nsmallest(limit, (n for n in self.state.audit if n > number))
+        ]
 
     def recalls(self, where: RecallFilter, after: tuple[datetime, RecallId] | None, limit: int) -> Sequence[Recall]:
         behind = (
@@ -244,6 +260,22 @@ class InMemoryView:
     def setting(self, name: str) -> str | None:
         return self.state.settings.get(name)
 
+    def counts(self) -> Counts:
+        versions = [version for document in self.state.documents.values() for version in document.history]
+        return Counts(
+            memories=len(self.state.documents),
+            versions=len(versions),
+            characters=sum(len(version.content) for version in versions),
+            passages=len(self.state.passages),
+            vectors=len(self.state.vectors),
+            token_codes=len(self.state.tokens),
+            agents=len(self.state.agents),
+            keys=len(self.state.api_keys),
+            audit=len(self.state.audit),
+            recalls=len(self.state.recalls),
+            jobs=len(self.state.jobs),
+        )
+
     def _stored(self, key: DocumentKey) -> Stored:
         return Stored(key, detached(self.state.documents[key].memory))
 
@@ -262,7 +294,7 @@ class InMemoryView:
             for hit, one in zip(logged.recall.hits, there, strict=True)
             if one is not None and seen.admits(one.memory.owner, one.memory.scope)
         )
-        return replace(logged.recall, hits=hits, withheld=len(there) - len(hits))
+        return replace(logged.recall, hits=hits, withheld=logged.recall.withheld + len(there) - len(hits))
 
     def _thread(self, key: DocumentKey) -> tuple[list[DocumentKey], list[DocumentKey]]:
         """What was written before and after it in its session, each oldest first."""

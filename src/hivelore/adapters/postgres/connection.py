@@ -12,7 +12,7 @@ import psycopg_pool
 from psycopg import errors, pq
 from psycopg.abc import Buffer
 from psycopg.adapt import AdaptersMap, Dumper
-from psycopg.conninfo import conninfo_to_dict
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.types.numeric import Int8BinaryDumper
 
 from hivelore.domain.index import Vector
@@ -30,10 +30,13 @@ ALIVE = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3
 """A host that went without a word is noticed after a minute or less."""
 SESSION = (
     "SET client_min_messages = warning; SET jit = off; "
-    "SET statement_timeout = '30min'; SET idle_in_transaction_session_timeout = '10min'"
+    "SET statement_timeout = '30min'; SET idle_in_transaction_session_timeout = '10min'; "
+    "SELECT set_config('application_name', left('hivelore ' || current_schema(), 63), false) "
+    "WHERE current_setting('application_name') = 'hivelore'"
 )
 """A statement of a call without a deadline ends all the same. What holds a transaction open and does nothing for so
-long is gone: it keeps the database from tidying up."""
+long is gone: it keeps the database from tidying up. The name tells who looks at the server, and who moves a swarm,
+which schema a connection is of."""
 
 OVER = "This transaction is over: it was ended, or the connection was lost. Nothing of it was stored."
 CLOSED = "The store is closed."
@@ -109,6 +112,12 @@ def whereabouts(url: str) -> str:
         ) from None
     host, port = parts.get("host") or "localhost", parts.get("port") or "5432"
     return f"{parts.get('dbname') or parts.get('user') or 'postgres'} on {host}:{port}"
+
+
+def named(url: str, name: str) -> str:
+    """The same, for connections that the server knows by this name."""
+    whereabouts(url)
+    return make_conninfo(url, application_name=name)
 
 
 def connect(url: str, name: str = "hivelore") -> Connection:

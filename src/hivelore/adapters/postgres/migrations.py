@@ -11,7 +11,7 @@ from collections.abc import Callable
 from itertools import count
 from typing import TypeVar
 
-from psycopg import errors
+from psycopg import errors, pq
 
 from hivelore.adapters.postgres.connection import AGAIN, Connection, execute, our_errors, run_script
 from hivelore.adapters.sql import migrations as shared
@@ -78,23 +78,37 @@ def migrate(connection: Connection, migrations: list[Migration], then: Callable[
     missing, or others use the tables for too long."""
     with our_errors():
         _examine(connection)
-        _missing(connection, migrations)
+        missing(connection, migrations)
         run_script(connection, _NOTICED)
         _take_turn(connection)
         try:
-            missing = _missing(connection, migrations)
-            if missing:
+            left = missing(connection, migrations)
+            if left:
                 _see_that_vectors_exist(connection)
             for migration in migrations:
-                if migration in missing:
+                if migration in left:
                     _when_free(connection, lambda migration=migration: _apply(connection, migration))
                 if migration.fill is not None:
                     _fill(connection, migration.number, migration.fill)
             then()
-            return len(missing)
+            return len(left)
         finally:
-            if not connection.broken:
+            if connection.info.transaction_status in (pq.TransactionStatus.IDLE, pq.TransactionStatus.INTRANS):
                 connection.execute("SELECT pg_advisory_unlock(%s)", (_LOCK,))
+
+
+def rehearse(connection: Connection, migrations: list[Migration]) -> int:
+    """Apply what is missing and undo it again. Answers how many these are, and raises as ``migrate``."""
+    with our_errors(), connection.transaction(force_rollback=True):
+        return migrate(connection, migrations)
+
+
+def missing(connection: Connection, migrations: list[Migration]) -> list[Migration]:
+    """Those that are not applied yet. Raises Broken as ``migrate``."""
+    known = _has(connection, "hivelore_migration")
+    if not known and _has(connection, "memory"):
+        raise Broken("These are the tables of another program. Choose another database or schema.")
+    return shared.missing(migrations, _applied(connection) if known else [])
 
 
 def version(connection: Connection) -> str:
@@ -121,13 +135,6 @@ def _see_that_vectors_exist(connection: Connection) -> None:
     except errors.InsufficientPrivilege as error:
         info = connection.info
         raise Unavailable(_NO_RIGHT.format(user=info.user, database=info.dbname)) from error
-
-
-def _missing(connection: Connection, migrations: list[Migration]) -> list[Migration]:
-    known = _has(connection, "hivelore_migration")
-    if not known and _has(connection, "memory"):
-        raise Broken("These are the tables of another program. Choose another database or schema.")
-    return shared.missing(migrations, _applied(connection) if known else [])
 
 
 def _take_turn(connection: Connection) -> None:

@@ -16,7 +16,7 @@ from hivelore.adapters.postgres.connection import (
     translated,
     whereabouts,
 )
-from hivelore.errors import Expired, HiveloreError
+from hivelore.errors import Conflict, Expired, HiveloreError, NotFound
 
 Left = Callable[[], float | None]
 """Tells how many seconds a call has left; None: it has no deadline."""
@@ -33,12 +33,16 @@ _LATE = "The deadline had passed before the call began."
 class Pool:
     """Brings the database to the schema of this code first. Stores of several namespaces may share one."""
 
-    def __init__(self, url: str, size: int = CONNECTIONS) -> None:
-        """Raises as ``migrations.migrate``, and Unavailable where the server does not answer."""
+    def __init__(self, url: str, size: int = CONNECTIONS, *, as_it_is: bool = False) -> None:
+        """Raises as ``migrations.migrate``, and Unavailable where the server does not answer. ``as_it_is``: nothing is
+        brought to anything; NotFound where there are no tables, Conflict where they are of an older version."""
         self._url = url
         self.has_wall = False
         with self.apart() as connection:
-            migrations.migrate(connection, migrations.shipped(), lambda: self._build_wall(connection))
+            if as_it_is:
+                _refuse_other_schema(connection, whereabouts(url))
+            else:
+                migrations.migrate(connection, migrations.shipped(), lambda: self._build_wall(connection))
             self.version = migrations.version(connection)
             self.timeline = _timeline(connection)
         self._pool = make_pool(url, size)
@@ -122,3 +126,21 @@ def _limit(left: float | None) -> list[str]:
     if left < 0:
         raise Expired(_LATE)
     return [f"SET LOCAL statement_timeout = {max(int(1_000 * left), 1)}"]
+
+
+def rehearse(url: str) -> int:
+    """How many migrations a database lacks, each tried out and undone again. Raises as ``Pool``."""
+    with our_errors(f"The database {whereabouts(url)}"), connect(url) as connection:
+        return migrations.rehearse(connection, migrations.shipped())
+
+
+def _refuse_other_schema(connection: Connection, where: str) -> None:
+    shipped = migrations.shipped()
+    missing = migrations.missing(connection, shipped)
+    if len(missing) == len(shipped):
+        raise NotFound(f"There are no tables of Hivelore in the database {where}.")
+    if missing:
+        raise Conflict(
+            "This database is of an older version. Let a service of this version open it first: "
+            "'hivelore stop', then 'hivelore start'."
+        )

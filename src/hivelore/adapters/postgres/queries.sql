@@ -12,6 +12,11 @@ SELECT 'A vector belongs to no passage: ' || passage || '.' FROM vectors v WHERE
   AND NOT EXISTS (SELECT 1 FROM passage p WHERE p.namespace = v.namespace AND p.key = v.passage)
 LIMIT 100
 
+-- name: others
+SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database()
+  AND (application_name = left('hivelore ' || current_schema(), 63) OR starts_with(application_name, 'hivelore move '))
+  AND application_name <> current_setting('application_name')
+
 -- name: is_restored
 -- A dump that was read in on another server brings numbers of transactions that this one has not come to.
 SELECT GREATEST(
@@ -106,6 +111,19 @@ LEFT JOIN passage p ON p.namespace = c.namespace AND p.document = c.document AND
 WHERE c.namespace = :namespace AND c.document = ANY(:documents)
 ORDER BY c.document, c.position, p.position
 
+-- name: versions_of
+SELECT document, number, at, action, actor, door, reason, scope, name, content, summary, category, tags, project, expires_at
+FROM version WHERE namespace = :namespace AND document = ANY(:documents)
+UNION ALL
+SELECT key, version, updated_at, action, actor, door, reason, scope, name, content, summary, category, tags, project,
+  expires_at
+FROM memory WHERE namespace = :namespace AND key = ANY(:documents)
+ORDER BY 1, 2
+
+-- name: number_from
+SELECT setval(keys, :last) FROM (SELECT pg_get_serial_sequence(:table, 'key')::regclass AS keys) AS numbered
+WHERE COALESCE(pg_sequence_last_value(keys), 0) < :last
+
 -- name: embedded
 SELECT m.key, m.owner, m.scope, m.source, m.project, m.session, m.category, m.created_at, m.expires_at,
   p.chunk, p.key, v.vector
@@ -129,6 +147,11 @@ FOR UPDATE OF p SKIP LOCKED
 
 -- name: passages_lease
 UPDATE passage SET leased_until = {now} + :lease WHERE namespace = :namespace AND key = ANY(:passages)
+-- name: tokens_delete
+DELETE FROM token_vectors WHERE namespace = :namespace AND model = :model AND passage = ANY(:passages)
+
+-- name: failures_forget
+DELETE FROM embedding_failure WHERE namespace = :namespace AND model = :model AND passage = ANY(:passages)
 
 -- name: passages_embedded
 UPDATE passage SET model = :model, again = CASE WHEN again = :model THEN 0 ELSE again END, leased_until = 0

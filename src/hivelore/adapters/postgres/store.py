@@ -58,13 +58,17 @@ class PostgresStore:
         namespace: int = NAMESPACE,
         connections: int = CONNECTIONS,
         pool: Pool | None = None,
+        as_it_is: bool = False,
     ) -> None:
-        """``pool``: one of the same database that is shared with others, and stays open."""
+        """``pool``: one of the same database that is shared with others, and stays open. ``as_it_is``: for reading
+        alone; nothing of the database is changed."""
         self._clock = clock
         self._namespace = namespace
-        self._pool = Pool(url, connections) if pool is None else pool
+        self._pool = Pool(url, connections, as_it_is=as_it_is) if pool is None else pool
         self._is_mine = pool is None
         self._is_closed = False
+        if as_it_is:
+            return
         try:
             self.write(self._first_facts)
         except HiveloreError:
@@ -154,6 +158,12 @@ class PostgresStore:
 
     def _left(self, deadline: float | None) -> Left:
         return lambda: None if deadline is None else deadline - self._clock.monotonic()
+
+    def others(self) -> int:
+        """How many connections other Hivelores have to the same schema, and those that move a swarm to the same
+        database, as far as their URLs do not name them otherwise (``application_name``)."""
+        with self.read() as view:
+            return view.row("others")[0]
 
     def check(self) -> Sequence[str]:
         """Looks for rows that point at nothing; whether pages are sound is for the server's own tools."""

@@ -50,6 +50,9 @@ class PostgresTransaction(PostgresView, SqlTransaction):
         number = int.from_bytes(blake2b(what, digest_size=2).digest()) % CLAIMS
         self.run("claim", {"number": number})
 
+    def number_from(self, table: str, last: int) -> None:
+        self.run("number_from", {"table": table, "last": last})
+
     def same_statement(self, owner: AgentId | None, name: Clean, content: Clean) -> Stored | None:
         self.claim(rows.statement(owner, name, content))
         return super().same_statement(owner, name, content)

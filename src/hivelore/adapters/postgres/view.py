@@ -22,7 +22,12 @@ from hivelore.errors import Expired, Unavailable
 from hivelore.ports import Clock
 
 _STATEMENTS = load(("hivelore.adapters.sql", "queries.sql"), ("hivelore.adapters.postgres", "queries.sql"))
-SQL = rows.filled(_STATEMENTS, vectors="vectors", now="(extract(epoch FROM clock_timestamp()) * 1000000)::bigint")
+SQL = rows.filled(
+    _STATEMENTS,
+    vectors="vectors",
+    given="OVERRIDING SYSTEM VALUE",
+    now="(extract(epoch FROM clock_timestamp()) * 1000000)::bigint",
+)
 
 PAGE = 1_000
 """About so many changes are in a batch, ..."""

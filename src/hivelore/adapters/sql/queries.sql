@@ -1,5 +1,6 @@
 -- Statements that every SQL engine understands. {where} is put together by where.py;
 -- {vectors} is the table of that name, which PostgreSQL may not call "vector": pgvector has a type of this name.
+-- {given} lets a row have the key that it is given where the engine numbers rows itself.
 
 -- name: memory_by_id
 SELECT {memory} FROM memory m WHERE m.namespace = :namespace AND m.id = :id
@@ -56,6 +57,14 @@ VALUES (:namespace, :id, :owner, :scope, :source, :name, :content, :summary, :ca
   :version, :action, :actor, :door, :trust, :reason, :statement)
 RETURNING key
 
+-- name: memory_move_in
+INSERT INTO memory (namespace, key, id, owner, scope, source, name, content, summary, category, tags, project, session, author,
+  source_task_id, source_path, external_id, metadata, created_at, updated_at, expires_at, accessed_at, access_count,
+  version, action, actor, door, trust, reason, statement)
+{given} VALUES (:namespace, :key, :id, :owner, :scope, :source, :name, :content, :summary, :category, :tags, :project,
+  :session, :author, :source_task_id, :source_path, :external_id, :metadata, :created_at, :updated_at, :expires_at,
+  :accessed_at, :access_count, :version, :action, :actor, :door, :trust, :reason, :statement)
+
 -- name: memory_update
 UPDATE memory SET owner = :owner, scope = :scope, source = :source, name = :name, content = :content, summary = :summary,
   category = :category, tags = :tags, project = :project, session = :session, author = :author,
@@ -101,12 +110,22 @@ SELECT version, updated_at, action, actor, door, reason, scope, name, content, s
 FROM memory WHERE namespace = :namespace AND key = :document
 ORDER BY 1
 
+-- name: version_move_in
+INSERT INTO version (namespace, document, number, at, action, actor, door, reason, scope, name, content, summary, category,
+  tags, project, expires_at)
+VALUES (:namespace, :document, :number, :at, :action, :actor, :door, :reason, :scope, :name, :content, :summary, :category,
+  :tags, :project, :expires_at)
+
 -- name: versions_delete
 DELETE FROM version WHERE namespace = :namespace AND document = :document
 
 -- name: chunk_insert
 INSERT INTO chunk (namespace, document, position, start, stop, headings)
 VALUES (:namespace, :document, :position, :start, :stop, :headings) RETURNING key
+
+-- name: chunk_move_in
+INSERT INTO chunk (namespace, key, document, position, start, stop, headings)
+{given} VALUES (:namespace, :key, :document, :position, :start, :stop, :headings)
 
 -- name: chunk_move
 UPDATE chunk SET position = :position, start = :start, stop = :stop WHERE namespace = :namespace AND key = :key
@@ -120,6 +139,10 @@ DELETE FROM chunk WHERE namespace = :namespace AND document = :document
 -- name: passage_insert
 INSERT INTO passage (namespace, document, chunk, position, start, stop)
 VALUES (:namespace, :document, :chunk, :position, :start, :stop)
+
+-- name: passage_move_in
+INSERT INTO passage (namespace, key, document, chunk, position, start, stop)
+{given} VALUES (:namespace, :key, :document, :chunk, :position, :start, :stop)
 
 -- name: passage_move
 UPDATE passage SET start = :start, stop = :stop WHERE namespace = :namespace AND key = :key
@@ -163,9 +186,6 @@ ON CONFLICT (namespace, model, passage) DO UPDATE SET vector = excluded.vector
 -- name: tokens_put
 INSERT INTO token_vectors (namespace, model, passage, codes) VALUES (:namespace, :model, :passage, :codes)
 ON CONFLICT (namespace, model, passage) DO UPDATE SET codes = excluded.codes
-
--- name: tokens_delete
-DELETE FROM token_vectors WHERE namespace = :namespace AND model = :model AND passage = :passage
 
 -- name: passage_embedded
 UPDATE passage SET model = :model, again = CASE WHEN again = :model THEN 0 ELSE again END, leased_until = 0
@@ -230,9 +250,6 @@ p.model = :other AND NOT EXISTS (
 
 -- name: queue_again
 p.again = :model AND p.again <> 0
-
--- name: failure_clear
-DELETE FROM embedding_failure WHERE namespace = :namespace AND model = :model AND passage = :passage
 
 -- name: failures_clear
 DELETE FROM embedding_failure WHERE namespace = :namespace AND model = :model
@@ -310,12 +327,35 @@ UPDATE api_key SET revoked_at = :at WHERE namespace = :namespace AND id = :id AN
 INSERT INTO audit (namespace, at, actor, door, action, memory, detail)
 VALUES (:namespace, :at, :actor, :door, :action, :memory, :detail)
 
+-- name: audit_move_in
+INSERT INTO audit (namespace, key, at, actor, door, action, memory, detail)
+{given} VALUES (:namespace, :key, :at, :actor, :door, :action, :memory, :detail)
+
+-- name: audit_after
+SELECT key, at, actor, door, action, memory, detail FROM audit
+WHERE namespace = :namespace AND key > :after ORDER BY key LIMIT :limit
+
 -- name: audit_newest
 SELECT at, actor, door, action, memory, detail FROM audit WHERE namespace = :namespace ORDER BY key DESC LIMIT :limit
 
 -- name: audit_of
 SELECT at, actor, door, action, memory, detail FROM audit
 WHERE namespace = :namespace AND memory = :memory ORDER BY key DESC LIMIT :limit
+
+-- name: counts
+SELECT
+  (SELECT COUNT(*) FROM memory WHERE namespace = :namespace),
+  (SELECT COUNT(*) FROM version WHERE namespace = :namespace),
+  (SELECT COALESCE(SUM(length(content)), 0) FROM memory WHERE namespace = :namespace),
+  (SELECT COALESCE(SUM(length(content)), 0) FROM version WHERE namespace = :namespace),
+  (SELECT COUNT(*) FROM passage WHERE namespace = :namespace),
+  (SELECT COUNT(*) FROM {vectors} WHERE namespace = :namespace),
+  (SELECT COUNT(*) FROM token_vectors WHERE namespace = :namespace),
+  (SELECT COUNT(*) FROM agent WHERE namespace = :namespace),
+  (SELECT COUNT(*) FROM api_key WHERE namespace = :namespace),
+  (SELECT COUNT(*) FROM audit WHERE namespace = :namespace),
+  (SELECT COUNT(*) FROM recall WHERE namespace = :namespace),
+  (SELECT COUNT(*) FROM job WHERE namespace = :namespace)
 
 -- name: recall_insert
 INSERT INTO recall (namespace, id, at, agent, role, door, project, session, question, path, candidates, documents, parts)

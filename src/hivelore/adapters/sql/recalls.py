@@ -30,14 +30,19 @@ PARTS = (
 """Of a score, in the order of the column ``parts``, where fit and fits come before them: 32-bit floats, hit by hit. New
 ones stand at the end; rows of before have fewer."""
 _GONE = DocumentKey(0)
+_NOTHING = Given(MemoryId(""), 0, Score(0.0, 0.0), 0.0, False)
+"""In the place of what is not told any more."""
 _BYTES = 4
 
 
 def params(recall: Recall, keys: Mapping[MemoryId, DocumentKey]) -> dict[str, Param]:
     """``keys``: of those memories that are there."""
-    documents = [str(keys.get(hit.memory, _GONE)) for hit in recall.hits]
+    hits = {hit.rank: hit for hit in recall.hits}
+    documents: list[str] = []
     floats: list[float] = []
-    for hit in recall.hits:
+    for rank in range(1, len(hits) + recall.withheld + 1):
+        hit = hits.get(rank, _NOTHING)
+        documents.append(str(keys.get(hit.memory, _GONE)))
         floats += (hit.fit, hit.fits, *(getattr(hit.score, part) for part in PARTS))
     return {
         "id": recall.id,

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,7 @@ from hivelore.domain.index import (
 )
 from hivelore.domain.job import Job
 from hivelore.domain.memory import END, Action, Chunk, Json, Memory, Passage, Provenance, Standing, Version, asks
+from hivelore.domain.moving import Counts
 from hivelore.domain.text import Clean
 
 Row = Sequence[Any]
@@ -55,11 +57,12 @@ MEMORY_COLUMNS = (
 )
 
 
-def filled(statements: Mapping[str, str], *, vectors: str, now: str) -> Mapping[str, str]:
-    """Statements with the columns of a memory, the name of the table of vectors and the instant that leases go by in
-    their places."""
+def filled(statements: Mapping[str, str], *, vectors: str, given: str, now: str) -> Mapping[str, str]:
+    """Statements with their places filled: the columns of a memory, the name of the table of vectors, what lets a row
+    have the key that it is given, and the instant that leases go by."""
+    places = {"{memory}": MEMORY_COLUMNS, "{vectors}": vectors, "{given}": given, "{now}": now}
     return {
-        name: text.replace("{memory}", MEMORY_COLUMNS).replace("{vectors}", vectors).replace("{now}", now)
+        name: reduce(lambda told, place: told.replace(*place), places.items(), text)
         for name, text in statements.items()
     }
 
@@ -230,6 +233,63 @@ def version(row: Row) -> Version:
         tags=tuple(Clean(tag) for tag in orjson.loads(row[11])),
         project=row[12],
         expires_at=from_micros_or_none(row[13]),
+    )
+
+
+def version_params(document: DocumentKey, value: Version) -> dict[str, Param]:
+    return {
+        "document": document,
+        "number": value.number,
+        "at": to_micros(value.at),
+        "action": ACTION[value.action],
+        "actor": value.actor,
+        "door": DOOR[value.door],
+        "reason": value.reason,
+        "scope": SCOPE[value.scope],
+        "name": value.name,
+        "content": value.content,
+        "summary": value.summary,
+        "category": value.category,
+        "tags": as_json(value.tags),
+        "project": value.project,
+        "expires_at": to_micros_or_none(value.expires_at),
+    }
+
+
+def chunk_params(document: DocumentKey, chunk: Chunk) -> dict[str, Param]:
+    return {
+        "document": document,
+        "position": chunk.index,
+        "start": chunk.start,
+        "stop": chunk.stop,
+        "headings": as_json(chunk.headings),
+    }
+
+
+def passage_params(document: DocumentKey, chunk: ChunkKey, of_chunk: Chunk) -> list[dict[str, Param]]:
+    """Of all passages of a chunk, in order."""
+    return [
+        {"document": document, "chunk": chunk, "position": position, "start": passage.start, "stop": passage.stop}
+        for position, passage in enumerate(of_chunk.passages)
+    ]
+
+
+def counts(row: Row) -> Counts:
+    """Memories, past versions, characters of each of both, passages, vectors, codes of tokens, agents, keys, audit,
+    recalls and jobs."""
+    memories, past, characters, of_past, passages, vectors, codes, agents, keys, audit, recalls, jobs = map(int, row)
+    return Counts(
+        memories=memories,
+        versions=memories + past,
+        characters=characters + of_past,
+        passages=passages,
+        vectors=vectors,
+        token_codes=codes,
+        agents=agents,
+        keys=keys,
+        audit=audit,
+        recalls=recalls,
+        jobs=jobs,
     )
 
 

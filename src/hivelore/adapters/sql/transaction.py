@@ -4,11 +4,12 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
+from typing import cast
 
 from hivelore.adapters.sql import recalls, rows
 from hivelore.adapters.sql.instants import MICROSECOND, to_micros, to_micros_or_none
 from hivelore.adapters.sql.view import SqlView
-from hivelore.adapters.sql.where import Params
+from hivelore.adapters.sql.where import Param, Params
 from hivelore.domain.agent import Agent, ApiKey, KeyId
 from hivelore.domain.audit import AuditEntry
 from hivelore.domain.index import (
@@ -25,6 +26,7 @@ from hivelore.domain.index import (
 )
 from hivelore.domain.job import Job
 from hivelore.domain.memory import Action, Chunk, Memory
+from hivelore.domain.moving import WholeMemory
 from hivelore.domain.recall_log import Recall
 from hivelore.domain.text import Clean
 from hivelore.errors import Conflict, NotFound, Stale
@@ -50,6 +52,10 @@ class SqlTransaction(SqlView):
     def savepoint(self) -> AbstractContextManager[object]:
         """An error inside undoes what is inside, and nothing else: who handles it goes on with the rest of the unit."""
 
+    @abstractmethod
+    def number_from(self, table: str, last: int) -> None:
+        """See that the keys that the engine gives to rows of a table are greater than this one."""
+
     def run(self, name: str, params: Params) -> int | None:
         """Run a named statement; the first value of its first row where it returns one."""
         found = self.rows(self.SQL[name], params)
@@ -67,6 +73,25 @@ class SqlTransaction(SqlView):
             self._add_chunk(document, chunk)
         self._changed(ChangeKind.CREATED, document)
         return Stored(document, memory)
+
+    def move_in(self, memories: Sequence[WholeMemory]) -> None:
+        with self.savepoint():
+            self._move_in("memory", [_memory_moved(one) for one in memories])
+            for one in memories:
+                self._put_tags(one.key, one.memory)
+            past = [rows.version_params(one.key, version) for one in memories for version in one.history[:-1]]
+            self.run_many(self.SQL["version_move_in"], past)
+            chunks = [stored for one in memories for stored in one.chunks]
+            self._move_in("chunk", [{**rows.chunk_params(one.document, one.chunk), "key": one.key} for one in chunks])
+            self._move_in("passage", [moved for one in chunks for moved in _passages_moved(one)])
+        created = [{"kind": ChangeKind.CREATED, "document": one.key} for one in memories]
+        self.run_many(self.SQL["change_insert"], created)
+
+    def _move_in(self, table: str, each: Sequence[dict[str, Param]]) -> None:
+        """Put rows with their keys into a table."""
+        self.run_many(self.SQL[f"{table}_move_in"], each)
+        if each:
+            self.number_from(table, max(cast(int, one["key"]) for one in each))
 
     def change(self, key: DocumentKey, memory: Memory, chunks: Sequence[Chunk] | None, action: Action) -> None:
         before = self._stored("memory_by_key", key=key)
@@ -106,19 +131,8 @@ class SqlTransaction(SqlView):
                 self.run("chunk_delete", {"key": stored.key})
 
     def _add_chunk(self, document: DocumentKey, chunk: Chunk) -> None:
-        params = {
-            "document": document,
-            "position": chunk.index,
-            "start": chunk.start,
-            "stop": chunk.stop,
-            "headings": rows.as_json(chunk.headings),
-        }
-        key = _present(self.run("chunk_insert", params))
-        passages = [
-            {"document": document, "chunk": key, "position": position, "start": passage.start, "stop": passage.stop}
-            for position, passage in enumerate(chunk.passages)
-        ]
-        self.run_many(self.SQL["passage_insert"], passages)
+        key = ChunkKey(_present(self.run("chunk_insert", rows.chunk_params(document, chunk))))
+        self.run_many(self.SQL["passage_insert"], rows.passage_params(document, key, chunk))
 
     def _move_chunk(self, stored: StoredChunk, chunk: Chunk) -> None:
         if stored.chunk == chunk:
@@ -167,25 +181,22 @@ class SqlTransaction(SqlView):
         vectors: Mapping[PassageKey, Vector],
         tokens: Mapping[PassageKey, TokenCodes] | None = None,
     ) -> int:
-        known = self.row("model_dimension", model=model)
-        if known is None:
-            raise NotFound("No such embedding model. Register it first.")
+        dimension = self.dimension(model)
         for vector in vectors.values():
-            refuse_unfit(vector, known[0])
+            refuse_unfit(vector, dimension)
         documents = self._embedded(model, list(vectors))
-        kept = [{"model": model, "passage": passage} for passage in documents]
         told = {passage: codes for passage, codes in (tokens or {}).items() if codes and passage in documents}
-        untold = [{"model": model, "passage": passage} for passage in documents if passage not in told]
+        untold = [passage for passage in documents if passage not in told]
         packed = [
             {"model": model, "passage": passage, "vector": self.vector(vectors[passage])} for passage in documents
         ]
         self.run_many(self.SQL["vector_put"], packed)
         coded = [{"model": model, "passage": passage, "codes": codes} for passage, codes in told.items()]
         self.run_many(self.SQL["tokens_put"], coded)
-        self.run_many(self.SQL["tokens_delete"], untold)
-        self.run_many(self.SQL["failure_clear"], kept)
-        for document in dict.fromkeys(documents.values()):
-            self._changed(ChangeKind.VECTORS, document)
+        self.run("tokens_delete", {"model": model, "passages": self.array(untold)})
+        self.run("failures_forget", {"model": model, "passages": self.array(documents)})
+        changed = [{"kind": ChangeKind.VECTORS, "document": document} for document in dict.fromkeys(documents.values())]
+        self.run_many(self.SQL["change_insert"], changed)
         return len(documents)
 
     def _embedded(self, model: ModelKey, passages: Sequence[PassageKey]) -> dict[PassageKey, DocumentKey]:
@@ -247,6 +258,10 @@ class SqlTransaction(SqlView):
     def record(self, entry: AuditEntry) -> None:
         self.run("audit_insert", rows.audit_params(entry))
 
+    def move_in_audit(self, entries: Mapping[int, AuditEntry]) -> None:
+        with self.savepoint():
+            self._move_in("audit", [{**rows.audit_params(entry), "key": number} for number, entry in entries.items()])
+
     def log_recalls(self, entries: Sequence[Recall]) -> None:
         given = {hit.memory for entry in entries for hit in entry.hits}
         keys = dict(self.rows(self.SQL["memory_keys_of"], {"ids": self.array(given)}))
@@ -266,6 +281,15 @@ class SqlTransaction(SqlView):
 
     def set_setting(self, name: str, value: str) -> None:
         self.run("setting_put", {"name": name, "value": value})
+
+
+def _memory_moved(one: WholeMemory) -> dict[str, Param]:
+    return {**rows.memory_params(one.memory, one.history[-1].action), "key": one.key}
+
+
+def _passages_moved(one: StoredChunk) -> list[dict[str, Param]]:
+    params = rows.passage_params(one.document, one.key, one.chunk)
+    return [{**passage, "key": key} for passage, key in zip(params, one.passages, strict=True)]
 
 
 def _likeness(chunk: Chunk, content: str) -> object:

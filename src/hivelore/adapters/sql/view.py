@@ -34,9 +34,11 @@ from hivelore.domain.index import (
 )
 from hivelore.domain.job import Job, JobId
 from hivelore.domain.memory import Memory, MemoryId, Scope, Source, Standing, Version
+from hivelore.domain.moving import Counts
 from hivelore.domain.recall_log import Recall, RecallFilter
 from hivelore.domain.search import Filter, RecallId, Stats
 from hivelore.domain.text import Clean
+from hivelore.errors import NotFound
 
 _BATCH = 2_000
 _COMMON = 1_000
@@ -176,6 +178,12 @@ class SqlView(ABC):
     def history(self, document: DocumentKey) -> Sequence[Version]:
         return [rows.version(row) for row in self.rows(self.SQL["versions"], {"document": document})]
 
+    def histories(self, documents: Collection[DocumentKey]) -> Mapping[DocumentKey, Sequence[Version]]:
+        found: dict[DocumentKey, list[Version]] = {}
+        for row in self.rows(self.SQL["versions_of"], {"documents": self.array(documents)}):
+            found.setdefault(row[0], []).append(rows.version(row[1:]))
+        return found
+
     def stats(self, where: Filter, model: ModelKey | None, now: datetime) -> Stats:
         sql, params = condition(where)
         by_source = dict.fromkeys(Source, 0)
@@ -216,6 +224,12 @@ class SqlView(ABC):
 
     def models(self) -> Mapping[str, ModelKey]:
         return dict(self.rows(self.SQL["model_all"]))
+
+    def dimension(self, model: ModelKey) -> int:
+        row = self.row("model_dimension", model=model)
+        if row is None:
+            raise NotFound("No such embedding model. Register it first.")
+        return row[0]
 
     def embedded(self, model: ModelKey, keys: Sequence[DocumentKey]) -> Embedded:
         with self.of_everybody():
@@ -296,6 +310,10 @@ class SqlView(ABC):
         name, params = ("audit_newest", {}) if memory is None else ("audit_of", {"memory": memory})
         return [rows.audit_entry(row) for row in self.rows(self.SQL[name], {**params, "limit": limit})]
 
+    def audit_after(self, number: int, limit: int) -> Sequence[tuple[int, AuditEntry]]:
+        found = self.rows(self.SQL["audit_after"], {"after": number, "limit": limit})
+        return [(row[0], rows.audit_entry(row[1:])) for row in found]
+
     def recalls(self, where: RecallFilter, after: tuple[datetime, RecallId] | None, limit: int) -> Sequence[Recall]:
         given = None if where.memory is None else self.get(where.memory)
         if where.memory is not None and (
@@ -323,3 +341,6 @@ class SqlView(ABC):
     def setting(self, name: str) -> str | None:
         row = self.row("setting", name=name)
         return None if row is None else row[0]
+
+    def counts(self) -> Counts:
+        return rows.counts(self.row("counts"))

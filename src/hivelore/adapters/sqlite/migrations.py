@@ -13,7 +13,15 @@ def shipped() -> list[Migration]:
 
 
 def migrate(connection: apsw.Connection, migrations: list[Migration]) -> int:
-    """Apply what is missing, each in a transaction of its own. Answers how many were applied.
+    """Apply what is missing, each in a transaction of its own. Answers how many were applied. Raises as ``missing``."""
+    left = missing(connection, migrations)
+    for migration in left:
+        _apply(connection, migration)
+    return len(left)
+
+
+def missing(connection: apsw.Connection, migrations: list[Migration]) -> list[Migration]:
+    """Those that are not applied yet.
 
     Raises Broken, having touched nothing, for a file that is not ours, of a newer version, or whose
     applied migrations are not the ones of this code.
@@ -22,10 +30,7 @@ def migrate(connection: apsw.Connection, migrations: list[Migration]) -> int:
     empty = not list(rows(connection, "SELECT 1 FROM sqlite_master LIMIT 1"))
     if application != APPLICATION_ID and (application or not empty):
         raise Broken("This is a database of another program. Choose another folder with HIVELORE_HOME.")
-    missing = shared.missing(migrations, [] if empty else _applied(connection))
-    for migration in missing:
-        _apply(connection, migration)
-    return len(missing)
+    return shared.missing(migrations, [] if empty else _applied(connection))
 
 
 def _applied(connection: apsw.Connection) -> list[str]:

@@ -23,6 +23,16 @@ CROSS JOIN chunk c ON c.namespace = :namespace AND c.document = k.value
 LEFT JOIN passage p ON p.namespace = c.namespace AND p.document = c.document AND p.chunk = c.key
 ORDER BY k.key, c.position, p.position
 
+-- name: versions_of
+SELECT v.document, v.number, v.at, v.action, v.actor, v.door, v.reason, v.scope, v.name, v.content, v.summary, v.category,
+  v.tags, v.project, v.expires_at
+FROM json_each(:documents) k CROSS JOIN version v ON v.namespace = :namespace AND v.document = k.value
+UNION ALL
+SELECT m.key, m.version, m.updated_at, m.action, m.actor, m.door, m.reason, m.scope, m.name, m.content, m.summary, m.category,
+  m.tags, m.project, m.expires_at
+FROM json_each(:documents) k CROSS JOIN memory m ON m.key = k.value WHERE m.namespace = :namespace
+ORDER BY 1, 2
+
 -- name: embedded
 SELECT m.key, m.owner, m.scope, m.source, m.project, m.session, m.category, m.created_at, m.expires_at,
   p.chunk, p.key, v.vector
@@ -39,6 +49,14 @@ CROSS JOIN vector v ON v.namespace = :namespace AND v.model = :model AND v.passa
 -- name: tokens
 SELECT t.passage, t.codes FROM json_each(:passages) k
 CROSS JOIN token_vectors t ON t.namespace = :namespace AND t.model = :model AND t.passage = k.value
+
+-- name: tokens_delete
+DELETE FROM token_vectors
+WHERE namespace = :namespace AND model = :model AND passage IN (SELECT value FROM json_each(:passages))
+
+-- name: failures_forget
+DELETE FROM embedding_failure
+WHERE namespace = :namespace AND model = :model AND passage IN (SELECT value FROM json_each(:passages))
 
 -- name: passages_queue
 UPDATE passage SET again = :model WHERE key IN (
@@ -57,6 +75,9 @@ AND p.leased_until <= :now
 
 -- name: passages_lease
 UPDATE passage SET leased_until = :now + :lease WHERE key IN (SELECT value FROM json_each(:passages))
+-- name: audit_after
+SELECT key, at, actor, door, action, memory, detail FROM audit NOT INDEXED
+WHERE namespace = :namespace AND key > :after ORDER BY key LIMIT :limit
 
 -- name: audit_newest
 SELECT at, actor, door, action, memory, detail FROM audit NOT INDEXED

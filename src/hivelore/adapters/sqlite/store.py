@@ -1,9 +1,8 @@
 """The SQLite store: one file, one writer, many readers, each on a snapshot of its own."""
 
-import queue
 import threading
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -12,10 +11,10 @@ import apsw
 from hivelore.adapters.randomness import uuid7
 from hivelore.adapters.sqlite import migrations
 from hivelore.adapters.sqlite.connection import connect, our_errors, pragma, rows, run_script
-from hivelore.adapters.sqlite.view import SQL, SqliteView
+from hivelore.adapters.sqlite.readers import Readers
 from hivelore.adapters.sqlite.writer import Writer
 from hivelore.domain.search import Visibility
-from hivelore.errors import Expired, HiveloreError, Unavailable
+from hivelore.errors import Conflict, HiveloreError, NotFound, Unavailable
 from hivelore.ports import Clock, Transaction, View
 
 T = TypeVar("T")
@@ -23,8 +22,6 @@ T = TypeVar("T")
 NAMESPACE = 1
 CHECKPOINT_EVERY = 0.5
 WAL_LIMIT = 64 * 1024 * 1024
-_PROGRESS_STEPS = 5_000
-"""Virtual machine steps between two looks at the deadline: well under a millisecond."""
 
 
 class SqliteStore:
@@ -42,10 +39,7 @@ class SqliteStore:
         self._vfs = vfs
         writer, checkpointer = _open(path, durable, vfs)
         self._writer = Writer(writer, NAMESPACE, clock)
-        self._idle: queue.LifoQueue[apsw.Connection | None] = queue.LifoQueue()
-        for _ in range(readers):
-            self._idle.put(None)
-        self._readers = readers
+        self._readers = Readers(path, NAMESPACE, clock, readers, vfs)
         self._closed = threading.Event()
         self._checkpointer = checkpointer
         self._checkpointing = threading.Lock()
@@ -73,45 +67,9 @@ class SqliteStore:
     def has_wall(self) -> bool | None:
         return None
 
-    @contextmanager
-    def read(self, deadline: float | None = None, *, sees: Visibility | None = None) -> Generator[View]:
+    def read(self, deadline: float | None = None, *, sees: Visibility | None = None) -> AbstractContextManager[View]:
         del sees  # SQLite knows no viewers: the filters are all there is
-        with our_errors():
-            connection = self._take(deadline)
-            try:
-                self._mind(connection, deadline)
-                run_script(connection, "BEGIN")
-                # The first statement that reads is what fixes the snapshot.
-                list(rows(connection, SQL["last_change"]))
-                yield SqliteView(connection, NAMESPACE)
-            finally:
-                self._idle.put(_rested(connection))
-
-    def _take(self, deadline: float | None) -> apsw.Connection:
-        try:
-            wait = None if deadline is None else max(deadline - self._clock.monotonic(), 0.001)
-            connection = self._idle.get(timeout=wait)
-        except queue.Empty:
-            raise Expired("All readers stayed busy until the deadline. Try again.") from None
-        if self._closed.is_set():
-            self._idle.put(connection)
-            raise Unavailable("The store is closed.")
-        if connection is not None:
-            return connection
-        try:
-            connection = connect(self._path, vfs=self._vfs)
-            run_script(connection, "PRAGMA query_only = ON")
-        except apsw.Error:
-            self._idle.put(None)
-            raise
-        return connection
-
-    def _mind(self, connection: apsw.Connection, deadline: float | None) -> None:
-        if deadline is None:
-            return
-        if self._clock.monotonic() > deadline:
-            raise Expired("The deadline had passed before the call began.")
-        connection.set_progress_handler(lambda: self._clock.monotonic() > deadline, _PROGRESS_STEPS)
+        return self._readers.snapshot(deadline)
 
     def write(self, work: Callable[[Transaction], T], deadline: float | None = None) -> T:
         return self._writer.submit(work, deadline).result()
@@ -144,11 +102,7 @@ class SqliteStore:
         self._closed.set()
         self._checkpoints.join()
         self._writer.close()
-        for _ in range(self._readers):
-            connection = self._idle.get()
-            if connection is not None:
-                connection.close()
-        self._idle.put(None)  # wakes whoever waits for a reader, one after the other
+        self._readers.close()
 
     def _checkpoint(self) -> None:
         """Copy the write-ahead log into the file beside the writer, so that no commit has to. What fails is tried
@@ -160,6 +114,38 @@ class SqliteStore:
                     self._checkpointer.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
         with self._checkpointing:
             self._checkpointer.close()
+
+
+class SqliteSource:
+    """Implements ``ports.Snapshots`` on a file that others may be writing to meanwhile; changes nothing of it."""
+
+    def __init__(self, path: Path, *, clock: Clock) -> None:
+        """Raises NotFound where there is no file, Conflict for one of an older version, Broken for one of a newer
+        version or of another program."""
+        if not path.is_file():
+            raise NotFound(f"There is no database {path}.")
+        with our_errors():
+            connection = connect(path)
+            try:
+                if migrations.missing(connection, migrations.shipped()):
+                    raise Conflict(
+                        "This database is of an older version. Let a service of this version open it first: "
+                        "'hivelore stop', then 'hivelore start'."
+                    )
+            finally:
+                connection.close()
+        self._readers = Readers(path, NAMESPACE, clock, 1)
+
+    @property
+    def name(self) -> str:
+        return f"sqlite {apsw.sqlite_lib_version()}"
+
+    def read(self, deadline: float | None = None, *, sees: Visibility | None = None) -> AbstractContextManager[View]:
+        del sees
+        return self._readers.snapshot(deadline)
+
+    def close(self) -> None:
+        self._readers.close()
 
 
 def _open(path: Path, durable: bool, vfs: str | None) -> tuple[apsw.Connection, apsw.Connection]:
@@ -182,14 +168,3 @@ def _open(path: Path, durable: bool, vfs: str | None) -> tuple[apsw.Connection, 
             connection.close()
         raise
     return writer, checkpointer
-
-
-def _rested(connection: apsw.Connection) -> apsw.Connection | None:
-    """A reader without its snapshot; None where somebody still walks through it, which only closing ends."""
-    connection.set_progress_handler(None)
-    if connection.in_transaction:
-        run_script(connection, "ROLLBACK")
-    if connection.txn_state() == apsw.SQLITE_TXN_NONE:
-        return connection
-    connection.close()
-    return None

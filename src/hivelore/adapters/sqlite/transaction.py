@@ -22,6 +22,9 @@ class SqliteTransaction(SqliteView, SqlTransaction):
     def claim(self, what: bytes) -> None:
         """Units are run one after the other."""
 
+    def number_from(self, table: str, last: int) -> None:
+        """SQLite does that by itself (AUTOINCREMENT)."""
+
     def savepoint(self) -> AbstractContextManager[object]:
         return self._connection
 

@@ -18,7 +18,7 @@ from hivelore.errors import Unavailable
 from hivelore.policies.vectors import to_blob
 
 _STATEMENTS = load(("hivelore.adapters.sql", "queries.sql"), ("hivelore.adapters.sqlite", "queries.sql"))
-SQL = rows.filled(_STATEMENTS, vectors="vector", now=":now")
+SQL = rows.filled(_STATEMENTS, vectors="vector", given="", now=":now")
 
 PAGE = 1_000
 """Changes in a batch."""

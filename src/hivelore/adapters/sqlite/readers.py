@@ -1,0 +1,91 @@
+"""The connections that read a SQLite file, each lent for one snapshot."""
+
+import queue
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import apsw
+
+from hivelore.adapters.sqlite.connection import connect, our_errors, rows, run_script
+from hivelore.adapters.sqlite.view import SQL, SqliteView
+from hivelore.errors import Expired, Unavailable
+from hivelore.ports import Clock, View
+
+_PROGRESS_STEPS = 5_000
+"""Virtual machine steps between two looks at the deadline: well under a millisecond."""
+
+
+class Readers:
+    def __init__(self, path: Path, namespace: int, clock: Clock, count: int, vfs: str | None = None) -> None:
+        self._path = path
+        self._namespace = namespace
+        self._clock = clock
+        self._count = count
+        self._vfs = vfs
+        self._closed = threading.Event()
+        self._idle: queue.LifoQueue[apsw.Connection | None] = queue.LifoQueue()
+        for _ in range(count):
+            self._idle.put(None)
+
+    @contextmanager
+    def snapshot(self, deadline: float | None = None) -> Generator[View]:
+        with our_errors():
+            connection = self._take(deadline)
+            try:
+                self._mind(connection, deadline)
+                run_script(connection, "BEGIN")
+                # The first statement that reads is what fixes the snapshot.
+                list(rows(connection, SQL["last_change"]))
+                yield SqliteView(connection, self._namespace)
+            finally:
+                self._idle.put(_rested(connection))
+
+    def _take(self, deadline: float | None) -> apsw.Connection:
+        try:
+            wait = None if deadline is None else max(deadline - self._clock.monotonic(), 0.001)
+            connection = self._idle.get(timeout=wait)
+        except queue.Empty:
+            raise Expired("All readers stayed busy until the deadline. Try again.") from None
+        if self._closed.is_set():
+            self._idle.put(connection)
+            raise Unavailable("The store is closed.")
+        if connection is not None:
+            return connection
+        try:
+            connection = connect(self._path, vfs=self._vfs)
+            run_script(connection, "PRAGMA query_only = ON")
+        except apsw.Error:
+            self._idle.put(None)
+            raise
+        return connection
+
+    def _mind(self, connection: apsw.Connection, deadline: float | None) -> None:
+        if deadline is None:
+            return
+        if self._clock.monotonic() > deadline:
+            raise Expired("The deadline had passed before the call began.")
+        connection.set_progress_handler(lambda: self._clock.monotonic() > deadline, _PROGRESS_STEPS)
+
+    def close(self) -> None:
+        """Wait for whoever reads. Closing twice is fine."""
+        if self._closed.is_set():
+            return
+        self._closed.set()
+        for _ in range(self._count):
+            connection = self._idle.get()
+            if connection is not None:
+                connection.close()
+        self._idle.put(None)  # wakes whoever waits for a reader, one after the other
+
+
+def _rested(connection: apsw.Connection) -> apsw.Connection | None:
+    """A reader without its snapshot; None where somebody still walks through it, which only closing ends."""
+    connection.set_progress_handler(None)
+    if connection.in_transaction:
+        run_script(connection, "ROLLBACK")
+    if connection.txn_state() == apsw.SQLITE_TXN_NONE:
+        return connection
+    connection.close()
+    return None

@@ -1,0 +1,160 @@
+"""Which engines the settings ask for: the store, its keyword index, the model and its vector index."""
+
+import os
+from collections.abc import Generator, Iterator
+from contextlib import ExitStack, contextmanager
+
+from hivelore import endpoint
+from hivelore.adapters.alone import NobodyElse
+from hivelore.adapters.inmemory.keywords import ExactKeywords
+from hivelore.adapters.inmemory.store import InMemoryStore
+from hivelore.adapters.keywords.fts5 import Fts5
+from hivelore.adapters.keywords.postings.engine import Postings
+from hivelore.adapters.onnx.provider import OnnxEmbedder
+from hivelore.adapters.sqlite.store import NAMESPACE, SqliteStore
+from hivelore.adapters.vectors.capped import CappedVectors
+from hivelore.adapters.vectors.exact import ExactVectors
+from hivelore.adapters.vectors.in_database import sqlite_vec
+from hivelore.adapters.vectors.pgvector import PgVectors
+from hivelore.adapters.vectors.scan import ScanVectors
+from hivelore.config import Embedder, Keywords, Settings, Vectors
+from hivelore.errors import Invalid
+from hivelore.ports import Clock, EmbeddingProvider, KeywordIndex, MemoryStore, Notices, VectorIndex
+from hivelore.services.serving import SERVING, Model, Serving
+
+SPARE_FROM = 3
+"""So many processors there have to be for a question to be embedded beside the search for its words. Two are often the
+threads of one core: there half of the answers took as long either way, and the slowest twentieth 33 ms, not 20."""
+
+
+def make_store(settings: Settings, clock: Clock) -> MemoryStore:
+    if settings.postgres_url is not None:
+        return _postgres(settings.postgres_url, clock)
+    path = settings.database_path
+    if path is None:
+        return InMemoryStore(clock)
+    endpoint.make_home(path.parent)
+    return SqliteStore(path, clock=clock)
+
+
+def _postgres(url: str, clock: Clock) -> MemoryStore:
+    with postgres_package():
+        from hivelore.adapters.postgres.store import PostgresStore
+    return PostgresStore(url, clock=clock)
+
+
+def make_notices(settings: Settings) -> Notices:
+    if settings.postgres_url is None:
+        return NobodyElse()
+    from hivelore.adapters.postgres.notices import PostgresNotices
+
+    return PostgresNotices(settings.postgres_url, NAMESPACE)
+
+
+@contextmanager
+def postgres_package() -> Generator[None]:
+    """Says what to install where an import inside needs what is not there."""
+    try:
+        yield
+    except ImportError as error:
+        raise Invalid(
+            f"This is a PostgreSQL server, and the package for it is missing ({error}). "
+            "Run: pip install 'hivelore[postgres]'",
+            field="HIVELORE_DATABASE",
+        ) from error
+
+
+def keyword_engines(settings: Settings) -> tuple[KeywordIndex, ...]:
+    """The engine that is asked for, and those that may have indexed the same store before."""
+    if settings.postgres_url is not None:
+        if settings.keywords is Keywords.FTS5:
+            raise Invalid("HIVELORE_KEYWORDS=fts5 needs a SQLite database.", field="HIVELORE_KEYWORDS")
+        return (Postings(),)
+    if settings.database_path is None:
+        return (ExactKeywords(),)
+    match settings.keywords:
+        case Keywords.POSTINGS:
+            return Postings(), Fts5()
+        case Keywords.FTS5:
+            return Fts5(), Postings()
+
+
+def make_serving(settings: Settings, store: MemoryStore, clock: Clock, connections: ExitStack) -> Serving:
+    """The wanted model, and the one that served before while the wanted one is not complete."""
+    provider = _provider(settings, clock, connections)
+    if provider is None:
+        return Serving(None)
+    wanted = _model(settings, provider)
+    with store.read() as view:
+        named = view.setting(SERVING)
+    if named is None or named == provider.fingerprint:
+        return Serving(wanted)
+    for other in _other_providers(settings, clock, connections):
+        if other.fingerprint == named:
+            return Serving(wanted, before=_model(settings, other))
+    return Serving(wanted, before=None, incomplete=True)
+
+
+def _model(settings: Settings, provider: EmbeddingProvider) -> Model:
+    detail = provider if isinstance(provider, OnnxEmbedder) else None
+    beside = detail is not None and (os.cpu_count() or 1) >= SPARE_FROM
+    return Model(provider, _index(settings, provider), detail, beside=beside)
+
+
+def _provider(settings: Settings, clock: Clock, connections: ExitStack) -> EmbeddingProvider | None:
+    match settings.embedder:
+        case Embedder.NONE:
+            return None
+        case Embedder.LOCAL:
+            return OnnxEmbedder()
+        case Embedder.OPENAI:
+            return _openai(settings, clock, connections)
+
+
+def _other_providers(settings: Settings, clock: Clock, connections: ExitStack) -> Iterator[EmbeddingProvider]:
+    """Models that may have served before and can still be called."""
+    if settings.embedder is not Embedder.LOCAL:
+        yield OnnxEmbedder()
+    if settings.embedder is not Embedder.OPENAI and settings.openai_api_key is not None:
+        yield _openai(settings, clock, connections)
+
+
+def _openai(settings: Settings, clock: Clock, connections: ExitStack) -> EmbeddingProvider:
+    # Its HTTP client is imported only where it is used: the service is to answer soon after it was started.
+    from hivelore.adapters.openai.provider import OpenAIEmbedder
+
+    key = settings.openai_api_key
+    provider = OpenAIEmbedder(
+        clock=clock,
+        base_url=settings.embedding_url,
+        api_key=None if key is None else key.get_secret_value(),
+        model=settings.embedding_model,
+        dimension=settings.embedding_dimensions,
+        send_dimensions=settings.embedding_model.startswith("text-embedding-3"),
+        query_prefix=settings.embedding_query_prefix,
+        document_prefix=settings.embedding_document_prefix,
+    )
+    connections.callback(provider.close)
+    return provider
+
+
+def _index(settings: Settings, provider: EmbeddingProvider) -> VectorIndex:
+    fingerprint, dimension = provider.fingerprint, provider.dimension
+    on_postgres, on_sqlite = settings.postgres_url is not None, settings.database_path is not None
+    match settings.vectors:
+        case Vectors.SCAN if on_postgres or on_sqlite:
+            scan = ScanVectors(fingerprint, dimension, settings.vector_memory * 1_000_000)
+            beyond = PgVectors if on_postgres else sqlite_vec
+            return CappedVectors(scan, beyond(fingerprint, dimension))
+        case Vectors.SCAN:
+            return ScanVectors(fingerprint, dimension)
+        case Vectors.SQLITE_VEC if on_sqlite:
+            return sqlite_vec(fingerprint, dimension)
+        case Vectors.SQLITE_VEC:
+            raise Invalid("HIVELORE_VECTORS=sqlite-vec needs a SQLite database.", field="HIVELORE_VECTORS")
+        case Vectors.PGVECTOR if on_postgres:
+            return PgVectors(fingerprint, dimension)
+        case Vectors.PGVECTOR:
+            raise Invalid("HIVELORE_VECTORS=pgvector needs a PostgreSQL database.", field="HIVELORE_VECTORS")
+        case Vectors.EXACT:
+            return ExactVectors(fingerprint, dimension)

@@ -1,0 +1,325 @@
+"""Moving a swarm from any store to any other: whole, equal, and while the first one is used."""
+
+from collections.abc import Generator
+from contextlib import ExitStack, closing
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hivelore.adapters.inmemory.store import InMemoryStore
+from hivelore.domain.index import Stored
+from hivelore.domain.job import JobState
+from hivelore.domain.text import Clean
+from hivelore.errors import Conflict, Invalid
+from hivelore.policies.terms import query_terms
+from hivelore.ports import KeywordIndex, MemoryStore, Transaction
+from hivelore.services import loads
+from hivelore.services.moves import MOVE, Stand, refuse_unfinished
+from hivelore.services.moving import ENDED_BY_MOVE, Moving
+from hivelore.services.shelving import Shelf
+from support.clocks import FixedClock, SteppingClock
+from support.memories import EVERYTHING, a_memory, whole
+from support.moving import COLOURS, Deed, deeds, do, everything, moved, moving, some_deeds
+from support.pairs import PAIRS
+from support.stores import KEYWORDS, STORES, add, forget, law, listed
+from support.world import World, hashing
+
+WAYS = [
+    ("sqlite", "postings on postgres"),
+    ("postgres", "postings"),
+    ("sqlite", "exact"),
+    ("inmemory", "fts5"),
+    ("postgres", "postings on postgres"),
+]
+"""From which kind of store, and to which keyword engine on its kind."""
+
+
+@pytest.fixture
+def few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loads, "AT_A_TIME", 2)
+    monkeypatch.setattr("hivelore.services.moving.PAGE", 2)
+
+
+class Ends:
+    """A source, and a target with its keyword index."""
+
+    def __init__(self, way: tuple[str, str], folder: Path, clock: SteppingClock) -> None:
+        kind = KEYWORDS[way[1]]
+        self._stack = ExitStack()
+        for name in ("from", "to"):
+            (folder / name).mkdir()
+        self.source = self._stack.enter_context(closing(STORES[way[0]].open(folder / "from", clock)))
+        self.target = self._stack.enter_context(closing(STORES[kind.store].open(folder / "to", clock)))
+        self.engine = kind.index
+        self.index = kind.index()
+        self.clock = clock
+
+    def close(self) -> None:
+        self._stack.close()
+
+
+@pytest.fixture(params=WAYS, ids="->".join)
+def ends(request: pytest.FixtureRequest, tmp_path: Path) -> Generator[Ends]:
+    with closing(Ends(request.param, tmp_path, SteppingClock())) as ends:
+        yield ends
+
+
+@pytest.mark.usefixtures("few_at_a_time")
+def test_everything_arrives_as_it_is(ends: Ends) -> None:
+    for deed in some_deeds(6):
+        do(ends.source, deed)
+    before = everything(ends.source)
+    compared = moved(ends.source, ends.target, ends.index)
+    assert compared.is_equal
+    assert compared.target.counts.memories > 3
+    assert everything(ends.target) == before == everything(ends.source)
+
+
+@pytest.mark.usefixtures("few_at_a_time")
+def test_what_happens_meanwhile_arrives_too(ends: Ends) -> None:
+    happening = some_deeds(8)
+    for deed in happening[:30]:
+        do(ends.source, deed)
+    move = moving(ends.source, ends.target, ends.index)
+    move.begin()
+    move.follow(logs=True)
+    for place, deed in enumerate(happening[30:], start=1):
+        do(ends.source, deed)
+        if place == 20:
+            move.index()
+        if place % 9 == 0:
+            move.follow(logs=place % 2 == 0)
+    assert moved(ends.source, ends.target, ends.index).is_equal
+    assert everything(ends.target) == everything(ends.source)
+
+
+@settings(law, max_examples=60)
+@given(
+    script=st.lists(deeds | st.sampled_from(["follow", "logs", "index", "again"]), max_size=40),
+    kind=st.sampled_from(["exact", "postings"]),
+)
+def test_whatever_happens_in_whatever_order_both_are_equal_in_the_end(script: list[Deed | str], kind: str) -> None:
+    clock = SteppingClock()
+    with pytest.MonkeyPatch.context() as changes, TemporaryDirectory() as folder:
+        changes.setattr(loads, "AT_A_TIME", 2)
+        source, target = InMemoryStore(FixedClock()), STORES[KEYWORDS[kind].store].open(Path(folder), clock)
+        index = KEYWORDS[kind].index()
+        with closing(target):
+            move = moving(source, target, index)
+            move.begin()
+            for step in script:
+                if isinstance(step, Deed):
+                    do(source, step)
+                elif step == "index":
+                    move.index()
+                elif step == "again":  # Another process goes on.
+                    move = moving(source, target, index)
+                    move.begin()
+                else:
+                    move.follow(logs=step == "logs")
+            assert moved(source, target, index).is_equal
+            assert everything(target) == everything(source)
+            assert _indexed(target, index) == _indexed_anew(target, KEYWORDS[kind].index())
+
+
+def _indexed(store: MemoryStore, index: KeywordIndex) -> dict[str, list[tuple[int, int, float]]]:
+    with store.read() as view:
+        return {
+            word: [(one.document, one.chunk, round(one.score, 6)) for one in index.search(view, [word], EVERYTHING, 99)]
+            for word in query_terms(" ".join(COLOURS))
+        }
+
+
+def _indexed_anew(store: MemoryStore, index: KeywordIndex) -> dict[str, list[tuple[int, int, float]]]:
+    def work(tx: Transaction) -> None:
+        index.clear(tx)
+        found = tx.admitted(sorted(tx.matching(EVERYTHING)), EVERYTHING)
+        Shelf(index).index_all(tx, [Stored(key, memory) for key, memory in found.items()])
+
+    store.write(work)
+    return _indexed(store, index)
+
+
+@pytest.mark.parametrize("way", WAYS[:2], ids="->".join)
+def test_questions_have_the_same_answers_after_the_move(way: tuple[str, str], tmp_path: Path) -> None:
+    with closing(Ends(way, tmp_path, SteppingClock())) as ends:
+        origin = {"sqlite": "postings", "postgres": "postings on postgres"}[way[0]]
+        before = World(ends.source, KEYWORDS[origin].index(), ends.clock, embedder=hashing())
+        for place, (_, note, _) in enumerate(PAIRS[:60]):
+            before.remember(note, session=f"s{place // 10}" if place % 2 else None)
+        questions = [question for question, _, _ in PAIRS[:60]]
+        told = [[(hit.memory.id, hit.score) for hit in before.recall(one).hits] for one in questions]
+        before.tally.flush()
+        assert moved(ends.source, ends.target, ends.index).is_equal
+        after = World(ends.target, ends.index, ends.clock, embedder=hashing())
+        found = [[(hit.memory.id, hit.score) for hit in after.recall(one).hits] for one in questions]
+    assert [[memory for memory, _ in one] for one in found] == [[memory for memory, _ in one] for one in told]
+
+
+def test_what_was_found_by_its_words_is_found_before_the_first_service_starts(ends: Ends) -> None:
+    stored = add(ends.source, a_memory("A lantern in the hall."))
+    assert moved(ends.source, ends.target, ends.index).is_equal
+    with ends.target.read() as view:
+        assert [one.document for one in ends.index.search(view, ["lantern"], EVERYTHING, 9)] == [stored.key]
+
+
+def test_what_is_done_after_the_index_was_built_is_in_it(ends: Ends) -> None:
+    for deed in (*some_deeds(3), *(Deed("add", place, place % 4) for place in range(6))):
+        do(ends.source, deed)
+    move = moving(ends.source, ends.target, ends.index)
+    move.begin()
+    move.follow()
+    move.index()
+    for place in range(9):
+        for kind in ("add", "edit", "forget", "promote", "add"):
+            do(ends.source, Deed(kind, place % 6, place % 4))
+        move.follow()
+    finished = move.finish()
+    assert finished is not None
+    assert finished.is_equal
+    found = _indexed(ends.target, ends.index)
+    assert all(score > 0 for ((_, _, score), *_) in found.values())
+    assert found == _indexed_anew(ends.target, ends.engine())
+
+
+def test_vectors_that_the_source_has_dropped_since_go_too(ends: Ends) -> None:
+    for deed in (Deed("add", 1, 0), Deed("embed", 0, 0), Deed("add", 2, 1), Deed("embed", 1, 0)):
+        do(ends.source, deed)
+    move = moving(ends.source, ends.target, ends.index)
+    move.begin()
+    move.follow()
+    do(ends.source, Deed("drop", 0, 0))
+    finished = move.finish()
+    assert finished is not None
+    assert finished.is_equal
+    assert finished.target.counts.vectors == 1
+
+
+def test_a_path_that_went_to_another_memory_meanwhile_arrives_there(ends: Ends) -> None:
+    first, second = (add(ends.source, a_memory(source_path=Clean(path))) for path in ("/a", "/b"))
+    move = moving(ends.source, ends.target, ends.index)
+    move.begin()
+    move.follow()
+    forget(ends.source, first.key)
+    forget(ends.source, second.key)
+    add(ends.source, a_memory(source_path=Clean("/b")))
+    add(ends.source, a_memory(source_path=Clean("/a")))
+    assert moved(ends.source, ends.target, ends.index).is_equal
+
+
+def test_a_job_that_was_going_on_is_over_and_says_why(ends: Ends) -> None:
+    do(ends.source, Deed("swarm", 0, 0))
+    assert moved(ends.source, ends.target, ends.index).is_equal
+    with ends.target.read() as view:
+        (job,) = view.jobs()
+    assert (job.state, job.error) == (JobState.CANCELLED, ENDED_BY_MOVE)
+
+
+def test_facts_about_a_store_stay_with_it(ends: Ends) -> None:
+    ends.source.write(lambda tx: tx.set_setting("keywords.building", "7"))
+    moved(ends.source, ends.target, ends.index)
+    with ends.source.read() as here, ends.target.read() as there:
+        assert there.setting("keywords.building") in (None, "")
+        assert here.setting(MOVE) is None
+        assert there.setting("incarnation") != here.setting("incarnation") or here.setting("incarnation") is None
+
+
+def test_a_target_is_refused_to_services_until_it_is_complete(ends: Ends) -> None:
+    add(ends.source, a_memory())
+    move = moving(ends.source, ends.target, ends.index)
+    with ends.target.read() as view:
+        refuse_unfinished(view)
+    move.begin()
+    move.follow()
+    with ends.target.read() as view, pytest.raises(Conflict, match="not finished"):
+        refuse_unfinished(view)
+    with pytest.raises(Conflict, match="not finished"):
+        moving(ends.target, InMemoryStore(FixedClock()), KEYWORDS["exact"].index()).begin()
+    assert move.finish() is not None
+    with ends.target.read() as view:
+        refuse_unfinished(view)
+
+
+@pytest.mark.parametrize("what", ["add", "audit", "recall", "swarm"])
+def test_a_target_that_somebody_uses_is_refused_and_stays_as_it_is(ends: Ends, what: str) -> None:
+    do(ends.target, Deed(what, 0, 0))
+    before = everything(ends.target)
+    with pytest.raises(Conflict, match="in use"):
+        moving(ends.source, ends.target, ends.index).begin()
+    assert everything(ends.target) == before
+
+
+def test_a_target_of_another_move_is_refused(ends: Ends, tmp_path: Path) -> None:
+    moving(ends.source, ends.target, ends.index).begin()
+    with closing(STORES["sqlite"].open(tmp_path, ends.clock)) as other, pytest.raises(Conflict, match="Another swarm"):
+        moving(other, ends.target, ends.index).begin()
+
+
+def test_a_store_is_not_moved_to_itself(tmp_path: Path) -> None:
+    store, index = STORES["sqlite"].open(tmp_path, SteppingClock()), KEYWORDS["postings"].index()
+    with closing(store), pytest.raises(Invalid, match="same database"):
+        moving(store, store, index).begin()
+
+
+def test_a_finished_move_is_compared_and_nothing_is_changed(ends: Ends) -> None:
+    add(ends.source, a_memory())
+    assert moved(ends.source, ends.target, ends.index).is_equal
+    move = moving(ends.source, ends.target, ends.index)
+    assert move.begin().finished_at is not None
+    assert move.compare().is_equal
+    add(ends.target, a_memory("Made after the move."))
+    compared = moving(ends.source, ends.target, ends.index).compare()
+    assert not compared.is_equal
+    assert (compared.source.counts.memories, compared.target.counts.memories) == (1, 2)
+    assert len(listed(ends.target)) == 2
+
+
+def test_a_move_is_not_finished_while_somebody_writes(ends: Ends, monkeypatch: pytest.MonkeyPatch) -> None:
+    add(ends.source, a_memory())
+    move = moving(ends.source, ends.target, ends.index)
+    move.begin()
+    compare = loads.digests
+
+    def beside(load: loads.Load) -> object:
+        add(ends.source, a_memory())
+        return compare(load)
+
+    with monkeypatch.context() as changes:
+        changes.setattr(loads, "digests", beside)
+        assert move.finish() is None
+    with ends.target.read() as view:
+        stand = Stand.of(view)
+    assert stand is not None
+    assert stand.finished_at is None
+    finished = move.finish()
+    assert finished is not None
+    assert finished.is_equal
+
+
+def test_a_difference_that_cannot_be_mended_is_told(ends: Ends, monkeypatch: pytest.MonkeyPatch) -> None:
+    add(ends.source, a_memory())
+    move = moving(ends.source, ends.target, ends.index)
+    move.begin()
+
+    def nothing(*_: object) -> None:
+        """Where what is to be written goes."""
+
+    with monkeypatch.context() as changes:
+        changes.setattr(Moving, "_put", nothing)
+        compared = move.finish()
+    assert compared is not None
+    assert not compared.is_equal
+    with ends.target.read() as view, pytest.raises(Conflict):
+        refuse_unfinished(view)
+
+
+def test_large_memories_travel_in_small_loads() -> None:
+    store = InMemoryStore(FixedClock())
+    sized = [a_memory("x" * size) for size in (1, 900_000, 2_000_000, 5)]
+    keys = [add(store, memory, whole(memory.content)).key for memory in sized]
+    with store.read() as view:
+        assert list(loads.portions(view, keys)) == [keys[:3], keys[3:]]
+        assert [len(one) for one in loads.portions(view, keys[:1] * 250)] == [100, 100, 50]

@@ -1,0 +1,156 @@
+"""Moving between stores: both ends, and everything that can be done to a source meanwhile."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from itertools import count
+from typing import NamedTuple
+
+import numpy as np
+from hypothesis import strategies as st
+
+from hivelore.adapters.clock import SystemClock
+from hivelore.domain.agent import Agent, AgentId, ApiKey, Door, KeyId, Role
+from hivelore.domain.audit import AuditEntry
+from hivelore.domain.index import DocumentKey, PassageKey
+from hivelore.domain.job import Job, JobId, JobState
+from hivelore.domain.memory import Action, Memory, Scope
+from hivelore.domain.text import Clean
+from hivelore.errors import Conflict
+from hivelore.ports import KeywordIndex, MemoryStore, Snapshots, Transaction
+from hivelore.services.moving import Comparison, Moving
+from support.clocks import START
+from support.memories import ADA, BOB, EVERYTHING, a_memory, document, instant, next_version
+from support.observed import observed
+from support.recalls import a_recall, logged
+
+SETTINGS = ("model.serving",)
+MODELS = ("m", "n")
+_numbers = count(1)
+
+
+def moving(source: Snapshots, target: MemoryStore, index: KeywordIndex) -> Moving:
+    return Moving(source, target, (index,), SystemClock(), settings=SETTINGS)
+
+
+def moved(source: Snapshots, target: MemoryStore, index: KeywordIndex) -> Comparison:
+    """Begin, or go on, to the end."""
+    move = moving(source, target, index)
+    move.begin()
+    compared = move.finish()
+    assert compared is not None
+    return compared
+
+
+def everything(store: MemoryStore) -> object:
+    """All that moves, but for the jobs, with the places of the audit trail."""
+    with store.read() as view:
+        seen = {name: value for name, value in observed(view, MODELS).items() if name != "jobs"}
+        keys = sorted(view.matching(EVERYTHING))
+        parts = {key: list(view.chunks(key)) for key in keys}
+        passages = [passage for chunks in parts.values() for chunk in chunks for passage in chunk.passages]
+        tokens = {name: view.tokens(model, passages) for name in MODELS if (model := view.model(name)) is not None}
+        settings = {name: view.setting(name) for name in SETTINGS}
+        return seen, parts, tokens, view.audit_after(0, 10_000), logged(store), settings
+
+
+class Deed(NamedTuple):
+    """Something that happens to a source; ``which`` of its memories, and a number for the rest."""
+
+    what: str
+    which: int
+    number: int
+
+
+MADE = ("add", "add", "edit", "promote", "forget", "renew", "read", "embed", "drop")
+KINDS = (*MADE, "recall", "prune", "audit", "swarm")
+deeds = st.builds(Deed, st.sampled_from(KINDS), st.integers(0, 5), st.integers(0, 3))
+PATHS = (None, None, Clean("/a"), None, None, Clean("/b"))
+SESSIONS = (None, Clean("s1"), Clean("s2"))
+COLOURS = ("green", "red", "blue", "white")
+"""Words that only some memories have."""
+
+
+def do(store: MemoryStore, deed: Deed) -> None:
+    """What the state of the source does not allow does not happen."""
+    with suppress(Conflict):
+        store.write(lambda tx: _do(tx, deed))
+
+
+def _do(tx: Transaction, deed: Deed) -> None:
+    keys = sorted(tx.matching(EVERYTHING))
+    key = keys[deed.which % len(keys)] if keys else None
+    match deed.what:
+        case "add":
+            _add(tx, deed)
+        case "recall":
+            memories = tx.admitted(keys[: deed.which], EVERYTHING).values()
+            tx.log_recalls([a_recall(*(one.id for one in memories), at=instant(deed.number))])
+        case "audit":
+            memory = a_memory().id
+            tx.record(AuditEntry(at=START, actor=ADA, door=Door.MCP, action=Action.READ, memory=memory))
+        case "swarm":
+            _join(tx, deed)
+        case "drop":
+            tx.drop_vectors(tx.register_model(MODELS[deed.number % 2], 2), 1)
+        case "prune":
+            tx.prune_recalls(instant(deed.number), 3, 2)
+        case _ if key is not None:
+            _do_to(tx, deed, key, tx.admitted([key], EVERYTHING)[key])
+        case _:
+            pass
+
+
+def _add(tx: Transaction, deed: Deed) -> None:
+    content, chunks = document(*_texts(deed), passage=9)
+    scope, session = list(Scope)[deed.number % 2], SESSIONS[deed.number % 3]
+    path = PATHS[deed.which]
+    tx.add(a_memory(content, scope=scope, session=session, source_path=path, tags=(Clean("t"),)), chunks)
+
+
+def _texts(deed: Deed) -> Sequence[str]:
+    """As many parts as memories that the deed could be done to, at least one."""
+    words = ("a", "b", "c", "d", "e")[: max(deed.which, 1)]
+    colour = COLOURS[deed.number]
+    return [f"Part {part} of note {next(_numbers)}: the {word} is {colour}." for part, word in enumerate(words)]
+
+
+def _join(tx: Transaction, deed: Deed) -> None:
+    agent = (ADA, BOB, AgentId("carl"), AgentId("dora"))[deed.number]
+    tx.put_agent(Agent(id=agent, name=f"{agent}{deed.which}", role=Role.WORKER, created_at=START))
+    revoked = instant(1) if deed.which > 2 else None
+    tx.put_api_key(
+        ApiKey(id=KeyId(agent), agent=agent, role=Role.WORKER, digest=b"\0\xff", created_at=START, revoked_at=revoked)
+    )
+    state = list(JobState)[deed.number]
+    tx.put_job(Job(id=JobId(agent), kind="re-embed", state=state, created_at=START, updated_at=START, total=9))
+    tx.set_setting("model.serving", f"m{deed.number}")
+
+
+def _do_to(tx: Transaction, deed: Deed, key: DocumentKey, memory: Memory) -> None:
+    match deed.what:
+        case "edit":
+            content, chunks = document(*_texts(deed), passage=9)
+            tx.change(key, next_version(memory, content, source_path=PATHS[deed.number]), chunks, Action.EDITED)
+        case "promote":
+            scope = Scope.AGENT if memory.scope is Scope.SWARM else Scope.SWARM
+            tx.change(key, next_version(memory, scope=scope), None, Action.PROMOTED)
+        case "forget":
+            tx.forget(key)
+        case "embed":
+            model = tx.register_model(MODELS[deed.number % 2], 2)
+            passages = [passage for chunk in tx.chunks(key) for passage in chunk.passages][: deed.number + 1]
+            vectors = {passage: np.array([1, next(_numbers)], np.float32) for passage in passages}
+            tx.put_vectors(model, vectors, {PassageKey(passages[0]): bytes([deed.number + 1])})
+        case "read":
+            tx.touch({key: (1 + deed.number, instant(deed.number))})
+        case _:
+            tx.renew(key, instant(deed.number))
+
+
+def some_deeds(rounds: int) -> list[Deed]:
+    """So many of every kind, mixed, the same at every call."""
+    return [
+        Deed(kind, (place + turn) % 6, (place * 3 + turn) % 4)
+        for turn in range(rounds)
+        for place, kind in enumerate(KINDS)
+    ]
