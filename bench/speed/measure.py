@@ -50,9 +50,10 @@ def measured(bench: Bench, size: int) -> Measured:
     seconds = SECONDS * min(1.0, bench.scale)
     served = rest.measured(bench, filled.home, questions, warm, seconds)
     with ExitStack() as stack:
+        # Before the home is opened: a move is done when nobody else has it open.
+        place, database, moving = stack.enter_context(on_postgres.moved(filled.home, bench.place()))
         hive = stack.enter_context(ours.opened(filled.home))
         rows, beside = _rows(bench, stack, hive, size, questions, others)
-        place, database, moving = stack.enter_context(on_postgres.moved(filled.home, bench.place()))
         elsewhere = stack.enter_context(ours.opened(place, database))
         rows[ON_POSTGRES] = Row(elsewhere.recall, questions)
         rows[KEYWORDS_ON_POSTGRES] = Row(elsewhere.keywords, questions)

@@ -25,6 +25,7 @@ class Readers:
         self._count = count
         self._vfs = vfs
         self._closed = threading.Event()
+        self._ended = False
         self._idle: queue.LifoQueue[apsw.Connection | None] = queue.LifoQueue()
         for _ in range(count):
             self._idle.put(None)
@@ -68,11 +69,16 @@ class Readers:
             raise Expired("The deadline had passed before the call began.")
         connection.set_progress_handler(lambda: self._clock.monotonic() > deadline, _PROGRESS_STEPS)
 
+    def refuse(self) -> None:
+        """Let nobody begin any more, whoever waits for a connection included."""
+        self._closed.set()
+
     def close(self) -> None:
         """Wait for whoever reads. Closing twice is fine."""
-        if self._closed.is_set():
+        self.refuse()
+        if self._ended:
             return
-        self._closed.set()
+        self._ended = True
         for _ in range(self._count):
             connection = self._idle.get()
             if connection is not None:

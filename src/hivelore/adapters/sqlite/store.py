@@ -99,6 +99,7 @@ class SqliteStore:
     def close(self) -> None:
         if self._closed.is_set():
             return
+        self._readers.refuse()
         self._closed.set()
         self._checkpoints.join()
         self._writer.close()
