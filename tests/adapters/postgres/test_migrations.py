@@ -10,9 +10,10 @@ from psycopg.conninfo import make_conninfo
 
 from hivelore.adapters.clock import SystemClock
 from hivelore.adapters.postgres import migrations
+from hivelore.adapters.postgres.pool import rehearse
 from hivelore.adapters.postgres.store import PostgresStore
 from hivelore.adapters.sql.migrations import Migration
-from hivelore.errors import Broken, HiveloreError, Unavailable
+from hivelore.errors import Broken, Conflict, HiveloreError, NotFound, Unavailable
 from support import postgres
 
 
@@ -132,3 +133,23 @@ def test_a_database_in_another_encoding_is_refused() -> None:
                 opened(latin)
         finally:
             connection.execute("DROP DATABASE hivelore_latin WITH (FORCE)")
+
+
+def test_a_rehearsal_makes_all_tables_and_leaves_none(url: str) -> None:
+    assert rehearse(url)
+    assert tables(url) == 0
+    opened(url)
+    before = tables(url)
+    assert not rehearse(url)
+    assert tables(url) == before
+
+
+def test_what_is_read_as_it_is_has_to_be_of_this_version(url: str) -> None:
+    with pytest.raises(NotFound, match="no tables of Hivelore"):
+        PostgresStore(url, clock=SystemClock(), as_it_is=True)
+    opened(url)
+    PostgresStore(url, clock=SystemClock(), as_it_is=True).close()
+    said(url, "DELETE FROM hivelore_migration WHERE number = (SELECT MAX(number) FROM hivelore_migration)")
+    with pytest.raises(Conflict, match="older version"):
+        PostgresStore(url, clock=SystemClock(), as_it_is=True)
+    assert not rehearse(url)

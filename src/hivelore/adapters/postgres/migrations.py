@@ -97,10 +97,16 @@ def migrate(connection: Connection, migrations: list[Migration], then: Callable[
                 connection.execute("SELECT pg_advisory_unlock(%s)", (_LOCK,))
 
 
-def rehearse(connection: Connection, migrations: list[Migration]) -> int:
-    """Apply what is missing and undo it again. Answers how many these are, and raises as ``migrate``."""
-    with our_errors(), connection.transaction(force_rollback=True):
-        return migrate(connection, migrations)
+def rehearse(connection: Connection, migrations: list[Migration]) -> bool:
+    """Whether a database has no tables of ours yet; where it has none, they are made and undone again. Raises as
+    ``migrate``."""
+    with our_errors():
+        _examine(connection)
+        if len(missing(connection, migrations)) < len(migrations):
+            return False
+        with connection.transaction(force_rollback=True):
+            migrate(connection, migrations)
+        return True
 
 
 def missing(connection: Connection, migrations: list[Migration]) -> list[Migration]:

@@ -128,8 +128,8 @@ def _limit(left: float | None) -> list[str]:
     return [f"SET LOCAL statement_timeout = {max(int(1_000 * left), 1)}"]
 
 
-def rehearse(url: str) -> int:
-    """How many migrations a database lacks, each tried out and undone again. Raises as ``Pool``."""
+def rehearse(url: str) -> bool:
+    """Whether a database has no tables of ours yet, where they were made and undone again. Raises as ``Pool``."""
     with our_errors(f"The database {whereabouts(url)}"), connect(url) as connection:
         return migrations.rehearse(connection, migrations.shipped())
 
