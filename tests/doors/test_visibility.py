@@ -240,6 +240,7 @@ COMMANDS: dict[str, Probe] = {
 WITHOUT_A_KEY = {
     "hivelore serve": "it is the service",
     "hivelore stop": "it sends a signal, here to the very process of the tests",
+    "hivelore move": "it reads and writes databases itself, for whoever may open them",
     "hivelore mcp": "it carries what the tools answer, which have probes of their own",
 }
 """Verbs that ask for no memory, and why."""

@@ -112,7 +112,10 @@ def open_store(folder: Path, clock: Clock) -> PostgresStore:
 def kept(folder: Path) -> bytes:
     """Every row of every table of the store that stands for a folder."""
     with psycopg.connect(database()) as connection:
-        named = "SELECT table_name FROM information_schema.columns WHERE column_name = 'namespace'"
+        named = (
+            "SELECT table_name FROM information_schema.columns "
+            "WHERE column_name = 'namespace' AND table_schema = current_schema()"
+        )
         tables = [table for (table,) in connection.execute(named)]
         mine = "SELECT string_agg(ROW(t.*)::text, ' ') FROM {} t WHERE namespace = %s"
         found = [

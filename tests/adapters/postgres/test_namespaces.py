@@ -25,13 +25,16 @@ NOT_LED = {
 """Indexes that do not begin with the namespace."""
 OF_NO_TABLE = {
     "postings.elsewhere": "asks what else goes on in the server",
+    "others": "asks who else is connected",
+    "number_from": "sets a sequence, of which the parts have one together",
     "pgvector.indexed": "asks the catalogue",
     "pgvector.lock": "locks a number that has the namespace in it",
     "pgvector.settings": "is for this transaction",
 }
 """Statements that look into none of our tables."""
 ADDS = re.compile(
-    r"(--.*\n)*INSERT INTO \w+ \(namespace,[^()]*\)\s*(VALUES \(:namespace,|SELECT (:namespace|namespace),)"
+    r"(--.*\n)*INSERT INTO \w+ \(namespace,[^()]*\)\s*(OVERRIDING SYSTEM VALUE )?"
+    r"(VALUES \(:namespace,|SELECT (:namespace|namespace),)"
 )
 """What a plan says of rows that are added is the table, not the part of it."""
 SOME = range(1, 9)

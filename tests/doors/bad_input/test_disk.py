@@ -9,7 +9,7 @@ import apsw
 import pytest
 
 import hivelore
-from hivelore import app
+from hivelore import engines
 from hivelore.adapters.sqlite.store import SqliteStore
 from hivelore.hive.base import Hive
 from hivelore.hive.embedded import EmbeddedHive
@@ -80,7 +80,7 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Generator[tuple[FailingD
     """A service and a hive whose files lie on a disk that can fail."""
     disk = FailingDisk()
     with pytest.MonkeyPatch.context() as changes:
-        changes.setattr(app, "SqliteStore", partial(SqliteStore, vfs=disk.name))
+        changes.setattr(engines, "SqliteStore", partial(SqliteStore, vfs=disk.name))
         with Service(tmp_path_factory.mktemp("service")) as service:
             for name, value in settings(tmp_path_factory.mktemp("embedded")).items():
                 changes.setenv(name, value)
