@@ -56,7 +56,10 @@ def test_what_one_tells_the_others_of_its_swarm_hear_and_it_does_not(three: list
 def test_who_lost_the_connection_listens_again_and_takes_it_that_all_is_new(three: list[Ear]) -> None:
     one, other, _ = three
     with psycopg.connect(postgres.database(), autocommit=True) as connection:
-        ended = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'hivelore notices'"
+        ended = (
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE application_name = 'hivelore notices' AND datname = current_database()"
+        )
         assert len(connection.execute(ended.encode()).fetchall()) == 3
     for ear in three:
         ear.begins()
