@@ -61,10 +61,10 @@ class Line:
     def _carry(self, source: socket.socket, target: socket.socket) -> None:
         with suppress(OSError):
             while said := source.recv(_SOME):
-                target.sendall(said)
                 if END_OF_UNIT in said and self.loses_next_answer.is_set():
                     self.loses_next_answer.clear()
-                    _hang_up(source)
+                    _hang_up(source)  # before the server could answer
+                target.sendall(said)
         _hang_up(target)
 
 
