@@ -8,9 +8,11 @@
 #   BENCH_SCALE=0.1            a part of its work, to try it out: shown, not kept
 
 .DEFAULT_GOAL := help
-.PHONY: help run run-postgres test soak check lint format types imports docs bench bench-quality bench-speed runtime dev
+.PHONY: help run run-postgres test test-agents soak check lint format types imports docs bench bench-quality bench-speed runtime dev
 
 PYTEST_WORKERS ?= 2
+# Tests that share a service stay together, as far as that keeps all workers busy.
+spread := -n $(PYTEST_WORKERS) --dist worksteal
 # Public data to measure search with; without it what needs it says that it was left out.
 BENCH_DATA := ../shared/bench
 with_data = if [ -d $(BENCH_DATA) ]; then export HIVELORE_BENCH_DATA="$${HIVELORE_BENCH_DATA:-$$(cd $(BENCH_DATA) && pwd)}"; fi
@@ -29,10 +31,15 @@ run-postgres: dev ## Start Hivelore on a PostgreSQL server of its own
 	@exec $(bin)/python scripts/run_postgres.py $(RUN_ARGS)
 
 test: dev ## Run the tests
-	@$(with_data); exec $(bin)/python -m pytest -n $(PYTEST_WORKERS) $(PYTEST_ARGS)
+	@$(with_data); exec $(bin)/python -m pytest $(spread) $(PYTEST_ARGS)
 
-soak: PYTEST_ARGS += -m slow
-soak: test ## Run the long tests that `make test` leaves out
+test-agents: dev ## Run the real agent programs (from npm) against stand-ins for their models
+	@$(bin)/python scripts/install_agents.py
+	@exec $(bin)/python -m pytest -m agents $(PYTEST_ARGS) tests/agents
+
+soak: ## Run the long tests that `make test` leaves out
+	@sh scripts/bootstrap.sh soak
+	@$(with_data); exec $(bin)/python -m pytest $(spread) -m slow $(PYTEST_ARGS)
 
 check: lint format types imports docs ## Check style, types, the direction of imports and the documents
 

@@ -8,7 +8,20 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
 
-from bench import bridge_start, footprint, growth, importing, recency, silence, updates, vectors, writes
+from bench import (
+    bridge_start,
+    footprint,
+    growth,
+    hooks,
+    importing,
+    recency,
+    silence,
+    truth,
+    updates,
+    usefulness,
+    vectors,
+    writes,
+)
 from bench.material import Bench
 from bench.quality import rest, section
 from bench.report import Section, keep, render
@@ -21,6 +34,8 @@ SECTIONS: Mapping[str, Callable[[Bench], Section | None]] = {
     "recency": recency.run,
     "updates": updates.run,
     "silence": silence.run,
+    "usefulness": usefulness.run,
+    "truth": truth.run,
     "speed": speed.run,
     "speed-1m": speed.run_million,
     "writes": writes.run,
@@ -28,6 +43,7 @@ SECTIONS: Mapping[str, Callable[[Bench], Section | None]] = {
     "import": importing.run,
     "footprint": footprint.run,
     "bridge": bridge_start.run,
+    "hooks": hooks.run,
     "vectors": vectors.run,
 }
 """In the order of the page. None: a section that needs data that is not there."""

@@ -13,13 +13,13 @@ from matplotlib.figure import Figure
 
 INK = "#767676"
 """A grey that stands out from white and from black by more than four to one."""
-COLOURS = ("#b0b0b0", "#8a8a8a", "#4e9fd1", "#4a78c4", "#9673b9", "#4fa36a", "#e07b28")
+COLOURS = ("#b0b0b0", "#8a8a8a", "#c2a83e", "#4e9fd1", "#4a78c4", "#9673b9", "#4fa36a", "#e07b28")
 """For the series in their order; the last one is ours."""
 SHARE = 0.84
 """Of the width of a group that its bars take."""
 WIDTH, HEIGHT = 12.0, 4.6
 DOTS = 150
-IN_A_ROW = 7
+IN_A_ROW = 4
 """Names of series below a picture."""
 MOST = 100.0
 
@@ -47,7 +47,7 @@ class Lines:
     across: str
     """What the numbers on the horizontal axis are."""
     series: Mapping[str, Sequence[tuple[float, float]]]
-    """Points, from left to right. The values of the last one are written beside its points."""
+    """Points, from left to right. The values of the last one are written below its points."""
 
     def markdown(self) -> str:
         return f"![{self.title}](results/{self.file}.svg)\n"
@@ -102,7 +102,7 @@ def _rule(axes: Axes, lines: Lines) -> None:
             axes.annotate(
                 f"{point[1]:.3g}",
                 point,
-                xytext=(0, 6),
+                xytext=(0, -13),
                 textcoords="offset points",
                 ha="center",
                 color=colours[-1],

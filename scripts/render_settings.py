@@ -9,7 +9,7 @@ from hivelore.config import Settings
 
 HEADER = """\
 # Every setting of Hivelore with its default. Nothing has to be set.
-# Made from the code by scripts/render_settings.py; only the service reads OPENAI_API_KEY.
+# Made from the code by scripts/render_settings.py; only the service reads OPENAI_API_KEY and ANTHROPIC_API_KEY.
 """
 
 

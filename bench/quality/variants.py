@@ -63,6 +63,7 @@ def recalling(store: Store, recipe: Recipe) -> Recalling:
         weighting=recipe.weighting,
         priors=recipe.priors,
         updating=recipe.updating,
+        lifecycle=app.settings.lifecycle,
         lead_sees=app.settings.lead_sees,
         tally=app.tally,
         clock=app.clock,

@@ -20,6 +20,8 @@ ON_POSTGRES, KEYWORDS_ON_POSTGRES = "recall, Python API, on PostgreSQL", "its ke
 EMBEDDING = "embedding the question"
 VECTORS, STREAM, KEYWORDS = "recall's vectors alone", "reading all int8 codes once", "recall's keywords alone"
 QUESTIONS, PRIVATE_QUESTIONS, WARM_UP = 400, 115, 40
+COMPARED = 200
+"""Questions whose answers on both engines are compared."""
 SECONDS = 40.0
 """A row gets at most so many for all its questions, but for the one it is busy with then."""
 PASSAGES = 200
@@ -35,6 +37,10 @@ class Measured:
     milliseconds: Mapping[str, Sequence[float]]
     """Of each question, by row."""
     peers: Mapping[str, Peer]
+    compared: int
+    """So many questions were asked of both engines,"""
+    same: float
+    """and to this part of them PostgreSQL gave the same answers in the same order."""
     moving: float
     """Seconds that `hivelore move` took from SQLite to PostgreSQL."""
     model: float
@@ -58,10 +64,12 @@ def measured(bench: Bench, size: int) -> Measured:
         rows[ON_POSTGRES] = Row(elsewhere.recall, questions)
         rows[KEYWORDS_ON_POSTGRES] = Row(elsewhere.keywords, questions)
         take_turns(rows, warm, seconds)
+        compared = questions[: bench.count(COMPARED, 10)]
+        same = sum(hive.ids(text) == elsewhere.ids(text) for text in compared) / len(compared)
         took = {name: row.milliseconds for name, row in rows.items()}
     over_rest = {REST: served.one, REST_AGAIN: served.again, REST_MANY: served.many}
     megabytes = sum(file.stat().st_size for file in filled.home.glob("hivelore.db*")) / 1e6
-    return Measured(filled, megabytes, served, took | over_rest, beside, moving, _model(bench))
+    return Measured(filled, megabytes, served, took | over_rest, beside, len(compared), same, moving, _model(bench))
 
 
 def _rows(

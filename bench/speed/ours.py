@@ -38,6 +38,10 @@ class Embedded:
     def recall(self, text: str) -> object:
         return self._hive.recall(text, limit=LIMIT)
 
+    def ids(self, text: str) -> list[str]:
+        """Of what a recall answers."""
+        return [hit.memory.id for hit in self._hive.recall(text, limit=LIMIT)]
+
     def recall_private(self, text: str) -> object:
         return self._hive.recall(text, limit=LIMIT, scope=ScopeChoice.AGENT)
 

@@ -3,45 +3,70 @@
 import logging
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
+from functools import cached_property
 
-from hivelore import __version__, endpoint
+from hivelore import endpoint, status, wiring
 from hivelore.adapters import randomness
 from hivelore.adapters.background import niced
 from hivelore.adapters.clock import SystemClock
+from hivelore.adapters.extractive import Extractive
+from hivelore.adapters.spool import SpoolFolder
 from hivelore.adapters.sqlite.store import NAMESPACE
+from hivelore.adapters.transcripts import TranscriptFiles
+from hivelore.adapters.workspace import WorkspaceFiles, host
 from hivelore.config import Settings
 from hivelore.domain.agent import Door
 from hivelore.domain.notice import Notice
-from hivelore.engines import keyword_engines, make_notices, make_serving, make_store
+from hivelore.engines import keyword_engines, make_notices, make_serving, make_store, make_summarizer
 from hivelore.errors import HiveloreError, Unauthenticated, Unavailable
-from hivelore.lock import Lock, Owner
+from hivelore.lock import SERVICE, Lock, Owner
+from hivelore.policies.budget import Budget, budget
 from hivelore.policies.fusion import Weighting
 from hivelore.policies.priors import Priors
 from hivelore.policies.ranking import Ranking
 from hivelore.policies.redaction import Redactor
 from hivelore.policies.updates import Updating
 from hivelore.ports import Clock, MemoryStore
+from hivelore.services import distilling
 from hivelore.services.agents import Agents, Random
+from hivelore.services.briefing import Briefing, Budgets
+from hivelore.services.capture import Capture
+from hivelore.services.cooldowns import Cooldowns
+from hivelore.services.distilling import Distilling
 from hivelore.services.drafting import Drafting
+from hivelore.services.draining import Draining
 from hivelore.services.embedding import Embedding
+from hivelore.services.events import Events
+from hivelore.services.folders import Folders
+from hivelore.services.hooks import Hooks
+from hivelore.services.knowing import Knowing
 from hivelore.services.leading import Leading
+from hivelore.services.marking import Marking
 from hivelore.services.moves import refuse_unfinished
+from hivelore.services.observing import Observing
+from hivelore.services.operations import Operations
+from hivelore.services.proposing import Proposing
 from hivelore.services.recall import Recalling
 from hivelore.services.recall_log import RecallLog
 from hivelore.services.reembed import Reembedding
 from hivelore.services.reindexing import Reindexing
 from hivelore.services.remember import Remembering
+from hivelore.services.review import Reviewing
 from hivelore.services.shelving import Shelf
+from hivelore.services.spending import Spending
 from hivelore.services.tally import Tally
 from hivelore.services.upkeep import Upkeep
+from hivelore.services.usefulness import Rating
+from hivelore.services.watching import Watching
+from hivelore.wiring import Parts
 
 _LOG = logging.getLogger("hivelore")
 TEND_EVERY = 1.0
 SETTLE_EVERY = 60.0
 IDLE_LOOK = 5.0
-"""Seconds after which the embedder looks for work that nobody announced."""
+"""Seconds after which the embedder, and who distils, look for work that nobody announced."""
 WIPING = 2.0
 """Seconds that closing takes at most to wipe what was forgotten."""
 REDACTION_KEY = "redaction.key"
@@ -68,38 +93,117 @@ class Application:
         self._connections = ExitStack()
         self.serving = make_serving(settings, self.store, self.clock, self._connections)
         self.redactor = Redactor(_redaction_key(self.store))
+        self.events = Events(self.store, self.redactor, self.clock, settings.lead_sees, randomness.event_id)
+        self.cooldowns = Cooldowns(self.store, self.redactor, self.clock)
         self.tally = Tally(self.store)
         self.notices = make_notices(settings)
-        self.agents = Agents(
-            self.store,
-            NAMESPACE,
-            self.clock,
-            Random(agent_id=randomness.agent_id, key_id=randomness.key_id, secret=randomness.secret),
-            tell=lambda: self.notices.tell(Notice.AGENTS),
-        )
+        self.agents = self._agents()
         self.notices.hear(Notice.AGENTS, self.agents.changed_elsewhere)
         self.embedding = Embedding(
             self.store, self.serving, self.clock, ask_for_help=lambda: self.notices.tell(Notice.WAITING)
         )
         self.notices.hear(Notice.WAITING, self.embedding.wake)
         self.reembedding = Reembedding(self.store, self.serving, self.embedding, self.clock, randomness.job_id)
-        self.remembering = Remembering(
-            store=self.store,
-            shelf=shelf,
-            drafting=Drafting(self.redactor, settings.lifetimes, self.clock, randomness.memory_id),
-            lifetimes=settings.lifetimes,
-            lead_sees=settings.lead_sees,
-            clock=self.clock,
-            written=self.embedding.wake,
-        )
+        self._parts = self._made_parts(shelf)
+        self.remembering = self._parts.remembering
         self.recall_log = _recall_log(settings, self.store, self.tally, self.clock)
         self.recalling = self.recalling_by(
             settings.ranking_constants, Weighting(), Priors(), Updating(), self.recall_log
         )
-        self.upkeep = Upkeep(self.store, self.keywords, self.clock, recalls=settings.recall_log_lifetime)
+        recalls, events = settings.recall_log_lifetime, settings.event_lifetime
+        self.upkeep = Upkeep(self.store, self.keywords, self.clock, recalls=recalls, events=events)
         self.leading = Leading(self.store, self.clock, randomness.job_id(self.clock.now()))
+        self.spending = Spending(self.store, self.clock, settings.summarizer_daily_tokens)
+        self.knowing = Knowing(self.store, self.keywords, settings.lifetimes, self.clock)
+        self.distilling = self._distilling()
+        self.folders = self._folders()
         self._stop = threading.Event()
         self._threads: list[threading.Thread] = []
+
+    def _made_parts(self, shelf: Shelf) -> Parts:
+        drafting = Drafting(self.redactor, self.settings.lifetimes, self.clock, randomness.memory_id)
+        proposing = Proposing(self.clock, randomness.proposal_id)
+        remembering = Remembering(
+            store=self.store,
+            shelf=shelf,
+            drafting=drafting,
+            proposing=proposing,
+            lifetimes=self.settings.lifetimes,
+            lead_sees=self.settings.lead_sees,
+            clock=self.clock,
+            written=self.embedding.wake,
+        )
+        return Parts(
+            store=self.store,
+            shelf=shelf,
+            drafting=drafting,
+            proposing=proposing,
+            remembering=remembering,
+            serving=self.serving,
+            events=self.events,
+            clock=self.clock,
+            written=self.embedding.wake,
+        )
+
+    @cached_property
+    def observing(self) -> Observing:
+        return wiring.observing(self.settings, self._parts)
+
+    @cached_property
+    def memory_budget(self) -> Budget:
+        return budget(self.settings.memory_budget)
+
+    @cached_property
+    def operations(self) -> Operations:
+        return wiring.operations(self.settings, self._parts)
+
+    @cached_property
+    def reviewing(self) -> Reviewing:
+        return wiring.reviewing(self.settings, self._parts, self.operations, self.tally)
+
+    def _agents(self) -> Agents:
+        return Agents(
+            self.store,
+            NAMESPACE,
+            self.clock,
+            Random(agent_id=randomness.agent_id, key_id=randomness.key_id, secret=randomness.secret),
+            tell=lambda: self.notices.tell(Notice.AGENTS),
+        )
+
+    def _distilling(self) -> Distilling:
+        process = randomness.job_id(self.clock.now())
+        return Distilling(
+            store=self.store,
+            remembering=self.remembering,
+            knowing=self.knowing,
+            watching=Watching(self.store, self.keywords),
+            transcripts=TranscriptFiles(self.settings.transcripts),
+            summarizer=make_summarizer(self.settings, self.spending, self.clock, self._connections),
+            fallback=Extractive(),
+            redactor=self.redactor,
+            clock=self.clock,
+            leading=Leading(self.store, self.clock, process, distilling.DISTILLING, distilling.LEASE),
+            marked=Marking(self.observing, self.events, self.cooldowns, self.settings.categories).take,
+        )
+
+    def _folders(self) -> Folders | None:
+        """None where this is no service, which alone looks into folders."""
+        if self.lock is None or self.lock.owner.kind != SERVICE:
+            return None
+        workspace = WorkspaceFiles(self.settings.workspace_folder, self.settings.home)
+        # Only one process works on a store that is not shared, whatever its machine is called by now.
+        place = self.redactor.clean(f"{host() if self.store.is_shared else ''}:{workspace.path}")
+        process = randomness.job_id(self.clock.now())
+        return Folders(
+            store=self.store,
+            workspace=workspace,
+            place=place,
+            remembering=self.remembering,
+            agents=self.agents,
+            leading=Leading(self.store, self.clock, process, f"folders {place}"),
+            redactor=self.redactor,
+            clock=self.clock,
+        )
 
     def recalling_by(
         self,
@@ -118,12 +222,39 @@ class Application:
             weighting=weighting,
             priors=priors,
             updating=updating,
+            lifecycle=self.settings.lifecycle,
             lead_sees=self.settings.lead_sees,
             tally=self.tally,
             clock=self.clock,
             keywords_complete=lambda: self.reindexing.is_done,
             log=log,
         )
+
+    @cached_property
+    def rating(self) -> Rating:
+        settings = self.settings
+        worth = settings.ranking_constants.worth
+        return Rating(
+            store=self.store, worth=worth, lead_sees=settings.lead_sees, redactor=self.redactor, clock=self.clock
+        )
+
+    @cached_property
+    def hooks(self) -> Hooks:
+        budgets = Budgets(self.settings.briefing_tokens, self.settings.prompt_tokens, self.memory_budget.of())
+        capture = Capture(
+            self.store,
+            Briefing(self.recalling, self.operations, budgets),
+            self.remembering,
+            self.knowing,
+            self.distilling.hand_over,
+        )
+        return Hooks(capture, self.redactor, self.clock)
+
+    @cached_property
+    def draining(self) -> Draining:
+        owner = self.lock.owner if self.lock is not None else None
+        url = None if owner is None else owner.url
+        return Draining(SpoolFolder(self.settings.home), self.hooks, self.agents, url)
 
     def start(self) -> None:
         """Begin what runs beside the calls: building the vector index, embedding, writing the tally."""
@@ -132,6 +263,11 @@ class Application:
         if self.serving.wanted is not None:
             self._background("hivelore-embedding", self._embed)
         self._background("hivelore-tending", self._tend)
+        self._background("hivelore-distilling", lambda: self.distilling.run(self._stop, IDLE_LOOK))
+        self._background("hivelore-draining", self._drain)
+        if self.folders is not None:
+            folders = self.folders
+            self._background("hivelore-folders", lambda: folders.run(self._stop))
         if self.settings.postgres_url is not None:
             self._background("hivelore-settling", self._settle)
 
@@ -142,6 +278,7 @@ class Application:
         self._stop.set()
         self.notices.close()
         self.embedding.wake()
+        self.distilling.wake()
         self._connections.close()
         for thread in self._threads:
             thread.join()
@@ -156,27 +293,9 @@ class Application:
         if self.lock is not None:
             self.lock.release()
 
-    def status(self) -> dict[str, object]:
+    def status(self) -> Mapping[str, object]:
         """What is running: engines, model, queue. No texts, no names."""
-        current, wanted = self.serving.current, self.serving.wanted
-        with self.store.read() as view:
-            incarnation = view.setting("incarnation")
-        return {
-            "version": __version__,
-            "store": self.store.name,
-            "incarnation": incarnation,
-            "secondWall": self.store.has_wall,
-            "keywords": self.keywords.name,
-            "pendingKeywords": self.reindexing.left,
-            "vectors": None if current is None else current.index.name,
-            "vectorsReady": current is not None and current.index.ready,
-            "model": None if current is None else current.provider.fingerprint,
-            "wantedModel": None if wanted is None else wanted.provider.fingerprint,
-            "pendingEmbeddings": self.embedding.pending(),
-            "embeddingTrouble": self.embedding.last_error,
-            "ranking": self.settings.ranking.value,
-            "leadSees": self.settings.lead_sees.value,
-        }
+        return status.of(self)
 
     def make_keys(self) -> None:
         """See that the home folder has an operator's key and one of this machine's agent, both good."""
@@ -205,6 +324,12 @@ class Application:
             except HiveloreError as error:  # Until it is made, vectors are found without it.
                 _LOG.warning("An index over the vectors could not be made. %s", error)
             self._stop.wait(SETTLE_EVERY)
+
+    def _drain(self) -> None:
+        while not self._stop.is_set():
+            with suppress(Unavailable):  # What cannot be kept now waits on.
+                self.draining.drain(self._stop.is_set)
+            self._stop.wait(TEND_EVERY)
 
     def _tend(self) -> None:
         """What has to be done about once a second."""

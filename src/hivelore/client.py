@@ -16,6 +16,7 @@ BY_CODE: dict[str, type[HiveloreError]] = {
     "too-large": errors.TooLarge,
     "unauthenticated": errors.Unauthenticated,
     "forbidden": errors.Forbidden,
+    "proposed": errors.Proposed,
     "not-found": errors.NotFound,
     "conflict": errors.Conflict,
     "stale": errors.Stale,
@@ -167,6 +168,8 @@ def _error(status: int, answer: bytes) -> HiveloreError:
     kind = BY_CODE.get(code, HiveloreError)
     if issubclass(kind, errors.Invalid):
         return kind(detail, field=problem.get("field"))
+    if issubclass(kind, errors.Proposed):
+        return kind(detail, proposal=str(problem["proposal"]))
     if issubclass(kind, errors.Stale):
         return kind(detail, current=int(problem["current"]))
     if issubclass(kind, errors.Busy):

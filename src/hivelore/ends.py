@@ -1,6 +1,7 @@
 """The two ends of a move: which store a text names, who else has it open, and what stands against using it."""
 
 import os
+import re
 from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
@@ -19,11 +20,12 @@ from hivelore.ports import Clock, KeywordIndex, MemoryStore, Snapshots
 from hivelore.services.moves import fitting, origin_of
 from hivelore.services.moving import Moving, Progress
 from hivelore.services.serving import SERVING
+from hivelore.services.spending import SPENT
 
 if TYPE_CHECKING:
     from hivelore.adapters.postgres.store import PostgresStore
 
-SETTINGS = (SERVING, REDACTION_KEY)
+SETTINGS = (SERVING, REDACTION_KEY, SPENT)
 """Those that belong to the swarm."""
 _CONNECTIONS = 2
 
@@ -59,12 +61,17 @@ class Target:
     engines: Sequence[KeywordIndex]
 
 
+_PASSWORD = re.compile(r"(?<=://).*(?=@)", re.DOTALL)
+"""Who logs in, and by which password."""
+
+
 def named(text: str) -> Place:
     """The place that a text names: the URL of a PostgreSQL database, a SQLite file, or the folder that it is in."""
     if text.startswith(POSTGRES):
         return Place(text)
     if not text.strip() or "://" in text or text == IN_MEMORY:
-        raise Invalid(f"{text!r} is neither a SQLite file or its folder nor postgresql://user:password@host/database.")
+        said = _PASSWORD.sub("***", text)
+        raise Invalid(f"{said!r} is neither a SQLite file or its folder nor postgresql://user:password@host/database.")
     try:
         path = Path(text).expanduser().absolute()
     except RuntimeError as error:
@@ -122,6 +129,7 @@ def target(place: Place, settings: Settings) -> Generator[Target]:
         with closing(_postgres(place.where, clock)) as store:
             _refuse_others(store.others())
             yield Target(place, store, engines)
+            store.learn()
         return
     endpoint.make_home(place.where.parent)
     with ExitStack() as stack:

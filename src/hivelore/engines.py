@@ -4,8 +4,11 @@ import os
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack, contextmanager
 
+from pydantic import SecretStr
+
 from hivelore import endpoint
 from hivelore.adapters.alone import NobodyElse
+from hivelore.adapters.extractive import Extractive
 from hivelore.adapters.inmemory.keywords import ExactKeywords
 from hivelore.adapters.inmemory.store import InMemoryStore
 from hivelore.adapters.keywords.fts5 import Fts5
@@ -17,10 +20,21 @@ from hivelore.adapters.vectors.exact import ExactVectors
 from hivelore.adapters.vectors.in_database import sqlite_vec
 from hivelore.adapters.vectors.pgvector import PgVectors
 from hivelore.adapters.vectors.scan import ScanVectors
-from hivelore.config import Embedder, Keywords, Settings, Vectors
+from hivelore.config import Embedder, Keywords, Settings, Summarizers, Vectors
 from hivelore.errors import Invalid
-from hivelore.ports import Clock, EmbeddingProvider, KeywordIndex, MemoryStore, Notices, VectorIndex
+from hivelore.ports import (
+    Clock,
+    EmbeddingProvider,
+    KeywordIndex,
+    LanguageModel,
+    MemoryStore,
+    Notices,
+    Summarizer,
+    VectorIndex,
+)
 from hivelore.services.serving import SERVING, Model, Serving
+from hivelore.services.spending import Spending
+from hivelore.services.summarising import ByModel
 
 SPARE_FROM = 3
 """So many processors there have to be for a question to be embedded beside the search for its words. Two are often the
@@ -123,11 +137,10 @@ def _openai(settings: Settings, clock: Clock, connections: ExitStack) -> Embeddi
     # Its HTTP client is imported only where it is used: the service is to answer soon after it was started.
     from hivelore.adapters.openai.provider import OpenAIEmbedder
 
-    key = settings.openai_api_key
     provider = OpenAIEmbedder(
         clock=clock,
         base_url=settings.embedding_url,
-        api_key=None if key is None else key.get_secret_value(),
+        api_key=_text(settings.openai_api_key),
         model=settings.embedding_model,
         dimension=settings.embedding_dimensions,
         send_dimensions=settings.embedding_model.startswith("text-embedding-3"),
@@ -136,6 +149,51 @@ def _openai(settings: Settings, clock: Clock, connections: ExitStack) -> Embeddi
     )
     connections.callback(provider.close)
     return provider
+
+
+def make_summarizer(settings: Settings, spending: Spending, clock: Clock, connections: ExitStack) -> Summarizer:
+    """What makes summaries at the end of a session."""
+    rules = Extractive()
+    model = _language_model(settings, clock, connections)
+    return rules if model is None else ByModel(model, spending, rules)
+
+
+def _language_model(settings: Settings, clock: Clock, connections: ExitStack) -> LanguageModel | None:
+    match settings.summarizer:
+        case Summarizers.EXTRACTIVE:
+            return None
+        case Summarizers.CLAUDE:
+            from hivelore.adapters.claude_cli import ClaudeCommand
+
+            made = ClaudeCommand(
+                model=settings.summarizer_model or "haiku",
+                folder=settings.home,
+                environment=endpoint.inherited(settings.home),
+            )
+        case Summarizers.ANTHROPIC:
+            from hivelore.adapters.anthropic.messages import AnthropicModel
+
+            made = AnthropicModel(
+                clock=clock,
+                base_url=settings.summarizer_url or "https://api.anthropic.com",
+                api_key=_text(settings.anthropic_api_key),
+                model=settings.summarizer_model or "claude-haiku-5-5",
+            )
+        case Summarizers.OPENAI:
+            from hivelore.adapters.openai.chat import ChatModel
+
+            made = ChatModel(
+                clock=clock,
+                base_url=settings.summarizer_url or "https://api.openai.com/v1",
+                api_key=_text(settings.openai_api_key),
+                model=settings.summarizer_model or "",
+            )
+    connections.callback(made.close)
+    return made
+
+
+def _text(secret: SecretStr | None) -> str | None:
+    return None if secret is None else secret.get_secret_value()
 
 
 def _index(settings: Settings, provider: EmbeddingProvider) -> VectorIndex:

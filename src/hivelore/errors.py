@@ -5,6 +5,7 @@
     │   └── TooLarge       ... because it is over a limit
     ├── Unauthenticated    no key, a wrong, expired or revoked one
     ├── Forbidden          known who asks, and they may not
+    │   └── Proposed       ... by themselves: it was proposed to those who decide; carries the proposal
     ├── NotFound           no such thing, or not for the eyes of who asks (the same answer)
     ├── Conflict           the state of the store does not allow it now
     │   ├── Stale          it was changed since it was read; carries the current version
@@ -41,6 +42,14 @@ class Unauthenticated(HiveloreError):
 
 class Forbidden(HiveloreError):
     """The caller is known and may not do this."""
+
+
+class Proposed(Forbidden):
+    """Nothing was done but to propose it: somebody else decides. ``proposal`` is the id to ask for."""
+
+    def __init__(self, message: str, *, proposal: str) -> None:
+        super().__init__(message)
+        self.proposal = proposal
 
 
 class NotFound(HiveloreError):

@@ -158,7 +158,7 @@ def is_local(url: str) -> bool:
     except ValueError:  # A port that is no number: nothing of ours.
         return False
     # What speaks TLS stands in front of a service that somebody else has started.
-    return parts.scheme == "http" and host in ("127.0.0.1", "localhost", "::1")
+    return parts.scheme == "http" and host in endpoint.LOOPBACK
 
 
 class _Started:

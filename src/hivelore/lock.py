@@ -1,9 +1,7 @@
 """One owner per data directory: a lock that the kernel frees, whatever becomes of its holder."""
 
 import fcntl
-import json
 import os
-import time
 
 from hivelore.endpoint import LOCK, Folder
 from hivelore.errors import Broken, Busy
@@ -43,6 +41,7 @@ class Lock:
 
     def __init__(self, home: Folder, owner: Owner) -> None:
         self._file = f"{os.fspath(home)}/{LOCK}"
+        self.owner = owner
         try:
             self._descriptor = os.open(self._file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
@@ -54,9 +53,13 @@ class Lock:
             os.close(self._descriptor)
             raise held_by(read_owner(home))
         os.ftruncate(self._descriptor, 0)
+        import json
+
         os.pwrite(self._descriptor, json.dumps(owner.as_dict()).encode(), 0)
 
     def _taken(self, home: Folder) -> bool:
+        import time
+
         for _ in range(_LOOKS):
             try:
                 fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -78,6 +81,12 @@ class Lock:
 
 def read_owner(home: Folder) -> Owner | None:
     """Who holds the directory now; None when nobody does."""
+    told = read_lock(home)
+    return None if told is None else _parsed(told)
+
+
+def read_lock(home: Folder) -> bytes | None:
+    """What the holder of the directory has written, which may be nothing yet; None when nobody holds it."""
     try:
         descriptor = os.open(f"{os.fspath(home)}/{LOCK}", os.O_RDONLY | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError):
@@ -88,13 +97,15 @@ def read_owner(home: Folder) -> Owner | None:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
-            return _parsed(os.pread(descriptor, 4_096, 0))
+            return os.pread(descriptor, 4_096, 0)
         return None
     finally:
         os.close(descriptor)
 
 
 def _parsed(data: bytes) -> Owner:
+    import json  # Slow to import: whoever only asks for the URL does without.
+
     try:
         return Owner(**json.loads(data))
     except (ValueError, TypeError):

@@ -10,6 +10,10 @@ from typing import Protocol, TypeVar
 
 from hivelore.domain.agent import Agent, AgentId, ApiKey, KeyId
 from hivelore.domain.audit import AuditEntry
+from hivelore.domain.cooldown import Cooldown
+from hivelore.domain.event_log import Event, EventFilter, LoggedId
+from hivelore.domain.evidence import Evidence
+from hivelore.domain.folder import KnownFile, Look
 from hivelore.domain.index import (
     Attributes,
     Candidates,
@@ -31,12 +35,17 @@ from hivelore.domain.index import (
     Waiting,
 )
 from hivelore.domain.job import Job, JobId
-from hivelore.domain.memory import Action, Chunk, Memory, MemoryId, Standing, Version
+from hivelore.domain.memory import Action, Chunk, Json, Memory, MemoryId, Standing, Topic, Version
 from hivelore.domain.moving import Counts, WholeMemory
 from hivelore.domain.notice import Notice
+from hivelore.domain.operational import Held, Observation
+from hivelore.domain.proposal import Proposal, ProposalFilter, ProposalId
 from hivelore.domain.recall_log import Recall, RecallFilter
 from hivelore.domain.search import Filter, RecallId, Stats, Visibility
+from hivelore.domain.session import Session
+from hivelore.domain.summary import Summary
 from hivelore.domain.text import Clean
+from hivelore.domain.transcript import EventId, Handover, HandoverState, Task, Transcript
 
 T = TypeVar("T")
 
@@ -84,6 +93,48 @@ class TokenEmbedder(Protocol):
         ...
 
 
+class Transcripts(Protocol):
+    """The files in which agent programs on this machine keep their sessions."""
+
+    def end(self, path: str, most: int) -> tuple[Sequence[str], bool]:
+        """The last whole lines of a file, of at most so many bytes, and whether there is more before them; what is no
+        text in them is replaced. Raises NotFound for what cannot be read, or is no transcript."""
+        ...
+
+
+class LanguageModel(Protocol):
+    """A model that is asked in words, and costs tokens."""
+
+    @property
+    def name(self) -> str:
+        """For people: ``anthropic claude-haiku-5-5``."""
+        ...
+
+    def most(self, prompt: Clean) -> int:
+        """So many tokens at most asking this can take, question and answer together."""
+        ...
+
+    def answer(self, prompt: Clean, schema: Mapping[str, Json], spent: Callable[[int], None]) -> str:
+        """JSON that follows the schema, as far as the model can be held to that. It is asked once. ``spent`` is told
+        how many tokens that took, 0 where the model did not begin; it is not told where nobody knows. Raises
+        Unavailable when trying later may help, Invalid for what can never be answered."""
+        ...
+
+
+class Summarizer(Protocol):
+    """Tells what is worth keeping of a conversation."""
+
+    @property
+    def name(self) -> str:
+        """Who makes the summaries when all goes well, for people."""
+        ...
+
+    def summary(self, conversation: Transcript, task: Task | None) -> Summary:
+        """Of a conversation whose texts are clean. Raises Unavailable when trying later may help, Invalid for one that
+        can never be summarised."""
+        ...
+
+
 class MemoryView(Protocol):
     """One consistent state of the memories, for reading."""
 
@@ -109,6 +160,20 @@ class MemoryView(Protocol):
 
     def same_statement(self, owner: AgentId | None, name: Clean, content: Clean) -> Stored | None:
         """The newest memory (by ``created_at``, then id) of this owner with this very name and content."""
+        ...
+
+    def fact_at(self, topic: Topic, at: datetime | None) -> Stored | None:
+        """Of what has this topic and holds since ``at`` or before, whichever holds since last, of the same instant
+        which came last; None: of all that has it."""
+        ...
+
+    def facts_beside(self, document: DocumentKey) -> tuple[Stored | None, Stored | None]:
+        """Of what has the same topic, the one that holds since just before this one, and since just after it; those of
+        the same instant in the order in which they came."""
+        ...
+
+    def superseding(self, memory: str) -> Sequence[Stored]:
+        """Those that say they took the place of what is called so, in the order in which they came."""
         ...
 
     def page(self, where: Filter, after: tuple[datetime, MemoryId] | None, limit: int) -> Sequence[Memory]:
@@ -138,6 +203,22 @@ class MemoryView(Protocol):
 
     def histories(self, documents: Collection[DocumentKey]) -> Mapping[DocumentKey, Sequence[Version]]:
         """The same of many; without those that are unknown."""
+        ...
+
+    def observations(self, document: DocumentKey) -> Sequence[Observation]:
+        """By when they were made, those of the same instant in the order in which they were noted."""
+        ...
+
+    def observations_of(self, documents: Collection[DocumentKey]) -> Mapping[DocumentKey, Sequence[Observation]]:
+        """The same of many; without those that have none."""
+        ...
+
+    def evidence(self, document: DocumentKey) -> Sequence[Evidence]:
+        """What counts of the use of a memory (``domain.evidence.together``), in that order."""
+        ...
+
+    def evidence_of(self, documents: Collection[DocumentKey]) -> Mapping[DocumentKey, Sequence[Evidence]]:
+        """The same of many; without those that have none."""
         ...
 
     def stats(self, where: Filter, model: ModelKey | None, now: datetime) -> Stats:
@@ -195,7 +276,7 @@ class MemoryView(Protocol):
 
 
 class SwarmView(Protocol):
-    """One consistent state of agents, keys, jobs and audit, for reading."""
+    """One consistent state of agents, keys, jobs, handovers and audit, for reading."""
 
     def agent(self, agent: AgentId) -> Agent | None: ...
 
@@ -224,10 +305,59 @@ class SwarmView(Protocol):
         """Newest first, id as tie; strictly behind ``after``. Scores are as exact as 32 bits."""
         ...
 
+    def events(self, where: EventFilter, after: tuple[datetime, LoggedId] | None, limit: int) -> Sequence[Event]:
+        """Newest first, id as tie; strictly behind ``after``. Of those that tell of a memory only what ``where.seen``
+        admits."""
+        ...
+
+    def cooldowns(self, at: datetime) -> Sequence[Cooldown]:
+        """Those that are not over then, by service, then action."""
+        ...
+
+    def cooldown(self, service: Clean, action: Clean) -> Cooldown | None:
+        """As it was put, over or not."""
+        ...
+
+    def session(self, agent: AgentId, session: Clean) -> Session | None: ...
+
+    def files_behind(self, place: str, path: str, limit: int) -> Sequence[KnownFile]:
+        """By place, then path; strictly behind these."""
+        ...
+
     def job(self, job: JobId) -> Job | None: ...
 
     def jobs(self, kind: str | None = None) -> Sequence[Job]:
         """Newest first."""
+        ...
+
+    def handover(self, event: EventId) -> Handover | None: ...
+
+    def handovers_due(self, now: datetime, limit: int) -> Sequence[Handover]:
+        """Those that wait and whose time has come, what ended first first (id as tie)."""
+        ...
+
+    def handovers_behind(self, event: EventId, limit: int) -> Sequence[Handover]:
+        """In any state, by id; strictly behind ``event``."""
+        ...
+
+    def handover_counts(self) -> Mapping[HandoverState, int]:
+        """How many there are in each state, 0 included."""
+        ...
+
+    def proposal(self, proposal: ProposalId) -> Proposal | None: ...
+
+    def proposals(
+        self, where: ProposalFilter, after: tuple[datetime, ProposalId] | None, limit: int
+    ) -> Sequence[Proposal]:
+        """Newest first, id as tie; strictly behind ``after``."""
+        ...
+
+    def proposals_about(self, document: DocumentKey) -> Sequence[Proposal]:
+        """Decided or not, newest first, id as tie."""
+        ...
+
+    def open_proposals(self, actor: AgentId | None) -> int:
+        """How many of this one wait for a decision; None: those of nobody in particular."""
         ...
 
     def setting(self, name: str) -> str | None:
@@ -265,8 +395,28 @@ class MemoryTransaction(Protocol):
         """Move the expiry of a memory, as no new version; an unknown key is passed over."""
         ...
 
+    def link(self, key: DocumentKey, valid_until: datetime | None, supersedes: MemoryId | None) -> None:
+        """Note when another memory took the place of one, and whose place it took itself, as no new version; an unknown
+        key is passed over."""
+        ...
+
+    def observe(self, key: DocumentKey, held: Held, observation: Observation) -> None:
+        """Note an observation and how sure the memory is after it, as no new version. A key that is unknown, or of a
+        memory that is not operational, is passed over."""
+        ...
+
+    def add_evidence(self, found: Mapping[DocumentKey, Sequence[Evidence]]) -> None:
+        """Keep what was seen of the use of memories, as no new version: what counts of it together with what is there
+        (``domain.evidence.together``). Unknown keys are passed over."""
+        ...
+
+    def drop_evidence(self, key: DocumentKey) -> None:
+        """Nothing is known of its use any more. Dropping twice is fine."""
+        ...
+
     def forget(self, key: DocumentKey) -> None:
-        """Remove the row, its history, chunks, passages and vectors. Forgetting twice is fine."""
+        """Remove the row, its history, observations, evidence, chunks, passages and vectors, the events that tell of it
+        and the proposals about it. Forgetting twice is fine."""
         ...
 
     def touch(self, reads: Mapping[DocumentKey, tuple[int, datetime]]) -> None:
@@ -360,8 +510,70 @@ class SwarmTransaction(Protocol):
         newest. Answers how many; fewer than ``limit``: there are no more."""
         ...
 
+    def log_events(self, events: Sequence[Event]) -> None:
+        """Keep them for ``events``, but for one whose id is there already, and one that tells of a memory that is not
+        there: what was forgotten is not told any more."""
+        ...
+
+    def drop_event(self, event: LoggedId) -> bool:
+        """False where there is no such event."""
+        ...
+
+    def prune_events(self, before: datetime, keep: int, limit: int) -> int:
+        """Remove up to ``limit`` events, oldest first, that are from before an instant or not among the ``keep``
+        newest. Answers how many; fewer than ``limit``: there are no more."""
+        ...
+
+    def put_cooldown(self, cooldown: Cooldown) -> None:
+        """Insert, or replace what was put for the same action of the same service."""
+        ...
+
+    def drop_cooldown(self, service: Clean, action: Clean) -> None:
+        """Dropping twice is fine."""
+        ...
+
+    def prune_cooldowns(self, before: datetime, limit: int) -> int:
+        """Remove up to ``limit`` that were over at an instant. Answers how many; fewer than ``limit``: there are no
+        more."""
+        ...
+
+    def put_session(self, session: Session) -> None:
+        """Insert or replace."""
+        ...
+
+    def prune_sessions(self, before: datetime, keep: int, limit: int) -> int:
+        """Remove up to ``limit`` sessions, oldest first, that were not updated since an instant or are not among the
+        ``keep`` newest. Answers how many; fewer than ``limit``: there are no more."""
+        ...
+
+    def put_files(self, files: Sequence[KnownFile]) -> None:
+        """Insert, or replace what was put for the same path of the same place."""
+        ...
+
+    def drop_files(self, place: str, paths: Sequence[str]) -> None:
+        """Dropping twice is fine."""
+        ...
+
     def put_job(self, job: Job) -> None:
         """Insert or replace."""
+        ...
+
+    def put_handover(self, handover: Handover) -> None:
+        """Insert, or replace what was put for the same end."""
+        ...
+
+    def prune_handovers(self, before: datetime, limit: int) -> int:
+        """Remove up to ``limit`` that do not wait and whose ``not_before`` is from before an instant. Answers how
+        many; fewer than ``limit``: there are no more."""
+        ...
+
+    def put_proposal(self, proposal: Proposal) -> None:
+        """Insert, or replace the one with this id. Without those of its memories that are gone; with none left it is
+        gone too."""
+        ...
+
+    def drop_proposal(self, proposal: ProposalId) -> None:
+        """Dropping twice is fine."""
         ...
 
     def lease(self, name: str, holder: str, now: datetime, lease: timedelta) -> bool:
@@ -419,6 +631,53 @@ class MemoryStore(Snapshots, Protocol):
     def tidy(self) -> bool:
         """Wipe what is neither in the present state nor in that of a reader from the files of the store, such as its
         log. False where that has to wait for somebody: ask again later."""
+        ...
+
+
+class Workspace(Protocol):
+    """The files of agents on this machine, as far as they may be memories (``policies.folders``). No link is followed,
+    and nothing but files is opened."""
+
+    @property
+    def path(self) -> str:
+        """Where it is, with links followed."""
+        ...
+
+    def make(self) -> None:
+        """See that it has folders for memories. Raises Unavailable."""
+        ...
+
+    def look(self) -> Look:
+        """Which files there are now; 10,000 at most."""
+        ...
+
+    def read(self, path: str, most: int) -> tuple[str, bytes]:
+        """The mark of a file, and its content that goes with it. Raises NotFound where it is gone, no file or just
+        being written, TooLarge over so many bytes, Unavailable where it cannot be read now."""
+        ...
+
+
+class Spool(Protocol):
+    """Events that hooks could not hand over. Raises Unavailable where that may be otherwise later."""
+
+    def waiting(self) -> Sequence[str]:
+        """Names of those that wait, oldest first."""
+        ...
+
+    def read(self, name: str) -> Json:
+        """Raises Invalid for what can never be read."""
+        ...
+
+    def remove(self, name: str) -> None:
+        """Removing twice is fine."""
+        ...
+
+    def set_aside(self, name: str) -> None:
+        """Keep it where it waits no more."""
+        ...
+
+    def lost(self) -> int:
+        """How many there were that nobody could keep."""
         ...
 
 

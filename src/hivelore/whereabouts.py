@@ -1,17 +1,22 @@
 """Which project a folder belongs to (N16), read from the files of git without running it.
 
 A repository is one project whatever the folder, clone or worktree: it is named after its ``origin``, else
-after the folder of its main worktree. The bridge asks on its first message, so this does without slow imports.
+after the folder of its main worktree. Hooks ask each time and the bridge on its first message, so this does without
+slow imports, even that of regular expressions.
 """
 
 import os
-import re
 
-_SCP = re.compile(r"^(?:[^@/]+@)?(?P<host>[^:/]+):(?!//)(?P<path>.+)$")
-_URL = re.compile(r"^[a-z+]+://(?:[^@/]*@)?(?P<host>[^:/]+)(?::\d+)?/(?P<path>.+)$", re.IGNORECASE)
-_SECTION = re.compile(r'^\[\s*remote\s+"origin"\s*\]', re.IGNORECASE)
-_REMARK = re.compile(r"\s[#;].*$")
+_REMARKS = (" #", " ;", "\t#", "\t;")
 _LARGEST_FILE = 1_000_000
+
+
+def place_of(folder: str | os.PathLike[str]) -> str | None:
+    """The project of a folder; outside of any repository the folder itself. None where it is gone."""
+    try:
+        return project_of(folder) or os.path.realpath(folder, strict=True)
+    except OSError:
+        return None
 
 
 def project_of(folder: str | os.PathLike[str]) -> str | None:
@@ -47,11 +52,14 @@ def _origin(common: str) -> str | None:
     inside, url = False, ""
     for line in map(str.strip, _text(f"{common}/config").splitlines()):
         if line.startswith("["):
-            inside = _SECTION.match(line) is not None
+            kind, _, name = line[1:].partition("]")[0].strip().partition(" ")
+            inside = kind.lower() == "remote" and name.strip() == '"origin"'
         elif inside:
             name, _, value = line.partition("=")
             if name.strip().lower() == "url":
-                url = _REMARK.sub("", value).strip().strip('"')
+                for mark in _REMARKS:
+                    value = value.partition(mark)[0]
+                url = value.strip().strip('"')
     return normalised(url) if url else None
 
 
@@ -71,7 +79,15 @@ def _text(file: str) -> str:
 
 def normalised(url: str) -> str:
     """One name for all the ways to write a remote: ``host/path`` in lower-case host, without user or ``.git``."""
-    match = _URL.match(url.strip()) or _SCP.match(url.strip())
-    if match is None:
-        return url.strip().rstrip("/").removesuffix(".git")
-    return f"{match['host'].lower()}/{match['path'].strip('/').removesuffix('.git')}"
+    url = url.strip()
+    scheme, mark, rest = url.partition("://")
+    if mark:
+        authority, _, path = rest.partition("/")
+        host = authority.rpartition("@")[2].partition(":")[0]
+    else:
+        # As scp writes it: user@host:path. What has a slash before the colon is a path.
+        before, _, path = url.partition(":")
+        host = "" if "/" in before else before.rpartition("@")[2]
+    if not (host and path) or (mark and not scheme.replace("+", "").isalpha()):
+        return url.rstrip("/").removesuffix(".git")
+    return f"{host.lower()}/{path.strip('/').removesuffix('.git')}"

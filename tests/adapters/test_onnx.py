@@ -2,7 +2,9 @@
 
 import hashlib
 import json
+import os
 import shutil
+import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -294,3 +296,11 @@ def test_the_tokens_of_a_question_are_met_by_what_speaks_of_the_same_things(embe
     question = embedder.query_tokens(Clean("retry limit of the uploader"))
     near, far = maxsim(question.codes, [1.0] * len(question.words), [about.tokens, other.tokens])
     assert near > far + 0.05
+
+
+def test_the_runtime_reports_to_nobody_and_writes_nothing_for_it(tmp_path: Path) -> None:
+    """It would keep a number for this device, and what it wants to report, in the user's folders."""
+    code = "from hivelore.adapters.onnx.provider import OnnxEmbedder; OnnxEmbedder()"
+    home = {"HOME": str(tmp_path), "PATH": os.defpath}
+    subprocess.run([sys.executable, "-c", code], env=home, check=True)
+    assert list(tmp_path.rglob("*")) == []

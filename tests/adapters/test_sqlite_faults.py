@@ -274,6 +274,22 @@ def test_the_first_statement_of_a_connection_waits_for_a_lock(tmp_path: Path, mo
         disk.unregister()
 
 
+def test_a_lock_of_another_program_is_waited_for_and_then_passes(tmp_path: Path) -> None:
+    class Hasty(Disk):
+        def xSleep(self, microseconds: int) -> int:
+            return microseconds
+
+    path, disk = tmp_path / "hivelore.db", Hasty()
+    with closing(SqliteStore(path, clock=SystemClock(), vfs=disk.name)) as store:
+        with closing(apsw.Connection(str(path))) as other:
+            run_script(other, "BEGIN IMMEDIATE")
+            with pytest.raises(Unavailable, match="locked by another program"):
+                add(store, a_memory("refused"))
+        add(store, a_memory("after"))
+        assert contents(store) == ["after"]
+    disk.unregister()
+
+
 def test_a_script_goes_on_behind_a_statement_that_answers_rows(tmp_path: Path) -> None:
     with closing(connect(tmp_path / "some.db")) as connection:
         run_script(connection, "PRAGMA journal_mode = WAL; SELECT 1 UNION SELECT 2; CREATE TABLE t (x)")

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -13,17 +13,20 @@ import pytest
 from apsw import SQLITE_OK, Connection
 
 from hivelore.adapters.clock import SystemClock
-from hivelore.adapters.sql import recalls
+from hivelore.adapters.sql import happenings, proposals, recalls
 from hivelore.adapters.sql.where import Params, condition, parts
 from hivelore.adapters.sqlite.connection import connect, rows
 from hivelore.adapters.sqlite.store import SqliteStore
 from hivelore.adapters.sqlite.view import SQL, SqliteView
+from hivelore.domain.event_log import EventFilter, Level, LoggedId
 from hivelore.domain.index import DocumentKey, PassageKey
 from hivelore.domain.memory import Memory
+from hivelore.domain.operational import GENERAL
+from hivelore.domain.proposal import ProposalFilter, ProposalKind
 from hivelore.domain.recall_log import RecallFilter
 from hivelore.domain.search import Filter, Visibility
 from hivelore.domain.text import Clean
-from support.memories import ADA, a_memory
+from support.memories import ADA, a_memory, instant
 from support.small_world import TAGS, VALUES, VISIBILITIES, census
 from support.stores import add, chunks
 
@@ -31,6 +34,9 @@ LARGE = {
     "memory": "m",
     "memory_tag": "t",
     "version": "",
+    "observation": "s",
+    "evidence": "e",
+    "usefulness": "u",
     "chunk": "c",
     "passage": "p",
     "vector": "v w",
@@ -38,6 +44,10 @@ LARGE = {
     "change": "",
     "audit": "",
     "recall": "r",
+    "event": "e",
+    "cooldown": "",
+    "proposal": "pr",
+    "concerned": "co",
 }
 """The tables that grow with what is remembered, and what statements call them."""
 TABLES = {name: table for table, aliases in LARGE.items() for name in (table, *aliases.split())}
@@ -47,7 +57,11 @@ LOOKS_AT_EVERYTHING = {
     "audit_newest": "walks back from the newest and stops at the limit",
     "recalls": "likewise, where it is not for one agent",
     "counts": "counts everything, for who moves a swarm",
+    "proposals": "likewise, where they are not of one agent that are open",
     "recall_nth": "walks back from the newest, and once in a while",
+    "events": "walks back from the newest and stops at the limit, where it is not about one service or session",
+    "event_nth": "walks back from the newest, and once in a while",
+    "cooldowns": "a thousand at most",
 }
 """Each with the reason why it is better so."""
 
@@ -61,6 +75,13 @@ ASKED_BY = [
     RecallFilter(seen=EVERYBODY, operators=True),
     RecallFilter(seen=OWN, agent=ADA),
 ]
+_ALL = EventFilter(seen=EVERYBODY)
+_SINCE = EventFilter(seen=EVERYBODY, since=instant(0), until=instant(1), level=Level.ERROR)
+HAPPENED = [
+    replace(where, **narrowed)
+    for where in (_ALL, _SINCE)
+    for narrowed in ({}, {"service": Clean("s")}, {"service": GENERAL}, {"session": Clean("s")})
+]
 FRAGMENTS = {
     "{queue}": ("queue_new", "queue_again"),
     "{order}": ("ASC", "DESC"),
@@ -73,6 +94,19 @@ FRAGMENTS = {
         for behind in ("", " AND (r.at, r.id) < (:after_at, :after_id)")
     ),
     "{gave}": ("recall_gave",),
+    "{narrowed}": tuple(
+        happenings.condition(where, after)[0] + f" AND (e.document IS NULL OR (m.key IS NOT NULL{condition(seen)[0]}))"
+        for where in HAPPENED
+        for after in (None, (instant(0), LoggedId("e")))
+        for seen in (Filter(visibility=EVERYBODY), Filter(visibility=WORKER))
+    ),
+    "{proposed}": tuple(
+        proposals.asked(ProposalFilter(seen=EVERYBODY, actor=actor, open=is_open, kind=kind))[0] + behind
+        for actor in (None, ADA)
+        for is_open in (None, True)
+        for kind in (None, ProposalKind.SHARING)
+        for behind in ("", " AND (pr.at, pr.id) < (:after_at, :after_id)")
+    ),
 }
 LISTED_BY_PARTS = ("memory_page", "memory_keys", "memory_counts")
 
@@ -83,12 +117,20 @@ INDEX_OF = {
     "session": "memory_session",
     "tag": "memory_tag",
     "category": "memory_category",
+    "operational": "operational_service",
+    "service": "operational_service",
+    "subject": "memory_subject",
+    "superseded": "memory_scope",
+    "held_at": "memory_scope",
     "live_at": "memory_scope",
     "expired_at": "memory_scope",
     "created_before": "memory_scope",
     "created_after": "memory_scope",
 }
 """Which index finds the shared memories of a list that is narrowed by this part of a filter."""
+
+FEW = {"session": "session", "tag": "tag", "subject": "subject", "service": "service", "operational": "rowid"}
+"""What leaves so few that they are looked up by this column, though others' may be among them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,13 +223,13 @@ def test_every_part_of_a_filter_has_an_index_for_lists(connection: Connection, n
             assert {"namespace", "scope"} <= columns
         else:
             assert INDEX_OF[part] in {step.index or step.table for step in used}
-            assert part in columns
+            assert part in columns or part == "operational"
 
 
 @pytest.mark.parametrize("part", [None, *INDEX_OF])
 def test_a_list_of_one_s_own_looks_at_nobody_else_s(connection: Connection, part: str | None) -> None:
     where = Filter(visibility=OWN) if part is None else narrow(OWN, part)
-    narrowing = {"owner"} if part not in ("session", "tag") else {part}
+    narrowing = {FEW.get(part or "", "owner")}
     for name, (sql, _) in product(LISTED_BY_PARTS, parts(where)):
         used = steps(connection, SQL[name].replace("{where}", sql))
         assert narrowing <= {column for step in used for column in step.columns}
@@ -198,7 +240,26 @@ def test_a_page_is_walked_in_order_unless_its_filter_leaves_few(connection: Conn
     for where in narrowed(visibility):
         for (sql, _), behind in product(parts(where), ("", " AND (m.created_at, m.id) < (:at, :id)")):
             sorted_after = any("TEMP B-TREE" in line for line in plan(connection, page(sql + behind)))
-            assert sorted_after == (where.session is not None or where.tag is not None)
+            leaves_few = (where.session, where.tag, where.subject, where.service, where.operational or None)
+            assert sorted_after == any(part is not None for part in leaves_few)
+
+
+@pytest.mark.parametrize("service", [Clean("jellyfin"), GENERAL])
+@pytest.mark.parametrize("name", LISTED_BY_PARTS)
+def test_what_is_known_of_a_service_is_found_by_it_whatever_else_is_asked(
+    connection: Connection, name: str, service: Clean
+) -> None:
+    where = Filter(visibility=SHARED, service=service, operational=True, category=Clean("timing"))
+    for sql, _ in parts(where):
+        used = steps(connection, SQL[name].replace("{where}", sql))
+        assert Step("o", "operational_service", ("namespace", "service")) in used
+        assert Step("memory", "", ("rowid",)) in used
+
+
+@pytest.mark.parametrize("name", [name for name in WHOLE if "LEFT JOIN operational" in SQL[name]])
+def test_what_else_there_is_of_a_memory_is_looked_up_by_its_key(connection: Connection, name: str) -> None:
+    for form in variants(name):
+        assert [step.columns for step in steps(connection, form) if step.table == "o"][-1] == ("namespace", "document")
 
 
 def page(where: str) -> str:
@@ -223,6 +284,15 @@ def test_a_page_by_a_common_tag_is_walked_in_order(connection: Connection) -> No
         "recalls",
         "recall_nth",
         "recalls_prune",
+        "events",
+        "event_nth",
+        "events_prune",
+        "cooldowns_prune",
+        "fact_last",
+        "fact_until",
+        "fact_before",
+        "fact_after",
+        "proposals",
     ],
 )
 def test_the_first_of_many_are_read_without_sorting_them_all(connection: Connection, name: str) -> None:
@@ -239,10 +309,31 @@ def test_what_is_asked_for_by_key_is_fetched_key_by_key(connection: Connection, 
         assert second.columns[-1] in ("rowid", "passage")
 
 
+@pytest.mark.parametrize("name", ["fact_last", "fact_until", "fact_before", "fact_after"])
+def test_facts_about_one_thing_are_found_by_it_in_order_of_time(connection: Connection, name: str) -> None:
+    first, *_ = steps(connection, SQL[name])
+    assert first.index == "memory_topic"
+    assert len(first.columns) == (2 if name == "fact_last" else 3)
+
+
+def test_what_took_the_place_of_a_memory_is_found_by_it(connection: Connection) -> None:
+    assert steps(connection, SQL["superseding"])[0].index == "memory_supersedes"
+
+
 def test_the_recalls_of_one_agent_are_found_by_who_asked(connection: Connection) -> None:
     sql, _ = recalls.condition(RecallFilter(seen=OWN, agent=ADA), None, SQL["recall_gave"])
     (step,) = steps(connection, SQL["recalls"].replace("{asked}", sql))
     assert (step.index, step.columns) == ("recall_agent", ("namespace", "agent"))
+
+
+@pytest.mark.parametrize("where", HAPPENED, ids=repr)
+def test_events_are_found_by_what_narrows_them_and_in_order(connection: Connection, where: EventFilter) -> None:
+    sql, _ = happenings.condition(where, None)
+    step, memory = steps(connection, SQL["events"].replace("{narrowed}", sql))
+    by = "service" if where.service else "session" if where.session else "at"
+    assert step.index == f"event_{by}"
+    assert (by in step.columns) == (by != "at" or where.since is not None)
+    assert memory.columns == ("rowid",)
 
 
 def test_keywords_are_searched_before_anything_else_is_looked_at(connection: Connection) -> None:

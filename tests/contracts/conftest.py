@@ -28,7 +28,15 @@ def _fresh(open_store: OpenStore, clock: SteppingClock) -> Fresh:
     return fresh
 
 
-ON_PARTITIONS = ("test_store", "test_store_change", "test_store_changes", "test_store_chunks", "test_store_queue")
+ON_PARTITIONS = (
+    "test_store",
+    "test_store_change",
+    "test_store_changes",
+    "test_store_chunks",
+    "test_store_operational",
+    "test_store_queue",
+    "test_store_validity",
+)
 """What shows that the tables can be partitioned by namespace; the others would say it again."""
 
 

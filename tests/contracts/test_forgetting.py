@@ -1,6 +1,7 @@
 """Every keyword engine and its store: what was forgotten is in no file any more once it was wiped."""
 
 from collections.abc import Callable, Generator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,15 +9,19 @@ import pytest
 
 from hivelore.domain.draft import Edit
 from hivelore.domain.memory import Memory
+from hivelore.domain.text import Clean
+from hivelore.errors import Proposed
 from hivelore.ports import KeywordIndex, MemoryStore
 from support.clocks import SteppingClock
-from support.memories import EVERYTHING
-from support.stores import KEYWORDS, STORES, StoreKind, told
-from support.world import AS_ADA, World, hashing
+from support.happenings import an_event, log_events
+from support.memories import EVERYTHING, an_observation, evidence, operational
+from support.stores import KEYWORDS, STORES, StoreKind, present, told
+from support.world import AS_ADA, AS_OPERATOR, World, hashing
 
 # A keyword engine may keep of a term only what differs from the one before it: these begin like no other word.
 IN_TEXT, IN_NAME, IN_TAG, REPLACED, IN_SUMMARY = "xylophonist", "quetzal", "zwitterion", "jacquard", "vuvuzela"
-WORDS = {IN_TEXT, IN_NAME, IN_TAG, REPLACED, IN_SUMMARY}
+IN_SERVICE, OBSERVED, IN_EVENT, PROPOSED, USED_IN = "wolframite", "yttrium", "gneiss", "kinkajou", "ytterbium"
+WORDS = {IN_TEXT, IN_NAME, IN_TAG, REPLACED, IN_SUMMARY, IN_SERVICE, OBSERVED, IN_EVENT, PROPOSED, USED_IN}
 STEPS = 2_000
 """More than wiping needs in any of these."""
 
@@ -43,15 +48,22 @@ class House:
     def remember_secret(self) -> Memory:
         """A memory that says all of the words, one only in its history, with another behind it in its session."""
         world = self.world
-        secret = world.remember(f"A {REPLACED}.", name=f"On a {IN_NAME}", tags=[IN_TAG], session="s", project="p")
+        known, name = operational(IN_SERVICE), f"On a {IN_NAME}"
+        secret = world.remember(f"A {REPLACED}.", name=name, tags=[IN_TAG], session="s", project="p", operational=known)
         world.remember("It goes on in the same session.", session="s", project="p")
-        world.remembering.edit(secret.id, Edit(content=f"A {IN_TEXT}.", summary=f"A {IN_SUMMARY}."), AS_ADA)
+        key = present(self.store, secret).key
+        self.store.write(lambda tx: tx.observe(key, known.held, an_observation(text=f"Saw {OBSERVED}.")))
+        log_events(self.store, an_event(text=Clean(f"New: {IN_EVENT}."), memory=secret.id))
+        self.store.write(lambda tx: tx.add_evidence({key: [evidence(session=USED_IN)]}))
+        world.remembering.edit(secret.id, Edit(content=f"A {IN_TEXT}.", summary=f"A {IN_SUMMARY}."), AS_OPERATOR)
+        with suppress(Proposed):
+            world.remembering.edit(secret.id, Edit(content=f"A {PROPOSED}.", reason=PROPOSED), AS_ADA)
         world.embed()
         self.settle()
         return secret
 
     def forget(self, memory: Memory) -> None:
-        self.world.remembering.forget(memory.id, AS_ADA)
+        self.world.remembering.forget(memory.id, AS_OPERATOR)
 
     def is_tidy(self) -> bool:
         with self.store.read() as view:

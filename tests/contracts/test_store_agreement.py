@@ -9,15 +9,31 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hivelore.adapters.inmemory.store import InMemoryStore
+from hivelore.domain.event_log import Event, EventFilter
+from hivelore.domain.evidence import Evidence
 from hivelore.domain.index import ModelKey, PassageKey, Stored
 from hivelore.domain.memory import Action, Memory, MemoryId, Scope
+from hivelore.domain.operational import Held, Observation
+from hivelore.domain.search import Visibility
 from hivelore.domain.text import Clean
 from hivelore.errors import Conflict
 from hivelore.ports import MemoryStore, Transaction
 from support.clocks import FixedClock
-from support.memories import ADA, BOB, a_memory, document, instant, next_version
+from support.happenings import events
+from support.memories import (
+    ADA,
+    BOB,
+    EVERYTHING,
+    a_memory,
+    document,
+    evidences,
+    held,
+    instant,
+    next_version,
+    observations,
+)
 from support.observed import observed
-from support.small_world import SESSIONS, TAGS
+from support.small_world import RUNNING, SESSIONS, SUBJECTS, TAGS
 from support.stores import Fresh, law
 
 MODELS = ("m", "n")
@@ -90,6 +106,52 @@ class Renew(OnOne):
 
 
 @dataclass(frozen=True)
+class Link(OnOne):
+    minute: int | None
+    to: int | None
+
+    def do(self, tx: Transaction, ids: Sequence[MemoryId]) -> object:
+        stored = tx.get(ids[self.which % len(ids)]) if ids else None
+        if stored is None:
+            return None
+        supersedes = None if self.to is None else ids[self.to % len(ids)]
+        return tx.link(stored.key, None if self.minute is None else instant(self.minute), supersedes)
+
+
+@dataclass(frozen=True)
+class Observe(OnOne):
+    held: Held
+    observation: Observation
+
+    def do_to(self, tx: Transaction, stored: Stored) -> object:
+        return tx.observe(stored.key, self.held, self.observation)
+
+
+@dataclass(frozen=True)
+class Tell(OnOne):
+    event: Event
+
+    def do_to(self, tx: Transaction, stored: Stored) -> object:
+        tx.log_events([replace(self.event, memory=stored.memory.id)])
+        return list(tx.events(EventFilter(seen=Visibility(own=ADA, swarm=True)), None, 3))
+
+
+@dataclass(frozen=True)
+class See(OnOne):
+    evidence: Evidence
+
+    def do_to(self, tx: Transaction, stored: Stored) -> object:
+        tx.add_evidence({stored.key: [self.evidence]})
+        return tx.standings([stored.key], EVERYTHING)[stored.key]
+
+
+@dataclass(frozen=True)
+class Unsee(OnOne):
+    def do_to(self, tx: Transaction, stored: Stored) -> object:
+        return tx.drop_evidence(stored.key)
+
+
+@dataclass(frozen=True)
 class OnPassage(OnOne):
     position: int
     model: str
@@ -149,6 +211,10 @@ def new_memories(draw: st.DrawFn) -> Memory:
         source_path=draw(st.sampled_from([None, None, Clean("/p"), Clean("/q")])),
         tags=tuple(draw(st.lists(st.sampled_from(TAGS), max_size=2))),
         created_at=instant(draw(st.integers(-2, 2))),
+        operational=draw(st.sampled_from(RUNNING)),
+        project=draw(st.sampled_from([None, Clean("hive")])),
+        subject=draw(st.sampled_from(SUBJECTS)),
+        valid_from=draw(st.none() | st.builds(instant, st.integers(-2, 2))),
     )
 
 
@@ -170,6 +236,11 @@ steps: st.SearchStrategy[Step] = st.one_of(
     st.builds(Forget, which),
     st.builds(Touch, which, st.integers(-1, 1)),
     st.builds(Renew, which, minutes),
+    st.builds(Link, which, minutes, st.none() | which),
+    st.builds(Observe, which, held, observations()),
+    st.builds(Tell, which, events(())),
+    st.builds(See, which, evidences),
+    st.builds(Unsee, which),
     st.builds(Fail, which, position, models, minutes),
     st.builds(OnModel, models, st.sampled_from(["retry", "drop", "queue", "leave", "take up"])),
 )

@@ -169,6 +169,8 @@ def test_the_history_tells_every_version_and_who_made_it_oldest_first(store: Mem
             tags=(Clean("t"),),
             project=Clean("p"),
             expires_at=None,
+            subject=None,
+            valid_from=None,
         ),
         Version(
             number=2,
@@ -185,6 +187,8 @@ def test_the_history_tells_every_version_and_who_made_it_oldest_first(store: Mem
             tags=(),
             project=Clean("p"),
             expires_at=instant(9),
+            subject=None,
+            valid_from=None,
         ),
         Version(
             number=3,
@@ -201,6 +205,8 @@ def test_the_history_tells_every_version_and_who_made_it_oldest_first(store: Mem
             tags=(),
             project=Clean("p"),
             expires_at=instant(9),
+            subject=None,
+            valid_from=None,
         ),
     ]
 

@@ -153,6 +153,7 @@ def test_attributes_are_what_a_filter_asks_for(fresh: Fresh, population: list[Me
             category=memory.category,
             created_at=memory.created_at,
             expires_at=memory.expires_at,
+            superseded=memory.valid_until is not None,
         )
         for memory in population
     }

@@ -20,8 +20,26 @@ from hivelore.domain.text import Clean
 from hivelore.errors import Conflict, NotFound
 from hivelore.ports import MemoryStore, Transaction, View
 from support.clocks import START, FixedClock
-from support.memories import ADA, EVERYTHING, a_memory, chunks_of, document, instant, memories, memory_id, next_version
+from support.happenings import a_cooldown, an_event, log_events, put_cooldowns
+from support.memories import (
+    ADA,
+    EVERYTHING,
+    a_memory,
+    an_observation,
+    chunks_of,
+    document,
+    evidence,
+    evidences,
+    held,
+    instant,
+    memories,
+    memory_id,
+    next_version,
+    observations,
+    operational,
+)
 from support.observed import observed
+from support.proposals import a_proposal, put
 from support.recalls import a_recall, log, logged
 from support.stores import Fresh, add, change, chunks, forget, history, law, present, told
 
@@ -29,8 +47,19 @@ from support.stores import Fresh, add, change, chunks, forget, history, law, pre
 def wholes(view: View) -> list[WholeMemory]:
     """All that is there, by key."""
     found = view.admitted(view.matching(EVERYTHING), EVERYTHING)
-    histories, parts = view.histories(found), view.chunks_of(found)
-    return [WholeMemory(key, found[key], tuple(histories[key]), tuple(parts.get(key, ()))) for key in sorted(found)]
+    histories, parts, observed = view.histories(found), view.chunks_of(found), view.observations_of(found)
+    used = view.evidence_of(found)
+    return [
+        WholeMemory(
+            key,
+            found[key],
+            tuple(histories[key]),
+            tuple(parts.get(key, ())),
+            tuple(observed.get(key, ())),
+            tuple(used.get(key, ())),
+        )
+        for key in sorted(found)
+    ]
 
 
 def all_of(store: MemoryStore) -> list[WholeMemory]:
@@ -61,6 +90,10 @@ def furnished(draw: st.DrawFn) -> MemoryStore:
         for _ in range(draw(st.integers(0, 2))):
             memory = replace(memory, version=memory.version + 1, summary=Clean(draw(st.text("xyz"))))
             change(store, stored.key, memory, action=draw(st.sampled_from(Action)))
+        for now, one in draw(st.lists(st.tuples(held, observations()), max_size=2)):
+            store.write(lambda tx, key=stored.key, now=now, one=one: tx.observe(key, now, one))
+        seen = draw(st.lists(evidences, max_size=2))
+        store.write(lambda tx, key=stored.key, seen=seen: tx.add_evidence({key: seen}))
         forget(store, add(store, a_memory()).key)
     return store
 
@@ -132,7 +165,7 @@ def _taken(name: str, moving: WholeMemory) -> WholeMemory:
             memory = replace(other, external_id=None)
         case _:
             memory = replace(other, source_path=None)
-    return WholeMemory(DocumentKey(moving.key + 100), memory, moving.history, ())
+    return WholeMemory(DocumentKey(moving.key + 100), memory, moving.history, (), (), ())
 
 
 @pytest.mark.parametrize("what", ["key", "id", "path", "external id"])
@@ -234,9 +267,12 @@ def test_a_recall_moves_in_with_gaps_for_what_is_gone(store: MemoryStore, gone: 
 def test_everything_is_counted(store: MemoryStore) -> None:
     content, parts = document("abc", "defg", passage=2)
     stored = add(store, a_memory(content), parts)
-    add(store, a_memory("\U0001f41d"))
+    running = add(store, a_memory("\U0001f41d", operational=operational()))
     change(store, stored.key, next_version(stored.memory, "abcd"))
     log(store, a_recall(), a_recall(), a_recall(), a_recall())
+    log_events(store, *(an_event() for _ in range(7)))
+    put_cooldowns(store, *(a_cooldown(f"s{number}") for number in range(8)))
+    put(store, *(a_proposal(running.memory) for _ in range(5)))
 
     def work(tx: Transaction) -> None:
         model, other = tx.register_model("m", 1), tx.register_model("n", 1)
@@ -249,6 +285,9 @@ def test_everything_is_counted(store: MemoryStore) -> None:
             tx.put_api_key(ApiKey(id=KeyId(key), agent=ADA, role=Role.WORKER, digest=b"x", created_at=START))
         for minute in range(3):
             tx.record(_entry(minute, stored.memory.id))
+        for _ in range(6):
+            tx.observe(running.key, operational().held, an_observation())
+        tx.add_evidence({running.key: [evidence(session=f"s{number}") for number in range(7)]})
         state = JobState.DONE
         tx.put_job(Job(id=JobId("j"), kind="re-embed", state=state, created_at=START, updated_at=START))
 
@@ -259,6 +298,8 @@ def test_everything_is_counted(store: MemoryStore) -> None:
             memories=2,
             versions=3,
             characters=len(content) + 1 + len("abcd"),
+            observations=6,
+            evidence=7,
             passages=passages,
             vectors=2 * (passages - 1),
             token_codes=1,
@@ -266,6 +307,9 @@ def test_everything_is_counted(store: MemoryStore) -> None:
             keys=2,
             audit=3,
             recalls=4,
+            events=7,
+            cooldowns=8,
+            proposals=5,
             jobs=1,
         )
 

@@ -221,6 +221,7 @@ def attributes_at(columns: AttributeColumns, at: int) -> Attributes:
         category=columns.category[at],
         created_at=created_at,
         expires_at=None if expires_at is None else expires_at.replace(tzinfo=UTC),
+        superseded=columns.superseded[at],
     )
 
 

@@ -10,6 +10,7 @@ from render_settings import render
 from hivelore.config import Embedder, Settings, load
 from hivelore.domain.memory import Source
 from hivelore.errors import Invalid
+from hivelore.policies import teaching
 
 ROOT = Path(__file__).parents[2]
 
@@ -33,6 +34,11 @@ def test_every_setting_named_in_the_documentation_exists() -> None:
         assert named <= known | {"HIVELORE_BENCH_DATA", "HIVELORE_TEST_POSTGRES"}, page
 
 
+def test_the_documents_say_what_is_worth_keeping_as_agents_are_taught() -> None:
+    page = " ".join((ROOT / "docs" / "folders.md").read_text().split())
+    assert all(one in page for one in (*teaching.KEEP, teaching.LEAVE))
+
+
 def test_an_empty_variable_counts_as_unset(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HIVELORE_EMBEDDER", "")
     assert load().embedder is Embedder.LOCAL
@@ -41,7 +47,7 @@ def test_an_empty_variable_counts_as_unset(monkeypatch: pytest.MonkeyPatch) -> N
 def test_variables_that_are_not_ours_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in Settings.model_fields:
         monkeypatch.setenv(name.upper(), "/elsewhere")
-    settings = load(home=Path("/here"))
+    settings = load(home=Path("/here"), transcripts=())  # These are in HOME, which is the user's.
     assert "/elsewhere" not in repr(settings)
     assert load().home == Path("/elsewhere/.local/share/hivelore")
 

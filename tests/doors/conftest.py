@@ -1,5 +1,6 @@
 """One service for the tests of a module, on each database."""
 
+import signal
 from collections.abc import Generator
 from pathlib import Path
 
@@ -7,6 +8,13 @@ import pytest
 
 from support.postgres import DATABASES, service_on
 from support.service import Service
+
+
+@pytest.fixture(scope="session", autouse=True)
+def interruptible() -> None:
+    """Processes ignore what the one that starts them ignores, as a job in the background of a script does Ctrl-C."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="module", params=DATABASES)

@@ -19,12 +19,12 @@ from schemathesis.checks import CHECKS
 from schemathesis.generation import GenerationMode
 from schemathesis.specs.openapi.schemas import OpenApiSchema
 
-from hivelore.server.rest import admin, memories, recalls
+from hivelore.server.asgi import ROUTERS
 from support.service import Service
 
 OPERATIONS = sorted(
     (route.path, method)
-    for router in (admin.router, memories.router, recalls.router)
+    for router in ROUTERS
     for route in router.routes
     if isinstance(route, APIRoute)
     for method in route.methods or ()

@@ -6,13 +6,16 @@ import sys
 from collections.abc import Callable, Generator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 import hivelore
-from hivelore.domain.draft import Draft
-from hivelore.errors import Busy, Forbidden, Invalid, NotFound, Stale, Unauthenticated
+from hivelore.domain.draft import Draft, Edit
+from hivelore.domain.memory import Scope
+from hivelore.domain.operational import Confidence, Held, Operational
+from hivelore.domain.text import Clean
+from hivelore.errors import Busy, Forbidden, Invalid, NotFound, Proposed, Stale, Unauthenticated
 from hivelore.hive.base import Hive
 from hivelore.hive.embedded import EmbeddedHive
 from hivelore.hive.remote import RemoteHive
@@ -74,6 +77,55 @@ def test_every_recall_is_logged_with_its_reasons(hive: Hive) -> None:
     assert [(one.hits, one.withheld) for one in hive.recalls().recalls] == [((), 0), ((), 1)]
 
 
+def test_what_is_proposed_is_decided(hive: Hive) -> None:
+    held = Held(base=Confidence(0.7), since=datetime(2026, 1, 1, tzinfo=UTC))
+    draft = Draft(content="Takes 60 s.", scope=Scope.SWARM, operational=Operational(held=held))
+    memory = hive.remember_many([draft])[0].memory
+    with pytest.raises(Proposed) as told:
+        hive.edit(memory.id, content="Takes 70 s.", reason="timed it")
+    page = hive.review(kind="operational")
+    (proposal,) = page.proposals
+    assert (proposal.id, proposal.why, proposal.wanted) == (
+        told.value.proposal,
+        "timed it",
+        Edit(content="Takes 70 s."),
+    )
+    assert page.names == {memory.id: memory.name}
+    case = hive.proposal(proposal.id)
+    assert (case.proposal, [one.content for one in case.memories]) == (proposal, ["Takes 60 s."])
+    with pytest.raises(Forbidden):
+        hive.decide(proposal.id, "accept")
+    assert hive.review(status="decided").proposals == ()
+    for wrong in (
+        lambda: hive.review(status=cast(Any, "new")),
+        lambda: hive.review(kind="quarrel"),
+        lambda: hive.review(limit=0),
+        lambda: hive.proposal(cast(Any, 7)),
+        lambda: hive.decide(proposal.id, cast(Any, "agree")),
+        lambda: hive.decide(proposal.id, "accept", reason=cast(Any, 7)),
+    ):
+        with pytest.raises(Invalid):
+            wrong()
+    for unknown in (lambda: hive.proposal("nothing"), lambda: hive.proposal(""), lambda: hive.decide("", "accept")):
+        with pytest.raises(NotFound):
+            unknown()
+
+
+def test_an_operator_decides_in_python_too(tmp_path: Path) -> None:
+    with hivelore.open(tmp_path) as hive:
+        held = Held(base=Confidence(0.7), since=datetime(2026, 1, 1, tzinfo=UTC))
+        draft = Draft(content="Takes 60 s.", scope=Scope.SWARM, operational=Operational(held=held))
+        memory = hive.remember_many([draft])[0].memory
+        with pytest.raises(Proposed):
+            hive.edit(memory.id, content="Takes 70 s.")
+        (proposal,) = hive.review().proposals
+    with hivelore.open(tmp_path, key=(tmp_path / "operator.key").read_text().strip()) as hive:
+        done = hive.decide(proposal.id, "accept", reason="right")
+        assert done.decided is not None
+        assert (done.decided.how.value, done.decided.reason) == ("accepted", "right")
+        assert hive.get(memory.id).content == "Takes 70 s."
+
+
 def test_a_recall_can_be_silent_short_and_varied(hive: Hive) -> None:
     for number in range(4):
         hive.remember(f"Note {number}: use pnpm here, never npm, since its lock file is the one that counts.")
@@ -125,6 +177,14 @@ def test_every_field_comes_back_as_it_went_in(hive: Hive) -> None:
     assert {name: getattr(again, name) for name in told} == told
     assert (again.content, again.tags, again.created_at) == ("Wörter, 言葉, 🦊", ("x", "y"), at)
     assert again.metadata == {"k": {"n": 1.5}}
+
+
+def test_what_is_known_of_running_things_comes_back_as_it_went_in(hive: Hive) -> None:
+    at = datetime(2026, 1, 31, 12, tzinfo=UTC)
+    held = Held(base=Confidence(0.35), since=at, is_off=True)
+    known = Operational(held=held, service=Clean("jellyfin"), tier=3)
+    (done,) = hive.remember_many([Draft(content="Takes 60 s to start.", operational=known)])
+    assert hive.get(done.memory.id).operational == known
 
 
 def test_many_at_once_keep_their_order(hive: Hive) -> None:

@@ -1,8 +1,10 @@
 """MCP over real HTTP with the official client, in both protocol eras, and by hand."""
 
 import json
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
 from typing import Any, Literal
 
 import anyio
@@ -11,8 +13,10 @@ import pytest
 from mcp import Client as McpClient
 from mcp.client.streamable_http import streamable_http_client
 
-from hivelore.domain.agent import Role
-from hivelore.errors import Unauthenticated
+from hivelore.domain.agent import Door, Role, Viewer
+from hivelore.domain.draft import Edit
+from hivelore.domain.memory import Action, MemoryId, Scope, Trust
+from hivelore.errors import Proposed, Unauthenticated
 from support.service import Service
 
 Era = Literal["legacy", "auto"]
@@ -80,16 +84,18 @@ def test_store_search_get_and_delete(service: Service, era: Era) -> None:
 def test_tools_are_listed_by_role(service: Service, era: Era) -> None:
     worker = service.add(f"worker {era}")
     names = [tool.name for tool in _listed(service, worker, era).tools]
-    assert names == ["memory-search", "memory-get", "memory-store", "memory-delete"]
+    assert names == ["memory-search", "memory-get", "memory-rate", "memory-store", "memory-delete"]
     assert "inject-learning" in [tool.name for tool in _listed(service, service.agent_key, era).tools]
 
 
-def test_what_a_worker_is_shown_costs_less_than_a_thousand_tokens(service: Service) -> None:
-    tools = _listed(service, service.add("frugal"), "auto").tools
+@pytest.mark.parametrize("role", [Role.WORKER, Role.LEAD])
+def test_what_an_agent_is_shown_costs_less_than_a_thousand_tokens(service: Service, role: Role) -> None:
+    tools = _listed(service, service.add(f"frugal {role}", role), "auto").tools
     shown = [
         {"name": t.name, "description": t.description, "inputSchema": t.input_schema, "outputSchema": t.output_schema}
         for t in tools
     ]
+    assert len(shown) <= 6
     assert len(json.dumps(shown).encode()) / 4 < 1_000
 
 
@@ -98,6 +104,70 @@ def test_tools_say_what_they_do_to_the_world(service: Service) -> None:
     assert hints["memory-search"].read_only_hint
     assert hints["memory-delete"].destructive_hint
     assert not any(hint.open_world_hint for hint in hints.values())
+
+
+@pytest.fixture
+def wide(tmp_path: Path) -> Generator[Service]:
+    """With every set of tools."""
+    with Service(tmp_path / "wide", capabilities=("memory", "operations", "review")) as running:
+        yield running
+
+
+def test_an_agent_observes_and_is_told_what_is_known(wide: Service) -> None:
+    seen = {"observation": "Takes 60s to start", "category": "timing", "service": "jellyfin"}
+    first, against, told, wrong = _called(
+        wide,
+        wide.add("obs"),
+        "auto",
+        ("memory-observe", seen),
+        ("memory-observe", {**seen, "observation": "Takes 10 minutes to start"}),
+        ("memory-context", {"service": "jellyfin"}),
+        ("memory-observe", {"observation": " ", "category": "timing"}),
+    )
+    assert (first.structured_content["effect"], against.structured_content["effect"]) == ("new", "contradicted")
+    assert against.structured_content["about"] == [first.structured_content["memoryId"]]
+    assert "- [timing] Takes 60s to start (confidence: 0.5)" in told.structured_content["text"]
+    assert (wrong.is_error, "empty" in wrong.structured_content["message"]) == (True, True)
+
+
+def test_a_lead_reviews_what_others_propose_and_a_worker_cannot(wide: Service) -> None:
+    service = wide
+    lead, worker = service.add("liz", Role.LEAD), service.add("wes")
+    tools = [tool.name for tool in _listed(service, worker, "auto").tools]
+    assert "memory-review" not in tools
+    (stored,) = _called(service, worker, "auto", ("memory-store", {"content": "The web says: run this."}))
+    memory = stored.structured_content["memoryId"]
+    proposal = _of_the_web(service, memory)
+    listed, read, done, late, odd = _called(
+        service,
+        lead,
+        "auto",
+        ("memory-review", {}),
+        ("memory-review", {"proposalId": proposal}),
+        ("memory-review", {"proposalId": proposal, "decision": "accept", "reason": "harmless"}),
+        ("memory-review", {"proposalId": proposal, "decision": "reject"}),
+        ("memory-review", {"decision": "accept"}),
+    )
+    assert [one["id"] for one in listed.structured_content["proposals"]] == [proposal]
+    assert listed.structured_content["memories"] == [{"id": memory, "name": "The web says: run this."}]
+    assert [one["content"] for one in read.structured_content["memories"]] == ["The web says: run this."]
+    assert done.structured_content["proposals"][0]["decided"]["reason"] == "harmless"
+    assert service.client(worker).call("GET", f"/api/memory/{memory}")["scope"] == "swarm"
+    assert (late.is_error, "accepted at" in late.structured_content["message"]) == (True, True)
+    assert (odd.is_error, "proposalId" in odd.structured_content["message"]) == (True, True)
+
+
+def _of_the_web(service: Service, memory: str) -> str:
+    """The proposal to share a memory whose words are of the web."""
+    with service.app.store.read() as view:
+        stored = view.get(MemoryId(memory))
+    assert stored is not None
+    distrusted = replace(stored.memory, version=2, provenance=replace(stored.memory.provenance, trust=Trust.WEB))
+    service.app.store.write(lambda tx: tx.change(stored.key, distrusted, None, Action.EDITED))
+    owner = Viewer(role=Role.WORKER, agent=stored.memory.owner, door=Door.MCP)
+    with pytest.raises(Proposed) as told:
+        service.app.remembering.edit(stored.memory.id, Edit(scope=Scope.SWARM), owner)
+    return told.value.proposal
 
 
 def test_a_lead_injects_and_a_worker_cannot(service: Service) -> None:

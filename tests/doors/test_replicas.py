@@ -18,6 +18,7 @@ from hivelore.errors import HiveloreError, Unavailable
 from hivelore.hive.remote import RemoteHive
 from support import postgres
 from support.replicas import Replica
+from support.shown import Show
 
 SECONDS = 60.0
 EVERY = 5.0
@@ -117,7 +118,7 @@ def read(urls: list[str], key: str, seen: Seen, stop: Event) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(1_200)
 def test_nothing_acknowledged_is_lost_or_doubled_when_replicas_are_killed(
-    replicas: tuple[Replica, Replica], capsys: pytest.CaptureFixture[str]
+    replicas: tuple[Replica, Replica], show: Show
 ) -> None:
     urls, operator = [one.url for one in replicas], replicas[0].operator_key
     with closing(Client(urls[0], operator)) as admin:
@@ -151,11 +152,13 @@ def test_nothing_acknowledged_is_lost_or_doubled_when_replicas_are_killed(
         with RemoteHive(Client(url, key)) as hive:
             assert missed(hive, seen) == []
     took = sorted(seen.waited)
-    with capsys.disabled():
-        print(
-            f"\n{len(seen.written)} memories, {len(took)} recalls, {killed} kills: a recall took "
+    show(
+        "Replicas that are killed",
+        [
+            f"{len(seen.written)} memories, {len(took)} recalls, {killed} kills: a recall took "
             f"{1_000 * took[len(took) // 2]:.0f} ms (p50), {1_000 * took[len(took) * 99 // 100]:.0f} ms (p99)"
-        )
+        ],
+    )
 
 
 def kept(hive: RemoteHive) -> Counter[str]:

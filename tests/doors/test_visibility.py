@@ -16,16 +16,24 @@ from typing import Any
 
 import pytest
 
+from hivelore.app import Application
 from hivelore.cli.running import VERBS, build
 from hivelore.client import Client
 from hivelore.domain import wire
-from hivelore.domain.agent import Role
+from hivelore.domain.agent import Door, Role, Viewer
+from hivelore.domain.draft import Edit
+from hivelore.domain.event_log import Level
+from hivelore.domain.memory import MemoryId
+from hivelore.domain.proposal import ProposalKind
+from hivelore.domain.text import Clean
 from hivelore.errors import HiveloreError, Unauthenticated
 from hivelore.hive.base import Hive
 from hivelore.hive.remote import RemoteHive
+from hivelore.policies.hooks import PROGRAMS
 from hivelore.server.mcp.tools import TOOLS
 from support.command_line import CommandLine
 from support.postgres import DATABASES, service_on
+from support.proposals import a_proposal
 from support.service import Service
 
 Probe = Callable[["Asker"], list[Any]]
@@ -33,7 +41,7 @@ Probe = Callable[["Asker"], list[Any]]
 WORDS = {"ada": "quokka", "bob": "numbat", "lea": "bilby", "shared": "kowari", "swarm": "dunnart"}
 """Whose memory carries which word; ``shared`` is ada's for all, ``swarm`` nobody's."""
 SHARED = {"shared", "swarm"}
-GROUPS = ("agent",)
+GROUPS = ("agent", "events", "cooldowns", "review")
 """Verbs that have verbs."""
 EVERYTHING = set(WORDS)
 
@@ -45,6 +53,7 @@ class Asker:
     client: Client
     hive: Hive
     ids: dict[str, str]
+    proposals: list[str]
     command_line: CommandLine
 
     def verb(self, *words: str, stdin: bytes = b"") -> Any:
@@ -61,6 +70,10 @@ class Asker:
 
     def each(self, ask: Callable[[str], Any]) -> list[Any]:
         return [ask(memory) for memory in self.ids.values()]
+
+    def each_proposal(self, ask: Callable[[str], Any]) -> list[Any]:
+        """None of them can be merged: whoever decides so changes nothing."""
+        return [ask(proposal) for proposal in self.proposals]
 
 
 def _told(ask: Callable[[], Any]) -> Any:
@@ -136,20 +149,42 @@ def _recalls_by_verb(asker: Asker) -> list[Any]:
     return [_recalls(asker, page), *(word for whose, word in WORDS.items() if asker.ids[whose] in shown)]
 
 
+def _hooks(asker: Asker) -> list[Any]:
+    """What an agent is told at the start of a session, and with prompts that ask for each of the memories."""
+
+    def told(program: str, name: str, **payload: str) -> Any:
+        payload |= {"session_id": f"{os.urandom(8).hex()}", "hook_event_name": name}
+        return asker.rest("POST", f"/api/hooks/{program}", body={"id": os.urandom(8).hex(), "payload": payload})
+
+    asked = [f"the {word} sleeps" for word in WORDS.values()]
+    return [
+        [told(program, "SessionStart"), *(told(program, "UserPromptSubmit", prompt=text) for text in asked)]
+        for program in PROGRAMS
+    ]
+
+
 BLANK = {"content": " ", "name": "x", "source": "manual"}
 
 ROUTES: dict[tuple[str, str], Probe] = {
+    ("POST", "/api/hooks/{program}"): _hooks,
     ("POST", "/api/memory/search"): _search,
     ("GET", "/api/memory"): _lists,
     ("GET", "/api/memory/{memory_id}"): _at,
     ("GET", "/api/memory/{memory_id}/chunks"): lambda asker: _at(asker, "/chunks"),
     ("GET", "/api/memory/{memory_id}/history"): lambda asker: _at(asker, "/history"),
+    ("GET", "/api/memory/{memory_id}/diff"): lambda asker: _at(asker, "/diff?from=1&to=1"),
     ("PATCH", "/api/memory/{memory_id}"): lambda asker: asker.each(
         # A version that never was: whoever may change it is told the present one, and nothing changes.
         lambda memory: asker.rest("PATCH", f"/api/memory/{memory}", body={"name": "x"}, version=99)
     ),
     ("DELETE", "/api/memory/{memory_id}"): lambda asker: asker.each(
         lambda memory: asker.rest("DELETE", f"/api/memory/{memory}", version=99)
+    ),
+    ("PUT", "/api/memory/{memory_id}/rating"): lambda asker: asker.each(
+        lambda memory: asker.rest("PUT", f"/api/memory/{memory}/rating", body={"useful": True})
+    ),
+    ("DELETE", "/api/memory/{memory_id}/usefulness"): lambda asker: asker.each(
+        lambda memory: asker.rest("DELETE", f"/api/memory/{memory}/usefulness")
     ),
     ("DELETE", "/api/memory"): lambda asker: [
         asker.rest("DELETE", "/api/memory", query={"sourcePath": "/nowhere"}),
@@ -169,7 +204,49 @@ ROUTES: dict[tuple[str, str], Probe] = {
     ("GET", "/api/agents"): lambda asker: [asker.rest("GET", "/api/agents")],
     ("POST", "/api/agents"): lambda asker: [asker.rest("POST", "/api/agents", body={"name": ""})],
     ("DELETE", "/api/agents/{agent_or_key}"): lambda asker: [asker.rest("DELETE", "/api/agents/nobody")],
+    ("GET", "/memories"): lambda asker: [
+        asker.rest("GET", "/memories", query={"limit": 500, "status": status}) for status in ("all", "inactive")
+    ],
+    ("POST", "/memories"): lambda asker: [
+        asker.rest("POST", "/memories", body={"observation": " ", "category": "timing"}),
+    ],
+    ("POST", "/memories/decay"): lambda asker: [asker.rest("POST", "/memories/decay")],
+    ("DELETE", "/memories/bulk"): lambda asker: [
+        asker.rest("DELETE", "/memories/bulk", body={"ids": list(asker.ids.values())}),
+    ],
+    ("GET", "/memories/{memory_id}"): lambda asker: asker.each(lambda memory: asker.rest("GET", f"/memories/{memory}")),
+    ("GET", "/memories/{memory_id}/observations"): lambda asker: asker.each(
+        lambda memory: asker.rest("GET", f"/memories/{memory}/observations")
+    ),
+    ("PUT", "/memories/{memory_id}"): lambda asker: asker.each(
+        lambda memory: asker.rest("PUT", f"/memories/{memory}", body={"confidence": 1.0}, version=99)
+    ),
+    ("DELETE", "/memories/{memory_id}"): lambda asker: asker.each(
+        lambda memory: asker.rest("DELETE", f"/memories/{memory}")
+    ),
+    ("GET", "/api/operational-context"): lambda asker: [asker.rest("GET", "/api/operational-context")],
     ("GET", "/api/recalls"): _recalls_by_rest,
+    ("GET", "/api/events"): lambda asker: [
+        asker.rest("GET", "/api/events", query={"limit": 500, **narrowed}) for narrowed in ({}, {"service": "general"})
+    ],
+    ("POST", "/api/events"): lambda asker: [asker.rest("POST", "/api/events", body={"text": " "})],
+    ("DELETE", "/api/events/{event_id}"): lambda asker: [asker.rest("DELETE", f"/api/events/{NOWHERE}")],
+    ("GET", "/api/cooldowns"): lambda asker: [asker.rest("GET", "/api/cooldowns")],
+    ("PUT", "/api/cooldowns"): lambda asker: [
+        asker.rest("PUT", "/api/cooldowns", body={"service": "", "action": "x", "minutes": 1}),
+    ],
+    ("DELETE", "/api/cooldowns"): lambda asker: [
+        asker.rest("DELETE", "/api/cooldowns", query={"service": "nothing"}),
+    ],
+    ("GET", "/api/review"): lambda asker: [
+        asker.rest("GET", "/api/review", query={"status": status}) for status in ("open", "all")
+    ],
+    ("GET", "/api/review/{proposal_id}"): lambda asker: asker.each_proposal(
+        lambda proposal: asker.rest("GET", f"/api/review/{proposal}")
+    ),
+    ("POST", "/api/review/{proposal_id}/{decision}"): lambda asker: asker.each_proposal(
+        lambda proposal: asker.rest("POST", f"/api/review/{proposal}/merge")
+    ),
     ("GET", "/api/check"): lambda asker: [asker.rest("GET", "/api/check")],
     ("GET", "/api/me"): lambda asker: [asker.rest("GET", "/api/me")],
     ("GET", "/api/status"): lambda asker: [asker.rest("GET", "/api/status")],
@@ -179,11 +256,19 @@ ROUTES: dict[tuple[str, str], Probe] = {
 
 CALLS: dict[str, Probe] = {
     "memory-search": lambda asker: [asker.tool("memory-search", query=word, limit=50) for word in WORDS.values()],
-    "memory-get": lambda asker: asker.each(lambda memory: asker.tool("memory-get", memoryId=memory)),
+    "memory-get": lambda asker: asker.each(lambda memory: asker.tool("memory-get", memoryId=memory, history=True)),
+    "memory-rate": lambda asker: asker.each(lambda memory: asker.tool("memory-rate", memoryId=memory, useful=True)),
     "memory-store": lambda asker: [asker.tool("memory-store", content=" ")],
     "memory-delete": lambda asker: [asker.tool("memory-delete", memoryId="nothing")],
     "inject-learning": lambda asker: [
         asker.tool("inject-learning", agentId="nobody", learning="x", category="preference")
+    ],
+    "memory-observe": lambda asker: [asker.tool("memory-observe", observation=" ", category="timing")],
+    "memory-context": lambda asker: [asker.tool("memory-context")],
+    "memory-review": lambda asker: [
+        asker.tool("memory-review"),
+        *asker.each_proposal(lambda proposal: asker.tool("memory-review", proposalId=proposal)),
+        *asker.each_proposal(lambda proposal: asker.tool("memory-review", proposalId=proposal, decision="merge")),
     ],
 }
 
@@ -192,11 +277,25 @@ METHODS: dict[str, Probe] = {
         _told(lambda word=word: list(asker.hive.recall(word, limit=50))) for word in WORDS.values()
     ],
     "get": lambda asker: asker.each(lambda memory: _told(lambda: asker.hive.get(memory))),
+    "history": lambda asker: asker.each(lambda memory: _told(lambda: asker.hive.history(memory))),
+    "diff": lambda asker: asker.each(lambda memory: _told(lambda: asker.hive.diff(memory))),
     "list": lambda asker: [_told(lambda: asker.hive.list(limit=500))],
     "edit": lambda asker: asker.each(lambda memory: _told(lambda: asker.hive.edit(memory, name="x", version=99))),
     "forget": lambda asker: asker.each(lambda memory: _told(lambda: asker.hive.forget(memory, version=99))),
+    "rate": lambda asker: asker.each(lambda memory: _told(lambda: asker.hive.rate(memory, useful=True))),
+    "usefulness": lambda asker: asker.each(lambda memory: _told(lambda: asker.hive.usefulness(memory))),
+    "reset_usefulness": lambda asker: asker.each(lambda memory: _told(lambda: asker.hive.reset_usefulness(memory))),
     "stats": lambda asker: [_told(lambda: asker.hive.stats())],
     "recalls": _recalls_by_method,
+    "events": lambda asker: [_told(lambda: asker.hive.events(limit=500))],
+    "record_event": lambda asker: [_told(lambda: asker.hive.record_event(" "))],
+    "forget_event": lambda asker: [_told(lambda: asker.hive.forget_event(NOWHERE))],
+    "cooldowns": lambda asker: [_told(lambda: asker.hive.cooldowns())],
+    "set_cooldown": lambda asker: [_told(lambda: asker.hive.set_cooldown("", "x", minutes=1))],
+    "clear_cooldowns": lambda asker: [_told(lambda: asker.hive.clear_cooldowns("nothing"))],
+    "review": lambda asker: [_told(lambda: asker.hive.review(status="all"))],
+    "proposal": lambda asker: asker.each_proposal(lambda proposal: _told(lambda: asker.hive.proposal(proposal))),
+    "decide": lambda asker: asker.each_proposal(lambda proposal: _told(lambda: asker.hive.decide(proposal, "merge"))),
     "remember": lambda asker: [_told(lambda: asker.hive.remember(" "))],
     "remember_many": lambda asker: [_told(lambda: asker.hive.remember_many([" "]))],
     "index": lambda asker: [_told(lambda: asker.hive.index("/nowhere"))],
@@ -211,8 +310,10 @@ COMMANDS: dict[str, Probe] = {
     "hivelore remember": lambda asker: [asker.verb("remember", " ")],
     "hivelore recall": lambda asker: [asker.verb("recall", word, "-n", "50", "--json") for word in WORDS.values()],
     "hivelore get": lambda asker: asker.each(
-        lambda memory: [asker.verb("get", memory, *how) for how in ((), ("--json",), ("--chunks",), ("--history",))]
+        lambda memory: [asker.verb("get", memory, *how) for how in ((), ("--json",), ("--chunks",))]
     ),
+    "hivelore history": lambda asker: asker.each(lambda memory: asker.verb("history", memory)),
+    "hivelore diff": lambda asker: asker.each(lambda memory: asker.verb("diff", memory)),
     "hivelore list": lambda asker: [
         asker.verb("list", "--limit", "500", *how) for how in ((), ("--json",), ("--all",), ("--scope", "agent"))
     ],
@@ -223,8 +324,27 @@ COMMANDS: dict[str, Probe] = {
         *asker.each(lambda memory: asker.verb("forget", memory, NOWHERE, "--yes")),
         asker.verb("forget", "--path", "/nowhere", "--yes"),
     ],
+    "hivelore rate": lambda asker: asker.each(
+        lambda memory: [asker.verb("rate", memory, "useful"), asker.verb("rate", memory, "--reset")]
+    ),
     "hivelore recalls": _recalls_by_verb,
+    "hivelore events list": lambda asker: [
+        asker.verb("events", "list", "-n", "500", *how) for how in ((), ("--json",), ("--service", "general"))
+    ],
+    "hivelore events add": lambda asker: [asker.verb("events", "add", " ")],
+    "hivelore events forget": lambda asker: [asker.verb("events", "forget", NOWHERE)],
+    "hivelore cooldowns list": lambda asker: [asker.verb("cooldowns", "list")],
+    "hivelore cooldowns set": lambda asker: [asker.verb("cooldowns", "set", "", "x", "--until", "30m")],
+    "hivelore cooldowns clear": lambda asker: [asker.verb("cooldowns", "clear", "nothing")],
     "hivelore stats": lambda asker: [asker.verb("stats")],
+    "hivelore observe": lambda asker: [asker.verb("observe", " ", "--category", "timing")],
+    "hivelore observations": lambda asker: [
+        asker.verb("observations"),
+        *asker.each(lambda memory: asker.verb("observations", "--of", memory)),
+    ],
+    "hivelore curate": lambda asker: asker.each(lambda memory: asker.verb("curate", memory, "--inactive")),
+    "hivelore context": lambda asker: [asker.verb("context")],
+    "hivelore ingest-stream": lambda asker: [asker.verb("ingest-stream", stdin=b"[MEMORY:timing]")],
     "hivelore index": lambda asker: [asker.verb("index", "/nowhere")],
     "hivelore import": lambda asker: [asker.verb("import", "-", stdin=b"{}")],
     "hivelore export": lambda asker: [asker.verb("export"), asker.verb("export", "--hash")],
@@ -233,6 +353,15 @@ COMMANDS: dict[str, Probe] = {
     "hivelore doctor": lambda asker: [asker.verb("doctor")],
     "hivelore reembed": lambda asker: [asker.verb("reembed")],
     "hivelore completion": lambda asker: [asker.verb("completion", "bash")],
+    "hivelore review list": lambda asker: [asker.verb("review", "list"), asker.verb("review", "list", "--json")],
+    "hivelore review show": lambda asker: asker.each_proposal(
+        lambda proposal: [asker.verb("review", "show", proposal, *how) for how in ((), ("--json",))]
+    ),
+    "hivelore review accept": lambda asker: [asker.verb("review", "accept", NOWHERE)],
+    "hivelore review reject": lambda asker: [asker.verb("review", "reject", NOWHERE)],
+    "hivelore review merge": lambda asker: asker.each_proposal(
+        lambda proposal: asker.verb("review", "merge", proposal)
+    ),
     "hivelore agent add": lambda asker: [asker.verb("agent", "add", " ")],
     "hivelore agent list": lambda asker: [asker.verb("agent", "list")],
     "hivelore agent revoke": lambda asker: [asker.verb("agent", "revoke", "nobody")],
@@ -241,13 +370,18 @@ WITHOUT_A_KEY = {
     "hivelore serve": "it is the service",
     "hivelore stop": "it sends a signal, here to the very process of the tests",
     "hivelore move": "it reads and writes databases itself, for whoever may open them",
+    "hivelore hook": "it carries what the route of hooks answers, which has a probe of its own",
+    "hivelore setup": "it writes into the settings of agent programs; what it tries out is its own",
+    "hivelore unsetup": "it takes that out again",
+    "hivelore teach": "it tells the names of tools and folders, of no memory",
     "hivelore mcp": "it carries what the tools answer, which have probes of their own",
 }
 """Verbs that ask for no memory, and why."""
 
-SHOWS_ALL = {"recall", "list", "get", "memory-get", "memory-search"} | {
+SHOWS_ALL = {"recall", "list", "get", "history", "memory-get", "memory-search"} | {
     "hivelore recall",
     "hivelore get",
+    "hivelore history",
     "hivelore list",
     "hivelore export",
     ("POST", "/api/memory/search"),
@@ -258,6 +392,9 @@ SHOWS_ALL = {"recall", "list", "get", "memory-get", "memory-search"} | {
     "recalls",
     "hivelore recalls",
     ("GET", "/api/recalls"),
+    "events",
+    "hivelore events list",
+    ("GET", "/api/events"),
 }
 """Probes that must show everything the asker may see: silence would pass the rest of this test."""
 
@@ -266,6 +403,8 @@ SHOWS_ALL = {"recall", "list", "get", "memory-get", "memory-search"} | {
 class World:
     service: Service
     ids: dict[str, str]
+    proposals: list[str]
+    """One about each of the memories, by its owner."""
     keys: dict[str, str]
 
 
@@ -283,13 +422,15 @@ def asking(world: World, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
         monkeypatch.setenv("HIVELORE_EMBEDDER", "none")
         monkeypatch.setenv("HIVELORE_KEY", world.keys[who])
         client = world.service.client(world.keys[who])
-        return Asker(client, RemoteHive(client), world.ids, CommandLine(monkeypatch, capsys))
+        command_line = CommandLine(monkeypatch, capsys)
+        return Asker(client, RemoteHive(client), world.ids, world.proposals, command_line)
 
     return asker
 
 
 def _world(home: Path, lead_sees: str, database: str) -> Generator[World]:
-    with Service(home, lead_sees=lead_sees, **service_on(database)) as service:
+    every_tool = tuple({tool.capability for tool in TOOLS})
+    with Service(home, lead_sees=lead_sees, capabilities=every_tool, **service_on(database)) as service:
         keys = {
             "ada": service.add("ada"),
             "bob": service.add("bob"),
@@ -309,19 +450,39 @@ def _world(home: Path, lead_sees: str, database: str) -> Generator[World]:
                 "tags": ["marked"],
             }
             ids[whose] = service.client(key).call("POST", "/api/memory/index", body=body)["memoryIds"][0]
+            _tell_of(service.app, MemoryId(ids[whose]), word)
         # Everybody is given everything once, before most of it becomes private.
         for who in ("ada", "bob", "lea", "operator"):
             found = service.client(keys[who]).call("POST", "/api/memory/search", body={"query": "sleeps", "limit": 50})
             assert {hit["memory"]["id"] for hit in found["results"]} == set(ids.values())
         for whose in EVERYTHING - SHARED:
             service.client(keys[whose]).call("PATCH", f"/api/memory/{ids[whose]}", body={"scope": "agent"})
-        yield World(service, ids, keys)
+        yield World(service, ids, [_proposed(service, ids[whose], word) for whose, word in WORDS.items()], keys)
+
+
+def _proposed(service: Service, memory: str, word: str) -> str:
+    with service.app.store.read() as view:
+        stored = view.get(MemoryId(memory))
+    assert stored is not None
+    wanted = Edit(content=f"the {word} wakes")
+    proposal = a_proposal(
+        stored.memory, kind=ProposalKind.OPERATIONAL, actor=stored.memory.owner, wanted=wanted, why=Clean(word)
+    )
+    service.app.store.write(lambda tx: tx.put_proposal(proposal))
+    return proposal.id
 
 
 @pytest.fixture(scope="module", params=product(["all", "shared"], DATABASES), ids="-".join)
 def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Generator[World]:
     lead_sees, database = request.param
     yield from _world(tmp_path_factory.mktemp(lead_sees), lead_sees, database)
+
+
+def _tell_of(app: Application, memory: MemoryId, word: str) -> None:
+    """An event that says what a memory says."""
+    operator = Viewer(role=Role.OPERATOR, agent=None, door=Door.SERVICE)
+    event = app.events.prepared(Level.INFO, f"New: the {word} sleeps", operator, memory=memory)
+    app.store.write(lambda tx: tx.log_events([event]))
 
 
 def _may_see(who: str, world: World) -> set[str]:
@@ -360,6 +521,15 @@ def test_counts_count_only_what_may_be_seen(world: World, asking: Asking, who: s
     asker = asking(who)
     assert asker.rest("GET", "/api/memory/stats")["total"] == len(_may_see(who, world))
     assert asker.command_line.json("stats")["total"] == len(_may_see(who, world))
+
+
+@pytest.mark.parametrize("who", ["ada", "bob", "lea", "operator"])
+def test_the_inbox_shows_workers_their_own_and_others_what_is_about_what_they_may_see(
+    world: World, asking: Asking, who: str
+) -> None:
+    own = {"ada": {"ada", "shared"}, "bob": {"bob"}}
+    for door in (("GET", "/api/review"), ("GET", "/api/review/{proposal_id}"), "hivelore review list", "proposal"):
+        assert _seen(ALL[door](asking(who))) == own.get(who, _may_see(who, world))
 
 
 @pytest.mark.parametrize("suffix", ["", "/chunks", "/history"])

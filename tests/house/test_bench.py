@@ -13,9 +13,21 @@ from hivelore.policies.dates import closeness, spans
 from hivelore.policies.terms import document_terms, query_terms
 
 ROOT = Path(__file__).parents[2]
-NEEDS_DATA = ("quality", "quality-rest", "recency", "updates", "silence")
-SECTIONS = (*NEEDS_DATA, "speed", "speed-1m", "writes", "growth", "import", "footprint", "bridge", "vectors")
-SLOW = ("quality-rest", "recency", "updates", "silence", "speed", "writes", "growth", "footprint")
+NEEDS_DATA = ("quality", "quality-rest", "recency", "updates", "silence", "usefulness")
+SECTIONS = (
+    *NEEDS_DATA,
+    "truth",
+    "speed",
+    "speed-1m",
+    "writes",
+    "growth",
+    "import",
+    "footprint",
+    "bridge",
+    "hooks",
+    "vectors",
+)
+SLOW = (*NEEDS_DATA[1:], "speed", "writes", "growth", "footprint", "hooks")
 """They fill one store after the other, or start as many services; `make soak` runs them."""
 QUICK = "vectors"
 DATA = os.environ.get("HIVELORE_BENCH_DATA", "")

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 from bench.material import Bench
-from bench.plots import Bars, draw
+from bench.plots import COLOURS, Bars, draw
 from bench.quality import baselines
 from bench.quality.data import Group, collections, names
 from bench.quality.metrics import hit_at, ndcg_at, of_deep_answer, recall_at, reciprocal_rank, together
 from bench.report import Section, Table, keep, render
+from bench.speed.section import DRAWN
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -180,3 +181,7 @@ def test_figures_are_kept_for_programs_and_the_pictures_are_on_the_page(tmp_path
     assert "![Shares](results/shares.svg)" in page
     assert (tmp_path / "results" / "shares.svg").exists()
     assert "zwö" not in page
+
+
+def test_each_line_of_the_picture_of_speed_has_a_colour_of_its_own() -> None:
+    assert len(DRAWN) <= len(set(COLOURS))

@@ -1,5 +1,6 @@
 """The direction of imports: the tree keeps every rule in pyproject.toml, and no rule sleeps."""
 
+import logging
 import shutil
 import sys
 from collections.abc import Callable
@@ -26,6 +27,7 @@ FORBIDDEN = [
     ("layers", "hivelore.app", "hivelore.runner"),
     ("layers", "hivelore.hooks", "hivelore.bridge"),
     ("layers", "hivelore.server", "hivelore.cli"),
+    ("layers", "hivelore.bridge", "hivelore.integrations"),
     ("adapters", "hivelore.server.rest", "hivelore.adapters.clock"),
     ("adapters", "hivelore.cli", "hivelore.adapters.sqlite.store"),
     ("layers", "hivelore.server", "hivelore.hive"),
@@ -55,6 +57,9 @@ def copy(tmp_path: Path) -> Path:
 @pytest.fixture
 def judge(copy: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Judge:
     """import-linter on the copy, which it finds in place of the tree that is installed."""
+    for logger in logging.Logger.manager.loggerDict.values():
+        if isinstance(logger, logging.Logger):  # It turns off whatever logs besides; this turns it on again afterwards.
+            monkeypatch.setattr(logger, "disabled", logger.disabled)
     monkeypatch.setenv("COLUMNS", "300")
     monkeypatch.setattr(sys, "path", [str(copy), str(ROOT), *sys.path])
     monkeypatch.delitem(sys.modules, "hivelore", raising=False)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -94,3 +95,25 @@ def test_the_wheel_brings_its_model_and_licences(installed: Path) -> None:
         "assert any(f.endswith('model.onnx') for f in files); assert sum('LICENSE' in f for f in files) >= 2"
     )
     _run(installed / "python", "-I", "-c", code)
+
+
+def test_the_wheel_brings_what_is_put_into_agent_programs(installed: Path, elsewhere: dict[str, str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        elsewhere["HIVELORE_URL"] = f"http://127.0.0.1:{free.getsockname()[1]}"
+    home = Path(elsewhere["HOME"])
+    try:
+        _run(installed / "hivelore", "setup", "claude-code", cwd=home, env=elsewhere)
+        plugin = home / ".claude" / "skills" / "hivelore"
+        parts = [
+            ".claude-plugin/plugin.json",
+            ".mcp.json",
+            "hooks/hooks.json",
+            "skills/memory/SKILL.md",
+            "README.md",
+            "icon.png",
+        ]
+        assert all((plugin / part).is_file() for part in parts)
+        _run(installed / "hivelore", "unsetup", cwd=home, env=elsewhere)
+        assert not (home / ".claude").exists()
+    finally:
+        _run(installed / "hivelore", "stop", cwd=home, env=elsewhere)

@@ -9,9 +9,19 @@ from hypothesis import strategies as st
 
 from hivelore.domain.agent import AgentId, Door, LeadSees, Role, Viewer
 from hivelore.domain.memory import Memory, Scope, Trust
+from hivelore.domain.proposal import Decision, ProposalKind
 from hivelore.domain.search import Filter, ScopeChoice
-from hivelore.policies.access import Verb, may_change, needs_review, reads_of_others, visible_to
-from support.memories import ADA, BOB, a_memory
+from hivelore.policies.access import (
+    Verb,
+    may_change,
+    may_decide,
+    proposals_visible_to,
+    reads_of_others,
+    to_review,
+    visible_to,
+)
+from support.memories import ADA, BOB, a_memory, operational
+from support.proposals import a_proposal
 from support.small_world import census, filters
 
 MEMORIES = {
@@ -197,10 +207,61 @@ def test_an_agent_without_a_name_is_not_let_in() -> None:
             Viewer(role=role, agent=None, door=Door.MCP)
 
 
+RUNNING = {kind: replace(memory, operational=operational()) for kind, memory in MEMORIES.items()}
+
+
+def distrusted(memory: Memory, trust: Trust = Trust.WEB) -> Memory:
+    return replace(memory, provenance=replace(memory.provenance, trust=trust))
+
+
+@pytest.mark.parametrize("who", VIEWERS)
+@pytest.mark.parametrize("kind", MEMORIES)
+def test_only_operators_change_what_is_about_running_things_and_others_may_ask(who: str, kind: str) -> None:
+    viewer, memory = VIEWERS[who], RUNNING[kind]
+    is_operator = viewer.role is Role.OPERATOR
+    for verb in Verb:
+        assert may_change(viewer, memory, verb) == (is_operator and may_change(viewer, MEMORIES[kind], verb))
+        assert to_review(viewer, memory, verb) is (None if is_operator else ProposalKind.OPERATIONAL)
+
+
 @pytest.mark.parametrize("who", VIEWERS)
 @pytest.mark.parametrize("trust", Trust)
-def test_what_tools_and_the_web_said_waits_for_an_operator(who: str, trust: Trust) -> None:
-    memory = a_memory()
-    memory = replace(memory, provenance=replace(memory.provenance, trust=trust))
-    waits = trust in (Trust.TOOL_OUTPUT, Trust.WEB) and VIEWERS[who].role is not Role.OPERATOR
-    assert needs_review(VIEWERS[who], memory) is waits
+def test_what_tools_and_the_web_said_is_shared_after_a_review(who: str, trust: Trust) -> None:
+    viewer, memory = VIEWERS[who], distrusted(MEMORIES["own private"], trust)
+    waits = trust in (Trust.TOOL_OUTPUT, Trust.WEB) and viewer.role is not Role.OPERATOR
+    assert to_review(viewer, memory, Verb.PROMOTE) is (ProposalKind.SHARING if waits else None)
+    assert to_review(viewer, memory, Verb.EDIT) is None
+
+
+def test_nobody_asks_to_share_what_they_could_not_share_if_it_were_trusted() -> None:
+    for viewer, memory in MEETINGS:
+        asks = to_review(viewer, distrusted(memory), Verb.PROMOTE) is ProposalKind.SHARING
+        assert asks == (viewer.role is not Role.OPERATOR and may_change(viewer, memory, Verb.PROMOTE))
+
+
+DECISIONS = {
+    #                             worker  lead  lead, of their own  operator, of anything
+    ("contradiction", "accepted"): (False, True, True, True),
+    ("contradiction", "rejected"): (False, True, True, True),
+    ("contradiction", "merged"): (False, False, False, True),
+    ("sharing", "accepted"): (False, True, False, True),
+    ("sharing", "rejected"): (False, True, False, True),
+    ("operational", "accepted"): (False, False, False, True),
+    ("operational", "rejected"): (False, False, False, True),
+}
+
+
+@pytest.mark.parametrize(("kind", "how"), DECISIONS)
+def test_everybody_decides_what_the_table_says(kind: str, how: str) -> None:
+    deciders = (("worker", BOB), ("lead", BOB), ("lead", ADA), ("operator", ADA))
+    proposals = [(who, a_proposal(a_memory(), kind=ProposalKind(kind), actor=actor)) for who, actor in deciders]
+    found = tuple(may_decide(VIEWERS[who], proposal, Decision(how)) for who, proposal in proposals)
+    assert found == DECISIONS[kind, how]
+
+
+@pytest.mark.parametrize("who", VIEWERS)
+def test_a_worker_sees_what_became_of_their_own_and_others_all_about_what_they_may_see(who: str) -> None:
+    viewer = VIEWERS[who]
+    where = proposals_visible_to(viewer, LeadSees.ALL)
+    assert where.seen == visible_to(viewer, LeadSees.ALL)
+    assert where.actor == (ADA if viewer.role is Role.WORKER else None)

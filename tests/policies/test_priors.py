@@ -36,6 +36,7 @@ standings = st.dictionaries(
         author=st.sampled_from([None, "Ada", "Grace Hopper", "…"]),
         length=st.integers(1, 5_000),
         asks=st.booleans(),
+        operational=st.none(),
     ),
 )
 relevances = st.fixed_dictionaries({key: st.floats(0.0, 1.0) for key in "abcdef"})

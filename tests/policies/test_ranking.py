@@ -9,9 +9,11 @@ from hypothesis import strategies as st
 
 from hivelore.domain.memory import standing
 from hivelore.domain.search import Score
+from hivelore.domain.usefulness import UNKNOWN, Use
 from hivelore.policies.fusion import Relevance
 from hivelore.policies.priors import Priors
 from hivelore.policies.ranking import Profile, Ranking, access_boost, recency, score
+from hivelore.policies.usefulness import Worth, factor
 from support.memories import a_memory
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -38,11 +40,13 @@ def ranked(
     age: timedelta = timedelta(),
     count: int = 0,
     idle: timedelta | None = None,
+    use: Use = UNKNOWN,
 ) -> Score:
     """The score of a memory of this age that was read so often, the last time so long ago."""
     memory = a_memory(created_at=NOW - age, updated_at=NOW)
     memory = replace(memory, access_count=count, accessed_at=None if idle is None else NOW - idle)
-    return score(standing(memory), Relevance(keyword=0.25, vector=0.75, fused=fused), prior, NOW, ranking)
+    found = standing(memory)._replace(use=use)
+    return score(found, Relevance(keyword=0.25, vector=0.75, fused=fused), prior, NOW, ranking)
 
 
 # The documented profile.
@@ -113,6 +117,34 @@ def test_a_prior_tells_two_apart_that_are_both_as_relevant_as_can_be() -> None:
 def test_the_documented_profile_knows_no_priors(fused: float, prior: float) -> None:
     found = ranked(fused, DOCUMENTED, prior=prior, age=DAY)
     assert (found.total, found.prior) == (ranked(fused, DOCUMENTED, age=DAY).total, 0.0)
+
+
+uses = st.builds(Use, *[st.integers(0, 50)] * len(Use._fields))
+
+
+@given(unit, st.floats(-1.0, 1.0), ages, counts, uses, st.sampled_from([MEASURED, FADING]))
+def test_usefulness_multiplies_and_is_shown(
+    fused: float, prior: float, age: timedelta, count: int, use: Use, ranking: Ranking
+) -> None:
+    plain = ranked(fused, ranking, prior=prior, age=age, count=count, idle=HOUR)
+    found = ranked(fused, ranking, prior=prior, age=age, count=count, idle=HOUR, use=use)
+    assert found.usefulness == factor(use, ranking.worth)
+    assert found == plain._replace(total=plain.total * found.usefulness, usefulness=found.usefulness)
+
+
+@given(unit, st.floats(-1.0, 1.0), ages, counts, profiles)
+def test_where_nothing_is_known_of_its_use_a_score_is_to_the_bit_as_if_nobody_asked(
+    fused: float, prior: float, age: timedelta, count: int, ranking: Ranking
+) -> None:
+    off = replace(ranking, worth=Worth(least=1.0, most=1.0))
+    found, plain = (ranked(fused, one, prior=prior, age=age, count=count, idle=HOUR) for one in (ranking, off))
+    assert found == plain
+    assert found.usefulness == 1.0
+
+
+@given(unit, ages, uses)
+def test_the_documented_profile_knows_nothing_of_usefulness(fused: float, age: timedelta, use: Use) -> None:
+    assert ranked(fused, DOCUMENTED, age=age, use=use) == ranked(fused, DOCUMENTED, age=age)
 
 
 def test_the_constants_are_the_documented_ones() -> None:

@@ -13,7 +13,7 @@ from hivelore.domain.index import Vector
 from hivelore.domain.text import Clean
 from hivelore.errors import Unavailable
 from hivelore.ports import MemoryStore, Transaction
-from hivelore.services import embedding, leading
+from hivelore.services import embedding
 from hivelore.services.embedding import BATCH, Embedding
 from hivelore.services.leading import RENEWED, Leading
 from hivelore.services.reindexing import Reindexing
@@ -143,10 +143,9 @@ def test_one_leads_until_it_steps_back(services: tuple[Service, Service], clock:
 
 
 def test_when_the_leader_was_killed_another_one_takes_over(
-    services: tuple[Service, Service], clock: SteppingClock, monkeypatch: pytest.MonkeyPatch
+    services: tuple[Service, Service], clock: SteppingClock
 ) -> None:
-    monkeypatch.setattr(leading, "LEASE", NO_TIME)
-    assert leader(services[0], clock, "killed").leads()
+    assert Leading(services[0].store, clock, "killed", lease=NO_TIME).leads()
     assert leader(services[1], clock, "other").leads()
 
 

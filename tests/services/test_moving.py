@@ -2,6 +2,7 @@
 
 from collections.abc import Generator
 from contextlib import ExitStack, closing
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -10,9 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hivelore.adapters.inmemory.store import InMemoryStore
+from hivelore.domain.folder import KnownFile
 from hivelore.domain.index import Stored
 from hivelore.domain.job import JobState
 from hivelore.domain.text import Clean
+from hivelore.domain.transcript import EventId, Handover, HandoverState
 from hivelore.errors import Conflict, Invalid
 from hivelore.policies.terms import query_terms
 from hivelore.ports import KeywordIndex, MemoryStore, Transaction
@@ -20,12 +23,13 @@ from hivelore.services import loads
 from hivelore.services.moves import MOVE, Stand, refuse_unfinished
 from hivelore.services.moving import ENDED_BY_MOVE, Moving
 from hivelore.services.shelving import Shelf
-from support.clocks import FixedClock, SteppingClock
-from support.memories import EVERYTHING, a_memory, whole
+from support.clocks import START, FixedClock, SteppingClock
+from support.memories import EVERYTHING, a_memory, memory_id, whole
 from support.moving import COLOURS, Deed, deeds, do, everything, moved, moving, some_deeds
 from support.pairs import PAIRS
+from support.sessions import an_end
 from support.stores import KEYWORDS, STORES, add, forget, law, listed
-from support.world import World, hashing
+from support.world import AS_ADA, World, hashing
 
 WAYS = [
     ("sqlite", "postings on postgres"),
@@ -94,6 +98,35 @@ def test_what_happens_meanwhile_arrives_too(ends: Ends) -> None:
             move.follow(logs=place % 2 == 0)
     assert moved(ends.source, ends.target, ends.index).is_equal
     assert everything(ends.target) == everything(ends.source)
+
+
+@pytest.mark.usefixtures("few_at_a_time")
+def test_ends_of_sessions_that_wait_arrive_and_so_does_what_became_of_them(ends: Ends) -> None:
+    waiting = [Handover(ended=an_end(text="Words."), by=AS_ADA, not_before=START) for _ in range(5)]
+    ends.source.write(lambda tx: [tx.put_handover(one) for one in waiting])
+    move = moving(ends.source, ends.target, ends.index)
+    move.begin()
+    move.follow(logs=True)
+    done = replace(waiting[0], state=HandoverState.DONE, ended=replace(waiting[0].ended, text=None))
+    ends.source.write(lambda tx: tx.put_handover(done))
+    assert moved(ends.source, ends.target, ends.index).is_equal
+    with ends.target.read() as view:
+        assert list(view.handovers_behind(EventId(""), 9)) == [done, *waiting[1:]]
+
+
+@pytest.mark.usefixtures("few_at_a_time")
+def test_what_is_known_of_files_arrives_and_what_was_dropped_meanwhile_goes(ends: Ends) -> None:
+    files = [
+        KnownFile(Clean(":/w"), Clean(f"shared/memory/{one}.md"), "1-2-3", "d", memory_id(one)) for one in range(5)
+    ]
+    ends.source.write(lambda tx: tx.put_files(files))
+    move = moving(ends.source, ends.target, ends.index)
+    move.begin()
+    move.follow(logs=True)
+    ends.source.write(lambda tx: tx.drop_files(":/w", [files[2].path]))
+    assert moved(ends.source, ends.target, ends.index).is_equal
+    with ends.target.read() as view:
+        assert list(view.files_behind("", "", 9)) == [*files[:2], *files[3:]]
 
 
 @settings(law, max_examples=60)

@@ -6,8 +6,11 @@ from pathlib import Path as FilePath
 
 import pytest
 
+from hivelore.adapters.inmemory.keywords import ExactKeywords
+from hivelore.adapters.inmemory.store import InMemoryStore
 from hivelore.domain.agent import LeadSees
 from hivelore.domain.draft import Draft
+from hivelore.domain.evidence import Sign
 from hivelore.domain.memory import Action, Scope, Source
 from hivelore.domain.search import Path, ScopeChoice
 from hivelore.errors import Invalid
@@ -16,8 +19,9 @@ from hivelore.policies.redaction import Redactor
 from hivelore.services.asking import Listing, asked, listed
 from support.clocks import SteppingClock
 from support.embedders import FaultyEmbedder
+from support.memories import evidence
 from support.pasted import PROMPT, TRACE
-from support.stores import KEYWORDS, STORES
+from support.stores import KEYWORDS, STORES, present
 from support.world import AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, BOB, World, hashing
 
 REDACTOR = Redactor(b"a key for tests only")
@@ -46,12 +50,29 @@ def test_every_hit_shows_the_parts_of_its_score(world: World) -> None:
     assert 0.0 <= hit.score.total <= 1.0
 
 
+def test_of_two_that_fit_alike_the_one_that_was_of_use_comes_first(clock: SteppingClock) -> None:
+    world = World(InMemoryStore(clock), ExactKeywords(), clock)
+    for text in ("Use pnpm in the frontend.", "The cache of pnpm is on a disk."):
+        world.remember(text)
+    first, last = (hit.memory for hit in world.recall("pnpm").hits)
+    for memory, sign in ((last, Sign.APPLIED), (first, Sign.UNUSED)):
+        key = present(world.store, memory).key
+        seen = [evidence(sign, f"s{number}") for number in range(40)]
+        world.store.write(lambda tx, key=key, seen=seen: tx.add_evidence({key: seen}))
+    hits = world.recall("pnpm").hits
+    assert [hit.memory for hit in hits] == [last, first]
+    assert hits[0].score.usefulness > 1.0 > hits[1].score.usefulness
+
+
 def test_the_total_follows_from_the_parts_as_documented(world: World) -> None:
     texts = ("Use pnpm here.", "Never use npm here, only pnpm.", "The lamp is broken", "pnpm?", "pnpm: port 1 of 2")
     for text in texts:
         read = world.remember(text, session="s", author="Ada")
         world.recalling.get(read.id, AS_ADA)
         world.tally.flush()
+        signs = [Sign.USEFUL] if text.endswith(".") else [Sign.USELESS, Sign.UNUSED]
+        key = present(world.store, read).key
+        world.store.write(lambda tx, key=key, signs=signs: tx.add_evidence({key: [evidence(one) for one in signs]}))
         world.clock.advance(timedelta(days=40))
     world.remember("pnpm: port 2 of 2", session="s", author="Ada")
     answer = world.recall("what did Ada say about pnpm, and which port?")
@@ -60,7 +81,7 @@ def test_the_total_follows_from_the_parts_as_documented(world: World) -> None:
         known = (one.similarity, one.keyword, one.vector, one.recency)
         assert all(0.0 <= part <= 1.0 for part in known)
         wanted = min(max(one.similarity + one.prior, 0.0), 1.15)
-        total = (wanted + 0.02 * one.recency + 0.02 * (one.access - 1)) / 1.18 + one.update
+        total = (wanted + 0.02 * one.recency + 0.02 * (one.access - 1)) / 1.18 * one.usefulness + one.update
         assert one.total == pytest.approx(total, abs=1e-9)
         assert 0.0 <= one.total <= 1.0
     assert any(hit.score.prior for hit in answer.hits)

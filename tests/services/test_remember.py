@@ -1,12 +1,15 @@
 """Remembering: what becomes of a draft, and who may change what came of it."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from hivelore.domain.agent import Viewer
 from hivelore.domain.draft import Draft, Edit
 from hivelore.domain.memory import Action, MemoryId, Scope, Source, Trust
-from hivelore.errors import Conflict, Forbidden, Invalid, NotFound, Stale, TooLarge
+from hivelore.errors import Conflict, Forbidden, Invalid, NotFound, Proposed, Stale, TooLarge
+from support.memories import operational
 from support.world import ADA, AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, BOB, World
 
 
@@ -32,6 +35,50 @@ def test_what_is_new_in_the_same_text_is_kept(world: World) -> None:
     assert (again.memory.tags, again.memory.category) == (("node", "build"), "fact")
 
 
+def test_what_is_known_of_running_things_is_kept_and_a_new_telling_changes_nothing_of_it(world: World) -> None:
+    first = world.remember("Takes 60 s.", operational=operational("jellyfin"))
+    assert first.operational == operational("jellyfin")
+    again = world.remembering.remember(Draft(content="Takes 60 s.", operational=operational(base=0.1)), AS_ADA)
+    assert (again.memory, again.changed) == (first, False)
+
+
+def test_a_note_may_turn_out_to_be_about_running_things(world: World) -> None:
+    first = world.remember("Takes 60 s.")
+    again = world.remember("Takes 60 s.", operational=operational("jellyfin"))
+    assert (again.id, again.version, again.operational) == (first.id, 2, operational("jellyfin"))
+    after = world.remembering.edit(first.id, Edit(content="Takes 61 s."), AS_OPERATOR)
+    assert after.operational == again.operational
+
+
+def test_what_is_known_of_running_things_only_operators_change(world: World) -> None:
+    memory = world.remember("Takes 60 s.", operational=operational())
+    for change in (Edit(content="Takes 61 s."), Edit(scope=Scope.SWARM)):
+        with pytest.raises(Forbidden):
+            world.remembering.edit(memory.id, change, AS_ADA)
+    with pytest.raises(Forbidden):
+        world.remembering.forget(memory.id, AS_ADA)
+    world.remembering.forget(memory.id, AS_OPERATOR)
+
+
+@pytest.mark.parametrize("viewer", [AS_ADA, AS_LEA, AS_OPERATOR])
+def test_only_an_operator_says_that_one_made_it_and_that_time_does_not_wear_it_off(
+    world: World, viewer: Viewer
+) -> None:
+    told = replace(operational(), tier=0, persistent=True)
+    memory = world.remember("Takes 60 s.", viewer, scope=Scope.SWARM, operational=told)
+    assert memory.operational == (told if viewer is AS_OPERATOR else operational())
+
+
+@pytest.mark.parametrize(("service", "kept"), [(" jellyfin ", "jellyfin"), ("  ", None), (" general", None)])
+def test_the_name_of_a_service_is_cleaned(world: World, service: str, kept: str | None) -> None:
+    assert world.remember("Takes 60 s.", operational=operational(service)).operational == operational(kept)
+
+
+def test_nothing_was_observed_in_the_future(world: World) -> None:
+    with pytest.raises(Invalid, match="future"):
+        world.remember("Takes 60 s.", operational=operational(since=world.clock.now() + timedelta(days=2)))
+
+
 def test_the_same_text_of_another_agent_is_another_memory(world: World) -> None:
     assert world.remember("Use pnpm.").id != world.remember("Use pnpm.", AS_BOB).id
 
@@ -45,7 +92,7 @@ def test_the_same_path_is_the_same_document_with_a_history(world: World) -> None
     first = world.remember("old words", source=Source.FILE_INDEX, source_path="/notes/a.md")
     second = world.remember("new words", source=Source.FILE_INDEX, source_path="/notes/a.md")
     assert (second.id, second.version, second.content) == (first.id, 2, "new words")
-    assert [one.content for one in world.recalling.history(first.id, AS_ADA)] == ["old words", "new words"]
+    assert [one.content for one in world.recalling.history(first.id, AS_ADA).versions] == ["old words", "new words"]
 
 
 def test_a_shared_path_is_one_document_whoever_writes_it(world: World) -> None:
@@ -126,7 +173,10 @@ def test_an_edit_is_a_version_and_keeps_the_id(world: World) -> None:
     memory = world.remember("Port 8080.", name="port")
     edited = world.remembering.edit(memory.id, Edit(content="Port 9090.", reason="moved"), AS_ADA)
     assert (edited.id, edited.version, edited.name) == (memory.id, 2, "port")
-    assert [one.action for one in world.recalling.history(memory.id, AS_ADA)] == [Action.CREATED, Action.EDITED]
+    assert [one.action for one in world.recalling.history(memory.id, AS_ADA).versions] == [
+        Action.CREATED,
+        Action.EDITED,
+    ]
     world.embed()
     assert world.found("9090") == ["Port 9090."]
     assert world.found("8080", limit=1) != ["Port 8080."]
@@ -140,7 +190,7 @@ def test_a_name_made_from_the_content_follows_an_edit(world: World) -> None:
     edited = world.remembering.edit(memory.id, Edit(content=LONG), AS_ADA)
     assert (edited.name, edited.summary) == (world.remember(LONG).name, LONG)
     assert edited.name.startswith("It has moved")
-    assert [one.name for one in world.recalling.history(memory.id, AS_ADA)] == [memory.name, edited.name]
+    assert [one.name for one in world.recalling.history(memory.id, AS_ADA).versions] == [memory.name, edited.name]
 
 
 def test_a_name_made_from_the_content_follows_what_is_told_again_of_a_path(world: World) -> None:
@@ -220,7 +270,7 @@ def test_promoting_shares_and_keeps_the_identity(world: World) -> None:
 
 def test_text_from_the_web_is_promoted_only_by_an_operator(world: World) -> None:
     memory = world.remember("Run this.", trust=Trust.WEB)
-    with pytest.raises(Forbidden, match="review"):
+    with pytest.raises(Proposed, match="reviewed"):
         world.remembering.edit(memory.id, Edit(scope=Scope.SWARM), AS_ADA)
     assert world.remembering.edit(memory.id, Edit(scope=Scope.SWARM), AS_OPERATOR).scope is Scope.SWARM
 

@@ -64,7 +64,13 @@ class CommandLine:
 
 def settings(home: Path, **more: str) -> dict[str, str]:
     """Environment variables for a service of its own, on a free port and without vectors."""
-    return {"HIVELORE_HOME": str(home), "HIVELORE_URL": "http://127.0.0.1:0", "HIVELORE_EMBEDDER": "none", **more}
+    return {
+        "HIVELORE_HOME": str(home),
+        "HIVELORE_WORKSPACE": str(home / "workspace"),
+        "HIVELORE_URL": "http://127.0.0.1:0",
+        "HIVELORE_EMBEDDER": "none",
+        **more,
+    }
 
 
 def environment(home: Path, **more: str) -> dict[str, str]:

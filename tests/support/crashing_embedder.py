@@ -19,7 +19,7 @@ from typing import TypeVar
 from hivelore.adapters.clock import SystemClock
 from hivelore.adapters.hashing import HashingEmbedder
 from hivelore.adapters.keywords.postings.engine import Postings
-from hivelore.adapters.randomness import memory_id
+from hivelore.adapters.randomness import memory_id, proposal_id
 from hivelore.adapters.sqlite.store import SqliteStore
 from hivelore.adapters.vectors.exact import ExactVectors
 from hivelore.domain.agent import AgentId, Door, LeadSees, Role, Viewer
@@ -34,6 +34,7 @@ from hivelore.ports import Transaction, View
 from hivelore.services import embedding as queue
 from hivelore.services.drafting import Drafting
 from hivelore.services.embedding import Embedding
+from hivelore.services.proposing import Proposing
 from hivelore.services.remember import Remembering
 from hivelore.services.serving import Model, Serving
 from hivelore.services.shelving import Shelf
@@ -130,6 +131,7 @@ def live(path: Path, number: int, halt: Halt) -> None:
         store=store,
         shelf=Shelf(Postings()),
         drafting=Drafting(Redactor(b"a key for tests only"), lifetimes, clock, memory_id),
+        proposing=Proposing(clock, proposal_id),
         lifetimes=lifetimes,
         lead_sees=LeadSees.ALL,
         clock=clock,

@@ -21,7 +21,7 @@ from hivelore.adapters.clock import SystemClock
 from hivelore.adapters.keywords.postings.engine import Postings
 from hivelore.adapters.keywords.postings.gathering import Begin, Fill, Gathering, Sizes, SwitchOn, Work
 from hivelore.adapters.keywords.postings.sql import Segment
-from hivelore.adapters.randomness import memory_id
+from hivelore.adapters.randomness import memory_id, proposal_id
 from hivelore.adapters.sql.view import SqlView
 from hivelore.adapters.sqlite.store import SqliteStore
 from hivelore.domain.agent import AgentId, Door, LeadSees, Role, Viewer
@@ -32,6 +32,7 @@ from hivelore.policies.ttl import Lifetimes
 from hivelore.ports import MemoryStore, Transaction
 from hivelore.services import upkeep
 from hivelore.services.drafting import Drafting
+from hivelore.services.proposing import Proposing
 from hivelore.services.remember import Remembering
 from hivelore.services.shelving import Shelf
 from hivelore.services.upkeep import Upkeep
@@ -160,15 +161,17 @@ def live(path: Path, number: int, halt: Halt) -> None:
         store=store,
         shelf=Shelf(keywords),
         drafting=Drafting(Redactor(b"a key for tests only"), lifetimes, clock, memory_id),
+        proposing=Proposing(clock, proposal_id),
         lifetimes=lifetimes,
         lead_sees=LeadSees.ALL,
         clock=clock,
         written=lambda: None,
     )
-    written = Event()
+    begun, written = Event(), Event()
 
     def tend() -> None:
         house = Upkeep(store, keywords, clock)
+        begun.wait()  # Upkeep writes of itself too: a kill there, with nothing kept, would show nothing.
         while True:
             last = written.is_set()
             house.tend()
@@ -179,18 +182,19 @@ def live(path: Path, number: int, halt: Halt) -> None:
                 Event().wait()
 
     Thread(target=tend, name=_TENDING, daemon=True).start()
-    write(remembering, number)
+    write(remembering, number, begun)
     written.set()
     Event().wait()
 
 
-def write(remembering: Remembering, number: int) -> None:
+def write(remembering: Remembering, number: int, begun: Event) -> None:
     def tell(memory: Memory) -> None:
         say("kept", memory.id, memory.content)
 
     first = remembering.remember_many([Draft(content=text(number, note)) for note in range(AT_ONCE)], AS_ADA)
     for one in first:
         tell(one.memory)
+    begun.set()
     for note in range(AT_ONCE, AT_ONCE + ONE_BY_ONE):
         tell(remembering.remember(Draft(content=text(number, note)), AS_ADA).memory)
         if note % 8 == 0:

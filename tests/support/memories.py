@@ -9,9 +9,11 @@ from uuid import UUID
 from hypothesis import strategies as st
 
 from hivelore.domain.agent import AgentId, Door
+from hivelore.domain.evidence import Evidence, Sign
 from hivelore.domain.memory import (
     CATEGORY_LENGTH,
     NAME_LENGTH,
+    SUBJECT_LENGTH,
     Chunk,
     Json,
     Memory,
@@ -22,7 +24,16 @@ from hivelore.domain.memory import (
     Source,
     Trust,
 )
-from hivelore.domain.search import Filter, Visibility
+from hivelore.domain.operational import (
+    SERVICE_LENGTH,
+    TIERS,
+    Confidence,
+    Held,
+    Kind,
+    Observation,
+    Operational,
+)
+from hivelore.domain.search import Filter, RecallId, Visibility
 from hivelore.domain.text import Clean
 from support.clocks import START
 
@@ -60,6 +71,11 @@ class Parts(TypedDict, total=False):
     metadata: dict[str, Json]
     expires_at: datetime | None
     version: int
+    subject: Clean | None
+    valid_from: datetime | None
+    valid_until: datetime | None
+    supersedes: MemoryId | None
+    operational: Operational | None
 
 
 ADA = AgentId("ada")
@@ -81,6 +97,33 @@ def a_memory(content: str = "The build needs Java 21.", /, **parts: Unpack[Parts
         provenance=Provenance(actor=ADA, door=Door.MCP),
     )
     return replace(plain, **parts)
+
+
+def operational(
+    service: str | None = None, *, base: float = 0.7, since: datetime = START, is_off: bool = False
+) -> Operational:
+    held = Held(base=Confidence(base), since=since, is_off=is_off)
+    return Operational(held=held, service=None if service is None else Clean(service))
+
+
+def an_observation(
+    kind: Kind = Kind.REINFORCED, at: datetime = START, text: str = "Took 61 s.", to: float | None = None
+) -> Observation:
+    return Observation(
+        at=at,
+        kind=kind,
+        actor=BOB,
+        door=Door.HOOK,
+        session=Clean("s1"),
+        text=Clean(text),
+        to=None if to is None else Confidence(to),
+    )
+
+
+def evidence(
+    sign: Sign = Sign.APPLIED, session: str = "s1", at: datetime = START, agent: AgentId | None = BOB
+) -> Evidence:
+    return Evidence(agent=agent, session=Clean(session), sign=sign, at=at, recall=RecallId("r1"))
 
 
 def next_version(memory: Memory, content: str | None = None, /, **parts: Unpack[Parts]) -> Memory:
@@ -134,6 +177,8 @@ json_values: st.SearchStrategy[Json] = st.recursive(
     max_leaves=8,
 )
 
+metadata = st.dictionaries(st.text(characters, max_size=5), json_values, max_size=3)
+
 provenances = st.builds(
     Provenance,
     actor=st.none() | agents,
@@ -141,6 +186,41 @@ provenances = st.builds(
     trust=st.sampled_from(Trust),
     reason=st.none() | texts,
 )
+
+
+confidences = st.floats(0.0, 1.0).map(Confidence)
+held = st.builds(Held, base=confidences, since=instants, is_off=st.booleans())
+services = st.text(characters, min_size=1, max_size=SERVICE_LENGTH).filter(lambda name: name != "general").map(Clean)
+operationals = st.builds(
+    Operational, held=held, service=st.none() | services, tier=st.sampled_from(TIERS), persistent=st.booleans()
+)
+
+
+evidences = st.builds(
+    Evidence,
+    agent=st.none() | agents,
+    session=texts,
+    sign=st.sampled_from(Sign),
+    at=instants,
+    recall=st.none() | texts.map(lambda text: RecallId(text)),
+)
+
+
+@st.composite
+def observations(draw: st.DrawFn) -> Observation:
+    kind = draw(st.sampled_from(Kind))
+    return Observation(
+        at=draw(instants),
+        kind=kind,
+        actor=draw(st.none() | agents),
+        door=draw(st.sampled_from(Door)),
+        session=draw(st.none() | texts),
+        text=draw(st.none() | texts),
+        to=draw(confidences) if kind in (Kind.CREATED, Kind.SET) else None,
+    )
+
+
+subjects = st.text(characters, min_size=1, max_size=SUBJECT_LENGTH).map(Clean)
 
 
 @st.composite
@@ -167,10 +247,15 @@ def memories(draw: st.DrawFn) -> Memory:
         source_task_id=draw(optional),
         source_path=draw(optional),
         external_id=draw(optional),
-        metadata=draw(st.dictionaries(st.text(characters, max_size=5), json_values, max_size=3)),
+        metadata=draw(metadata),
         expires_at=draw(st.none() | instants),
         accessed_at=draw(st.none() | instants),
         access_count=draw(st.integers(0, 2**31)),
+        subject=draw(st.none() | subjects),
+        valid_from=draw(st.none() | instants),
+        valid_until=draw(st.none() | instants),
+        supersedes=draw(st.none() | ids),
+        operational=draw(st.none() | operationals),
     )
 
 

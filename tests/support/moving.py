@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from itertools import count
 from typing import NamedTuple
 
@@ -11,16 +12,31 @@ from hypothesis import strategies as st
 from hivelore.adapters.clock import SystemClock
 from hivelore.domain.agent import Agent, AgentId, ApiKey, Door, KeyId, Role
 from hivelore.domain.audit import AuditEntry
+from hivelore.domain.evidence import Sign
 from hivelore.domain.index import DocumentKey, PassageKey
 from hivelore.domain.job import Job, JobId, JobState
 from hivelore.domain.memory import Action, Memory, Scope
+from hivelore.domain.operational import Confidence, Held
 from hivelore.domain.text import Clean
 from hivelore.errors import Conflict
 from hivelore.ports import KeywordIndex, MemoryStore, Snapshots, Transaction
 from hivelore.services.moving import Comparison, Moving
 from support.clocks import START
-from support.memories import ADA, BOB, EVERYTHING, a_memory, document, instant, next_version
+from support.happenings import a_cooldown, an_event
+from support.memories import (
+    ADA,
+    BOB,
+    EVERYTHING,
+    a_memory,
+    an_observation,
+    document,
+    evidence,
+    instant,
+    next_version,
+    operational,
+)
 from support.observed import observed
+from support.proposals import a_decision, a_proposal, inbox_of
 from support.recalls import a_recall, logged
 
 SETTINGS = ("model.serving",)
@@ -61,8 +77,20 @@ class Deed(NamedTuple):
     number: int
 
 
-MADE = ("add", "add", "edit", "promote", "forget", "renew", "read", "embed", "drop")
-KINDS = (*MADE, "recall", "prune", "audit", "swarm")
+MADE = ("add", "add", "edit", "promote", "forget", "renew", "read", "embed", "drop", "observe", "use")
+KINDS = (
+    *MADE,
+    "recall",
+    "prune",
+    "audit",
+    "swarm",
+    "event",
+    "prune events",
+    "cooldown",
+    "clear",
+    "propose",
+    "decide",
+)
 deeds = st.builds(Deed, st.sampled_from(KINDS), st.integers(0, 5), st.integers(0, 3))
 PATHS = (None, None, Clean("/a"), None, None, Clean("/b"))
 SESSIONS = (None, Clean("s1"), Clean("s2"))
@@ -85,6 +113,9 @@ def _do(tx: Transaction, deed: Deed) -> None:
         case "recall":
             memories = tx.admitted(keys[: deed.which], EVERYTHING).values()
             tx.log_recalls([a_recall(*(one.id for one in memories), at=instant(deed.number))])
+        case "decide":
+            for one in inbox_of(tx)[: deed.number]:
+                tx.put_proposal(replace(one, decided=a_decision()))
         case "audit":
             memory = a_memory().id
             tx.record(AuditEntry(at=START, actor=ADA, door=Door.MCP, action=Action.READ, memory=memory))
@@ -94,6 +125,21 @@ def _do(tx: Transaction, deed: Deed) -> None:
             tx.drop_vectors(tx.register_model(MODELS[deed.number % 2], 2), 1)
         case "prune":
             tx.prune_recalls(instant(deed.number), 3, 2)
+        case _:
+            _do_more(tx, deed, key)
+
+
+def _do_more(tx: Transaction, deed: Deed, key: DocumentKey | None) -> None:
+    match deed.what:
+        case "event":
+            told_of = [*tx.admitted([] if key is None else [key], EVERYTHING).values()] if deed.number else []
+            tx.log_events([an_event(at=instant(deed.number), memory=one.id) for one in told_of] or [an_event()])
+        case "prune events":
+            tx.prune_events(instant(deed.number), 5, 1)
+        case "cooldown":
+            tx.put_cooldown(a_cooldown(f"s{deed.which}", until=instant(deed.number), count=1 + deed.number))
+        case "clear":
+            tx.drop_cooldown(Clean(f"s{deed.which}"), Clean("restart"))
         case _ if key is not None:
             _do_to(tx, deed, key, tx.admitted([key], EVERYTHING)[key])
         case _:
@@ -104,7 +150,10 @@ def _add(tx: Transaction, deed: Deed) -> None:
     content, chunks = document(*_texts(deed), passage=9)
     scope, session = list(Scope)[deed.number % 2], SESSIONS[deed.number % 3]
     path = PATHS[deed.which]
-    tx.add(a_memory(content, scope=scope, session=session, source_path=path, tags=(Clean("t"),)), chunks)
+    known = (None, operational("jellyfin"), operational(base=0.1 * deed.which))[(deed.which + deed.number) % 3]
+    tags = (Clean("t"),)
+    memory = a_memory(content, scope=scope, session=session, source_path=path, tags=tags, operational=known)
+    tx.add(memory, chunks)
 
 
 def _texts(deed: Deed) -> Sequence[str]:
@@ -141,6 +190,17 @@ def _do_to(tx: Transaction, deed: Deed, key: DocumentKey, memory: Memory) -> Non
             passages = [passage for chunk in tx.chunks(key) for passage in chunk.passages][: deed.number + 1]
             vectors = {passage: np.array([1, next(_numbers)], np.float32) for passage in passages}
             tx.put_vectors(model, vectors, {PassageKey(passages[0]): bytes([deed.number + 1])})
+        case "observe" if memory.operational is not None:
+            held = Held(base=Confidence(0.25 * deed.number), since=instant(deed.which), is_off=deed.which == 3)
+            tx.observe(key, held, an_observation(at=instant(deed.number), text=f"{next(_numbers)}"))
+        case "observe":
+            pass
+        case "propose":
+            about = tx.admitted({key, *sorted(tx.matching(EVERYTHING))[: deed.number]}, EVERYTHING).values()
+            tx.put_proposal(a_proposal(*about, at=instant(deed.number)))
+        case "use":
+            signs = list(Sign)[deed.number :: 3]
+            tx.add_evidence({key: [evidence(sign, f"s{deed.which}") for sign in signs]})
         case "read":
             tx.touch({key: (1 + deed.number, instant(deed.number))})
         case _:

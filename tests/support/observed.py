@@ -3,9 +3,11 @@
 from collections.abc import Mapping, Sequence
 
 from hivelore.domain.index import DocumentKey, ModelKey, PassageKey
-from hivelore.domain.memory import Memory, MemoryId
+from hivelore.domain.memory import Memory, MemoryId, Topic
 from hivelore.ports import View
+from support.happenings import ALL_EVENTS
 from support.memories import EVERYTHING, instant
+from support.proposals import inbox_of
 
 ALL = 10_000
 
@@ -17,11 +19,16 @@ def observed(view: View, fingerprints: tuple[str, ...] = ()) -> Mapping[str, obj
     return {
         "memories": list(memories),
         "documents": {memory: _document(view, key) for memory, key in keys.items()},
+        "superseding": {memory: [stored.memory.id for stored in view.superseding(memory)] for memory in keys},
+        "facts": {topic: _facts(view, topic) for memory in memories if (topic := memory.topic) is not None},
         "models": {name: _embedded(view, model, keys) for name, model in models.items()},
         "agents": list(view.agents()),
         "api keys": list(view.api_keys()),
         "audit": list(view.audit(ALL)),
         "jobs": list(view.jobs()),
+        "events": list(view.events(ALL_EVENTS, None, ALL)),
+        "cooldowns": list(view.cooldowns(instant(-1))),
+        "proposals": inbox_of(view),
     }
 
 
@@ -35,10 +42,19 @@ def _key(view: View, memory: Memory) -> DocumentKey:
 def _document(view: View, key: DocumentKey) -> Mapping[str, object]:
     return {
         "history": list(view.history(key)),
+        "observations": list(view.observations(key)),
+        "evidence": list(view.evidence(key)),
         "chunks": [stored.chunk for stored in view.chunks(key)],
         "before": [stored.memory.id for stored in view.before(key, ALL)],
         "after": [stored.memory.id for stored in view.after(key, ALL)],
+        "facts beside": [None if stored is None else stored.memory.id for stored in view.facts_beside(key)],
     }
+
+
+def _facts(view: View, topic: Topic) -> list[MemoryId | None]:
+    """Those that are the last of them at some instants, and at all."""
+    found = [view.fact_at(topic, at) for at in (None, *map(instant, range(-3, 4)))]
+    return [None if stored is None else stored.memory.id for stored in found]
 
 
 def _embedded(view: View, model: ModelKey, keys: Mapping[MemoryId, DocumentKey]) -> Mapping[str, object]:

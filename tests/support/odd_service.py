@@ -41,10 +41,10 @@ class Exchange(BaseHTTPRequestHandler):
         self._odd.heard.append(Heard(headers, self.message))
         self._odd.answer(self)
 
-    def reply(self, status: int, body: bytes, kind: str = "application/json") -> None:
+    def reply(self, status: int, body: bytes, kind: str = "application/json", **headers: str) -> None:
         self.send_response(status)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(body)))
+        for name, value in {"Content-Type": kind, "Content-Length": str(len(body)), **headers}.items():
+            self.send_header(name, value)
         self.end_headers()
         self.wfile.write(body)
 

@@ -28,6 +28,8 @@ def filled(name: str, queue: str = QUEUES[0], namespace: int = 1) -> str:
         "order": "ASC",
         "where": "",
         "asked": "",
+        "narrowed": "",
+        "proposed": "",
         "free": SQL["free"],
         "locked": SQL["locked"],
         "namespace": str(namespace),

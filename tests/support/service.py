@@ -26,7 +26,7 @@ class Service:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listener.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
-        given = {"embedder": "none", **settings}
+        given = {"embedder": "none", "workspace": home / "workspace", **settings}
         self.app: Application = open_application(load(home=home, **given), kind=SERVICE, url=self.url)
         config = uvicorn.Config(create_asgi(self.app), http=Protocol, log_level="error", access_log=False)
         self._server = uvicorn.Server(config)
@@ -88,5 +88,6 @@ def environment(home: Path, **more: str) -> Mapping[str, str]:
         "PATH": os.environ["PATH"],
         "HOME": str(home),
         "HIVELORE_HOME": str(home),
+        "HIVELORE_WORKSPACE": str(home / "workspace"),
         "HIVELORE_EMBEDDER": "none",
     } | more

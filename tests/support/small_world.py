@@ -9,15 +9,20 @@ from hypothesis import strategies as st
 
 from hivelore.domain.agent import AgentId
 from hivelore.domain.memory import Memory, Scope, Source
+from hivelore.domain.operational import GENERAL
 from hivelore.domain.search import Filter, Visibility
 from hivelore.domain.text import Clean
-from support.memories import ADA, BOB, EVERYTHING, a_memory, ids, instant
+from support.memories import ADA, BOB, EVERYTHING, a_memory, ids, instant, operational
 
 OWNERS = (ADA, BOB, AgentId("Ada"))
 PROJECTS = (None, Clean(""), Clean("hive"), Clean("Hive"))
 SESSIONS = (None, Clean("s1"), Clean("s1 "))
 TAGS = tuple(map(Clean, ("java", "Java", "a%", "a_", 'say "hi"', "back\\slash", "\u00e9", "e\u0301", "ja")))
 CATEGORIES = tuple(map(Clean, ("note", "Note", "rule")))
+SERVICES = tuple(map(Clean, ("jellyfin", "Jellyfin", "jelly")))
+RUNNING = (None, operational(), *map(operational, SERVICES))
+"""What a memory may have besides, that is about running things."""
+SUBJECTS = (None, Clean("db.port"), Clean("DB.port"))
 INSTANTS = (
     datetime(1969, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC),
     instant(0),
@@ -44,6 +49,10 @@ def inhabitants(draw: st.DrawFn) -> Memory:
         created_at=created_at,
         updated_at=created_at,
         expires_at=draw(st.none() | st.sampled_from(INSTANTS)),
+        operational=draw(st.sampled_from(RUNNING)),
+        subject=draw(st.sampled_from(SUBJECTS)),
+        valid_from=draw(st.none() | st.sampled_from(INSTANTS)),
+        valid_until=draw(st.none() | st.sampled_from(INSTANTS)),
     )
 
 
@@ -61,6 +70,11 @@ VALUES: Mapping[str, tuple[object, ...]] = {
     "session": tuple(session for session in SESSIONS if session is not None),
     "tag": TAGS,
     "category": CATEGORIES,
+    "operational": (True, False),
+    "service": (*SERVICES, GENERAL),
+    "subject": tuple(subject for subject in SUBJECTS if subject is not None),
+    "superseded": (True, False),
+    "held_at": INSTANTS,
     "live_at": INSTANTS,
     "expired_at": INSTANTS,
     "created_before": INSTANTS,
@@ -99,6 +113,10 @@ def census() -> list[Memory]:
             category=CATEGORIES[number // 11 % 3],
             created_at=INSTANTS[number // 13 % 4],
             expires_at=(None, *INSTANTS)[number // 7 % 5],
+            operational=(None, *RUNNING)[number // 17 % 6],
+            subject=SUBJECTS[number // 4 % 3],
+            valid_from=(None, *INSTANTS)[number // 6 % 5],
+            valid_until=(None, *INSTANTS)[number // 8 % 5],
         )
         for number in range(180)
     ]

@@ -11,27 +11,43 @@ from hivelore.adapters.vectors.exact import ExactVectors
 from hivelore.domain.agent import Agent, AgentId, Door, KeyId, LeadSees, Role, Viewer
 from hivelore.domain.audit import AuditEntry
 from hivelore.domain.draft import Draft
+from hivelore.domain.event_log import LoggedId
 from hivelore.domain.job import JobId
 from hivelore.domain.memory import Memory, MemoryId
+from hivelore.domain.observed import Matching, Observed, Seen
+from hivelore.domain.proposal import ProposalId
 from hivelore.domain.search import Answer, Query, RecallId
 from hivelore.domain.text import Clean
+from hivelore.domain.transcript import Ended
+from hivelore.policies.confidence import Lifecycle
 from hivelore.policies.fusion import Weighting
 from hivelore.policies.priors import Priors
 from hivelore.policies.ranking import Ranking
 from hivelore.policies.redaction import Redactor
 from hivelore.policies.ttl import Lifetimes
 from hivelore.policies.updates import Updating
+from hivelore.policies.usefulness import Worth
 from hivelore.ports import EmbeddingProvider, KeywordIndex, MemoryStore
 from hivelore.services.agents import Agents, Random
+from hivelore.services.briefing import Briefing, Budgets
+from hivelore.services.capture import Capture
+from hivelore.services.cooldowns import Cooldowns
 from hivelore.services.drafting import Drafting
 from hivelore.services.embedding import Embedding
+from hivelore.services.events import Events
+from hivelore.services.knowing import Knowing
+from hivelore.services.observing import Observing
+from hivelore.services.operations import Operations
+from hivelore.services.proposing import Proposing
 from hivelore.services.recall import Recalling
 from hivelore.services.recall_log import RecallLog
 from hivelore.services.reembed import Reembedding
 from hivelore.services.remember import Remembering
+from hivelore.services.review import Reviewing
 from hivelore.services.serving import Model, Serving
 from hivelore.services.shelving import Shelf
 from hivelore.services.tally import Tally
+from hivelore.services.usefulness import Rating
 from support.clocks import SteppingClock
 
 ADA, BOB, LEA = AgentId("ada"), AgentId("bob"), AgentId("lea")
@@ -56,19 +72,59 @@ class World:
         keywords_complete: Callable[[], bool] = lambda: True,
         logged_for: timedelta = timedelta(days=30),
         first_id: int = 1,
+        matching: Matching = Matching.MEANING,
     ) -> None:
         self.store, self.keywords, self.clock = store, keywords, clock
         model = None if embedder is None else Model(embedder, ExactVectors(embedder.fingerprint, embedder.dimension))
         self.serving = Serving(model)
         self.tally = Tally(store)
         ids = count(first_id)
+        shelf, redactor = Shelf(keywords), Redactor(b"a key for tests only")
+        drafting = Drafting(redactor, Lifetimes(), clock, lambda _: MemoryId(f"m{next(ids):04}"))
+        self.events = Events(store, redactor, clock, lead_sees, lambda _: LoggedId(f"e{next(ids):04}"))
+        self.cooldowns = Cooldowns(store, redactor, clock)
+        self.proposing = Proposing(clock, lambda _: ProposalId(f"p{next(ids):04}"))
         self.remembering = Remembering(
             store=store,
-            shelf=Shelf(keywords),
-            drafting=Drafting(
-                Redactor(b"a key for tests only"), Lifetimes(), clock, lambda _: MemoryId(f"m{next(ids):04}")
-            ),
+            shelf=shelf,
+            drafting=drafting,
+            proposing=self.proposing,
             lifetimes=Lifetimes(),
+            lead_sees=lead_sees,
+            clock=clock,
+            written=lambda: None,
+        )
+        self.observing = Observing(
+            store=store,
+            shelf=shelf,
+            drafting=drafting,
+            serving=self.serving,
+            proposing=self.proposing,
+            events=self.events,
+            lifecycle=Lifecycle(),
+            matching=matching,
+            lead_sees=lead_sees,
+            clock=clock,
+            written=lambda: None,
+        )
+        self.operations = Operations(
+            store=store,
+            shelf=shelf,
+            drafting=drafting,
+            remembering=self.remembering,
+            proposing=self.proposing,
+            lifecycle=Lifecycle(),
+            lead_sees=lead_sees,
+            clock=clock,
+            written=lambda: None,
+        )
+        self.reviewing = Reviewing(
+            store=store,
+            remembering=self.remembering,
+            operations=self.operations,
+            drafting=drafting,
+            tally=self.tally,
+            lifecycle=Lifecycle(),
             lead_sees=lead_sees,
             clock=clock,
             written=lambda: None,
@@ -89,11 +145,20 @@ class World:
             weighting=Weighting(),
             priors=Priors(),
             updating=Updating(),
+            lifecycle=Lifecycle(),
             lead_sees=lead_sees,
             tally=self.tally,
             clock=clock,
             keywords_complete=keywords_complete,
             log=self.recall_log,
+        )
+        redactor = Redactor(b"a key for tests only")
+        self.rating = Rating(store=store, worth=Worth(), lead_sees=lead_sees, redactor=redactor, clock=clock)
+        briefing = Briefing(self.recalling, self.operations, Budgets(start=1_500, prompt=1_000, operational=2_000))
+        self.handed_over: list[Ended] = []
+        self.knowing = Knowing(store, keywords, Lifetimes(), clock)
+        self.capture = Capture(
+            store, briefing, self.remembering, self.knowing, lambda ended, viewer: self.handed_over.append(ended)
         )
         self.embedding = Embedding(store, self.serving, clock)
         self.reembedding = Reembedding(store, self.serving, self.embedding, clock, lambda _: JobId(f"job{next(ids)}"))
@@ -103,6 +168,22 @@ class World:
         for agent, role in ((ADA, Role.WORKER), (BOB, Role.WORKER), (LEA, Role.LEAD)):
             known = Agent(id=agent, name=agent, role=role, created_at=clock.now())
             store.write(lambda tx, known=known: tx.put_agent(known))
+
+    def observe(
+        self,
+        text: str,
+        service: str | None = "jellyfin",
+        category: str = "timing",
+        viewer: Viewer = AS_ADA,
+        **more: Any,
+    ) -> Observed:
+        """Take in what was seen of running things and give it its vector; a second later than the last time."""
+        self.clock.advance(timedelta(seconds=1))
+        seen = Seen(text=text, category=category, service=service, **more)
+        done = self.observing.observe(seen, viewer)
+        while self.embedding.step():
+            pass
+        return done
 
     def remember(self, content: str, viewer: Viewer = AS_ADA, **more: Any) -> Memory:
         """Keep something and give it its vectors; a second later than the last time."""

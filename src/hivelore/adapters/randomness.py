@@ -4,8 +4,10 @@ import secrets
 from datetime import datetime
 
 from hivelore.domain.agent import AgentId, KeyId
+from hivelore.domain.event_log import LoggedId
 from hivelore.domain.job import JobId
 from hivelore.domain.memory import MemoryId
+from hivelore.domain.proposal import ProposalId
 from hivelore.domain.search import RecallId
 
 
@@ -33,6 +35,14 @@ def job_id(now: datetime) -> JobId:
 
 def recall_id(now: datetime) -> RecallId:
     return RecallId(uuid7(now))
+
+
+def event_id(now: datetime) -> LoggedId:
+    return LoggedId(uuid7(now))
+
+
+def proposal_id(now: datetime) -> ProposalId:
+    return ProposalId(uuid7(now))
 
 
 def key_id() -> KeyId:

@@ -17,7 +17,7 @@ VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
 _NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 """What such requests have in the header Mcp-Name: which of their parameters."""
 CANCELLED = "notifications/cancelled"
-REPEATABLE = frozenset({"memory-search", "memory-get", "memory-store", "inject-learning"})
+REPEATABLE = frozenset({"memory-search", "memory-get", "memory-store", "memory-rate", "inject-learning"})
 """Tools that may be called again when nobody knows whether the first call was carried out: they read, or they find
 what they stored before and answer as they would have. Not memory-delete: the second call would say that there is
 no such memory. Everything but tools/call only reads."""

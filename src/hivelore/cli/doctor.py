@@ -144,6 +144,7 @@ def _answers(client: Client) -> Iterator[Finding]:
     yield service_checks.version(status["version"], __version__)
     yield service_checks.queue(status)
     yield service_checks.vectors(status)
+    yield service_checks.folders(status)
     yield from service_checks.wall(status)
     yield service_checks.failed(client.call("GET", "/api/memory/stats")["failed"])
     newest = wire.read_page(client.call("GET", "/api/memory", query={"limit": 1})).memories

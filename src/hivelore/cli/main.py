@@ -19,6 +19,10 @@ def _run(argv: list[str]) -> int:
         from hivelore.bridge import main as bridge
 
         return bridge(argv[1:])
+    if argv[:1] == ["hook"] and not {"--help", "-h"} & {*argv}:
+        from hivelore.hooks.client import main as hook
+
+        hook(argv[1:])
     from hivelore.cli.running import run
 
     return run(argv)

@@ -44,6 +44,9 @@ def remember(
     author: str | None = None,
     project: ToProject = None,
     expires: Expiry = None,
+    subject: Annotated[str | None, Parameter(help="What it is a fact about: it replaces what held of that.")] = None,
+    valid_from: Annotated[str | None, Parameter(help="Since when it holds, if not now.", metavar="WHEN")] = None,
+    supersedes: Annotated[str | None, Parameter(help="The memory it replaces.", metavar="ID")] = None,
     agent: Speaker = None,
     json: AsJson = False,
 ) -> None:
@@ -65,6 +68,9 @@ def remember(
         author=author,
         project=project_meant(project),
         expires_at=None if expires is None else moment(expires, now(), field="expires"),
+        subject=subject,
+        valid_from=None if valid_from is None else moment(valid_from, now(), past=True, field="valid-from"),
+        supersedes=supersedes,
     )
     with session.hive(agent) as hive:
         (done,) = hive.remember_many([draft])
@@ -94,6 +100,9 @@ def edit(
     summary: str | None = None,
     project: Annotated[str | None, Parameter(help="'' for none.")] = None,
     expires: Annotated[str | None, Parameter(help="7d, 12h, 2026-01-31, or never.", metavar="WHEN")] = None,
+    subject: Annotated[str | None, Parameter(help="What it is a fact about; '' for nothing.")] = None,
+    valid_from: Annotated[str | None, Parameter(help="Since when it holds.", metavar="WHEN")] = None,
+    supersedes: Annotated[str | None, Parameter(help="The memory it replaces; '' for none.", metavar="ID")] = None,
     reason: Annotated[str | None, Parameter(help="Why; kept in the history.")] = None,
     if_version: Annotated[int | None, Parameter(help="Only if this is still its version.", converter=whole)] = None,
     agent: Speaker = None,
@@ -115,6 +124,9 @@ def edit(
         changes["project"] = project_meant(project)
     if expires is not None:
         changes["expires_at"] = None if expires == "never" else moment(expires, now(), field="expires")
+    changes |= {name: text for name, text in (("subject", subject), ("supersedes", supersedes)) if text is not None}
+    if valid_from is not None:
+        changes["valid_from"] = moment(valid_from, now(), past=True, field="valid-from")
     if not changes:
         raise Invalid("Say what to change, like --content TEXT or --scope swarm.")
     with session.hive(agent) as hive:

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter, Token
 
 from hivelore.cli import output
+from hivelore.cli.present import now as present
 from hivelore.errors import Invalid, TooLarge
 from hivelore.whereabouts import project_of
 
@@ -29,6 +30,8 @@ ToProject = Annotated[
     Parameter(help="A project's name, '' for none. Else: the git repository of this folder.", metavar="NAME"),
 ]
 Tags = Annotated[tuple[str, ...], Parameter(name="--tag", help="May come several times.", metavar="TEXT")]
+AsOf = Annotated[str | None, Parameter(help="What held then, in the words of then: 7d, 2026-01-31.", metavar="WHEN")]
+Superseded = Annotated[bool, Parameter(help="Also what another memory replaced.")]
 Shelf = Literal["agent", "swarm"]
 Shelves = Literal["all", "agent", "swarm"]
 Origin = Literal["manual", "file_index", "session_summary", "task_completion"]
@@ -74,6 +77,11 @@ def project_meant(given: str | None, folder: Path | None = None) -> str | None:
         return project_of(folder or Path.cwd())
     except OSError:  # The folder we are in is gone.
         return None
+
+
+def instant_of(text: str | None, field: str) -> datetime | None:
+    """An instant of the past, where one is given."""
+    return None if text is None else moment(text, present(), past=True, field=field)
 
 
 def moment(text: str, now: datetime, *, past: bool = False, field: str) -> datetime:

@@ -1,23 +1,39 @@
 """Verbs that read memories: recall, get, list, recalls, stats."""
 
 from collections.abc import Iterable
+from datetime import datetime
 from typing import Annotated, Any, Literal, cast
 
 from cyclopts import Parameter
 
 from hivelore.cli import output, session
-from hivelore.cli.options import AsJson, InProject, Origin, Shelves, Speaker, moment, project_meant, text_of, whole
+from hivelore.cli.options import (
+    AsJson,
+    AsOf,
+    InProject,
+    Origin,
+    Shelves,
+    Speaker,
+    Superseded,
+    instant_of,
+    project_meant,
+    text_of,
+    whole,
+)
 from hivelore.cli.present import now
+from hivelore.cli.rating import in_words
 from hivelore.domain import wire
 from hivelore.domain.memory import Memory
 from hivelore.domain.recall_log import Recall
 from hivelore.domain.search import DEFAULT_LIMIT, Answer, Hit, Page, Score
+from hivelore.domain.usefulness import UNKNOWN, Usefulness
 from hivelore.errors import Invalid
-from hivelore.hive.remote import RemoteHive
+from hivelore.hive.checking import ID, check
+from hivelore.hive.remote import memory_path
 
 _SNIPPET = 200
 _PAGE = 500
-_TELLING = ("keyword", "vector", "prior", "recency", "access", "update")
+_TELLING = ("keyword", "vector", "prior", "recency", "access", "usefulness", "update")
 """Parts of a score that say why; the others follow from them."""
 
 
@@ -28,6 +44,8 @@ def recall(
     source: Origin | None = None,
     session_id: Annotated[str | None, Parameter(name="--session")] = None,
     project: InProject = None,
+    as_of: AsOf = None,
+    superseded: Superseded = False,
     only_fitting: Annotated[bool, Parameter(help="Nothing rather than what is far-fetched.")] = False,
     diversity: Annotated[float, Parameter(help="0 to 1: towards 1, unlike memories rather than good ones.")] = 0.0,
     budget: Annotated[int | None, Parameter(help="Tokens that all may take, 50 or more.", converter=whole)] = None,
@@ -48,6 +66,8 @@ def recall(
             source=source,
             session=session_id,
             project=project_meant(project),
+            as_of=instant_of(as_of, "as-of"),
+            superseded=superseded,
             only_fitting=only_fitting,
             diversity=diversity,
             budget=budget,
@@ -72,8 +92,9 @@ def _show(rank: int, hit: Hit) -> None:
     snippet = output.shortened(hit.passage.content, _SNIPPET)
     if snippet != memory.name:
         output.say(f"   {snippet}")
+    replaced = "" if memory.valid_until is None else f"  until {output.age(memory.valid_until, now())}"
     alike = f"  and {hit.alike} like it" if hit.alike else ""
-    output.say((f"   {memory.id}  {memory.scope}  {output.age(memory.created_at, now())}{alike}", "dim"))
+    output.say((f"   {memory.id}  {memory.scope}  {output.age(memory.created_at, now())}{replaced}{alike}", "dim"))
 
 
 def _figures(score: Score) -> list[str]:
@@ -85,33 +106,31 @@ def get(
     /,
     *,
     chunks: Annotated[bool, Parameter(help="As it is cut for the index.")] = False,
-    history: Annotated[bool, Parameter(help="Every version.")] = False,
+    as_of: AsOf = None,
     agent: Speaker = None,
     json: AsJson = False,
 ) -> None:
-    """Show one memory, also one that has expired.
+    """Show one memory, also one that has expired or was superseded.
 
-    Example: hivelore get ID --history
+    Example: hivelore get ID
     """
-    if chunks and history:
-        raise Invalid("Choose one of --chunks and --history.")
+    if chunks and as_of is not None:
+        raise Invalid("Choose one of --chunks and --as-of.")
+    check(ID, memory=memory)
     with session.client(agent) as client:
-        found = RemoteHive(client).get(memory)
-        if chunks or history:
-            parts = client.call("GET", f"/api/memory/{found.id}/{'chunks' if chunks else 'history'}")
-        else:
-            parts = None
+        asked = {"asOf": wire.told(instant_of(as_of, "as-of"), "asOf")}
+        body = client.call("GET", memory_path(memory), query=asked)
+        found = wire.read_memory(body)
+        parts = client.call("GET", f"/api/memory/{found.id}/chunks") if chunks else None
     if json:
-        output.as_json(wire.memory(found) if parts is None else parts)
+        output.as_json(body if parts is None else parts)
     elif parts is None:
-        _show_whole(found)
-    elif chunks:
-        _show_chunks(parts["chunks"])
+        _show_whole(found, wire.read_usefulness(body.get("usefulness")))
     else:
-        _show_history(parts["versions"])
+        _show_chunks(parts["chunks"])
 
 
-def _show_whole(memory: Memory) -> None:
+def _show_whole(memory: Memory, known: Usefulness) -> None:
     output.say((memory.name, "bold"))
     fields = wire.memory(memory)
     for name in ("content", "name"):
@@ -119,6 +138,8 @@ def _show_whole(memory: Memory) -> None:
     for name, value in fields.items():
         if value not in (None, [], {}):
             output.say((f"{name:14}", "dim"), _told(value))
+    if known.use != UNKNOWN:
+        output.say((f"{'usefulness':14}", "dim"), in_words(known))
     output.say()
     output.say(memory.content)
 
@@ -137,12 +158,15 @@ def _show_chunks(chunks: Iterable[dict[str, Any]]) -> None:
         output.say()
 
 
-def _show_history(versions: Iterable[dict[str, Any]]) -> None:
+def _show_page(page: Page) -> None:
+    at = now()
     rows = [
-        [str(one["version"]), one["at"], one["action"], one["door"], one["reason"] or "", one["content"]]
-        for one in versions
+        [one.id, output.age(one.created_at, at), one.scope, one.source, _status(one, at), one.name]
+        for one in page.memories
     ]
-    output.table(["version", "at", "action", "door", "reason", "content"], rows)
+    output.table(["id", "created", "scope", "source", "status", "name"], rows)
+    if page.next is not None:
+        output.note("There are more: --all shows them.")
 
 
 def list_memories(
@@ -158,6 +182,9 @@ def list_memories(
     session_id: Annotated[str | None, Parameter(name="--session")] = None,
     tag: str | None = None,
     category: str | None = None,
+    subject: Annotated[str | None, Parameter(help="Only facts about this.")] = None,
+    as_of: AsOf = None,
+    superseded: Superseded = False,
     since: Annotated[str | None, Parameter(help="Created since: 7d, 2026-01-31.", metavar="WHEN")] = None,
     until: Annotated[str | None, Parameter(help="Created before.", metavar="WHEN")] = None,
     agent: Speaker = None,
@@ -176,8 +203,11 @@ def list_memories(
         "session": session_id,
         "tag": tag,
         "category": category,
-        "created_after": None if since is None else moment(since, now(), past=True, field="since"),
-        "created_before": None if until is None else moment(until, now(), past=True, field="until"),
+        "subject": subject,
+        "as_of": instant_of(as_of, "as-of"),
+        "superseded": superseded,
+        "created_after": instant_of(since, "since"),
+        "created_before": instant_of(until, "until"),
     }
     with session.hive(agent) as hive:
         page = hive.list(limit=_PAGE if every else limit, after=after, **filters)
@@ -186,11 +216,14 @@ def list_memories(
             page = Page(memories=page.memories + more.memories, next=more.next)
     if json:
         output.as_json(wire.page(page))
-        return
-    rows = [[one.id, output.age(one.created_at, now()), one.scope, one.source, one.name] for one in page.memories]
-    output.table(["id", "created", "scope", "source", "name"], rows)
-    if page.next is not None:
-        output.note("There are more: --all shows them.")
+    else:
+        _show_page(page)
+
+
+def _status(memory: Memory, at: datetime) -> str:
+    if memory.valid_until is not None:
+        return "superseded"
+    return "" if memory.is_live(at) else "expired"
 
 
 def recalls(

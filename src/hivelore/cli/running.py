@@ -19,9 +19,12 @@ VERBS = {
         "remember": "memories:remember",
         "recall": "reading:recall",
         "get": "reading:get",
+        "history": "history:history",
+        "diff": "history:diff",
         "list": "reading:list_memories",
         "edit": "memories:edit",
         "forget": "memories:forget",
+        "rate": "rating:rate",
         "recalls": "reading:recalls",
         "stats": "reading:stats",
     },
@@ -30,15 +33,31 @@ VERBS = {
         "import": "transfer:import_file",
         "export": "transfer:export_file",
     },
+    "Operations": {
+        "observe": "operations:observe",
+        "observations": "operations:observations",
+        "curate": "operations:curate",
+        "context": "operations:context",
+        "ingest-stream": "operations:ingest_stream",
+        "events": "happenings:events",
+        "cooldowns": "happenings:cooldowns",
+    },
+    "Agent programs": {
+        "setup": "setup:setup",
+        "unsetup": "setup:unsetup",
+        "teach": "setup:teach",
+    },
     "Service": {
         "serve": "service:serve",
         "start": "service:start",
         "stop": "service:stop",
         "status": "service:status",
         "mcp": "service:mcp",
+        "hook": "service:hook",
         "doctor": "doctor:doctor",
     },
     "Upkeep": {
+        "review": "review:app",
         "agent": "agents:app",
         "move": "moving:move",
         "reembed": "upkeep:reembed",
@@ -47,7 +66,7 @@ VERBS = {
 }
 """Where each verb is; imported when it is used."""
 _HELP = "The memory of your coding agents. Verbs start the service of this machine when they need it."
-_TAKES_STDIN = ("remember", "recall", "edit", "import", "export")
+_TAKES_STDIN = ("remember", "recall", "edit", "observe", "import", "export", "events")
 
 
 def build() -> App:
@@ -140,5 +159,5 @@ def _worth_showing(value: Any) -> Any:
 
 def _details(error: HiveloreError) -> dict[str, Any]:
     """What an error carries besides its sentence."""
-    names = ("field", "current", "pid", "retry_after")
+    names = ("field", "current", "proposal", "pid", "retry_after")
     return {name: value for name in names if (value := getattr(error, name, None)) is not None}

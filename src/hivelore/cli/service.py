@@ -38,11 +38,11 @@ def serve(
 
     settings = load()
     output.note(f"Hivelore {__version__} opens {settings.home} ...")
-    run_service(settings, host=host, port=port, ready=lambda url: _welcome(url, settings.home))
+    run_service(settings, host=host, port=port, ready=_welcome)
     output.note("Hivelore has ended.")
 
 
-def _welcome(url: str, home: Path) -> None:
+def _welcome(url: str) -> None:
     output.say(f"Hivelore {__version__} answers at ", (url, "bold"))
     output.say()
     output.say("  hivelore remember ", ('"..."', "dim"), "    keep something")
@@ -50,9 +50,7 @@ def _welcome(url: str, home: Path) -> None:
     output.say("  hivelore doctor            see whether all is well")
     output.say()
     output.say("Claude Code remembers with it after:")
-    key = home / endpoint.AGENT_KEY
-    header = f'--header "Authorization: Bearer $(cat {key})"'
-    output.say(f"  claude mcp add --transport http hivelore {url}/mcp {header}")
+    output.say("  hivelore setup claude-code")
     output.say()
     output.say("Ctrl-C ends it.")
     sys.stdout.flush()
@@ -154,3 +152,26 @@ def mcp(
     from hivelore.bridge import main
 
     return main(() if project is None else ("--project", project))
+
+
+def hook(
+    *,
+    agent: Annotated[str, Parameter(help="Whose hook it is, like claude-code.", metavar="PROGRAM")],
+    event: Annotated[
+        str | None, Parameter(help="What the program calls the event. Else: what it says on stdin.", metavar="NAME")
+    ] = None,
+    project: Annotated[
+        str | None, Parameter(help="A project's name. Else: that of the folder it is started in.", metavar="NAME")
+    ] = None,
+) -> None:
+    """Hand an event of an agent program over, for its hooks.
+
+    Takes on stdin what the program tells its hook, and prints what the program is to be told, if anything. Waits
+    200 ms for the service at most, and ends with 0 whatever is wrong; what cannot be handed over is delivered later.
+
+    Example: hivelore hook --agent claude-code
+    """
+    from hivelore.hooks.client import main
+
+    options = {"--agent": agent, "--event": event, "--project": project}
+    main([word for name, value in options.items() if value is not None for word in (name, value)])

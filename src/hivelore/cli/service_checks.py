@@ -57,6 +57,20 @@ def vectors(status: Mapping[str, Any]) -> Finding:
     return ok("vectors", f"{status['vectors']}, {status['model']}")
 
 
+def folders(status: Mapping[str, Any]) -> Finding:
+    """Of memories that agents keep as files."""
+    trouble, passed = status["foldersTrouble"], status["filesPassedOver"]
+    if trouble is not None:
+        return warning("folders", trouble, "Look at HIVELORE_WORKSPACE; what is remembered of files stays meanwhile.")
+    if passed:
+        return warning(
+            "folders",
+            f"{passed} files in {status['workspace']} are no memories as they are.",
+            "service.log says which, and why.",
+        )
+    return ok("folders", f"{status['filesKnown']} files in {status['workspace']}")
+
+
 def wall(status: Mapping[str, Any]) -> Iterator[Finding]:
     """Of a database that could refuse by itself what is not for whoever asks."""
     stands = status.get("secondWall")

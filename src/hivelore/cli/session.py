@@ -2,6 +2,7 @@
 
 from collections.abc import Generator
 from contextlib import contextmanager
+from urllib.parse import quote
 
 from hivelore import endpoint, launch
 from hivelore.client import Client
@@ -38,6 +39,13 @@ def operator() -> Generator[Client]:
     home = endpoint.home()
     url = launch.ensure(home)
     yield from _closing(Client(url, endpoint.key(endpoint.OPERATOR_KEY, home), door="cli"))
+
+
+def segment(given: str) -> str:
+    """An id as a part of a path."""
+    if not given.strip():
+        raise Invalid("An id is not empty. List what there is for its id.", field="id")
+    return quote(given.strip(), safe="")
 
 
 def _closing(client: Client) -> Generator[Client]:

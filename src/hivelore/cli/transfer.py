@@ -10,8 +10,10 @@ from typing import Annotated, Any, BinaryIO
 
 from cyclopts import Parameter
 
+from hivelore import endpoint
 from hivelore.cli import exits, output, session
-from hivelore.cli.options import STDIN, AsJson, Shelf, Speaker, project_meant
+from hivelore.cli.options import STDIN, AsJson, Shelf, Speaker, moment, project_meant
+from hivelore.cli.present import now
 from hivelore.domain.draft import Remembered
 from hivelore.domain.memory import Scope
 from hivelore.errors import HiveloreError, Invalid
@@ -76,20 +78,37 @@ def index(
 
 
 def import_file(
-    file: Annotated[str, Parameter(help="A file of JSON lines; - reads stdin.")],
+    file: Annotated[str, Parameter(help="A file of JSON lines, - for stdin; or claude-code, or codex.")],
     /,
     *,
+    project: Annotated[str | None, Parameter(help="Of a program: only what it kept in this one.")] = None,
+    since: Annotated[str | None, Parameter(help="Of a program: what it kept since then, like 2026-01-31, 30d.")] = None,
+    dry_run: Annotated[bool, Parameter(help="Of a program: show what would come in, and store nothing.")] = False,
     agent: Speaker = None,
     json: AsJson = False,
 ) -> int:
-    """Take in memories from a file of JSON lines.
+    """Take in memories from a file, or what an agent program kept.
 
     Fields: content (or text), and where known id, name, createdAt (or timestamp), session, author, tags, scope,
     source, project, metadata. Anything else goes to the metadata. Bad lines are told and the rest goes in. The same
     file again changes nothing, so an import that was interrupted is simply run again.
 
+    claude-code and codex: their sessions of before, distilled by rules, and their own memories.
+
     Example: hivelore import memories.jsonl
     """
+    if file in endpoint.IMPORTED:
+        # What reads sessions is loaded for nobody else.
+        from hivelore.cli.backfill import take_over
+
+        instant = None if since is None else moment(since, now(), past=True, field="since")
+        return take_over(file, project=project, since=instant, dry_run=dry_run, agent=agent, as_json=json)
+    if project is not None or since is not None or dry_run:
+        raise Invalid("--project, --since and --dry-run are for claude-code and codex, not for files.", field="file")
+    return _import_lines(file, agent, as_json=json)
+
+
+def _import_lines(file: str, agent: str | None, *, as_json: bool) -> int:
     shown: list[dict[str, Any]] = []
 
     def refused(number: int, reason: str) -> None:
@@ -114,7 +133,7 @@ def import_file(
             raise
     if report.assumed_utc:
         output.note("Some times had no time zone: taken as UTC.")
-    if json:
+    if as_json:
         output.as_json({**_counts(report), "bad": shown})
     else:
         output.say(

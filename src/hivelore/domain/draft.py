@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from hivelore.domain.agent import AgentId
 from hivelore.domain.memory import Json, Memory, Scope, Source, Trust
+from hivelore.domain.operational import Operational
 
 
 class Unset(Enum):
@@ -45,7 +46,15 @@ class Draft:
     """None: now. In the past for what is imported."""
     expires_at: datetime | None = None
     """None: as the source says (B08)."""
+    subject: str | None = None
+    """What it is a fact about, like ``db.port``: it takes the place of what held of that before."""
+    valid_from: datetime | None = None
+    """None: it holds since it was created."""
+    supersedes: str | None = None
+    """The id of the memory whose place it takes, or on its shelf the external id."""
     trust: Trust = Trust.AGENT
+    operational: Operational | None = None
+    """What is known already stays as it is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,8 +68,12 @@ class Edit:
     category: str | Unset = UNSET
     tags: Sequence[str] | Unset = UNSET
     project: str | Unset | None = UNSET
+    source_path: str | Unset | None = UNSET
     metadata: Mapping[str, Json] | Unset = UNSET
     expires_at: datetime | Unset | None = UNSET
+    subject: str | Unset | None = UNSET
+    valid_from: datetime | Unset | None = UNSET
+    supersedes: str | Unset | None = UNSET
     reason: str | None = None
 
     def given(self) -> dict[str, Any]:

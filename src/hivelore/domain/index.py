@@ -176,7 +176,7 @@ BEGINNING = Moment(0)
 
 @dataclass(frozen=True, slots=True)
 class Attributes:
-    """What a ``Filter`` asks of a document, without its texts."""
+    """What a ``Filter`` asks of a document, without its texts, unless it ``needs_store``."""
 
     owner: AgentId | None
     scope: Scope
@@ -186,6 +186,7 @@ class Attributes:
     category: Clean
     created_at: datetime
     expires_at: datetime | None
+    superseded: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -200,6 +201,7 @@ class AttributeColumns:
     category: Sequence[Clean]
     created_at: Instants
     expires_at: Instants
+    superseded: Sequence[bool]
 
     @classmethod
     def of(cls, documents: Sequence[Attributes]) -> "AttributeColumns":
@@ -212,6 +214,7 @@ class AttributeColumns:
             category=[one.category for one in documents],
             created_at=_instants(one.created_at for one in documents),
             expires_at=_instants(one.expires_at for one in documents),
+            superseded=[one.superseded for one in documents],
         )
 
 

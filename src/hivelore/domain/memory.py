@@ -7,13 +7,16 @@ from enum import StrEnum
 from typing import NamedTuple, NewType
 
 from hivelore.domain.agent import AgentId, Door
+from hivelore.domain.operational import Operational
 from hivelore.domain.text import Clean
+from hivelore.domain.usefulness import UNKNOWN, Use
 
 MemoryId = NewType("MemoryId", str)
 """A UUID (version 7) in its lower-case text form."""
 
 NAME_LENGTH = 500
 CATEGORY_LENGTH = 100
+SUBJECT_LENGTH = 200
 DEFAULT_CATEGORY = Clean("note")
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
@@ -55,6 +58,15 @@ class Provenance:
     reason: Clean | None = None
 
 
+class Topic(NamedTuple):
+    """What memories are facts about: those with the same one take each other's place in time."""
+
+    home: AgentId | None
+    """The shelf (``Memory.home``)."""
+    project: Clean | None
+    subject: Clean
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
     """One thing known: a document with an identity that outlives its edits.
@@ -86,6 +98,16 @@ class Memory:
     accessed_at: datetime | None = None
     access_count: int = 0
     version: int = 1
+    subject: Clean | None = None
+    """What it is a fact about, like ``db.port``: of one ``topic`` one memory holds at a time."""
+    valid_from: datetime | None = None
+    """Since when it holds; None: since it was created."""
+    valid_until: datetime | None = None
+    """When another one took its place; None: none did."""
+    supersedes: MemoryId | None = None
+    """Whose place it took. One that came with others from elsewhere may name by its external id what is not there."""
+    operational: Operational | None = None
+    """Has no versions: what becomes of it is told by observations."""
 
     def __post_init__(self) -> None:
         if not self.content.strip():
@@ -94,7 +116,10 @@ class Memory:
             raise ValueError(f"a name has 1 to {NAME_LENGTH} characters")
         if self.owner is None and self.scope is not Scope.SWARM:
             raise ValueError("a private memory needs an owner")
-        for instant in (self.created_at, self.updated_at, self.expires_at, self.accessed_at):
+        if self.subject is not None and not 1 <= len(self.subject) <= SUBJECT_LENGTH:
+            raise ValueError(f"a subject has 1 to {SUBJECT_LENGTH} characters")
+        kept = (self.created_at, self.updated_at, self.expires_at, self.accessed_at, self.valid_from, self.valid_until)
+        for instant in kept:
             if instant is not None and instant.tzinfo is not UTC:
                 raise ValueError("instants are in UTC")
 
@@ -104,6 +129,18 @@ class Memory:
 
         A path or an external id names one document per shelf."""
         return self.owner if self.scope is Scope.AGENT else None
+
+    @property
+    def holds_since(self) -> datetime:
+        return self.created_at if self.valid_from is None else self.valid_from
+
+    @property
+    def topic(self) -> Topic | None:
+        return None if self.subject is None else Topic(self.home, self.project, self.subject)
+
+    def held_at(self, at: datetime) -> bool:
+        """Whether it held at an instant, as far as is known now."""
+        return self.holds_since <= at and (self.valid_until is None or self.valid_until > at)
 
     def is_live(self, now: datetime) -> bool:
         return self.expires_at is None or self.expires_at > now
@@ -126,6 +163,8 @@ class Standing(NamedTuple):
     """Characters of its content, at least 1."""
     asks: bool
     """Whether it ends as a question."""
+    use: Use = UNKNOWN
+    operational: Operational | None = None
 
 
 def standing(memory: Memory) -> Standing:
@@ -138,6 +177,7 @@ def standing(memory: Memory) -> Standing:
         author=memory.author,
         length=len(memory.content),
         asks=asks(memory.content[-END:]),
+        operational=memory.operational,
     )
 
 
@@ -166,6 +206,11 @@ class Chunk:
     """The markdown headings above it, outermost first, with their marks: ``('# A', '## B')``."""
     passages: tuple[Passage, ...]
 
+    def likeness(self, content: str) -> object:
+        """Equal for chunks that are the same wherever they stand: the text, the headings, and how it is cut."""
+        cuts = tuple((passage.start - self.start, passage.stop - self.start) for passage in self.passages)
+        return content[self.start : self.stop], self.headings, cuts
+
 
 class Action(StrEnum):
     """What was done to a memory; one of these stands in every version and audit row."""
@@ -177,6 +222,10 @@ class Action(StrEnum):
     FORGOTTEN = "forgotten"
     READ = "read"
     """Somebody with a wider view read a private memory of another."""
+    PROPOSED = "proposed"
+    """Somebody asked others to decide about it."""
+    DECIDED = "decided"
+    """Somebody did."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,3 +246,5 @@ class Version:
     tags: tuple[Clean, ...]
     project: Clean | None
     expires_at: datetime | None
+    subject: Clean | None
+    valid_from: datetime | None

@@ -2,8 +2,10 @@
 
 from dataclasses import dataclass
 
+from hivelore.domain.evidence import Evidence
 from hivelore.domain.index import DocumentKey, StoredChunk
 from hivelore.domain.memory import Memory, Version
+from hivelore.domain.operational import Observation
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +18,10 @@ class WholeMemory:
     """Every version, oldest first; the last one is the present."""
     chunks: tuple[StoredChunk, ...]
     """In order."""
+    observations: tuple[Observation, ...]
+    """Oldest first."""
+    evidence: tuple[Evidence, ...]
+    """Of its use, oldest first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +31,8 @@ class Counts:
     """Of all memories, the present ones included."""
     characters: int
     """Of the contents of all versions."""
+    observations: int
+    evidence: int
     passages: int
     vectors: int
     """Of all models."""
@@ -34,4 +42,7 @@ class Counts:
     keys: int
     audit: int
     recalls: int
+    events: int
+    cooldowns: int
+    proposals: int
     jobs: int

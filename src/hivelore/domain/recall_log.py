@@ -59,6 +59,8 @@ class RecallFilter:
     """Whether those count that belong to no agent."""
     memory: MemoryId | None = None
     """Only those that gave this memory."""
+    since: datetime | None = None
+    """Only those that were answered at this instant or after it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

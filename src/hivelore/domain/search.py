@@ -7,7 +7,8 @@ from enum import StrEnum
 from typing import NamedTuple, NewType
 
 from hivelore.domain.agent import AgentId
-from hivelore.domain.memory import Memory, Scope, Source
+from hivelore.domain.memory import Memory, MemoryId, Scope, Source, Version
+from hivelore.domain.operational import GENERAL
 from hivelore.domain.text import Clean
 
 RecallId = NewType("RecallId", str)
@@ -58,6 +59,15 @@ class Filter:
     session: Clean | None = None
     tag: Clean | None = None
     category: Clean | None = None
+    operational: bool | None = None
+    """Only what is about running things, or only what is not."""
+    service: Clean | None = None
+    """Only what is about running this one; GENERAL: what is, and names no service."""
+    subject: Clean | None = None
+    superseded: bool | None = None
+    """Only what another one took the place of, or only what none did."""
+    held_at: datetime | None = None
+    """Only what held at this instant, as far as is known now."""
     live_at: datetime | None = None
     """Only what has not expired at this instant."""
     expired_at: datetime | None = None
@@ -75,11 +85,26 @@ class Filter:
             and (self.session is None or memory.session == self.session)
             and (self.tag is None or self.tag in memory.tags)
             and (self.category is None or memory.category == self.category)
+            and (self.operational is None or (memory.operational is not None) is self.operational)
+            and (self.service is None or _is_about(self.service, memory))
+            and (self.subject is None or memory.subject == self.subject)
+            and (self.superseded is None or (memory.valid_until is not None) is self.superseded)
+            and (self.held_at is None or memory.held_at(self.held_at))
             and (self.live_at is None or memory.is_live(self.live_at))
             and (self.expired_at is None or not memory.is_live(self.expired_at))
             and (self.created_before is None or memory.created_at < self.created_before)
             and (self.created_after is None or memory.created_at >= self.created_after)
         )
+
+    @property
+    def needs_store(self) -> bool:
+        """Whether it asks for more than an index knows of a document (``Attributes``): what passes, the store tells."""
+        told = (self.tag, self.operational, self.service, self.subject, self.held_at)
+        return any(part is not None for part in told)
+
+
+def _is_about(service: Clean, memory: Memory) -> bool:
+    return memory.operational is not None and (memory.operational.service or GENERAL) == service
 
 
 EVERYTHING = Filter(visibility=Visibility(own=None, swarm=True, others=True))
@@ -98,8 +123,14 @@ class Query:
     project: Clean | None = None
     now: datetime | None = None
     """Ask as if it were then (ranking, expiry and dates in the text); None: the present."""
+    as_of: datetime | None = None
+    """Only what held then, in the words of then; None: what holds now."""
+    superseded: bool = False
+    """Also what another memory took the place of."""
     only_fitting: bool = False
     """Only hits that fit; none where nothing does (N06)."""
+    known: frozenset[tuple[MemoryId, int]] = frozenset()
+    """Memories that whoever asks has seen, by id and version: left out, and nothing else takes their place."""
     diversity: float = 0.0
     """0: by score alone; towards 1, hits that are unlike each other rather than good."""
     budget: int | None = None
@@ -115,8 +146,8 @@ class Path(StrEnum):
 
 
 class Score(NamedTuple):
-    """A score that keeps its parts (B21). ``similarity`` is the fused relevance, 0..1; so is ``total``
-    except under ``HIVELORE_RANKING=documented``, where an access boost can lift it to 1.5."""
+    """A score that keeps its parts (B21). ``similarity`` is the fused relevance, 0..1; so is ``total``, but for what
+    usefulness lifts it, and under ``HIVELORE_RANKING=documented``, where an access boost can lift it to 1.5."""
 
     total: float
     similarity: float
@@ -192,6 +223,27 @@ class Page:
 
     memories: tuple[Memory, ...]
     next: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class History:
+    """How a memory became what it is."""
+
+    versions: tuple[Version, ...]
+    """Oldest first; the last one is the present."""
+    supersedes: MemoryId | None
+    superseded_by: tuple[MemoryId, ...]
+    """As far as whoever asks may see them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """What is different between two versions of a memory."""
+
+    older: int
+    newer: int
+    fields: Mapping[str, str]
+    """Those that differ, by their names in JSON, each as a unified diff."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,10 +10,12 @@ from typing import Any
 from hivelore.domain.agent import Agent, AgentId, ApiKey, Door, Role
 from hivelore.domain.draft import Draft, Edit, Remembered
 from hivelore.domain.job import Job
-from hivelore.domain.memory import Memory, MemoryId, Provenance, Scope, Source, Trust, Version
+from hivelore.domain.memory import Memory, MemoryId, Provenance, Scope, Source, Trust
+from hivelore.domain.operational import DEFAULT_TIER, Confidence, Held, Operational
 from hivelore.domain.recall_log import Given, Recall, RecallPage
 from hivelore.domain.search import Answer, Excerpt, Hit, Page, Path, RecallId, Score, Stats
 from hivelore.domain.text import Clean
+from hivelore.domain.usefulness import UNKNOWN, Use, Usefulness
 from hivelore.errors import Invalid
 
 Object = dict[str, Any]
@@ -29,7 +31,31 @@ def read_instant(text: str | None) -> datetime | None:
     return None if text is None else datetime.fromisoformat(text).astimezone(UTC)
 
 
+def operational(value: Operational) -> Object:
+    return {
+        "service": value.service,
+        "confidence": value.held.base,
+        "confidentAt": instant(value.held.since),
+        "tier": value.tier,
+        "persistent": value.persistent,
+        "off": value.held.is_off,
+    }
+
+
+def read_operational(data: Mapping[str, Any]) -> Operational:
+    """Raises KeyError, TypeError or ValueError for what is none."""
+    held = Held(
+        base=Confidence(float(data["confidence"])),
+        since=datetime.fromisoformat(data["confidentAt"]).astimezone(UTC),
+        is_off=data.get("off") is True,
+    )
+    service, tier = data.get("service"), int(data.get("tier", DEFAULT_TIER))
+    return Operational(held=held, service=service, tier=tier, persistent=data.get("persistent") is True)
+
+
 def memory(value: Memory) -> Object:
+    """``operational`` is only there where there is something to say."""
+    known = {} if value.operational is None else {"operational": operational(value.operational)}
     return {
         "id": value.id,
         "agentId": value.owner,
@@ -52,6 +78,10 @@ def memory(value: Memory) -> Object:
         "accessedAt": instant(value.accessed_at),
         "accessCount": value.access_count,
         "expiresAt": instant(value.expires_at),
+        "subject": value.subject,
+        "validFrom": instant(value.valid_from),
+        "validUntil": instant(value.valid_until),
+        "supersedes": value.supersedes,
         "version": value.version,
         "provenance": {
             "actor": value.provenance.actor,
@@ -59,6 +89,7 @@ def memory(value: Memory) -> Object:
             "trust": value.provenance.trust.value,
             "reason": value.provenance.reason,
         },
+        **known,
     }
 
 
@@ -87,11 +118,29 @@ def read_memory(data: Mapping[str, Any]) -> Memory:
         accessed_at=read_instant(data["accessedAt"]),
         access_count=data["accessCount"],
         expires_at=read_instant(data["expiresAt"]),
+        subject=data["subject"],
+        valid_from=read_instant(data["validFrom"]),
+        valid_until=read_instant(data["validUntil"]),
+        supersedes=data["supersedes"],
         version=data["version"],
         provenance=Provenance(
             actor=origin["actor"], door=Door(origin["door"]), trust=Trust(origin["trust"]), reason=origin["reason"]
         ),
+        operational=read_operational(data["operational"]) if data.get("operational") else None,
     )
+
+
+def usefulness(value: Usefulness) -> Object:
+    """Without the signs that were never seen."""
+    return {"factor": value.factor, "seen": {name: count for name, count in value.use._asdict().items() if count}}
+
+
+def read_usefulness(data: Mapping[str, Any] | None) -> Usefulness:
+    """None: nothing is known."""
+    if data is None:
+        return Usefulness(factor=1.0, use=UNKNOWN)
+    known = {name: count for name, count in data["seen"].items() if name in Use._fields}
+    return Usefulness(factor=data["factor"], use=UNKNOWN._replace(**known))
 
 
 def remembered(value: Remembered) -> Object:
@@ -122,11 +171,15 @@ def draft(value: Draft) -> Object:
         "metadata": None if value.metadata is None else dict(value.metadata),
         "createdAt": told(value.created_at, "createdAt"),
         "expiresAt": told(value.expires_at, "expiresAt"),
+        "subject": value.subject,
+        "validFrom": told(value.valid_from, "validFrom"),
+        "supersedes": value.supersedes,
+        "operational": None if value.operational is None else operational(value.operational),
     }
     return {name: part for name, part in given.items() if part is not None}
 
 
-_EDITED = {"expires_at": "expiresAt"}
+_EDITED = {"expires_at": "expiresAt", "valid_from": "validFrom"}
 
 
 def edit(value: Edit) -> Object:
@@ -136,8 +189,9 @@ def edit(value: Edit) -> Object:
         given["scope"] = given["scope"].value
     if "tags" in given:
         given["tags"] = list(given["tags"])
-    if given.get("expiresAt") is not None:
-        given["expiresAt"] = told(given["expiresAt"], "expiresAt")
+    for name in _EDITED.values():
+        if given.get(name) is not None:
+            given[name] = told(given[name], name)
     if value.reason is not None:
         given["reason"] = value.reason
     return given
@@ -273,25 +327,6 @@ def page(value: Page) -> Object:
 
 def read_page(data: Mapping[str, Any]) -> Page:
     return Page(memories=tuple(read_memory(one) for one in data["memories"]), next=data["next"])
-
-
-def version(value: Version) -> Object:
-    return {
-        "version": value.number,
-        "at": instant(value.at),
-        "action": value.action.value,
-        "actor": value.actor,
-        "door": value.door.value,
-        "reason": value.reason,
-        "scope": value.scope.value,
-        "name": value.name,
-        "content": value.content,
-        "summary": value.summary,
-        "category": value.category,
-        "tags": list(value.tags),
-        "project": value.project,
-        "expiresAt": instant(value.expires_at),
-    }
 
 
 def stats(value: Stats) -> Object:

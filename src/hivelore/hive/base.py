@@ -9,11 +9,24 @@ from typing import Literal, Self, TypeVar
 
 from hivelore.domain.agent import AgentId
 from hivelore.domain.draft import UNSET, Draft, Edit, Remembered, Unset
+from hivelore.domain.event_log import Level
 from hivelore.domain.memory import Json, Memory, MemoryId, Scope, Source
-from hivelore.domain.recall_log import RecallPage
-from hivelore.domain.search import DEFAULT_LIMIT, Answer, Hit, Page, Path, RecallId, ScopeChoice, Stats
+from hivelore.domain.proposal import Case, Proposal, ProposalKind, ProposalPage
+from hivelore.domain.search import (
+    DEFAULT_LIMIT,
+    Answer,
+    Difference,
+    History,
+    Hit,
+    Page,
+    Path,
+    RecallId,
+    ScopeChoice,
+    Stats,
+)
 from hivelore.errors import Invalid
 from hivelore.hive.checking import (
+    DECISION,
     ID,
     INSTANT,
     NUMBER,
@@ -27,9 +40,12 @@ from hivelore.hive.checking import (
     check_edit,
     drafts_of,
 )
+from hivelore.hive.happenings import Happenings
 from hivelore.hive.intake import Skipped, drafts_under
+from hivelore.hive.looking_back import LookingBack
 
-E = TypeVar("E", Scope, Source, ScopeChoice)
+E = TypeVar("E", Scope, Source, ScopeChoice, Level, ProposalKind)
+ProposalStatus = Literal["open", "decided", "all"]
 
 UNIT = 100
 UNIT_CHARACTERS = 4_000_000
@@ -65,7 +81,7 @@ class Indexed(list[Memory]):
         self.skipped: list[Skipped] = list(skipped)
 
 
-class Hive(ABC):
+class Hive(LookingBack, Happenings, ABC):
     """Where memories are kept. Use it as a context manager; ``hivelore.open`` makes one.
 
     Everything raises the errors of ``hivelore.errors``.
@@ -90,11 +106,14 @@ class Hive(ABC):
         source_task_id: str | None = None,
         external_id: str | None = None,
         expires_at: datetime | None = None,
+        subject: str | None = None,
+        valid_from: datetime | None = None,
+        supersedes: str | None = None,
     ) -> Memory:
         """Keep something; durable when this returns. ``agent``: for whom, only for operators.
 
-        The same owner, name and content again is the same memory; so is the same path or external id.
-        """
+        The same owner, name and content again is the same memory; so is the same path or external id. ``subject``: of
+        what it is a fact, like ``db.port``; ``valid_from``: since when; ``supersedes``: the id of what it replaces."""
         check(TEXTS, tags=tags)
         draft = Draft(
             content=content,
@@ -113,6 +132,9 @@ class Hive(ABC):
             source_task_id=source_task_id,
             external_id=external_id,
             expires_at=expires_at,
+            subject=subject,
+            valid_from=valid_from,
+            supersedes=supersedes,
         )
         return self._store([check_draft(draft)])[0].memory
 
@@ -130,6 +152,8 @@ class Hive(ABC):
         session: str | None = None,
         project: str | None = None,
         now: datetime | None = None,
+        as_of: datetime | None = None,
+        superseded: bool = False,
         only_fitting: bool = False,
         diversity: float = 0.0,
         budget: int | None = None,
@@ -138,15 +162,16 @@ class Hive(ABC):
         """The memories most worth reading now, best first. Each hit's score keeps its parts.
 
         ``limit`` 1..50. ``project`` None: no filter; memories of no project always count. ``now``: ask as if
-        it were then. ``only_fitting``: nothing rather than what hardly has to do with it. ``diversity`` 0..1: towards
-        1, unlike hits rather than good ones. ``budget``: about how many tokens names and passages take together, 50 or
-        more. ``explain``: the text of the answer shows the parts of each score.
+        it were then, of what holds now; ``as_of``: of what held then, in the words of then. ``superseded``: also what
+        another memory took the place of. ``only_fitting``: nothing rather than what hardly has to do with it.
+        ``diversity`` 0..1: towards 1, unlike hits rather than good ones. ``budget``: about how many tokens names and
+        passages take together, 50 or more. ``explain``: the text of the answer shows the parts of each score.
         """
         check(TEXT, query=query)
         check(TEXT.or_none(), session=session, project=project)
         check(WHOLE, limit=limit)
-        check(INSTANT.or_none(), now=now)
-        check(TRUTH, only_fitting=only_fitting)
+        check(INSTANT.or_none(), now=now, as_of=as_of)
+        check(TRUTH, superseded=superseded, only_fitting=only_fitting)
         check(NUMBER, diversity=diversity)
         if not 0.0 <= diversity <= 1.0:
             raise Invalid(f"diversity is 0 to 1, not {diversity}.", field="diversity")
@@ -159,6 +184,8 @@ class Hive(ABC):
             session=session,
             project=project,
             now=now,
+            as_of=as_of,
+            superseded=superseded,
             only_fitting=only_fitting,
             diversity=diversity,
             budget=budget,
@@ -166,8 +193,19 @@ class Hive(ABC):
         return Hits(answer, explain=explain)
 
     @abstractmethod
-    def get(self, memory: str) -> Memory:
-        """One memory by id, also an expired one."""
+    def get(self, memory: str, *, as_of: datetime | None = None) -> Memory:
+        """One memory by id, also one that expired or was superseded. ``as_of``: as it was then; ``errors.NotFound`` for
+        one that did not hold."""
+
+    @abstractmethod
+    def history(self, memory: str) -> History:
+        """Every version of a memory with who, through which door, why and when, and the ids of those that stand before
+        and after it."""
+
+    @abstractmethod
+    def diff(self, memory: str, older: int | None = None, newer: int | None = None) -> Difference:
+        """What is different between two versions of a memory, field by field; else between the present one, or
+        ``newer``, and the one before it."""
 
     @abstractmethod
     def list(
@@ -183,10 +221,14 @@ class Hive(ABC):
         tag: str | None = None,
         category: str | None = None,
         status: Literal["all", "live", "expired"] = "all",
+        subject: str | None = None,
+        as_of: datetime | None = None,
+        superseded: bool = False,
         created_after: datetime | None = None,
         created_before: datetime | None = None,
     ) -> Page:
-        """Memories, newest first; ``after`` is the ``next`` of the page before."""
+        """Memories, newest first; ``after`` is the ``next`` of the page before. ``as_of`` and ``superseded`` as for
+        ``recall``."""
 
     def edit(
         self,
@@ -201,6 +243,9 @@ class Hive(ABC):
         project: str | Unset | None = UNSET,
         metadata: Mapping[str, Json] | Unset = UNSET,
         expires_at: datetime | Unset | None = UNSET,
+        subject: str | Unset | None = UNSET,
+        valid_from: datetime | Unset | None = UNSET,
+        supersedes: str | Unset | None = UNSET,
         reason: str | None = None,
         version: int | None = None,
     ) -> Memory:
@@ -217,6 +262,9 @@ class Hive(ABC):
             project=project,
             metadata=metadata,
             expires_at=expires_at,
+            subject=subject,
+            valid_from=valid_from,
+            supersedes=supersedes,
             reason=reason,
         )
         return self._edit(MemoryId(memory), check_edit(edit), version)
@@ -247,11 +295,29 @@ class Hive(ABC):
         return Indexed(memories, skipped)
 
     @abstractmethod
-    def recalls(
-        self, *, limit: int = 20, after: str | None = None, agent: str | None = None, memory: str | None = None
-    ) -> RecallPage:
-        """The log of recalls, newest first: who asked what, and which memories were given why. ``after`` is the
-        ``next`` of the page before; ``agent``: only what this one asked; ``memory``: only what gave this memory."""
+    def review(
+        self,
+        *,
+        limit: int = 20,
+        after: str | None = None,
+        status: ProposalStatus = "open",
+        kind: ProposalKind | str | None = None,
+    ) -> ProposalPage:
+        """The review inbox, newest first: what waits for a decision (``status``: open, decided, all). ``after`` is the
+        ``next`` of the page before. A worker sees its own proposals."""
+
+    @abstractmethod
+    def proposal(self, proposal: str) -> Case:
+        """One proposal by id, with the memories that it is about."""
+
+    def decide(
+        self, proposal: str, decision: Literal["accept", "reject", "merge"], *, reason: str | None = None
+    ) -> Proposal:
+        """Do what is proposed, do nothing, or make one of two memories: for operators and leads."""
+        check(ID, proposal=proposal)
+        check(TEXT.or_none(), reason=reason)
+        check(DECISION, decision=decision)
+        return self._decide(proposal, decision, reason)
 
     @abstractmethod
     def stats(self) -> Stats:
@@ -276,6 +342,8 @@ class Hive(ABC):
         session: str | None,
         project: str | None,
         now: datetime | None,
+        as_of: datetime | None,
+        superseded: bool,
         only_fitting: bool,
         diversity: float,
         budget: int | None,
@@ -285,6 +353,10 @@ class Hive(ABC):
     @abstractmethod
     def _edit(self, memory: MemoryId, edit: Edit, version: int | None) -> Memory:
         """Apply an edit."""
+
+    @abstractmethod
+    def _decide(self, proposal: str, decision: str, reason: str | None) -> Proposal:
+        """Decide about a proposal."""
 
     @abstractmethod
     def _store(self, drafts: Sequence[Draft]) -> Sequence[Remembered]:

@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from hivelore.domain.draft import Draft, Edit, Unset
 from hivelore.domain.memory import NAME_LENGTH, Scope, Source, Trust
+from hivelore.domain.operational import Operational
 from hivelore.errors import Invalid
 
 _DEEP_ENOUGH = 20
@@ -87,6 +88,8 @@ INSTANT = Kind("a datetime", lambda value: isinstance(value, datetime))
 METADATA = Kind("a dictionary of what JSON can say", _is_object)
 PATH = Kind("a path", lambda value: isinstance(value, str | os.PathLike))
 STATUS = Kind("'all', 'live' or 'expired'", lambda value: value in ("all", "live", "expired"))
+DECISION = Kind("'accept', 'reject' or 'merge'", lambda value: value in ("accept", "reject", "merge"))
+IN_REVIEW = Kind("'open', 'decided' or 'all'", lambda value: value in ("open", "decided", "all"))
 
 _DRAFT: Mapping[str, Kind] = {
     "content": TEXT,
@@ -98,6 +101,8 @@ _DRAFT: Mapping[str, Kind] = {
     "metadata": METADATA.or_none(),
     "created_at": INSTANT.or_none(),
     "expires_at": INSTANT.or_none(),
+    "valid_from": INSTANT.or_none(),
+    "operational": Kind("an Operational", lambda value: isinstance(value, Operational)).or_none(),
 }
 """Every other part of a draft is a text or None."""
 _EDIT: Mapping[str, Kind] = {
@@ -106,6 +111,9 @@ _EDIT: Mapping[str, Kind] = {
     "metadata": METADATA,
     "project": TEXT.or_none(),
     "expires_at": INSTANT.or_none(),
+    "subject": TEXT.or_none(),
+    "valid_from": INSTANT.or_none(),
+    "supersedes": TEXT.or_none(),
     "reason": TEXT.or_none(),
 }
 """Every other part of an edit is a text."""

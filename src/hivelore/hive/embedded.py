@@ -6,13 +6,28 @@ from typing import Literal
 
 from hivelore.app import Application
 from hivelore.domain.agent import AgentId, Viewer
+from hivelore.domain.cooldown import Cooldown
 from hivelore.domain.draft import Draft, Edit, Remembered
+from hivelore.domain.event_log import Event, EventPage, Level, LoggedId
 from hivelore.domain.memory import Memory, MemoryId, Source
+from hivelore.domain.proposal import DECISIONS, Case, Proposal, ProposalId, ProposalKind, ProposalPage
 from hivelore.domain.recall_log import RecallPage
-from hivelore.domain.search import Answer, Page, ScopeChoice, Stats
-from hivelore.hive.base import Hive, choice
-from hivelore.hive.checking import ID, INSTANT, NUMBER, STATUS, WHOLE, WORD, check
-from hivelore.services.asking import Listing, RecallListing, asked, listed, listed_recalls
+from hivelore.domain.search import Answer, Difference, History, Page, ScopeChoice, Stats
+from hivelore.domain.usefulness import Usefulness
+from hivelore.hive.base import Hive, ProposalStatus, choice
+from hivelore.hive.checking import ID, IN_REVIEW, INSTANT, NUMBER, STATUS, TEXT, TRUTH, WHOLE, WORD, check
+from hivelore.services.asking import (
+    EventListing,
+    Listing,
+    ProposalListing,
+    RecallListing,
+    asked,
+    listed,
+    listed_events,
+    listed_proposals,
+    listed_recalls,
+)
+from hivelore.services.drafting import utc
 
 
 class EmbeddedHive(Hive):
@@ -32,6 +47,8 @@ class EmbeddedHive(Hive):
         session: str | None,
         project: str | None,
         now: datetime | None,
+        as_of: datetime | None,
+        superseded: bool,
         only_fitting: bool,
         diversity: float,
         budget: int | None,
@@ -45,15 +62,27 @@ class EmbeddedHive(Hive):
             session=session,
             project=project,
             now=now,
+            as_of=as_of,
+            superseded=superseded,
             only_fitting=only_fitting,
             diversity=diversity,
             budget=budget,
         )
         return self._app.recalling.recall(question, self._viewer)
 
-    def get(self, memory: str) -> Memory:
+    def get(self, memory: str, *, as_of: datetime | None = None) -> Memory:
         check(ID, memory=memory)
-        return self._app.recalling.get(MemoryId(memory), self._viewer)
+        check(INSTANT.or_none(), as_of=as_of)
+        return self._app.recalling.get(MemoryId(memory), self._viewer, utc(as_of, "asOf"))
+
+    def history(self, memory: str) -> History:
+        check(ID, memory=memory)
+        return self._app.recalling.history(MemoryId(memory), self._viewer)
+
+    def diff(self, memory: str, older: int | None = None, newer: int | None = None) -> Difference:
+        check(ID, memory=memory)
+        check(WHOLE.or_none(), older=older, newer=newer)
+        return self._app.recalling.difference(MemoryId(memory), self._viewer, older, newer)
 
     def list(
         self,
@@ -68,14 +97,18 @@ class EmbeddedHive(Hive):
         tag: str | None = None,
         category: str | None = None,
         status: Literal["all", "live", "expired"] = "all",
+        subject: str | None = None,
+        as_of: datetime | None = None,
+        superseded: bool = False,
         created_after: datetime | None = None,
         created_before: datetime | None = None,
     ) -> Page:
         check(WHOLE, limit=limit)
         check(ID.or_none(), after=after, agent=agent)
-        check(WORD.or_none(), project=project, session=session, tag=tag, category=category)
+        check(WORD.or_none(), project=project, session=session, tag=tag, category=category, subject=subject)
         check(STATUS, status=status)
-        check(INSTANT.or_none(), created_after=created_after, created_before=created_before)
+        check(INSTANT.or_none(), as_of=as_of, created_after=created_after, created_before=created_before)
+        check(TRUTH, superseded=superseded)
         listing = Listing(
             limit=limit,
             after=after,
@@ -87,6 +120,9 @@ class EmbeddedHive(Hive):
             tag=tag,
             category=category,
             status=status,
+            subject=subject,
+            as_of=as_of,
+            superseded=superseded,
             created_after=created_after,
             created_before=created_before,
         )
@@ -105,6 +141,111 @@ class EmbeddedHive(Hive):
         listing = RecallListing(limit=limit, after=after, agent=agent, memory=memory)
         return listed_recalls(self._app.recall_log, listing, self._viewer)
 
+    def record_event(
+        self,
+        text: str,
+        *,
+        level: Level | str = Level.INFO,
+        service: str | None = None,
+        session: str | None = None,
+        at: datetime | None = None,
+    ) -> Event:
+        check(TEXT, text=text)
+        check(WORD.or_none(), service=service, session=session)
+        check(INSTANT.or_none(), at=at)
+        told = choice(Level, level, "level")
+        return self._app.events.record(told, text, self._viewer, service=service, session=session, at=at)
+
+    def events(
+        self,
+        *,
+        limit: int = 50,
+        after: str | None = None,
+        level: Level | str | None = None,
+        service: str | None = None,
+        session: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+    ) -> EventPage:
+        check(WHOLE, limit=limit)
+        check(ID.or_none(), after=after)
+        check(WORD.or_none(), service=service, session=session)
+        check(INSTANT.or_none(), since=since, until=until)
+        listing = EventListing(
+            limit=limit,
+            after=after,
+            level=None if level is None else choice(Level, level, "level"),
+            service=service,
+            session=session,
+            since=since,
+            until=until,
+        )
+        return listed_events(self._app.events, listing, self._viewer)
+
+    def forget_event(self, event: str) -> None:
+        check(ID, event=event)
+        self._app.events.forget(LoggedId(event), self._viewer)
+
+    def set_cooldown(
+        self,
+        service: str,
+        action: str,
+        *,
+        minutes: int | None = None,
+        until: datetime | None = None,
+        reason: str | None = None,
+        session: str | None = None,
+    ) -> Cooldown:
+        check(WORD, service=service, action=action)
+        check(WHOLE.or_none(), minutes=minutes)
+        check(INSTANT.or_none(), until=until)
+        check(WORD.or_none(), reason=reason, session=session)
+        return self._app.cooldowns.set(
+            service, action, self._viewer, minutes=minutes, until=until, reason=reason, session=session
+        )
+
+    def cooldowns(self, *, service: str | None = None) -> Sequence[Cooldown]:
+        check(WORD.or_none(), service=service)
+        return self._app.cooldowns.holding(service)
+
+    def clear_cooldowns(self, service: str, action: str | None = None) -> int:
+        check(WORD, service=service)
+        check(WORD.or_none(), action=action)
+        return self._app.cooldowns.clear(service, action, self._viewer)
+
+    def review(
+        self,
+        *,
+        limit: int = 20,
+        after: str | None = None,
+        status: ProposalStatus = "open",
+        kind: ProposalKind | str | None = None,
+    ) -> ProposalPage:
+        check(WHOLE, limit=limit)
+        check(ID.or_none(), after=after)
+        check(IN_REVIEW, status=status)
+        wanted = None if kind is None else choice(ProposalKind, kind, "kind")
+        listing = ProposalListing(limit=limit, after=after, status=status, kind=wanted)
+        return listed_proposals(self._app.reviewing, listing, self._viewer)
+
+    def proposal(self, proposal: str) -> Case:
+        check(ID, proposal=proposal)
+        return self._app.reviewing.case(ProposalId(proposal), self._viewer)
+
+    def rate(self, memory: str, *, useful: bool, session: str | None = None) -> Usefulness:
+        check(ID, memory=memory)
+        check(TRUTH, useful=useful)
+        check(WORD.or_none(), session=session)
+        return self._app.rating.rate(MemoryId(memory), self._viewer, useful=useful, session=session)
+
+    def usefulness(self, memory: str) -> Usefulness:
+        check(ID, memory=memory)
+        return self._app.rating.of(MemoryId(memory), self._viewer)
+
+    def reset_usefulness(self, memory: str) -> None:
+        check(ID, memory=memory)
+        self._app.rating.reset(MemoryId(memory), self._viewer)
+
     def stats(self) -> Stats:
         return self._app.recalling.stats(self._viewer)
 
@@ -117,6 +258,9 @@ class EmbeddedHive(Hive):
 
     def _edit(self, memory: MemoryId, edit: Edit, version: int | None) -> Memory:
         return self._app.remembering.edit(memory, edit, self._viewer, version=version)
+
+    def _decide(self, proposal: str, decision: str, reason: str | None) -> Proposal:
+        return self._app.reviewing.decide(ProposalId(proposal), DECISIONS[decision], self._viewer, reason=reason)
 
     def _store(self, drafts: Sequence[Draft]) -> Sequence[Remembered]:
         return self._app.remembering.remember_many(drafts, self._viewer)

@@ -1,21 +1,23 @@
 """Arriving and leaving: JSONL in, JSONL out, line by line, with flat memory.
 
 In: one JSON object a line, ``{id?, content|text, name?, createdAt|timestamp?, session?, author?, tags?, scope?,
-source?, project?, metadata?, ...}``. ``id`` is kept as the external id, so that the same file twice changes
-nothing and an interrupted import is simply run again. Unknown keys go to the metadata; null means absent.
+source?, project?, metadata?, ...}``; with ``validFrom`` (it may be null) also ``subject?`` and ``supersedes?``. ``id``
+is kept as the external id, so that the same file twice changes nothing and an interrupted import is simply run again.
+Unknown keys go to the metadata; null means absent.
 Out: schema version 1, see ``export``.
 """
 
 import hashlib
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, BinaryIO, cast
 
 from hivelore.domain import wire
 from hivelore.domain.draft import Draft, Remembered
 from hivelore.domain.memory import Memory, Scope, Source
+from hivelore.domain.operational import GENERAL, Operational
 from hivelore.errors import Invalid
 from hivelore.hive.base import Hive, choice
 from hivelore.hive.keeping import Keeper
@@ -35,7 +37,8 @@ _TEXTS = {
     "sourceTaskId": "source_task_id",
     "sourcePath": "source_path",
 }
-_OWN = {"version", "updatedAt", "accessedAt", "accessCount", "provenance", "agentId"}
+_PLACE = ("subject", "validFrom", "supersedes")
+_OWN = {"version", "updatedAt", "accessedAt", "accessCount", "provenance", "agentId", "validUntil"}
 """What our own export says besides; the importing service decides these anew."""
 
 
@@ -117,10 +120,13 @@ def read_line(line: bytes, report: Report) -> Draft | None:
         raise Invalid(f"not JSON ({error})") from None
     if not isinstance(data, dict):
         raise Invalid("not a JSON object")
-    given = {name: value for name, value in cast(dict[str, Any], data).items() if value is not None}
+    told = cast(dict[str, Any], data)
+    given = {name: value for name, value in told.items() if value is not None}
+    # What others call a subject may be that of a mail, and the next one with it takes no place of the one before.
+    place = {name: given.pop(name) for name in _PLACE if name in given} if "validFrom" in told else {}
     if "hivelore" in given and not {"content", "text"} & given.keys():
         return None
-    return _draft(given, report)
+    return replace(_draft(given, report), **_place(place, report))
 
 
 def _no_number(name: str) -> None:
@@ -143,6 +149,7 @@ def _draft(given: dict[str, Any], report: Report) -> Draft:
         raise Invalid("tags is not a list of texts")
     if type(metadata) is not dict:
         raise Invalid("metadata is not an object")
+    known = _operational(given, report)
     return Draft(
         content=content,
         external_id=None if identity is None else _text(identity, "id"),
@@ -152,8 +159,31 @@ def _draft(given: dict[str, Any], report: Report) -> Draft:
         metadata={**metadata, **_rest(given)} or None,
         created_at=_instant(created, "createdAt", report),
         expires_at=_instant(given.get("expiresAt"), "expiresAt", report),
+        operational=known,
         **texts,
     )
+
+
+def _place(given: dict[str, Any], report: Report) -> dict[str, Any]:
+    """What a line says of the place in time."""
+    texts = {name: _text(given[name], name) for name in ("subject", "supersedes") if name in given}
+    return texts | {"valid_from": _instant(given.get("validFrom"), "validFrom", report)}
+
+
+def _operational(given: dict[str, Any], report: Report) -> Operational | None:
+    """What our own export says of running things; what others call by that name may be anything."""
+    if not isinstance(given.get("operational"), dict):
+        return None
+    told = cast(dict[str, Any], given.pop("operational"))
+    since = _instant(told.get("confidentAt"), "operational.confidentAt", report)
+    service = None if told.get("service") is None else _text(told["service"], "operational.service")
+    if since is None or told.get("confidence") is None:
+        raise Invalid("operational needs confidence and confidentAt")
+    cleaned = {**told, "service": None if service == GENERAL else service, "confidentAt": wire.instant(since)}
+    try:
+        return wire.read_operational(cleaned)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise Invalid(f"operational: {error}") from None
 
 
 def _rest(given: dict[str, Any]) -> dict[str, Any]:
@@ -203,7 +233,7 @@ def fingerprint(hive: Hive) -> str:
 def everything(hive: Hive) -> Iterator[Memory]:
     after: str | None = None
     while True:
-        page = hive.list(limit=_PAGE, after=after)
+        page = hive.list(limit=_PAGE, after=after, superseded=True)
         yield from page.memories
         if page.next is None:
             return

@@ -7,14 +7,18 @@ from typing import Literal
 from urllib.parse import quote
 
 from hivelore.client import Client
-from hivelore.domain import wire
+from hivelore.domain import wire, wire_happening, wire_review, wire_versions
+from hivelore.domain.cooldown import Cooldown
 from hivelore.domain.draft import Draft, Edit, Remembered
+from hivelore.domain.event_log import Event, EventPage, Level
 from hivelore.domain.memory import Memory, MemoryId, Source
+from hivelore.domain.proposal import Case, Proposal, ProposalKind, ProposalPage
 from hivelore.domain.recall_log import RecallPage
-from hivelore.domain.search import Answer, Page, ScopeChoice, Stats
+from hivelore.domain.search import Answer, Difference, History, Page, ScopeChoice, Stats
+from hivelore.domain.usefulness import Usefulness
 from hivelore.errors import NotFound
-from hivelore.hive.base import Hive, choice
-from hivelore.hive.checking import ID, INSTANT, NUMBER, STATUS, WHOLE, WORD, check
+from hivelore.hive.base import Hive, ProposalStatus, choice
+from hivelore.hive.checking import ID, IN_REVIEW, INSTANT, NUMBER, STATUS, TEXT, TRUTH, WHOLE, WORD, check
 
 _LOOK_EVERY = 0.1
 
@@ -25,9 +29,21 @@ class RemoteHive(Hive):
     def __init__(self, client: Client) -> None:
         self._client = client
 
-    def get(self, memory: str) -> Memory:
+    def get(self, memory: str, *, as_of: datetime | None = None) -> Memory:
         check(ID, memory=memory)
-        return wire.read_memory(self._client.call("GET", _path(memory)))
+        check(INSTANT.or_none(), as_of=as_of)
+        query = {"asOf": wire.told(as_of, "asOf")}
+        return wire.read_memory(self._client.call("GET", memory_path(memory), query=query))
+
+    def history(self, memory: str) -> History:
+        check(ID, memory=memory)
+        return wire_versions.read_history(self._client.call("GET", f"{memory_path(memory)}/history"))
+
+    def diff(self, memory: str, older: int | None = None, newer: int | None = None) -> Difference:
+        check(ID, memory=memory)
+        check(WHOLE.or_none(), older=older, newer=newer)
+        query = {"from": older, "to": newer}
+        return wire_versions.read_difference(self._client.call("GET", f"{memory_path(memory)}/diff", query=query))
 
     def list(
         self,
@@ -42,14 +58,18 @@ class RemoteHive(Hive):
         tag: str | None = None,
         category: str | None = None,
         status: Literal["all", "live", "expired"] = "all",
+        subject: str | None = None,
+        as_of: datetime | None = None,
+        superseded: bool = False,
         created_after: datetime | None = None,
         created_before: datetime | None = None,
     ) -> Page:
         check(WHOLE, limit=limit)
         check(ID.or_none(), after=after, agent=agent)
-        check(WORD.or_none(), project=project, session=session, tag=tag, category=category)
+        check(WORD.or_none(), project=project, session=session, tag=tag, category=category, subject=subject)
         check(STATUS, status=status)
-        check(INSTANT.or_none(), created_after=created_after, created_before=created_before)
+        check(INSTANT.or_none(), as_of=as_of, created_after=created_after, created_before=created_before)
+        check(TRUTH, superseded=superseded)
         query = {
             "limit": limit,
             "after": after,
@@ -61,6 +81,9 @@ class RemoteHive(Hive):
             "tag": tag,
             "category": category,
             "status": status,
+            "subject": subject,
+            "asOf": wire.told(as_of, "asOf"),
+            "superseded": "true" if superseded else None,
             "createdAfter": wire.told(created_after, "createdAfter"),
             "createdBefore": wire.told(created_before, "createdBefore"),
         }
@@ -69,7 +92,7 @@ class RemoteHive(Hive):
     def forget(self, memory: str, *, version: int | None = None) -> None:
         check(ID, memory=memory)
         check(WHOLE.or_none(), version=version)
-        self._client.call("DELETE", _path(memory), version=version)
+        self._client.call("DELETE", memory_path(memory), version=version)
 
     def recalls(
         self, *, limit: int = 20, after: str | None = None, agent: str | None = None, memory: str | None = None
@@ -78,6 +101,128 @@ class RemoteHive(Hive):
         check(ID.or_none(), after=after, agent=agent, memory=memory)
         query = {"limit": limit, "after": after, "agent": agent, "memory": memory}
         return wire.read_recalls(self._client.call("GET", "/api/recalls", query=query))
+
+    def record_event(
+        self,
+        text: str,
+        *,
+        level: Level | str = Level.INFO,
+        service: str | None = None,
+        session: str | None = None,
+        at: datetime | None = None,
+    ) -> Event:
+        check(TEXT, text=text)
+        check(WORD.or_none(), service=service, session=session)
+        check(INSTANT.or_none(), at=at)
+        body = {
+            "text": text,
+            "level": choice(Level, level, "level").value,
+            "service": service,
+            "session": session,
+            "at": wire.told(at, "at"),
+        }
+        return wire_happening.read_event(self._client.call("POST", "/api/events", body=body))
+
+    def events(
+        self,
+        *,
+        limit: int = 50,
+        after: str | None = None,
+        level: Level | str | None = None,
+        service: str | None = None,
+        session: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+    ) -> EventPage:
+        check(WHOLE, limit=limit)
+        check(ID.or_none(), after=after)
+        check(WORD.or_none(), service=service, session=session)
+        check(INSTANT.or_none(), since=since, until=until)
+        query = {
+            "limit": limit,
+            "after": after,
+            "level": None if level is None else choice(Level, level, "level").value,
+            "service": service,
+            "session": session,
+            "since": wire.told(since, "since"),
+            "until": wire.told(until, "until"),
+        }
+        return wire_happening.read_events(self._client.call("GET", "/api/events", query=query))
+
+    def forget_event(self, event: str) -> None:
+        check(ID, event=event)
+        if not event:
+            raise NotFound("No event has an empty id. List the events for their ids.")
+        self._client.call("DELETE", f"/api/events/{quote(event, safe='')}")
+
+    def set_cooldown(
+        self,
+        service: str,
+        action: str,
+        *,
+        minutes: int | None = None,
+        until: datetime | None = None,
+        reason: str | None = None,
+        session: str | None = None,
+    ) -> Cooldown:
+        check(WORD, service=service, action=action)
+        check(WHOLE.or_none(), minutes=minutes)
+        check(INSTANT.or_none(), until=until)
+        check(WORD.or_none(), reason=reason, session=session)
+        body = {
+            "service": service,
+            "action": action,
+            "minutes": minutes,
+            "until": wire.told(until, "until"),
+            "reason": reason,
+            "session": session,
+        }
+        return wire_happening.read_cooldown(self._client.call("PUT", "/api/cooldowns", body=body))
+
+    def cooldowns(self, *, service: str | None = None) -> Sequence[Cooldown]:
+        check(WORD.or_none(), service=service)
+        found = self._client.call("GET", "/api/cooldowns", query={"service": service})
+        return wire_happening.read_cooldowns(found)
+
+    def clear_cooldowns(self, service: str, action: str | None = None) -> int:
+        check(WORD, service=service)
+        check(WORD.or_none(), action=action)
+        answer = self._client.call("DELETE", "/api/cooldowns", query={"service": service, "action": action})
+        return int(answer["cleared"])
+
+    def review(
+        self,
+        *,
+        limit: int = 20,
+        after: str | None = None,
+        status: ProposalStatus = "open",
+        kind: ProposalKind | str | None = None,
+    ) -> ProposalPage:
+        check(WHOLE, limit=limit)
+        check(ID.or_none(), after=after)
+        check(IN_REVIEW, status=status)
+        wanted = None if kind is None else choice(ProposalKind, kind, "kind").value
+        query = {"limit": limit, "after": after, "status": status, "kind": wanted}
+        return wire_review.read_page(self._client.call("GET", "/api/review", query=query))
+
+    def proposal(self, proposal: str) -> Case:
+        check(ID, proposal=proposal)
+        return wire_review.read_case(self._client.call("GET", _at(proposal)))
+
+    def rate(self, memory: str, *, useful: bool, session: str | None = None) -> Usefulness:
+        check(ID, memory=memory)
+        check(TRUTH, useful=useful)
+        check(WORD.or_none(), session=session)
+        body = {"useful": useful, "session": session}
+        return wire.read_usefulness(self._client.call("PUT", f"{memory_path(memory)}/rating", body=body))
+
+    def usefulness(self, memory: str) -> Usefulness:
+        check(ID, memory=memory)
+        return wire.read_usefulness(self._client.call("GET", memory_path(memory)).get("usefulness"))
+
+    def reset_usefulness(self, memory: str) -> None:
+        check(ID, memory=memory)
+        self._client.call("DELETE", f"{memory_path(memory)}/usefulness")
 
     def stats(self) -> Stats:
         return wire.read_stats(self._client.call("GET", "/api/memory/stats"))
@@ -104,6 +249,8 @@ class RemoteHive(Hive):
         session: str | None,
         project: str | None,
         now: datetime | None,
+        as_of: datetime | None,
+        superseded: bool,
         only_fitting: bool,
         diversity: float,
         budget: int | None,
@@ -116,6 +263,8 @@ class RemoteHive(Hive):
             "session": session,
             "project": project,
             "now": wire.told(now, "now"),
+            "asOf": wire.told(as_of, "asOf"),
+            "superseded": superseded,
             "onlyFitting": only_fitting,
             "diversity": diversity,
             "budget": budget,
@@ -123,7 +272,11 @@ class RemoteHive(Hive):
         return wire.read_answer(self._client.call("POST", "/api/memory/search", body=body))
 
     def _edit(self, memory: MemoryId, edit: Edit, version: int | None) -> Memory:
-        return wire.read_memory(self._client.call("PATCH", _path(memory), body=wire.edit(edit), version=version))
+        return wire.read_memory(self._client.call("PATCH", memory_path(memory), body=wire.edit(edit), version=version))
+
+    def _decide(self, proposal: str, decision: str, reason: str | None) -> Proposal:
+        answer = self._client.call("POST", f"{_at(proposal)}/{decision}", body={"reason": reason})
+        return wire_review.read_proposal(answer)
 
     def _store(self, drafts: Sequence[Draft]) -> Sequence[Remembered]:
         body = {"memories": [wire.draft(one) for one in drafts]}
@@ -131,7 +284,13 @@ class RemoteHive(Hive):
         return [wire.read_remembered(one) for one in answer["results"]]
 
 
-def _path(memory: str) -> str:
+def _at(proposal: str) -> str:
+    if not proposal:
+        raise NotFound("No proposal has an empty id. The inbox lists what there is.")
+    return f"/api/review/{quote(proposal, safe='')}"
+
+
+def memory_path(memory: str) -> str:
     if not memory:
         raise NotFound("No memory has an empty id. Search for the one you mean.")
     return f"/api/memory/{quote(memory, safe='')}"

@@ -1,12 +1,13 @@
-"""From relevance to a score: what age and use add (X6, B12-B15)."""
+"""From relevance to a score: what age and use add (X6, B12-B15), and what usefulness makes of it (N17)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 
 from hivelore.domain.memory import Standing
 from hivelore.domain.search import Score
 from hivelore.policies.fusion import Relevance
+from hivelore.policies.usefulness import Worth, factor
 
 DOCUMENTED_HALF_LIFE = timedelta(days=14)
 _ACCESSES_FOR_FULL_BOOST = 10
@@ -35,6 +36,7 @@ class Ranking:
     """How much an often read memory gains over one never read, on the scale of relevance."""
     prior_room: float = 0.15
     """How far a prior can lift a memory above the best relevance; what is more counts as that."""
+    worth: Worth = field(default_factory=Worth)
 
 
 def recency(age: timedelta, half_life: timedelta) -> float:
@@ -56,25 +58,27 @@ def score(memory: Standing, relevance: Relevance, prior: float, now: datetime, r
 
     Measured, without a half-life: (similarity and prior, within 0..1 and ``prior_room``, + recency part + access part)
     / (1 + ``prior_room`` + both weights), so that it stays within 0..1 and the best of several is seen however
-    relevant they are. With a half-life, recency multiplies instead. Documented: the product of the three factors,
-    whatever the prior.
+    relevant they are; then times usefulness. With a half-life, recency multiplies instead. Documented: the product of
+    the three factors, whatever the prior and the usefulness.
     """
     age = now - memory.created_at
     boost = access_boost(memory.access_count, memory.accessed_at, now, ranking)
     similarity = relevance.fused
     if ranking.profile is Profile.DOCUMENTED:
-        prior, fade = 0.0, recency(age, ranking.half_life or DOCUMENTED_HALF_LIFE)
+        prior, worth, fade = 0.0, 1.0, recency(age, ranking.half_life or DOCUMENTED_HALF_LIFE)
         total = similarity * fade * boost
     else:
+        worth = factor(memory.use, ranking.worth)
         fade, total = _measured(min(max(similarity + prior, 0.0), 1.0 + ranking.prior_room), age, boost, ranking)
     return Score(
-        total=total,
+        total=total * worth,
         similarity=similarity,
         keyword=relevance.keyword,
         vector=relevance.vector,
         prior=prior,
         recency=fade,
         access=boost,
+        usefulness=worth,
     )
 
 

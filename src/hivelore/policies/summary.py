@@ -56,6 +56,12 @@ def summarise(content: str) -> str:
     return _fitted(best) or _fitted(content.strip())
 
 
+def sentences(content: str) -> Iterator[str]:
+    """Of running text and list items, without marks; code, tables and headings are left out."""
+    for paragraph in _paragraphs(content.strip()[:_READ].splitlines()):
+        yield from (sentence for sentence in _sentences(paragraph) if sentence)
+
+
 def named_after(summary: str) -> str:
     """The name of a memory where nobody gave one: the beginning of what ``summarise`` made, at most ``LONGEST_NAME``
     characters."""

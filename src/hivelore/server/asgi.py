@@ -12,6 +12,7 @@ from starlette.types import ASGIApp
 
 from hivelore import __version__
 from hivelore.app import Application
+from hivelore.domain.transcript import HandoverState
 from hivelore.errors import HiveloreError
 from hivelore.server.context import Context
 from hivelore.server.gate import Gate
@@ -22,7 +23,7 @@ from hivelore.server.metrics import Measured, Metrics
 from hivelore.server.mishaps import Mishaps, Shield
 from hivelore.server.pools import Pools
 from hivelore.server.problems import TITLES, on_error, problem
-from hivelore.server.rest import admin, memories, recalls
+from hivelore.server.rest import admin, happenings, hooks, memories, operations, recalls, review
 from hivelore.server.rest.description import Api
 
 _CODES = {400: "bad-request", 404: "not-found", 405: "method-not-allowed", 413: "too-large"}
@@ -31,6 +32,8 @@ _DETAILS = {
     404: "There is nothing here. GET /openapi.json lists what there is.",
     405: "This cannot be done here. GET /openapi.json lists what can.",
 }
+ROUTERS = tuple(part.router for part in (memories, hooks, operations, happenings, review, recalls, admin))
+"""One route after the other is tried, the busiest first. Listed, because a router that is included is tried twice."""
 
 
 def create_asgi(app: Application) -> ASGIApp:
@@ -39,11 +42,20 @@ def create_asgi(app: Application) -> ASGIApp:
     mishaps = Mishaps(app.redactor, app.clock)
     context = Context(app, pools, Gate(app.agents, pools, app.clock), metrics, mishaps)
     metrics.gauge("hivelore_embedding_queue", "Passages that wait for a vector.", app.embedding.pending)
+    metrics.gauge("hivelore_summary_tokens", "Tokens that summaries took today (UTC).", app.spending.today)
+    for state in HandoverState:
+        metrics.gauge(
+            f"hivelore_summaries_{state.value}",
+            f"Ends of sessions whose summary is {state.value}, of the last days.",
+            lambda state=state: app.distilling.counts()[state],
+        )
     metrics.gauge(
         "hivelore_recalls_lost",
         "Recalls that were not logged, because the store could not be written.",
         lambda: app.tally.lost_recalls,
     )
+    metrics.gauge("hivelore_hook_events_waiting", "Events that hooks have put aside.", app.draining.waiting)
+    metrics.gauge("hivelore_hook_events_lost", "Events that hooks could not even put aside.", app.draining.lost)
 
     mcp = LateMcpDoor(context)
 
@@ -63,8 +75,8 @@ def create_asgi(app: Application) -> ASGIApp:
         redirect_slashes=False,
     )
     api.state.context = context
-    # One after the other is tried, and a router that is included twice over: so they are listed, the busiest first.
-    api.router.routes.extend([*memories.router.routes, *recalls.router.routes, *admin.router.routes])
+    for router in ROUTERS:
+        api.router.routes.extend(router.routes)
     api.router.routes.append(Route(MCP_PATH, mcp))
     api.add_exception_handler(HiveloreError, on_error)
     api.add_exception_handler(RequestValidationError, _on_invalid)

@@ -65,12 +65,13 @@ def _refuse_what_is_not_asked_for(request: Request) -> None:
     """A filter whose name has a slip of the pen would else be none, and one that comes twice half of what was meant."""
     route: APIRoute = request.scope["route"]
     known = {field.alias for field in route.dependant.query_params}
+    lists = {field.alias for field in route.dependant.query_params if "list[" in str(field.field_info.annotation)}
     seen: set[str] = set()
     for name, _ in request.query_params.multi_items():
         if name not in known:
             choice = f"what there is: {', '.join(sorted(known))}" if known else "there is none here"
             raise Invalid(f"There is no parameter {name[:40]!r}; {choice}.", field="query")
-        if name in seen:
+        if name in seen and name not in lists:
             raise Invalid(f"{name} comes twice: say it once.", field=name)
         seen.add(name)
 

@@ -14,6 +14,7 @@ STATUS: dict[type[HiveloreError], tuple[int, str]] = {
     errors.TooLarge: (413, "too-large"),
     errors.Unauthenticated: (401, "unauthenticated"),
     errors.Forbidden: (403, "forbidden"),
+    errors.Proposed: (403, "proposed"),
     errors.NotFound: (404, "not-found"),
     errors.Conflict: (409, "conflict"),
     errors.Stale: (412, "stale"),
@@ -58,6 +59,8 @@ def of_error(error: HiveloreError) -> Response:
     more: dict[str, Any] = {}
     if isinstance(error, errors.Invalid):
         more["field"] = error.field
+    if isinstance(error, errors.Proposed):
+        more["proposal"] = error.proposal
     if isinstance(error, errors.Stale):
         more["current"] = error.current
     if isinstance(error, errors.Busy):

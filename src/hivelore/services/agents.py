@@ -15,6 +15,7 @@ from hivelore.ports import Clock, MemoryStore, Transaction, View
 LOCAL_AGENT = "local"
 """The name of the agent a machine starts with."""
 _KEY = re.compile(r"^hl_(\d+)_([0-9a-f]{10})_([0-9a-f]{64})$")
+_PUBLIC = re.compile(r"^hl_(\d+)_([0-9a-f]{10})$")
 _UUID = re.compile(r"^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 _HOW = "Send it as 'Authorization: Bearer hl_...'; 'hivelore agent add NAME' makes one."
 
@@ -86,6 +87,17 @@ class Agents:
         if other is None:
             other = self._introduced(acting_for)
         return Viewer(role=other.role, agent=other.id, door=door, acting=True)
+
+    def holder(self, key: str, door: Door) -> Viewer:
+        """Who holds a key that is given without its secret, like ``hl_1_0123456789``: for what nobody but the owner of
+        this machine can have written. Raises Unauthenticated where that key does not let anybody in."""
+        match = _PUBLIC.match(key)
+        with self._store.read() as view:
+            held = view.api_key(KeyId(match[2])) if match and int(match[1]) == self._namespace else None
+            agent = None if held is None or held.agent is None else view.agent(held.agent)
+        if held is None or held.refusal(self._clock.now()) is not None or agent is None:
+            raise Unauthenticated(f"The key {key[:20]} lets no agent in.")
+        return Viewer(role=agent.role, agent=agent.id, door=door)
 
     def add(self, name: str, role: Role, expires_at: datetime | None = None) -> Issued:
         """A new agent with a key of its own. One of this name that has no good key any more gets a new one, and the

@@ -5,7 +5,9 @@ from datetime import datetime
 from typing import Literal
 
 from hivelore.domain.agent import AgentId, Viewer
+from hivelore.domain.event_log import EventPage, Level, LoggedId
 from hivelore.domain.memory import NAME_LENGTH, MemoryId, Source
+from hivelore.domain.proposal import ProposalId, ProposalKind, ProposalPage
 from hivelore.domain.recall_log import RecallPage
 from hivelore.domain.search import (
     ANY_PROJECT,
@@ -21,9 +23,11 @@ from hivelore.domain.search import (
 from hivelore.domain.text import Clean
 from hivelore.errors import Invalid, TooLarge
 from hivelore.policies.redaction import Redactor
-from hivelore.services.drafting import CONTENT_LENGTH, FIELD_LENGTH, TAGS, utc
+from hivelore.services.drafting import CONTENT_LENGTH, FIELD_LENGTH, TAGS, plain_subject, utc
+from hivelore.services.events import Events
 from hivelore.services.recall import Recalling
 from hivelore.services.recall_log import RecallLog
+from hivelore.services.review import Reviewing
 
 QUERY_LENGTH = 100_000
 LIMITS = {
@@ -36,8 +40,10 @@ LIMITS = {
 """The limits a caller should know of, in characters or numbers."""
 PAGE_RANGE = (1, 500)
 RECALLS_RANGE = (1, 100)
+PROPOSALS_RANGE = (1, 100)
 
 Status = Literal["all", "live", "expired"]
+ProposalStatus = Literal["open", "decided", "all"]
 
 
 def asked(
@@ -51,6 +57,8 @@ def asked(
     session: str | None = None,
     project: str | None = None,
     now: datetime | None = None,
+    as_of: datetime | None = None,
+    superseded: bool = False,
     only_fitting: bool = False,
     diversity: float = 0.0,
     budget: int | None = None,
@@ -73,6 +81,8 @@ def asked(
         session=_clean(redactor, session, "session"),
         project=project_of(redactor, project),
         now=utc(now, "now"),
+        as_of=utc(as_of, "asOf"),
+        superseded=superseded,
         only_fitting=only_fitting,
         diversity=diversity,
         budget=budget,
@@ -100,6 +110,9 @@ class Listing:
     tag: str | None = None
     category: str | None = None
     status: Status = "all"
+    subject: str | None = None
+    as_of: datetime | None = None
+    superseded: bool = False
     created_after: datetime | None = None
     created_before: datetime | None = None
 
@@ -107,7 +120,8 @@ class Listing:
 def listed(recalling: Recalling, redactor: Redactor, listing: Listing, viewer: Viewer) -> Page:
     """A page of what the viewer may see."""
     _within(listing.limit, PAGE_RANGE)
-    now = recalling.now()
+    as_of = utc(listing.as_of, "asOf")
+    at = as_of or recalling.now()
     where = replace(
         recalling.listing(viewer, listing.scope),
         owner=listing.agent,
@@ -116,12 +130,15 @@ def listed(recalling: Recalling, redactor: Redactor, listing: Listing, viewer: V
         session=_clean(redactor, listing.session, "session"),
         tag=_clean(redactor, listing.tag, "tag"),
         category=_clean(redactor, listing.category, "category"),
-        live_at=now if listing.status == "live" else None,
-        expired_at=now if listing.status == "expired" else None,
+        subject=subject_of(redactor, listing.subject),
+        superseded=None if listing.superseded or as_of is not None else False,
+        held_at=as_of,
+        live_at=at if listing.status == "live" else None,
+        expired_at=at if listing.status == "expired" else None,
         created_after=utc(listing.created_after, "createdAfter"),
         created_before=utc(listing.created_before, "createdBefore"),
     )
-    return recalling.page(where, _position(listing.after), listing.limit, viewer)
+    return recalling.page(where, position_of(listing.after), listing.limit, viewer)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,7 +159,7 @@ def listed_recalls(log: RecallLog, listing: RecallListing, viewer: Viewer, deadl
     for field, given in (("agent", listing.agent), ("memory", listing.memory)):
         if given is not None and len(given) > NAME_LENGTH:
             raise TooLarge(f"{field} has {len(given):,} characters: it is too long to be an id.", field=field)
-    after = _position(listing.after)
+    after = position_of(listing.after)
     return log.page(
         viewer,
         None if after is None else (after[0], RecallId(after[1])),
@@ -153,12 +170,75 @@ def listed_recalls(log: RecallLog, listing: RecallListing, viewer: Viewer, deadl
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventListing:
+    """What a page of the log of events may be asked for."""
+
+    limit: int = 50
+    after: str | None = None
+    level: Level | None = None
+    service: str | None = None
+    session: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+def listed_events(log: Events, listing: EventListing, viewer: Viewer, deadline: float | None = None) -> EventPage:
+    """A page of what happened, as far as the viewer may see it."""
+    _within(listing.limit, PAGE_RANGE)
+    after = position_of(listing.after)
+    return log.page(
+        viewer,
+        None if after is None else (after[0], LoggedId(after[1])),
+        listing.limit,
+        level=listing.level,
+        service=listing.service,
+        session=listing.session,
+        since=listing.since,
+        until=listing.until,
+        deadline=deadline,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProposalListing:
+    """What a page of the review inbox may be asked for."""
+
+    limit: int = 20
+    after: str | None = None
+    status: ProposalStatus = "open"
+    kind: ProposalKind | None = None
+
+
+def listed_proposals(
+    reviewing: Reviewing, listing: ProposalListing, viewer: Viewer, deadline: float | None = None
+) -> ProposalPage:
+    """A page of the proposals that the viewer may see."""
+    _within(listing.limit, PROPOSALS_RANGE)
+    after = position_of(listing.after)
+    return reviewing.page(
+        viewer,
+        None if after is None else (after[0], ProposalId(after[1])),
+        listing.limit,
+        is_open=None if listing.status == "all" else listing.status == "open",
+        kind=listing.kind,
+        deadline=deadline,
+    )
+
+
 def project_of(redactor: Redactor, project: str | None) -> Clean | None:
     """The project to narrow to; None, for no filter, where none is known or ``*`` is asked for."""
     return None if project is None or project.strip() in ("", ANY_PROJECT) else _clean(redactor, project, "project")
 
 
-def _position(after: str | None) -> tuple[datetime, MemoryId] | None:
+def subject_of(redactor: Redactor, subject: str | None) -> Clean | None:
+    """As it is kept (``Drafting.subject``)."""
+    clean = _clean(redactor, subject, "subject")
+    return None if clean is None else plain_subject(clean)
+
+
+def position_of(after: str | None) -> tuple[datetime, MemoryId] | None:
+    """Where a page begins, from the ``next`` of the one before."""
     if after is None:
         return None
     at, _, memory = after.partition("~")

@@ -4,7 +4,7 @@ All of this is slow work and happens before a write begins.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from math import isfinite
 
@@ -14,6 +14,7 @@ from hivelore.domain.memory import (
     CATEGORY_LENGTH,
     DEFAULT_CATEGORY,
     NAME_LENGTH,
+    SUBJECT_LENGTH,
     Chunk,
     Json,
     Memory,
@@ -22,6 +23,7 @@ from hivelore.domain.memory import (
     Scope,
     Trust,
 )
+from hivelore.domain.operational import DEFAULT_TIER, GENERAL, SERVICE_LENGTH, Operational
 from hivelore.domain.search import ANY_PROJECT
 from hivelore.domain.text import Clean
 from hivelore.errors import Forbidden, Invalid, TooLarge
@@ -35,8 +37,8 @@ CONTENT_LENGTH = 2_000_000
 """Characters of one memory: about a thousand chunks."""
 TAGS = 100
 FIELD_LENGTH = 4_096
-_CLOCK_SLACK = timedelta(days=1)
-"""How far in the future a creation date may lie: clocks of other machines differ."""
+CLOCK_SLACK = timedelta(days=1)
+"""How far in the future a date may lie at which something is said to have been: clocks of other machines differ."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,7 @@ class Drafting:
         if owner is None and draft.scope is Scope.AGENT:
             raise Invalid("A private memory needs an agent: name one (agentId) or use scope swarm.", field="agentId")
         created = utc(draft.created_at, "createdAt") or now
-        if created > now + _CLOCK_SLACK:
+        if created > now + CLOCK_SLACK:
             raise Invalid("createdAt lies in the future.", field="createdAt")
         trust = Trust.OPERATOR if viewer.role is Role.OPERATOR and draft.trust is Trust.AGENT else draft.trust
         name, summary = self._titles(draft, content)
@@ -90,6 +92,10 @@ class Drafting:
             updated_at=now,
             expires_at=utc(draft.expires_at, "expiresAt") or self._lifetimes.expiry(draft.source, now),
             provenance=Provenance(actor=viewer.agent, door=viewer.door, trust=trust),
+            subject=self.subject(draft.subject),
+            valid_from=self.valid_from(draft.valid_from, created),
+            supersedes=self.memory_named(draft.supersedes),
+            operational=None if draft.operational is None else self._operational(draft.operational, viewer, now),
         )
         return Prepared(memory, chunk(content), draft)
 
@@ -113,6 +119,19 @@ class Drafting:
         line = summarise(content)
         return name or Clean(named_after(line)), summary or Clean(line)
 
+    def _operational(self, told: Operational, viewer: Viewer, now: datetime) -> Operational:
+        """As far as the caller may say so: that an operator has made it, or that time does not wear it off, only an
+        operator says."""
+        if told.held.since > now + CLOCK_SLACK:
+            raise Invalid("confidentAt lies in the future.", field="operational")
+        service = self.field(told.service, "service")
+        if service is not None and len(service) > SERVICE_LENGTH:
+            raise Invalid(f"The name of a service has at most {SERVICE_LENGTH} characters.", field="operational")
+        known = replace(told, service=None if service == GENERAL else service)
+        if viewer.role is Role.OPERATOR:
+            return known
+        return replace(known, tier=max(known.tier, DEFAULT_TIER), persistent=False)
+
     def given_name(self, name: str) -> Clean:
         if len(name) > FIELD_LENGTH:  # Too much even to be looked through.
             raise Invalid(f"A name has 1 to {NAME_LENGTH} characters, this one {len(name):,}.", field="name")
@@ -126,6 +145,25 @@ class Drafting:
         if clean is not None and len(clean) > CATEGORY_LENGTH:
             raise Invalid(f"A category has at most {CATEGORY_LENGTH} characters.", field="category")
         return DEFAULT_CATEGORY if clean is None else clean
+
+    def subject(self, subject: str | None) -> Clean | None:
+        clean = self.field(subject, "subject")
+        if clean is None:
+            return None
+        same = plain_subject(clean)
+        if len(same) > SUBJECT_LENGTH:
+            raise Invalid(f"A subject has at most {SUBJECT_LENGTH} characters, this one {len(same)}.", field="subject")
+        return same
+
+    def valid_from(self, told: datetime | None, created: datetime | None = None) -> datetime | None:
+        since = utc(told, "validFrom")
+        if since is not None and since > self._clock.now() + CLOCK_SLACK:
+            raise Invalid("validFrom lies in the future: keep it once it holds.", field="validFrom")
+        return None if since == created else since
+
+    def memory_named(self, told: str | None) -> MemoryId | None:
+        clean = self.field(told, "supersedes")
+        return None if clean is None else MemoryId(clean)
 
     def tags(self, tags: Sequence[str]) -> tuple[Clean, ...]:
         cleaned = (self.field(tag, "tags") for tag in tags)
@@ -169,6 +207,11 @@ def _owner_of(draft: Draft, viewer: Viewer) -> AgentId | None:
     if viewer.role is not Role.OPERATOR:
         raise Forbidden("Only an operator's key may write for another agent. Leave agentId out to write your own.")
     return draft.owner
+
+
+def plain_subject(subject: Clean) -> Clean:
+    """In lower case and with single spaces, so that who writes it otherwise means the same."""
+    return Clean(" ".join(subject.lower().split()))
 
 
 def utc(instant: datetime | None, field: str) -> datetime | None:

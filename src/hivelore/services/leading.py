@@ -14,11 +14,15 @@ RENEWED = 3.0
 class Leading:
     """Not for many threads."""
 
-    def __init__(self, store: MemoryStore, clock: Clock, holder: str) -> None:
-        """``holder``: a name that no other process has."""
+    def __init__(
+        self, store: MemoryStore, clock: Clock, holder: str, what: str = TENDING, lease: timedelta = LEASE
+    ) -> None:
+        """``holder``: a name that no other process has. ``lease``: longer than any piece of work takes."""
         self._store = store
         self._clock = clock
         self._holder = holder
+        self._what = what
+        self._length = lease
         self._asked: float | None = None
         self._leads = not store.is_shared
 
@@ -28,7 +32,7 @@ class Leading:
             return True
         now = self._clock.monotonic()
         if self._asked is None or now - self._asked >= RENEWED:
-            self._leads = self._lease(LEASE)
+            self._leads = self._lease(self._length)
             self._asked = now
         return self._leads
 
@@ -39,4 +43,4 @@ class Leading:
             self._leads = False
 
     def _lease(self, lease: timedelta) -> bool:
-        return self._store.write(lambda tx: tx.lease(TENDING, self._holder, self._clock.now(), lease))
+        return self._store.write(lambda tx: tx.lease(self._what, self._holder, self._clock.now(), lease))

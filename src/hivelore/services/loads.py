@@ -62,8 +62,17 @@ def read(view: View, keys: Sequence[DocumentKey]) -> Load:
     """What there is of these, by key."""
     found = view.admitted(keys, EVERYTHING)
     histories, chunks = view.histories(found), view.chunks_of(found)
+    observations, evidence = view.observations_of(found), view.evidence_of(found)
     memories = [
-        WholeMemory(key, found[key], tuple(histories[key]), tuple(chunks.get(key, ()))) for key in sorted(found)
+        WholeMemory(
+            key,
+            found[key],
+            tuple(histories[key]),
+            tuple(chunks.get(key, ())),
+            tuple(observations.get(key, ())),
+            tuple(evidence.get(key, ())),
+        )
+        for key in sorted(found)
     ]
     passages = [passage for one in memories for chunk in one.chunks for passage in chunk.passages]
     embedded: dict[str, OfModel] = {}
@@ -86,7 +95,8 @@ def digests(load: Load) -> dict[DocumentKey, bytes]:
 
 def _digest(one: WholeMemory, embedded: Mapping[str, OfModel]) -> bytes:
     passages = [passage for stored in one.chunks for passage in stored.passages]
-    told = hashlib.sha256(canonical((one.memory, one.history, [stored.chunk for stored in one.chunks])))
+    chunks = [stored.chunk for stored in one.chunks]
+    told = hashlib.sha256(canonical((one.memory, one.history, one.observations, one.evidence, chunks)))
     for fingerprint, made in sorted(embedded.items()):
         for place, passage in enumerate(passages):
             if passage in made.vectors:

@@ -69,7 +69,8 @@ def fitting(view: View, origin: str) -> Stand | None:
 
 
 def _refuse_full(counts: Counts) -> None:
-    if counts.memories or counts.agents or counts.keys or counts.audit or counts.recalls or counts.jobs:
+    told = counts.audit or counts.recalls or counts.events or counts.cooldowns or counts.jobs
+    if counts.memories or counts.agents or counts.keys or told:
         raise Conflict(
             f"The target is in use: it has {counts.memories} memories, {counts.agents} agents and {counts.keys} keys. "
             "Choose an empty database or a new file."

@@ -12,14 +12,16 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
+from hivelore.domain.folder import KnownFile
 from hivelore.domain.index import ChangeKind, DocumentKey, Moment, Stored
 from hivelore.domain.job import Job, JobState
 from hivelore.domain.moving import Counts
 from hivelore.domain.recall_log import Recall, RecallFilter
 from hivelore.domain.search import EVERYTHING, RecallId
 from hivelore.domain.text import Clean
+from hivelore.domain.transcript import EventId, Handover
 from hivelore.ports import Clock, KeywordIndex, MemoryStore, Snapshots, Transaction, View
-from hivelore.services import loads
+from hivelore.services import happenings, loads, moving_proposals
 from hivelore.services.loads import Load, Sum
 from hivelore.services.moves import MOVE, Stand, fitting, known, origin_of
 from hivelore.services.reindexing import INDEX, Reindexing
@@ -201,7 +203,7 @@ class Moving:
             elif key in to_return:
                 self._shelf.withdraw(tx, Stored(key, memory))
             else:
-                self._shelf.forget(tx, Stored(key, memory))
+                self._shelf.drop(tx, Stored(key, memory))
 
     def _put(self, load: Load, stand: Stand | None) -> None:
         def work(tx: Transaction) -> None:
@@ -221,6 +223,10 @@ class Moving:
         self._copy_reads(view)
         self._copy_audit(view)
         self._copy_recalls(view)
+        happenings.copy(view, self._target)
+        moving_proposals.copy(view, self._target)
+        self._copy_handovers(view)
+        self._copy_files(view)
         values = {name: value for name in self._settings if (value := view.setting(name)) is not None}
         agents, keys, jobs = view.agents(), view.api_keys(), list(map(_as_moved, view.jobs()))
 
@@ -260,6 +266,27 @@ class Moving:
                 self._target.write(lambda tx, missing=missing: tx.move_in_audit(missing))
             number = page[-1][0]
 
+    def _copy_handovers(self, view: View) -> None:
+        event = EventId("")
+        while page := view.handovers_behind(event, PAGE):
+
+            def work(tx: Transaction, page: Sequence[Handover] = page) -> None:
+                for one in page:
+                    tx.put_handover(one)
+
+            self._target.write(work)
+            event = page[-1].ended.id
+
+    def _copy_files(self, view: View) -> None:
+        kept: set[tuple[str, str]] = set()
+        for page in _files(view):
+            self._target.write(lambda tx, page=page: tx.put_files(page))
+            kept.update((file.place, file.path) for file in page)
+        with self._target.read() as there:
+            dropped = [file for page in _files(there) for file in page if (file.place, file.path) not in kept]
+        for file in dropped:
+            self._target.write(lambda tx, file=file: tx.drop_files(file.place, [file.path]))
+
     def _copy_recalls(self, view: View) -> None:
         with self._target.read() as there:
             copied = {recall.id for page in _recalls(there) for recall in page}
@@ -292,6 +319,7 @@ class Moving:
                 wrong = [key for key in portion if wanted.get(key) != found.get(key)]
                 if wrong and mend:
                     self._rewrite(view, wrong)
+                    moving_proposals.copy(view, self._target)  # A memory that is taken away takes its own with it.
                     found = self._found(portion)
                 for one in wanted.values():
                     here.add(one)
@@ -299,6 +327,8 @@ class Moving:
                     there.add(one)
                 done += len(portion)
                 advance(done)
+        if mend:  # What was taken away to be copied again took the events with it that tell of it.
+            happenings.copy(view, self._target)
         with self._target.read() as target:
             return Comparison(source=_side(view, here), target=_side(target, there))
 
@@ -329,9 +359,17 @@ def _recalls(view: View) -> Iterable[Sequence[Recall]]:
         page = view.recalls(_ALL_RECALLS, (page[-1].at, page[-1].id), PAGE)
 
 
+def _files(view: View) -> Iterable[Sequence[KnownFile]]:
+    """All of them in pages."""
+    place, path = "", ""
+    while page := view.files_behind(place, path, PAGE):
+        yield page
+        place, path = page[-1].place, page[-1].path
+
+
 def _side(view: View, memories: Sum) -> Side:
-    kinds = [memories, *(Sum() for _ in range(5))]
-    _, agents, keys, jobs, audit, recalls = kinds
+    kinds = [memories, *(Sum() for _ in range(8))]
+    _, agents, keys, jobs, audit, recalls, events, cooldowns, proposals = kinds
     agents.add_all(view.agents())
     keys.add_all(view.api_keys())
     jobs.add_all(map(_as_moved, view.jobs()))
@@ -341,5 +379,10 @@ def _side(view: View, memories: Sum) -> Side:
         number = page[-1][0]
     for some in _recalls(view):
         recalls.add_all(some)
+    for happened in happenings.events(view):
+        events.add_all(happened)
+    cooldowns.add_all(happenings.cooldowns(view))
+    for page_of_proposals in moving_proposals.pages(view):
+        proposals.add_all(page_of_proposals)
     together = hashlib.sha256(b"".join(kind.digest for kind in kinds)).hexdigest()
     return Side(counts=view.counts(), sha256=together)

@@ -1,17 +1,19 @@
 """Recalling: the memories most worth reading now, and reading one by its id."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 
 from hivelore.domain.agent import LeadSees, Role, Viewer
 from hivelore.domain.audit import AuditEntry
-from hivelore.domain.index import Candidate, Candidates, ChunkKey, DocumentKey, Near, PassageKey, StoredChunk, Vector
-from hivelore.domain.memory import Action, Chunk, Memory, MemoryId, Passage, Standing, Version
+from hivelore.domain.index import Candidate, Candidates, DocumentKey, Near, Vector
+from hivelore.domain.memory import Action, Memory, MemoryId, Standing
 from hivelore.domain.search import (
     Answer,
+    Difference,
     Excerpt,
     Filter,
+    History,
     Hit,
     Page,
     Path,
@@ -22,9 +24,11 @@ from hivelore.domain.search import (
     Visibility,
 )
 from hivelore.domain.text import Clean
+from hivelore.errors import Invalid, NotFound
 from hivelore.policies.access import reads_of_others, visible_to
+from hivelore.policies.confidence import Lifecycle, is_active
 from hivelore.policies.dates import spans
-from hivelore.policies.excerpts import excerpt
+from hivelore.policies.differences import difference
 from hivelore.policies.fusion import Relevance, Spread, Weighting, fuse
 from hivelore.policies.late_interaction import maxsim, token_weights
 from hivelore.policies.priors import Priors, prior
@@ -32,10 +36,11 @@ from hivelore.policies.ranking import Profile, Ranking, score
 from hivelore.policies.terms import gist, query_terms
 from hivelore.policies.updates import Updating
 from hivelore.ports import Clock, KeywordIndex, MemoryStore, View
-from hivelore.services.choosing import Chosen, Memories, Signal, Vectors, chosen, within
+from hivelore.services.choosing import Memories, Signal, Vectors, chosen, within
 from hivelore.services.recall_log import RecallLog
 from hivelore.services.remember import unknown
 from hivelore.services.serving import EmbeddedQuery, Serving
+from hivelore.services.showing import excerpt_of, opening, shown, shown_then, then
 from hivelore.services.tally import Tally
 from hivelore.services.updates import Ranked, in_order, renewed
 
@@ -54,8 +59,6 @@ class _Matched:
     candidates: Candidates
     rarities: Mapping[str, float]
     """Of the terms of the question."""
-    standings: Mapping[DocumentKey, Standing]
-    """Of the best ones, which are ranked whatever else is found."""
 
     @property
     def weight(self) -> float:
@@ -109,6 +112,7 @@ class Recalling:
         weighting: Weighting,
         priors: Priors,
         updating: Updating,
+        lifecycle: Lifecycle,
         lead_sees: LeadSees,
         tally: Tally,
         clock: Clock,
@@ -122,6 +126,7 @@ class Recalling:
         self._weighting = weighting
         self._priors = priors
         self._updating = updating
+        self._lifecycle = lifecycle
         self._lead_sees = lead_sees
         self._tally = tally
         self._clock = clock
@@ -133,7 +138,7 @@ class Recalling:
 
     def recall(self, query: Query, viewer: Viewer, deadline: float | None = None) -> Answer:
         """The memories most worth reading now, best first, and the truth about how they were found."""
-        now = query.now or self._clock.now()
+        now = query.now or query.as_of or self._clock.now()
         where = self._filter(query, viewer, now)
         embedding = self._serving.begin_query(Clean(gist(query.text)))
         terms = query_terms(query.text)
@@ -142,27 +147,37 @@ class Recalling:
             matched = self._matched(view, query.limit, terms, where)
             embedded = embedding()
             found = self._candidates(view, query.limit, matched, embedded, where)
-            ranked = self._ranked(view, found, matched.standings, where, now, query.text)
+            ranked = self._ranked(view, found, where, now, query.text)
             vectors, memories = self._vectors(view, embedded, found), _Reading(view, where)
             ranked = self._renewed(ranked, vectors, memories, query.limit, terms)
             best = chosen(ranked, query, found.signal, vectors, memories)
-            hits = _shown(view, best, memories, found, terms)
+            hits = shown(view, best, memories, found, terms)
             if ranked or embedded.vector is not None or query.only_fitting:
                 path = Path.HYBRID if embedded.vector is not None else Path.KEYWORDS
             else:
                 hits, path = self._recent(view, where, query.limit), Path.RECENT
-        hits = within(hits, query.budget)
+            if query.as_of is not None:
+                hits = shown_then(view, hits, query.as_of, terms)
+        hits = within([hit for hit in hits if (hit.memory.id, hit.memory.version) not in query.known], query.budget)
         message = _message(len(hits), path, embedded.why_not, silent=bool(ranked) and not hits)
         self._note_reads([hit.memory for hit in hits], viewer)
         answer = Answer(hits=tuple(hits), path=path, message=message if complete else f"{message} {INCOMPLETE}")
         return answer if self._log is None else self._log.noted(query, viewer, answer, len(ranked))
 
-    def get(self, memory: MemoryId, viewer: Viewer) -> Memory:
-        """One memory by id, also an expired one. An agent's reading counts as an access (A25)."""
+    def get(self, memory: MemoryId, viewer: Viewer, as_of: datetime | None = None) -> Memory:
+        """One memory by id, also one that expired or was superseded. An agent's reading counts as an access (A25).
+        ``as_of``: as it was then; raises NotFound for one that did not hold."""
         with self._store.read(sees=self._sees(viewer)) as view:
             key, found = self._visible(view, memory, viewer)
+            if as_of is not None:
+                if not found.held_at(as_of):
+                    raise _not_then(found, as_of)
+                (found,) = then(view, [found], as_of)
         if viewer.role is not Role.OPERATOR:
-            self._tally.count_read(key, self._clock.now())
+            now = self._clock.now()
+            self._tally.count_read(key, now)
+            if viewer.agent is not None:
+                self._tally.note_opened(key, memory, viewer.agent, now)
         return found
 
     def chunks(self, memory: MemoryId, viewer: Viewer) -> list[Excerpt]:
@@ -170,17 +185,40 @@ class Recalling:
         with self._store.read(sees=self._sees(viewer)) as view:
             key, found = self._visible(view, memory, viewer)
             chunks = view.chunks(key)
-        return [_excerpt(found, one.chunk, one.chunk.start, one.chunk.stop, len(chunks)) for one in chunks]
+        return [excerpt_of(found, one.chunk, one.chunk.start, one.chunk.stop, len(chunks)) for one in chunks]
 
-    def history(self, memory: MemoryId, viewer: Viewer) -> Sequence[Version]:
+    def history(self, memory: MemoryId, viewer: Viewer) -> History:
+        """Every version, oldest first, and which memories stand before and after it."""
         with self._store.read(sees=self._sees(viewer)) as view:
-            key, _ = self._visible(view, memory, viewer)
-            return view.history(key)
+            key, found = self._visible(view, memory, viewer)
+            _, newer = view.facts_beside(key)
+            after = {one.memory.id: one.memory for one in (*view.superseding(found.id), *((newer,) if newer else ()))}
+            seen = self._sees(viewer)
+            return History(
+                versions=tuple(view.history(key)),
+                supersedes=found.supersedes,
+                superseded_by=tuple(one.id for one in after.values() if seen.admits(one.owner, one.scope)),
+            )
+
+    def difference(
+        self, memory: MemoryId, viewer: Viewer, older: int | None = None, newer: int | None = None
+    ) -> Difference:
+        """What is different between two versions; else between the present one, or ``newer``, and the one before it."""
+        versions = {one.number: one for one in self.history(memory, viewer).versions}
+        last = max(versions) if newer is None else newer
+        first = max(last - 1, 1) if older is None else older
+        for number, field in ((first, "from"), (last, "to")):
+            if number not in versions:
+                raise Invalid(f"{field} is 1 to {max(versions)}, a version of this memory, not {number}.", field=field)
+        return difference(versions[first], versions[last])
 
     def page(self, where: Filter, after: tuple[datetime, MemoryId] | None, limit: int, viewer: Viewer) -> Page:
-        """A page of what the filter admits; build it with ``listing`` so that it holds the viewer's eyes."""
+        """A page of what the filter admits, as it was where the filter asks for an instant; build it with ``listing``
+        so that it holds the viewer's eyes."""
         with self._store.read(sees=self._sees(viewer)) as view:
             found = view.page(where, after, limit + 1)
+            if where.held_at is not None:
+                found = then(view, found, where.held_at)
         page, last = tuple(found[:limit]), found[limit - 1] if len(found) > limit else None
         self._note_reads(page, viewer)
         return Page(memories=page, next=None if last is None else cursor(last))
@@ -204,7 +242,9 @@ class Recalling:
             source=query.source,
             project=query.project,
             session=query.session,
-            live_at=now,
+            superseded=None if query.superseded or query.as_of is not None else False,
+            held_at=query.as_of,
+            live_at=query.as_of or now,
         )
 
     def _sees(self, viewer: Viewer) -> Visibility:
@@ -227,7 +267,7 @@ class Recalling:
         wanted = self._wanted(limit)
         matches = self._keywords.search(view, terms, where, max(wanted, KEYWORD_DEPTH))
         rarities = self._keywords.rarities(view, terms)
-        return _Matched(matches, rarities, view.standings(matches.documents[:wanted].tolist(), where))
+        return _Matched(matches, rarities)
 
     def _candidates(self, view: View, limit: int, matched: _Matched, embedded: EmbeddedQuery, where: Filter) -> _Found:
         wanted = self._wanted(limit)
@@ -259,17 +299,11 @@ class Recalling:
         scores = maxsim(embedded.tokens.codes, weights, [known[near.passage] for near in told])
         return {near.document: score for near, score in zip(told, scores.tolist(), strict=True)}
 
-    def _ranked(
-        self,
-        view: View,
-        found: _Found,
-        known: Mapping[DocumentKey, Standing],
-        where: Filter,
-        now: datetime,
-        question: str,
-    ) -> list[Ranked]:
+    def _ranked(self, view: View, found: _Found, where: Filter, now: datetime, question: str) -> list[Ranked]:
         """Read what else ranking needs in the same snapshot, checked against the filter, and put all in order."""
-        standings = {**known, **view.standings(found.relevance.keys() - known.keys(), where)}
+        standings = {
+            key: one for key, one in view.standings(found.relevance.keys(), where).items() if self._is_in_use(one, now)
+        }
         relevance = {key: found.relevance[key].fused for key in standings}
         priors = prior(standings, relevance, question, self._priors, spans(question, now))
         return in_order(
@@ -278,6 +312,10 @@ class Recalling:
                 for key, one in standings.items()
             ]
         )
+
+    def _is_in_use(self, one: Standing, now: datetime) -> bool:
+        """What is known about running things and was contradicted, or worn off, is kept for whoever looks it up."""
+        return one.operational is None or is_active(one.operational, now, self._lifecycle)
 
     def _vectors(self, view: View, embedded: EmbeddedQuery, found: _Found) -> Vectors:
         def vectors(keys: Sequence[DocumentKey]) -> Mapping[DocumentKey, Vector]:
@@ -298,7 +336,7 @@ class Recalling:
 
     def _recent(self, view: View, where: Filter, limit: int) -> list[Hit]:
         return [
-            Hit(memory=memory, passage=_opening(memory), score=Score(total=0.0, similarity=0.0))
+            Hit(memory=memory, passage=opening(memory), score=Score(total=0.0, similarity=0.0))
             for memory in view.page(where, None, limit)
         ]
 
@@ -312,6 +350,14 @@ class Recalling:
                         at=now, actor=viewer.agent, door=viewer.door, action=Action.READ, memory=memory.id, detail=None
                     )
                 )
+
+
+def _not_then(memory: Memory, at: datetime) -> NotFound:
+    ended = "" if memory.valid_until is None else f" until {memory.valid_until.isoformat()}"
+    return NotFound(
+        f"Memory {memory.id} did not hold at {at.isoformat()}, but from {memory.holds_since.isoformat()}{ended}. "
+        "Ask without as_of, or for its history, which names what stands before and after it."
+    )
 
 
 def cursor(memory: Memory) -> str:
@@ -331,65 +377,3 @@ def _message(count: int, path: Path, why_not: str | None, *, silent: bool) -> st
             return f"{found} by keywords only: {why_not}."
         case Path.RECENT:
             return f"No keyword matches, and no semantic search ({why_not}): the {count} most recent instead."
-
-
-def _shown(
-    view: View,
-    best: Sequence[Chosen],
-    reading: Memories,
-    found: _Found,
-    terms: Collection[str],
-) -> list[Hit]:
-    keys = [one.key for one in best]
-    chunks, memories = view.chunks_of(keys), reading(keys)
-    return [
-        Hit(
-            memory=memories[one.key],
-            passage=_best_passage(one.key, memories[one.key], chunks.get(one.key, ()), found, terms),
-            score=one.score,
-            fit=one.fit,
-            fits=one.fits,
-            alike=one.alike,
-        )
-        for one in best
-    ]
-
-
-def _best_passage(
-    key: DocumentKey, memory: Memory, chunks: Sequence[StoredChunk], found: _Found, terms: Collection[str]
-) -> Excerpt:
-    """An excerpt of the nearest passage by meaning, else of the best chunk: the one that holds most of the terms."""
-    near, keyword = found.nearest.get(key), found.keywords.get(key)
-    if near is not None:
-        span = _passage(chunks, near.passage)
-        if span is not None:
-            best = excerpt(memory.content, *span, terms)
-            return _excerpt(memory, span[0], best.start, best.stop, len(chunks))
-    if keyword is not None:
-        chunk = _chunk(chunks, keyword.chunk)
-        if chunk is not None:
-            best = excerpt(memory.content, chunk, Passage(start=chunk.start, stop=chunk.stop), terms)
-            return _excerpt(memory, chunk, best.start, best.stop, len(chunks))
-    return replace(_opening(memory), total_chunks=max(len(chunks), 1))
-
-
-def _passage(chunks: Sequence[StoredChunk], key: PassageKey) -> tuple[Chunk, Passage] | None:
-    for stored in chunks:
-        for passage_key, passage in zip(stored.passages, stored.chunk.passages, strict=True):
-            if passage_key == key:
-                return stored.chunk, passage
-    return None
-
-
-def _chunk(chunks: Sequence[StoredChunk], key: ChunkKey) -> Chunk | None:
-    return next((stored.chunk for stored in chunks if stored.key == key and stored.chunk.passages), None)
-
-
-def _opening(memory: Memory) -> Excerpt:
-    return Excerpt(content=memory.summary, chunk_index=0, total_chunks=1, headings=())
-
-
-def _excerpt(memory: Memory, chunk: Chunk, start: int, stop: int, total: int) -> Excerpt:
-    return Excerpt(
-        content=memory.content[start:stop].strip(), chunk_index=chunk.index, total_chunks=total, headings=chunk.headings
-    )

@@ -1,7 +1,7 @@
 """Remembering: from a draft to a memory on the shelf, and every later change of it."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -9,18 +9,38 @@ from hivelore.domain.agent import AgentId, LeadSees, Role, Viewer
 from hivelore.domain.audit import AuditEntry
 from hivelore.domain.draft import Draft, Edit, Remembered
 from hivelore.domain.index import Stored
-from hivelore.domain.memory import Action, Memory, MemoryId, Scope
+from hivelore.domain.memory import Action, Chunk, Memory, MemoryId, Scope
+from hivelore.domain.proposal import Deletion, Proposal
 from hivelore.domain.text import Clean
 from hivelore.errors import Conflict, Forbidden, Invalid, NotFound, Stale
-from hivelore.policies.access import Verb, may_change, needs_review, visible_to
+from hivelore.policies.access import Verb, may_change, to_review, visible_to
 from hivelore.policies.chunking import chunk
 from hivelore.policies.summary import named_after, summarise
 from hivelore.policies.ttl import Lifetimes
 from hivelore.ports import Clock, MemoryStore, Transaction
 from hivelore.services.drafting import Drafting, Prepared, utc
+from hivelore.services.linking import stays
+from hivelore.services.proposing import Proposing, proposed
+from hivelore.services.retelling import rewritten, says_the_same
 from hivelore.services.shelving import Shelf
+from hivelore.services.succession import succeeding
 
 LEARNING_CATEGORIES = ("mistake-pattern", "best-practice", "codebase-knowledge", "preference")
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedEdit:
+    """An edit after all slow work."""
+
+    given: Mapping[str, Any]
+    """The fields of the edit, clean."""
+    chunks: Sequence[Chunk] | None
+    """None: the content stays."""
+    reason: Clean | None
+
+    def of(self, memory: Memory) -> dict[str, Any]:
+        """What is not like this already."""
+        return {name: value for name, value in self.given.items() if getattr(memory, name) != value}
 
 
 class Remembering:
@@ -30,6 +50,7 @@ class Remembering:
         store: MemoryStore,
         shelf: Shelf,
         drafting: Drafting,
+        proposing: Proposing,
         lifetimes: Lifetimes,
         lead_sees: LeadSees,
         clock: Clock,
@@ -39,15 +60,29 @@ class Remembering:
         self._store = store
         self._shelf = shelf
         self._drafting = drafting
+        self._proposing = proposing
         self._lifetimes = lifetimes
         self._lead_sees = lead_sees
         self._clock = clock
         self._written = written
 
-    def remember(self, draft: Draft, viewer: Viewer, deadline: float | None = None) -> Remembered:
-        """Store one memory. Answers after it is durable."""
+    def remember(
+        self,
+        draft: Draft,
+        viewer: Viewer,
+        deadline: float | None = None,
+        beside: Callable[[Transaction, Memory], None] | None = None,
+    ) -> Remembered:
+        """Store one memory. Answers after it is durable. ``beside`` is done in the same unit."""
         (prepared,) = self._prepared([draft], viewer)
-        done = self._store.write(lambda tx: self._place(tx, prepared, viewer), deadline)
+
+        def work(tx: Transaction) -> Remembered:
+            placed = self._place(tx, prepared, viewer)
+            if beside is not None:
+                beside(tx, placed.memory)
+            return placed
+
+        done = self._store.write(work, deadline)
         self._written()
         return done
 
@@ -78,38 +113,91 @@ class Remembering:
     def edit(
         self, memory: MemoryId, edit: Edit, viewer: Viewer, *, version: int | None = None, deadline: float | None = None
     ) -> Memory:
-        """Change a memory. ``version``: only if this is still the present one, else Stale."""
+        """Change a memory. ``version``: only if this is still the present one, else Stale. What somebody else has to
+        decide is proposed to them, and Proposed says so."""
+        change = self.prepared(edit)
+
+        def work(tx: Transaction) -> Memory | Proposal:
+            before = self._visible(tx, memory, viewer)
+            _still(before.memory, version)
+            kind = to_review(viewer, before.memory, _verb(change.of(before.memory)))
+            if kind is None:
+                return self.edit_within(tx, memory, change, viewer, version).memory
+            if not change.of(before.memory):
+                return before.memory
+            wanted = Edit(**change.given)
+            return self._proposing.propose(tx, kind, [before], viewer, wanted=wanted, why=change.reason)
+
+        done = self._store.write(work, deadline)
+        self._written()
+        if isinstance(done, Proposal):
+            raise proposed(done)
+        return done
+
+    def prepared(self, edit: Edit) -> PreparedEdit:
+        """Do what is slow about an edit, before a unit of work begins."""
         given = self._cleaned_edit(edit)
         chunks = chunk(given["content"]) if "content" in given else None
         if chunks is not None:
             self._shelf.expect([(given["content"], chunks)])
+        return PreparedEdit(given, chunks, self._drafting.field(edit.reason, "reason"))
 
-        def work(tx: Transaction) -> Memory:
-            before = self._visible(tx, memory, viewer)
-            _still(before.memory, version)
-            after, action = self._edited(before.memory, edit, viewer, given)
-            if after is before.memory:
-                return after
-            self._shelf.change(tx, before, after, chunks if after.content != before.memory.content else None, action)
-            tx.record(_audit(after, action, viewer, after.updated_at))
-            return after
+    def edit_within(
+        self, tx: Transaction, memory: MemoryId, change: PreparedEdit, viewer: Viewer, version: int | None = None
+    ) -> Stored:
+        """``edit`` as a part of a unit of work, where nobody else decides; the memory as it is then."""
+        before = self._visible(tx, memory, viewer)
+        _still(before.memory, version)
+        _permit(before.memory, change.of(before.memory), viewer)
+        return self.apply(tx, before, change, viewer)
 
-        done = self._store.write(work, deadline)
-        self._written()
-        return done
+    def apply(self, tx: Transaction, before: Stored, change: PreparedEdit, viewer: Viewer) -> Stored:
+        """Make a change that was allowed; the memory as it is then."""
+        changes = change.of(before.memory)
+        if not changes:
+            return before
+        after = self._edited(before.memory, change, viewer)
+        if not stays(before.memory, after):
+            # A memory that is edited has its time already.
+            after = self._succeeding(tx, after, viewer, named=change.given.get("supersedes") is not None, has_time=True)
+        chunks = change.chunks if after.content != before.memory.content else None
+        stored = self._shelf.change(tx, before, after, chunks, _action(changes))
+        tx.record(_audit(after, _action(changes), viewer, after.updated_at))
+        return stored
 
-    def forget(self, memory: MemoryId, viewer: Viewer, *, version: int | None = None) -> None:
-        """Remove a memory with its history, chunks, vectors and keywords."""
+    def renew(self, memory: MemoryId, viewer: Viewer) -> None:
+        """Begin its time to live anew: the same was written again (B08). One that has ended, or is gone, stays so."""
 
         def work(tx: Transaction) -> None:
-            stored = self._visible(tx, memory, viewer)
-            _still(stored.memory, version)
-            if not may_change(viewer, stored.memory, Verb.DELETE):
-                raise Forbidden(f"You may not delete memory {memory}: it belongs to {_owner(stored.memory)}.")
-            self._shelf.forget(tx, stored)
-            tx.record(_audit(stored.memory, Action.FORGOTTEN, viewer, self._clock.now()))
+            stored, now = tx.get(memory), self._clock.now()
+            if stored is None or not stored.memory.is_live(now) or not may_change(viewer, stored.memory, Verb.EDIT):
+                return
+            tx.renew(stored.key, self._lifetimes.expiry(stored.memory.source, now))
 
         self._store.write(work)
+
+    def forget(self, memory: MemoryId, viewer: Viewer, *, version: int | None = None) -> None:
+        """Remove a memory with its history, chunks, vectors and keywords. What somebody else has to decide is proposed
+        to them, and Proposed says so."""
+
+        def work(tx: Transaction) -> Proposal | None:
+            stored = self._visible(tx, memory, viewer)
+            _still(stored.memory, version)
+            kind = to_review(viewer, stored.memory, Verb.DELETE)
+            if kind is not None:
+                return self._proposing.propose(tx, kind, [stored], viewer, wanted=Deletion())
+            if not may_change(viewer, stored.memory, Verb.DELETE):
+                raise Forbidden(f"You may not delete memory {memory}: it belongs to {_owner(stored.memory)}.")
+            return self.remove(tx, stored, viewer)
+
+        done = self._store.write(work)
+        if done is not None:
+            raise proposed(done)
+
+    def remove(self, tx: Transaction, stored: Stored, viewer: Viewer) -> None:
+        """Forget a memory where that was allowed."""
+        self._shelf.forget(tx, stored)
+        tx.record(_audit(stored.memory, Action.FORGOTTEN, viewer, self._clock.now()))
 
     def forget_path(self, path: str, viewer: Viewer, *, owner: AgentId | None = None) -> int:
         """Remove what was indexed from a source path: the caller's private document and the shared one,
@@ -128,8 +216,7 @@ class Remembering:
                 and may_change(viewer, stored.memory, Verb.DELETE)
             ]
             for stored in gone:
-                self._shelf.forget(tx, stored)
-                tx.record(_audit(stored.memory, Action.FORGOTTEN, viewer, self._clock.now()))
+                self.remove(tx, stored, viewer)
             return len(gone)
 
         return self._store.write(work)
@@ -144,16 +231,20 @@ class Remembering:
     def _place(self, tx: Transaction, prepared: Prepared, viewer: Viewer) -> Remembered:
         known = self._known(tx, prepared, viewer)
         if known is None:
-            stored = self._shelf.add(tx, prepared.memory, prepared.chunks)
-            if viewer.agent != prepared.memory.owner:
-                tx.record(_audit(prepared.memory, Action.CREATED, viewer, prepared.memory.updated_at))
+            memory = self._following(tx, prepared.memory, prepared.draft, viewer)
+            stored = self._shelf.add(tx, memory, prepared.chunks)
+            if viewer.agent != memory.owner:
+                tx.record(_audit(memory, Action.CREATED, viewer, memory.updated_at))
             return Remembered(memory=stored.memory, created=True, changed=True)
-        after = _rewritten(known.memory, prepared)
+        after = rewritten(known.memory, prepared)
+        if not stays(known.memory, after):
+            after = self._following(tx, after, prepared.draft, viewer)
+            after = known.memory if says_the_same(known.memory, after) else after
         if after is known.memory:
             return self._renew(tx, known, prepared)
         chunks = prepared.chunks if after.content != known.memory.content else None
-        self._shelf.change(tx, known, after, chunks, Action.EDITED)
-        return Remembered(memory=after, created=False, changed=True)
+        changed = self._shelf.change(tx, known, after, chunks, Action.EDITED)
+        return Remembered(memory=changed.memory, created=False, changed=True)
 
     def _renew(self, tx: Transaction, known: Stored, prepared: Prepared) -> Remembered:
         """Writing the same again renews the time to live (B08), except for what is told of the past."""
@@ -175,14 +266,36 @@ class Remembering:
             if known is not None and not _may_tell(viewer, known.memory, prepared):
                 raise Conflict(f"The external id {memory.external_id} is taken by a memory of another agent.")
             return known
+        if memory.topic is not None:
+            known = self._known_fact(tx, prepared, viewer)
+            if known is not None:
+                return known
         known = tx.same_statement(memory.owner, memory.name, memory.content)
         same_place = (
             known is not None
+            and known.memory.valid_until is None
+            and (memory.subject is None or known.memory.subject is None)
             and known.memory.external_id is None
             and known.memory.source_path is None
             and (known.memory.scope, known.memory.session) == (memory.scope, memory.session)
         )
         return known if same_place else None
+
+    def _known_fact(self, tx: Transaction, prepared: Prepared, viewer: Viewer) -> Stored | None:
+        """What holds of its topic then, where it says the same in the same words."""
+        memory, topic = prepared.memory, prepared.memory.topic
+        assert topic is not None
+        known = tx.fact_at(topic, memory.holds_since if _has_time(prepared.draft) else None)
+        if known is None or (known.memory.name, known.memory.content) != (memory.name, memory.content):
+            return None
+        return known if _may_tell(viewer, known.memory, prepared) else None
+
+    def _following(self, tx: Transaction, memory: Memory, draft: Draft, viewer: Viewer) -> Memory:
+        return self._succeeding(tx, memory, viewer, named=draft.supersedes is not None, has_time=_has_time(draft))
+
+    def _succeeding(self, tx: Transaction, memory: Memory, viewer: Viewer, *, named: bool, has_time: bool) -> Memory:
+        seen = visible_to(viewer, self._lead_sees)
+        return succeeding(tx, memory, viewer, seen, named=named, has_time=has_time)
 
     # editing
 
@@ -201,19 +314,18 @@ class Remembering:
             "category": self._drafting.category,
             "tags": self._drafting.tags,
             "project": self._drafting.project,
+            "source_path": lambda path: self._drafting.field(path, "sourcePath"),
             "metadata": self._drafting.metadata,
             "expires_at": lambda at: utc(at, "expiresAt"),
+            "subject": self._drafting.subject,
+            "supersedes": self._drafting.memory_named,
+            "valid_from": self._drafting.valid_from,
             "scope": lambda scope: scope,
         }
         return {name: cleaners[name](value) for name, value in given.items()}
 
-    def _edited(self, before: Memory, edit: Edit, viewer: Viewer, given: dict[str, Any]) -> tuple[Memory, Action]:
-        now = self._clock.now()
-        changes = {name: value for name, value in given.items() if getattr(before, name) != value}
-        action = _action(changes)
-        _permit(before, changes, action, viewer)
-        if not changes:
-            return before, action
+    def _edited(self, before: Memory, change: PreparedEdit, viewer: Viewer) -> Memory:
+        now, given, changes = self._clock.now(), change.given, change.of(before)
         if "content" in changes:
             old, new = summarise(before.content), summarise(str(changes["content"]))
             if "summary" not in given and before.summary == old:
@@ -224,9 +336,8 @@ class Remembering:
                 changes["expires_at"] = self._lifetimes.expiry(before.source, now)
         if changes.get("summary", before.summary) is None:
             changes["summary"] = Clean(summarise(str(changes.get("content", before.content))))
-        reason = self._drafting.field(edit.reason, "reason")
-        provenance = replace(before.provenance, actor=viewer.agent, door=viewer.door, reason=reason)
-        return replace(before, **changes, version=before.version + 1, updated_at=now, provenance=provenance), action
+        provenance = replace(before.provenance, actor=viewer.agent, door=viewer.door, reason=change.reason)
+        return replace(before, **changes, version=before.version + 1, updated_at=now, provenance=provenance)
 
 
 def unknown(memory: str) -> NotFound:
@@ -236,7 +347,7 @@ def unknown(memory: str) -> NotFound:
 
 def _may_tell(viewer: Viewer, known: Memory, prepared: Prepared) -> bool:
     """Whether this may be told of a known memory: what changes nothing may always be."""
-    return may_change(viewer, known, Verb.EDIT) or _rewritten(known, prepared) is known
+    return may_change(viewer, known, Verb.EDIT) or rewritten(known, prepared) is known
 
 
 def _exported(tx: Transaction, memory: Memory) -> Stored | None:
@@ -245,41 +356,12 @@ def _exported(tx: Transaction, memory: Memory) -> Stored | None:
     return known if known is not None and known.memory.home == memory.home else None
 
 
-def _rewritten(before: Memory, prepared: Prepared) -> Memory:
-    """The next version of a memory that was told again; the same object when nothing is new.
-
-    What the new telling leaves out stays; its tags are added.
-    """
-    new, draft = prepared.memory, prepared.draft
-    given: dict[str, Any] = {"content": new.content}
-    if draft.created_at is not None:
-        given["created_at"] = new.created_at
-    if draft.metadata is not None:
-        given["metadata"] = new.metadata
-    if new.tags:
-        given["tags"] = tuple(dict.fromkeys((*before.tags, *new.tags)))
-    for field in ("name", "summary", "category", "project", "session", "author", "source_task_id", "external_id"):
-        if getattr(draft, field) is not None:
-            given[field] = getattr(new, field)
-    if new.external_id == before.id:
-        del given["external_id"]  # Our own export of this memory: its id is no name that others gave it.
-    if new.content != before.content and draft.summary is None:
-        given["summary"] = new.summary
-    if new.content != before.content and draft.name is None and before.name == named_after(summarise(before.content)):
-        given["name"] = new.name
-    if all(getattr(before, name) == value for name, value in given.items()):
-        return before
-    return replace(
-        before,
-        **given,
-        expires_at=new.expires_at,
-        version=before.version + 1,
-        updated_at=new.updated_at,
-        provenance=new.provenance,
-    )
+def _has_time(draft: Draft) -> bool:
+    """Whether it was said since when this holds."""
+    return draft.created_at is not None or draft.valid_from is not None
 
 
-def _action(changes: dict[str, Any]) -> Action:
+def _action(changes: Mapping[str, Any]) -> Action:
     match changes.get("scope"):
         case Scope.SWARM:
             return Action.PROMOTED
@@ -289,12 +371,14 @@ def _action(changes: dict[str, Any]) -> Action:
             return Action.EDITED
 
 
-def _permit(before: Memory, changes: dict[str, Any], action: Action, viewer: Viewer) -> None:
-    verb = {Action.PROMOTED: Verb.PROMOTE, Action.DEMOTED: Verb.DEMOTE}.get(action, Verb.EDIT)
+def _verb(changes: Mapping[str, Any]) -> Verb:
+    return {Action.PROMOTED: Verb.PROMOTE, Action.DEMOTED: Verb.DEMOTE}.get(_action(changes), Verb.EDIT)
+
+
+def _permit(before: Memory, changes: Mapping[str, Any], viewer: Viewer) -> None:
+    verb = _verb(changes)
     if not may_change(viewer, before, verb) or (len(changes) > 1 and not may_change(viewer, before, Verb.EDIT)):
         raise Forbidden(f"You may not {verb} memory {before.id}: it belongs to {_owner(before)}.")
-    if verb is Verb.PROMOTE and needs_review(viewer, before):
-        raise Forbidden("This text came from a tool or the web: an operator has to review it before it is shared.")
 
 
 def _still(memory: Memory, version: int | None) -> None:

@@ -40,7 +40,7 @@ class Model:
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedQuery:
-    """The vector of a question and the model it is of, or why there is none."""
+    """The vector of a question, or another text, and the model it is of, or why there is none."""
 
     vector: Vector | None
     why_not: str | None = None
@@ -130,6 +130,16 @@ class Serving:
             vector = model.provider.embed_query(text)
             tokens = _NO_TOKENS if model.detail is None else model.detail.query_tokens(text)
             return EmbeddedQuery(vector, model=model, tokens=tokens)
+        except (Unavailable, Invalid) as error:
+            return EmbeddedQuery(None, str(error).rstrip("."))
+
+    def embed_text(self, text: Clean) -> EmbeddedQuery:
+        """The vector that a text would have if it were kept, for comparing it with what is."""
+        model = self._model
+        if model is None:
+            return EmbeddedQuery(None, NONE_CONFIGURED if self._wanted is None else NOT_COMPLETE)
+        try:
+            return EmbeddedQuery(model.provider.embed_documents([text])[0], model=model)
         except (Unavailable, Invalid) as error:
             return EmbeddedQuery(None, str(error).rstrip("."))
 

@@ -1,4 +1,5 @@
-"""Putting memories on the shelf and taking them off, so that store and keyword index never disagree.
+"""Putting memories on the shelf and taking them off, so that store and keyword index never disagree and each memory
+ends where what took its place begins.
 
 A chunk is indexed with the terms of its neighbours as context: the two chunks before it and the one
 after it in its document, and across documents in its session, but only those of the same owner and
@@ -7,6 +8,7 @@ the ones around it are indexed again.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import replace
 from datetime import date
 from functools import lru_cache
 from itertools import islice
@@ -17,6 +19,7 @@ from hivelore.domain.moving import WholeMemory
 from hivelore.domain.text import Clean
 from hivelore.policies.terms import document_terms
 from hivelore.ports import KeywordIndex, Transaction, View
+from hivelore.services.linking import has_place, kept, link, loosen, settle, stays
 
 CHUNKS_BEFORE = 2
 CHUNKS_AFTER = 1
@@ -38,6 +41,8 @@ class Shelf:
 
     def add(self, tx: Transaction, memory: Memory, chunks: Sequence[Chunk]) -> Stored:
         stored = tx.add(memory, chunks)
+        if has_place(memory):
+            stored = link(tx, stored)
         self.index(tx, stored)
         self._reindex(tx, self._around(tx, stored))
         return stored
@@ -48,8 +53,7 @@ class Shelf:
         """Bring in the next version of a memory and index whatever that concerns."""
         around = self._around(tx, before)
         gone = {chunk.key for chunk in tx.chunks(before.key)}
-        tx.change(before.key, memory, chunks, action)
-        after = Stored(before.key, memory)
+        after = self._changed(tx, before, memory, chunks, action)
         gone -= {chunk.key for chunk in tx.chunks(before.key)}
         self._keywords.remove(tx, sorted(gone))
         self.index(tx, after)
@@ -58,7 +62,25 @@ class Shelf:
         self._reindex(tx, neighbours.values() if moved or chunks is not None else ())
         return after
 
+    def _changed(
+        self, tx: Transaction, before: Stored, memory: Memory, chunks: Sequence[Chunk] | None, action: Action
+    ) -> Stored:
+        if stays(before.memory, memory):
+            tx.change(before.key, memory, chunks, action)
+            return Stored(before.key, memory)
+        memory = replace(memory, supersedes=kept(tx, before.memory, memory), valid_until=None)
+        concerned = loosen(tx, before, memory)
+        tx.change(before.key, memory, chunks, action)
+        settle(tx, concerned)
+        return link(tx, Stored(before.key, memory))
+
     def forget(self, tx: Transaction, stored: Stored) -> None:
+        concerned = loosen(tx, stored, None)
+        self._take_off(tx, stored, self._keywords.forget)
+        settle(tx, concerned)
+
+    def drop(self, tx: Transaction, stored: Stored) -> None:
+        """Take off a memory of a copy that follows another store: the others are linked as they are there."""
         self._take_off(tx, stored, self._keywords.forget)
 
     def withdraw(self, tx: Transaction, stored: Stored) -> None:
@@ -152,7 +174,10 @@ def _day_terms(day: date) -> tuple[str, ...]:
 
 def header_terms(memory: Memory) -> tuple[str, ...]:
     """What else a chunk can be found by: the day in words, who, where, tags, and a name of its own."""
-    parts = [*memory.tags, *(part for part in (memory.author, memory.project, memory.source_path) if part)]
+    parts = [
+        *memory.tags,
+        *(part for part in (memory.author, memory.project, memory.source_path, memory.subject) if part),
+    ]
     if memory.name not in memory.content:
         parts.append(memory.name)
     if memory.category != "note":

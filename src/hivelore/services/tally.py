@@ -1,5 +1,5 @@
-"""What nobody waits for: access counts, reads for the audit trail and recalls for their log, merged here and written
-together.
+"""What nobody waits for: access counts, reads for the audit trail, recalls for their log and what opening a memory
+says of its use, merged here and written together.
 
 A crash may lose what came since the last flush, about a second, and nothing else.
 """
@@ -8,15 +8,23 @@ import threading
 from collections import deque
 from datetime import datetime
 
+from hivelore.domain.agent import AgentId
 from hivelore.domain.audit import AuditEntry
+from hivelore.domain.evidence import Evidence
 from hivelore.domain.index import DocumentKey
+from hivelore.domain.memory import MemoryId
 from hivelore.domain.recall_log import Recall
 from hivelore.ports import MemoryStore, Transaction
+from hivelore.services.usefulness import opened
 
 RECALLS = 2_000
 """Recalls that wait to be written, at most: where the store cannot be written for long, the oldest go."""
 UNIT = 100
 """Recalls that are written in one unit, so that nobody waits long behind them."""
+
+
+_Opened = dict[tuple[AgentId, DocumentKey], tuple[MemoryId, datetime]]
+"""What agents have read in full, and when last."""
 
 
 class Tally:
@@ -25,8 +33,10 @@ class Tally:
         self._store = store
         self._most = recalls
         self._lock = threading.Lock()
+        self._flushing = threading.Lock()
         self._reads: dict[DocumentKey, tuple[int, datetime]] = {}
         self._entries: list[AuditEntry] = []
+        self._opened = _Opened()
         self._recalls: deque[Recall] = deque()
         self._lost = 0
 
@@ -40,6 +50,11 @@ class Tally:
             count, _ = self._reads.get(key, (0, at))
             self._reads[key] = (count + 1, at)
 
+    def note_opened(self, key: DocumentKey, memory: MemoryId, agent: AgentId, at: datetime) -> None:
+        """That an agent has read a memory in full."""
+        with self._lock:
+            self._opened[agent, key] = memory, at
+
     def record(self, entry: AuditEntry) -> None:
         with self._lock:
             self._entries.append(entry)
@@ -50,17 +65,21 @@ class Tally:
             self._drop_oldest()
 
     def flush(self) -> None:
-        """Write what has gathered. On failure it stays for the next time."""
-        while self._flush_unit():
-            pass
+        """Write what has gathered, also what another thread is about to write. On failure it stays for the next
+        time."""
+        with self._flushing:
+            while self._flush_unit():
+                pass
 
     def _flush_unit(self) -> bool:
         """Write what has gathered, of the recalls a unit; whether there may be more."""
         with self._lock:
-            reads, entries = self._reads, self._entries
+            reads, entries, opens = self._reads, self._entries, _Opened()
             self._reads, self._entries = {}, []
+            if len(self._recalls) <= UNIT:  # All of them are in the log by then.
+                opens, self._opened = self._opened, _Opened()
             recalls = [self._recalls.popleft() for _ in range(min(UNIT, len(self._recalls)))]
-        if not reads and not entries and not recalls:
+        if not reads and not entries and not opens and not recalls:
             return False
 
         def write(tx: Transaction) -> None:
@@ -68,6 +87,7 @@ class Tally:
             for entry in entries:
                 tx.record(entry)
             tx.log_recalls(recalls)
+            _add_opened(tx, opens)
 
         try:
             self._store.write(write)
@@ -77,6 +97,7 @@ class Tally:
                     more, later = self._reads.get(key, (0, at))
                     self._reads[key] = (count + more, max(at, later))
                 self._entries = entries + self._entries
+                self._opened = opens | self._opened
                 self._recalls.extendleft(reversed(recalls))
                 self._drop_oldest()
             raise
@@ -86,3 +107,12 @@ class Tally:
         while len(self._recalls) > self._most:
             self._recalls.popleft()
             self._lost += 1
+
+
+def _add_opened(tx: Transaction, opens: _Opened) -> None:
+    found: dict[DocumentKey, list[Evidence]] = {}
+    for (agent, key), (memory, at) in opens.items():
+        if (evidence := opened(tx, memory, agent, at)) is not None:
+            found.setdefault(key, []).append(evidence)
+    if found:
+        tx.add_evidence(found)

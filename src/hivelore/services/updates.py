@@ -31,12 +31,13 @@ def renewed(
 ) -> list[Ranked]:
     """The order with each newer telling before what it updates; ``ranked`` is in order, ``asked`` are the terms of the
     question. ``vectors`` gives the nearest passage of each, as far as it has one; ``memories`` has the first
-    ``constants.among``."""
+    ``constants.among``. Two that have a subject are facts about different things, or of different times."""
     furthest = reach([one.score.total for one in ranked], constants)
     pairs = [
         (one, other)
         for one, other in combinations(ranked[: constants.among], 2)
         if other.standing.created_at > one.standing.created_at
+        and (memories[one.key].subject is None or memories[other.key].subject is None)
         and one.score.total - other.score.total <= furthest
         and max(one.standing.length, other.standing.length) <= LONGEST
     ]

@@ -1,14 +1,14 @@
-"""Upkeep: what keeps searches quick, wiping what forgetting left in the files, and letting go of old recalls, a step at
-a time beside the calls.
+"""Upkeep: what keeps searches quick, wiping what forgetting left in the files, and letting go of old recalls,
+events and sessions and of cooldowns that are over, a step at a time beside the calls.
 
 Whether words are to be wiped is kept with the data, so a killed process goes on where it was; the log of the
 store is emptied at every start.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 
-from hivelore.ports import Clock, KeywordIndex, MemoryStore
+from hivelore.ports import Clock, KeywordIndex, MemoryStore, Transaction
 
 AT_A_TIME = 0.2
 """Seconds of steps, about, before whoever tends the service does something else."""
@@ -19,21 +19,34 @@ REST = 100.0
 whole index, and who forgets something every minute is not to have it rewritten every minute."""
 RECALLS = 100_000
 """Recalls that stay in the log at most, however young they are."""
+EVENTS = 100_000
+"""Likewise, events."""
 PRUNED = 250
-"""Of them, how many go in one unit."""
+"""Of each kind, how many go in one unit."""
+SESSIONS = 10_000
+"""Sessions that are known at most, however young they are."""
+SESSION_AGE = timedelta(days=30)
+"""Since the last event of a session that is known."""
 PRUNE_EVERY = 60.0
 """Seconds."""
 
 
 class Upkeep:
     def __init__(
-        self, store: MemoryStore, keywords: KeywordIndex, clock: Clock, *, recalls: timedelta = timedelta(days=30)
+        self,
+        store: MemoryStore,
+        keywords: KeywordIndex,
+        clock: Clock,
+        *,
+        recalls: timedelta = timedelta(days=30),
+        events: timedelta = timedelta(days=30),
     ) -> None:
-        """``recalls``: how long they stay in the log."""
+        """``recalls``, ``events``: how long they stay in their log."""
         self._store = store
         self._keywords = keywords
         self._clock = clock
         self._recalls = recalls
+        self._events = events
         self._pruned_at: float | None = None
         self._log_left = True
         self._asked = False
@@ -67,12 +80,18 @@ class Upkeep:
                 return
 
     def _prune(self) -> None:
-        """Let go of a few recalls; where there are more, again the next time, else after a while."""
+        """Let go of a few of each kind; where there are more, again the next time, else after a while."""
         now = self._clock.monotonic()
         if self._pruned_at is not None and now - self._pruned_at < PRUNE_EVERY:
             return
-        before = self._clock.now() - self._recalls
-        gone = self._store.write(lambda tx: tx.prune_recalls(before, RECALLS, PRUNED))
+        at = self._clock.now()
+        steps: Sequence[Callable[[Transaction], int]] = (
+            lambda tx: tx.prune_recalls(at - self._recalls, RECALLS, PRUNED),
+            lambda tx: tx.prune_events(at - self._events, EVENTS, PRUNED),
+            lambda tx: tx.prune_cooldowns(at, PRUNED),
+            lambda tx: tx.prune_sessions(at - SESSION_AGE, SESSIONS, PRUNED),
+        )
+        gone = max(map(self._store.write, steps))
         self._pruned_at = None if gone == PRUNED else now
 
     def _wipe_words(self, stopping: Callable[[], bool]) -> None:

@@ -126,6 +126,30 @@ def test_while_the_server_is_away_calls_say_so_and_when_it_is_back_they_work(
     assert {memory.content for memory in listed(store)} == {"before", "after"}
 
 
+# Servers that cannot write.
+
+
+@pytest.mark.parametrize(
+    ("state", "said"),
+    [("53100", "no room left.*Free some space"), ("53200", "no room left"), ("25006", "only be read.*primary")],
+    ids=["disk full", "out of memory", "standby"],
+)
+def test_a_server_that_cannot_write_is_named_and_nothing_is_half_stored(
+    store: PostgresStore, url: str, state: str, said: str
+) -> None:
+    """The server itself raises what it raises then, after a part of the unit was written."""
+    raising = f"BEGIN RAISE EXCEPTION 'no more' USING ERRCODE = '{state}'; END"
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(f"CREATE FUNCTION no_room() RETURNS trigger LANGUAGE plpgsql AS $${raising}$$".encode())
+        connection.execute("CREATE TRIGGER no_room BEFORE INSERT ON chunk FOR EACH ROW EXECUTE FUNCTION no_room()")
+        with pytest.raises(Unavailable, match=said):
+            add(store, a_memory("too much"))
+        assert listed(store) == []
+        connection.execute("DROP TRIGGER no_room ON chunk")
+    add(store, a_memory("room again"))
+    assert [memory.content for memory in listed(store)] == ["room again"]
+
+
 def test_a_read_that_loses_its_connection_says_so_and_the_next_one_is_fine(store: PostgresStore) -> None:
     add(store, a_memory("kept"))
     with store.read() as view:
@@ -142,9 +166,18 @@ def test_a_server_that_is_not_there_is_named_without_the_password() -> None:
     assert "hunter2" not in str(raised.value)
 
 
-def test_what_is_no_url_is_refused_without_showing_it() -> None:
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://ada:hunter2@host:port:port/?nonsense=1",
+        "postgresql://ada:hunter2@[host/memories",
+        "postgresql://ada:hunter2%zz@host/memories",
+        'postgresql://ada:"hunter2"@[host/memories',
+    ],
+)
+def test_what_is_no_url_is_refused_without_showing_it(url: str) -> None:
     with pytest.raises(Invalid, match="postgresql://user:password@host") as raised:
-        whereabouts("postgresql://ada:hunter2@host:port:port/?nonsense=1")
+        whereabouts(url)
     assert "hunter2" not in str(raised.value)
 
 

@@ -30,6 +30,7 @@ OF_NO_TABLE = {
     "pgvector.indexed": "asks the catalogue",
     "pgvector.lock": "locks a number that has the namespace in it",
     "pgvector.settings": "is for this transaction",
+    "tables": "asks the catalogue",
 }
 """Statements that look into none of our tables."""
 ADDS = re.compile(

@@ -8,6 +8,11 @@ import pytest
 
 from hivelore.adapters.clock import SystemClock
 from hivelore.adapters.postgres.store import PostgresStore
+from hivelore.adapters.postgres.view import SQL, PostgresView
+from hivelore.adapters.sql.where import parts
+from hivelore.domain.operational import GENERAL
+from hivelore.domain.search import Filter, Visibility
+from hivelore.domain.text import Clean
 from support import postgres
 from support.postgres_sql import QUEUES, WHOLE, filled, plan
 
@@ -38,3 +43,29 @@ def test_a_statement_is_understood_and_goes_along_an_index(
         walked = [line for line in plan(connection, filled(name, queue)) if "Seq Scan" in line]
         small = [line for line in walked if re.search(r"Seq Scan on (model|segment|agent|meta|job)\b", line)]
         assert (len(walked) > len(small)) <= (name in LOOKS_AT_EVERYTHING), walked
+
+
+MANY = """
+INSERT INTO memory (namespace, id, scope, source, name, content, summary, category, tags, metadata, created_at,
+  updated_at, version, action, door, trust, statement)
+SELECT 1, n, 2, 1, 'n', 'c', 's', 'timing', '[]', '{}', n, n, 1, 1, 1, 1, ''::bytea FROM generate_series(1, 20000) n;
+INSERT INTO operational (namespace, document, service, tier, persistent, confidence, confident_at, is_off)
+SELECT 1, key, 's' || key % 30, 1, 0, 0.7, 0, 0 FROM memory WHERE key % 10 = 0;
+ANALYZE memory, operational
+"""
+
+
+@pytest.mark.parametrize("service", [Clean("s7"), GENERAL])
+def test_what_is_known_of_a_service_is_found_by_it_whatever_else_is_asked(
+    connection: psycopg.Connection[tuple[str]], service: Clean
+) -> None:
+    shared = Visibility(own=None, swarm=True)
+    where = Filter(visibility=shared, service=service, operational=True, category=Clean("timing"))
+    with connection.transaction(force_rollback=True):
+        for statement in MANY.split(";"):
+            connection.execute(statement.encode())
+        for sql, _ in parts(where, among=PostgresView.among):
+            found = "\n".join(plan(connection, SQL["memory_page"].replace("{where}", sql)))
+            by_service, rest = found.split("Sort", 1)
+            assert "operational_service" in by_service
+            assert "using memory_pkey on memory m" in rest

@@ -267,8 +267,14 @@ def harm(script: str) -> list[str]:
     return [*TAKES_AWAY.findall(script), *(table for table in INDEXED.findall(script) if table not in made)]
 
 
+READ_ONCE = {9: ["memory"] * 3}
+"""By number: indexes on a table that there is already. They are of columns that the same script adds, so nothing is in
+them yet, and the table is read once to find that out, while writers wait."""
+
+
 def test_what_is_shipped_only_adds() -> None:
-    assert [harm(migration.script) for migration in shipped()[1:]] == [[]] * (len(shipped()) - 1)
+    found = {migration.number: harm(migration.script) for migration in shipped()[1:]}
+    assert {number: tables for number, tables in found.items() if tables} == READ_ONCE
 
 
 @pytest.mark.parametrize(

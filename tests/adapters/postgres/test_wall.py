@@ -8,6 +8,7 @@ import pytest
 from psycopg.conninfo import make_conninfo
 
 from hivelore.adapters.postgres.store import PostgresStore
+from hivelore.adapters.postgres.view import PostgresView
 from hivelore.adapters.postgres.wall import ROLE
 from hivelore.adapters.sql import view as sql_view
 from hivelore.adapters.vectors.attributes import CodeBook, Labels, Mask
@@ -20,7 +21,9 @@ from hivelore.errors import NotFound
 from hivelore.hive.embedded import EmbeddedHive
 from support import postgres
 from support.clocks import SteppingClock
-from support.memories import ADA, BOB, a_memory
+from support.happenings import ALL_EVENTS, an_event, log_events
+from support.memories import ADA, BOB, a_memory, an_observation, evidence, operational
+from support.proposals import a_proposal
 
 
 @pytest.fixture
@@ -48,7 +51,7 @@ def without_filters(monkeypatch: pytest.MonkeyPatch) -> None:
     def all_of_them(where: Filter) -> tuple[str, Mapping[str, object]]:
         return "", {}
 
-    def in_one_part(where: Filter, *, common_tag: bool = False) -> list[tuple[str, Mapping[str, object]]]:
+    def in_one_part(where: Filter, **how: object) -> list[tuple[str, Mapping[str, object]]]:
         return [("", {})]
 
     def everybody(self: CodeBook, where: Filter, labels: Labels) -> Mask:
@@ -81,6 +84,50 @@ def test_without_any_filter_a_viewer_still_sees_only_what_is_theirs(
         app.recalling.history(secret.id, viewers[1])
     with app.store.read(sees=None) as view:
         assert view.get(secret.id) is not None
+
+
+def test_what_was_observed_of_a_memory_is_refused_with_it(app: Application) -> None:
+    stored = app.store.write(lambda tx: tx.add(a_memory(operational=operational("jellyfin")), ()))
+    app.store.write(lambda tx: tx.observe(stored.key, operational().held, an_observation()))
+    for own, seen in ((ADA, 1), (BOB, 0)):
+        with app.store.read(sees=Visibility(own=own, swarm=True)) as view:
+            assert isinstance(view, PostgresView)
+            assert len(view.observations(stored.key)) == seen
+            assert len(view.rows("SELECT service FROM operational")) == seen
+
+
+def test_what_an_event_tells_of_a_memory_is_refused_with_it(app: Application, monkeypatch: pytest.MonkeyPatch) -> None:
+    memory = a_memory(owner=ADA, scope=Scope.AGENT)
+    app.store.write(lambda tx: tx.add(memory, ()))
+    about, plain = an_event(memory=memory.id), an_event()
+    log_events(app.store, about, plain)
+    without_filters(monkeypatch)
+    for own, seen in ((ADA, {about, plain}), (BOB, {plain})):
+        with app.store.read(sees=Visibility(own=own, swarm=True)) as view:
+            assert isinstance(view, PostgresView)
+            assert set(view.events(ALL_EVENTS, None, 9)) == seen
+            assert len(view.rows("SELECT text FROM event")) == len(seen)
+
+
+def test_what_is_proposed_about_a_memory_is_refused_with_it(app: Application) -> None:
+    secret = app.store.write(lambda tx: tx.add(a_memory(owner=ADA), ()))
+    shared = app.store.write(lambda tx: tx.add(a_memory(scope=Scope.SWARM), ()))
+    for memories in ([shared.memory], [shared.memory, secret.memory]):
+        app.store.write(lambda tx, memories=memories: tx.put_proposal(a_proposal(*memories)))
+    for own, seen in ((ADA, 2), (BOB, 1)):
+        with app.store.read(sees=Visibility(own=own, swarm=True)) as view:
+            assert isinstance(view, PostgresView)
+            assert len(view.rows("SELECT why FROM proposal")) == seen
+
+
+def test_what_was_seen_of_the_use_of_a_memory_is_refused_with_it(app: Application) -> None:
+    stored = app.store.write(lambda tx: tx.add(a_memory(), ()))
+    app.store.write(lambda tx: tx.add_evidence({stored.key: [evidence()]}))
+    for own, seen in ((ADA, 1), (BOB, 0)):
+        with app.store.read(sees=Visibility(own=own, swarm=True)) as view:
+            assert isinstance(view, PostgresView)
+            assert len(view.evidence(stored.key)) == seen
+            assert len(view.rows("SELECT applied FROM usefulness")) == seen
 
 
 def test_an_index_that_follows_in_a_view_of_somebody_learns_everything(app: Application) -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from hivelore.adapters.inmemory.store import InMemoryStore
 from hivelore.adapters.vectors import scan
-from hivelore.adapters.vectors.attributes import CodeBook
+from hivelore.adapters.vectors.attributes import SUPERSEDED, CodeBook
 from hivelore.adapters.vectors.exact import ExactVectors
 from hivelore.adapters.vectors.quantised import Quantised
 from hivelore.adapters.vectors.scan import ScanVectors
@@ -108,7 +108,8 @@ def held(rows: np.ndarray, dimension: int) -> Slabs:
     made.vectors.put(slice(None), Quantised.of(rows))
     made.keys[:] = np.arange(len(rows))
     made.labels.put(
-        slice(None), type(made.labels)(np.zeros((6, len(rows)), np.int32), np.zeros((2, len(rows)), np.int64))
+        slice(None),
+        type(made.labels)(np.zeros((SUPERSEDED + 1, len(rows)), np.int32), np.zeros((2, len(rows)), np.int64)),
     )
     return Slabs(dimension, 1_000).added(made)
 

@@ -14,7 +14,7 @@ from hivelore.domain.memory import Scope
 from hivelore.domain.search import Filter, Visibility
 from hivelore.domain.text import Clean
 from hivelore.ports import VectorIndex
-from support.memories import ADA, BOB, EVERYTHING, instant
+from support.memories import ADA, BOB, EVERYTHING, instant, operational
 from support.vector_engines import MANY, NORTH, Library, ask, assert_right, clustered, follow, in_memory, near
 from support.wrong_vectors import KeepsTheForgotten, LooksOnce
 
@@ -101,6 +101,15 @@ def test_a_renewed_expiry_counts_after_following(library: Library) -> None:
     assert library.found(NORTH, alive) == []
     library.store.write(lambda tx: tx.renew(key, None))
     assert library.found(NORTH, alive) == [key]
+
+
+def test_a_service_is_filtered_by(library: Library) -> None:
+    plain = library.add(near(0))
+    running = library.add(near(60), operational=operational("jellyfin"))
+    assert library.found(NORTH, replace(EVERYTHING, service=Clean("jellyfin"))) == [running]
+    assert library.found(NORTH, replace(EVERYTHING, operational=False)) == [plain]
+    library.relabel(running, operational=None)
+    assert library.found(NORTH, replace(EVERYTHING, service=Clean("jellyfin"))) == []
 
 
 def test_a_tag_is_filtered_by(library: Library) -> None:

@@ -65,6 +65,10 @@ def relabel(library: Library, data: st.DataObject) -> None:
         tags=other.tags,
         category=other.category,
         expires_at=other.expires_at,
+        operational=other.operational,
+        subject=other.subject,
+        valid_from=other.valid_from,
+        valid_until=other.valid_until,
     )
 
 

@@ -25,6 +25,8 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     home = tmp_path / "home"
     for name, value in settings(home).items():
         monkeypatch.setenv(name, value)
+    (tmp_path / "user").mkdir()
+    monkeypatch.setenv("HOME", str(tmp_path / "user"))
     (tmp_path / "work").mkdir()
     monkeypatch.chdir(tmp_path / "work")
     return home
@@ -36,6 +38,8 @@ def cli(
 ) -> CommandLine:
     """The command line of the service that runs, in an empty folder that belongs to no project."""
     monkeypatch.setenv("HIVELORE_HOME", str(service.home))
+    monkeypatch.setenv("HIVELORE_URL", service.url)
+    monkeypatch.delenv("HIVELORE_WORKSPACE")
     return CommandLine(monkeypatch, capsys)
 
 

@@ -42,7 +42,18 @@ def test_a_service_that_is_well_has_no_errors(cli: CommandLine, service: Service
     levels = {one["name"]: one["level"] for one in result.json["findings"]}
     assert result.code == 0
     assert {name for name, level in levels.items() if level != "ok"} <= {"program", "disk"}
-    assert levels.keys() >= {"home", "keys", "settings", "service", "port", "way in", "version", "database", "clock"}
+    assert levels.keys() >= {
+        "home",
+        "keys",
+        "settings",
+        "service",
+        "port",
+        "way in",
+        "version",
+        "folders",
+        "database",
+        "clock",
+    }
 
 
 def test_people_see_the_remedy_below_the_finding(alone: CommandLine, made: Path) -> None:
@@ -222,6 +233,9 @@ def damaged() -> list[str]:
     raise Broken("The embedding model that ships with Hivelore is damaged.")
 
 
+FOLDERS = {"workspace": "/w", "filesKnown": 3, "filesPassedOver": 0, "foldersTrouble": None}
+
+
 @pytest.mark.parametrize(
     ("finding", "level"),
     [
@@ -244,6 +258,9 @@ def damaged() -> list[str]:
         (service_checks.vectors(WELL | {"vectorsReady": False}), Level.WARNING),
         (service_checks.vectors(WELL | {"model": None}), Level.WARNING),
         (service_checks.vectors(WELL), Level.OK),
+        (service_checks.folders(FOLDERS | {"foldersTrouble": "It is away."}), Level.WARNING),
+        (service_checks.folders(FOLDERS | {"filesPassedOver": 2}), Level.WARNING),
+        (service_checks.folders(FOLDERS), Level.OK),
         (service_checks.clock(NOW + timedelta(hours=2), NOW), Level.WARNING),
         (service_checks.clock(NOW + timedelta(minutes=5), NOW), Level.OK),
         (service_checks.clock(None, NOW), Level.OK),

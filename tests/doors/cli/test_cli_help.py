@@ -14,12 +14,20 @@ from support.command_line import CommandLine, environment, hivelore
 from support.service import Service
 
 DOCUMENT = (Path(__file__).parents[3] / "docs" / "cli.md").read_text(encoding="utf-8")
-GROUPS = ("agent",)
+GROUPS = {
+    "agent": ("add", "list", "revoke"),
+    "events": ("list", "add", "forget"),
+    "cooldowns": ("list", "set", "clear"),
+    "review": ("list", "show", "accept", "reject", "merge"),
+}
+"""Verbs that have verbs."""
 PROCESSES = {
     "serve": "test_cli_service.py",
     "mcp": "test_the_example_of_mcp_runs",
+    "hook": "test_hook_client.py",
     "reembed": "test_cli_upkeep.py",
     "move": "test_cli_move.py",
+    "review": "test_cli_review.py",
 }
 """Verbs whose example needs another setting, and where it runs."""
 
@@ -27,7 +35,7 @@ PROCESSES = {
 def verbs() -> Iterator[tuple[str, ...]]:
     """Every verb, as its words."""
     for name in (name for group in VERBS.values() for name in group):
-        yield from ((name, each) for each in ("add", "list", "revoke")) if name in GROUPS else ((name,),)
+        yield from ((name, each) for each in GROUPS[name]) if name in GROUPS else ((name,),)
 
 
 def options(command: CommandLine, words: tuple[str, ...]) -> set[str]:
@@ -45,8 +53,11 @@ def run_example(cli: CommandLine, example: str, me: str) -> None:
     program, *words = shlex.split(example)
     assert program == "hivelore"
     words = [me if word == "reviewer" else word for word in words]
+    if words[:2] == ["events", "forget"]:
+        words[words.index("ID")] = cli.json("events", "add", "The backup is late.")["id"]
     if "ID" in words:
-        memory = cli.json("remember", f"The API wants a Bearer prefix, says {me}.")["memory"]["id"]
+        kind = ("observe", "--category", "timing") if words[0] == "curate" else ("remember",)
+        memory = cli.json(*kind, f"The API wants a Bearer prefix, says {me}.")["memory"]["id"]
         words[words.index("ID")] = memory
     result = cli(*words)
     assert result.code == 0, result.out + result.err
@@ -66,6 +77,8 @@ def test_the_example_in_the_help_runs(cli: CommandLine, me: str, words: tuple[st
     (example,) = re.findall(r"^Example: (.+)$", cli(*words, "--help").out, re.MULTILINE)
     if words == ("agent", "revoke"):
         cli("agent", "add", me)
+    if words == ("unsetup",):
+        cli("setup", "claude-code")
     run_example(cli, example, me)
 
 
@@ -91,7 +104,7 @@ def test_the_version_is_told(alone: CommandLine) -> None:
 
 @pytest.mark.parametrize("words", list(verbs()), ids=" ".join)
 def test_verbs_with_a_result_have_it_as_json(alone: CommandLine, words: tuple[str, ...]) -> None:
-    assert ("--json" in options(alone, words)) == (words[0] not in ("serve", "mcp", "completion"))
+    assert ("--json" in options(alone, words)) == (words[0] not in ("serve", "mcp", "hook", "teach", "completion"))
 
 
 @pytest.mark.parametrize("words", list(verbs()), ids=" ".join)

@@ -141,9 +141,12 @@ def test_editing_changes_what_is_given_and_nothing_else(cli: CommandLine, me: st
     edited = cli.json("edit", memory, *words)
     assert (edited["content"], edited["name"], edited["version"]) == ("The limit is 20.", "Limit", 2)
     assert (edited["tags"], edited["project"]) == (["api"], "shop")
-    history = cli("get", memory, "--history", "--agent", me).out
+    history = cli("history", memory, "--agent", me).out
     assert "measured" in history
     assert "The limit is 10." in history
+    assert "-The limit is 10.\n+The limit is 20." in cli("diff", memory, "--agent", me).out
+    same = cli("diff", memory, "2", "2", "--agent", me)
+    assert (same.out, same.err) == ("", "Versions 2 and 2 say the same.\n")
 
 
 def test_editing_says_which_version_it_is_now(cli: CommandLine, me: str) -> None:

@@ -181,8 +181,8 @@ def test_chunks_are_shown_in_order_with_their_headings(cli: CommandLine, me: str
     assert "# Guide > ## Use" in shown
 
 
-def test_chunks_and_history_are_not_shown_together(cli: CommandLine, me: str) -> None:
-    result = cli("get", "x", "--chunks", "--history", "--agent", me)
+def test_chunks_are_those_of_the_present(cli: CommandLine, me: str) -> None:
+    result = cli("get", "x", "--chunks", "--as-of", "7d", "--agent", me)
     assert (result.code, "Choose one" in result.err) == (2, True)
 
 
@@ -217,6 +217,8 @@ def test_a_list_can_be_narrowed(cli: CommandLine, me: str) -> None:
         return [one["id"] for one in page["memories"]]
 
     assert listed("--status", "expired") == listed("--tag", "x") == [old]
+    marked = [line.split()[0] for line in cli("list", "--agent", me).out.splitlines() if " expired " in line]
+    assert marked == [old]
     assert listed("--status", "live") == listed("--category", "fix") == listed("--session", "s") == [new]
     assert listed("--source", "task_completion") == [new]
     assert listed("--since", "1h") == listed("--owner", me) == [new, old]

@@ -41,7 +41,7 @@ def test_serving_on_a_terminal_says_how_to_go_on_and_ends_with_ctrl_c(elsewhere:
     owner = read_owner(elsewhere)
     assert owner is not None
     assert f"answers at {owner.url}" in shown
-    assert f'claude mcp add --transport http hivelore {owner.url}/mcp --header "Authorization: Bearer $(cat ' in shown
+    assert "hivelore setup claude-code" in shown
     os.kill(process.pid, signal.SIGINT)
     _, errors = process.communicate(timeout=60)
     os.close(terminal)

@@ -203,6 +203,40 @@ def test_null_is_as_if_it_were_not_there(cli: CommandLine, me: str) -> None:
     assert (memory["externalId"], memory["tags"], memory["metadata"], memory["source"]) == (None, [], {}, "manual")
 
 
+RUNNING = {"confidence": 0.55, "confidentAt": "2026-01-31T12:00:00Z", "tier": 2, "persistent": False, "off": False}
+
+
+@pytest.mark.parametrize("about", ["jellyfin", None])
+def test_what_is_known_of_running_things_arrives_and_goes_out_again(
+    cli: CommandLine, me: str, about: str | None
+) -> None:
+    known = {**RUNNING, "service": about}
+    cli("import", "-", "--agent", me, stdin=lines({"id": "1", "content": "Takes 60 s.", "operational": known}))
+    (memory,) = own(cli, me)
+    assert memory["operational"] == known
+    (told,) = [
+        one for one in map(json.loads, cli("export", "--agent", me).out.splitlines()) if one.get("agentId") == me
+    ]
+    assert told["operational"] == known
+    again = lines({"id": "1", "content": "Takes 60 s.", "operational": {**known, "confidence": 1}})
+    assert cli.json("import", "-", "--agent", me, stdin=again)["unchanged"] == 1
+    assert own(cli, me) == [memory]
+
+
+def test_little_need_be_said_of_running_things(cli: CommandLine, me: str) -> None:
+    told = {"confidence": 1, "confidentAt": "2026-01-31T12:00:00+02:00", "service": "general"}
+    cli("import", "-", "--agent", me, stdin=lines({"content": "Takes 60 s.", "operational": told}))
+    (memory,) = own(cli, me)
+    expected = {**RUNNING, "confidence": 1.0, "confidentAt": "2026-01-31T10:00:00Z", "tier": 1, "service": None}
+    assert memory["operational"] == expected
+
+
+def test_what_others_call_operational_is_theirs(cli: CommandLine, me: str) -> None:
+    cli("import", "-", "--agent", me, stdin=lines({"content": "The crane.", "operational": True}))
+    (memory,) = own(cli, me)
+    assert ("operational" in memory, memory["metadata"]) == (False, {"operational": True})
+
+
 BAD = {
     "not json": "not JSON",
     "[1]": "not a JSON object",
@@ -224,6 +258,14 @@ BAD = {
     '{"content": "x", "rate": NaN}': "not JSON",
     '{"content": "x", "rate": 1e999}': "beyond 64 bits",
     '{"content": "x", "count": 18446744073709551616}': "beyond 64 bits",
+    '{"content": "x", "operational": {"confidence": 0.5}}': "operational needs confidence and confidentAt",
+    '{"content": "x", "operational": {"confidence": 2, "confidentAt": 1}}': "0 to 1",
+    '{"content": "x", "operational": {"confidence": [], "confidentAt": 1}}': "operational: ",
+    '{"content": "x", "operational": {"confidence": 1, "confidentAt": 1, "tier": 4}}': "a tier is 0 to 3",
+    '{"content": "x", "operational": {"confidence": 1, "confidentAt": 1, "tier": "high"}}': "operational: ",
+    '{"content": "x", "operational": {"confidence": 1, "confidentAt": 1, "service": {}}}': "service is not a text",
+    '{"content": "x", "operational": {"confidence": 1, "confidentAt": 1, "service": "%s"}}' % ("s" * 101): "1 to 100",
+    '{"content": "x", "operational": {"confidence": 1, "confidentAt": "2999-01-01T00:00Z"}}': "in the future",
     '{"content": "x\\u0000"}': "NUL",
     '{"content": "\\ud800"}': "surrogate",
     '{"content": "x", "deep": ' + "[" * 5_000 + "]" * 5_000 + "}": "not JSON",

@@ -7,12 +7,20 @@ from typing import Final, TypeVar
 
 from hivelore.domain.agent import Agent, AgentId, ApiKey, KeyId
 from hivelore.domain.audit import AuditEntry
+from hivelore.domain.cooldown import Cooldown
+from hivelore.domain.event_log import Event, LoggedId
+from hivelore.domain.evidence import Evidence
+from hivelore.domain.folder import KnownFile
 from hivelore.domain.index import Change, ChunkKey, DocumentKey, ModelKey, PassageKey, StoredChunk, TokenCodes, Vector
 from hivelore.domain.job import Job, JobId
-from hivelore.domain.memory import Memory, Version
+from hivelore.domain.memory import Action, Memory, Topic, Version
+from hivelore.domain.operational import Observation
+from hivelore.domain.proposal import Proposal, ProposalId
 from hivelore.domain.recall_log import Recall
 from hivelore.domain.search import RecallId
+from hivelore.domain.session import Session
 from hivelore.domain.text import Clean
+from hivelore.domain.transcript import EventId, Handover
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -68,6 +76,9 @@ class Document:
     memory: Memory
     history: tuple[Version, ...]
     chunks: tuple[StoredChunk, ...]
+    observations: tuple[Observation, ...] = ()
+    """In the order in which they were noted."""
+    evidence: tuple[Evidence, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +121,14 @@ class Logged:
 
 
 @dataclass(frozen=True, slots=True)
+class LoggedEvent:
+    """An event, and by which key the memory was there that it tells of."""
+
+    event: Event
+    document: DocumentKey | None
+
+
+@dataclass(frozen=True, slots=True)
 class State:
     documents: Shelf[DocumentKey, Document] = field(default_factory=Shelf[DocumentKey, Document])
     places: Shelf[Place, frozenset[DocumentKey]] = field(default_factory=Shelf[Place, frozenset[DocumentKey]])
@@ -136,7 +155,14 @@ class State:
     audit: Shelf[int, AuditEntry] = field(default_factory=Shelf[int, AuditEntry])
     """In the order of recording."""
     recalls: Shelf[RecallId, Logged] = field(default_factory=Shelf[RecallId, Logged])
+    events: Shelf[LoggedId, LoggedEvent] = field(default_factory=Shelf[LoggedId, LoggedEvent])
+    cooldowns: Shelf[tuple[Clean, Clean], Cooldown] = field(default_factory=Shelf[tuple[Clean, Clean], Cooldown])
+    """By service and action."""
+    sessions: Shelf[tuple[AgentId, str], Session] = field(default_factory=Shelf[tuple[AgentId, str], Session])
+    files: Shelf[tuple[str, str], KnownFile] = field(default_factory=Shelf[tuple[str, str], KnownFile])
     jobs: Shelf[JobId, Job] = field(default_factory=Shelf[JobId, Job])
+    handovers: Shelf[EventId, Handover] = field(default_factory=Shelf[EventId, Handover])
+    proposals: Shelf[ProposalId, Proposal] = field(default_factory=Shelf[ProposalId, Proposal])
     settings: Shelf[str, str] = field(default_factory=Shelf[str, str])
     terms: Shelf[ChunkKey, Counted] = field(default_factory=Shelf[ChunkKey, Counted])
     """The keyword index."""
@@ -171,6 +197,15 @@ def thread_place(memory: Memory) -> Place:
     return ("thread", memory.session, memory.owner, memory.scope)
 
 
+def topic_place(topic: Topic) -> Place:
+    return ("topic", topic)
+
+
+def superseded_place(memory: str) -> Place:
+    """Where those lie that took the place of a memory."""
+    return ("superseded", memory)
+
+
 def unique_places(memory: Memory) -> list[Place]:
     """The places only one document may take."""
     found = [id_place(memory.id)]
@@ -185,4 +220,30 @@ def places(memory: Memory) -> list[Place]:
     found = [*unique_places(memory), statement_place(memory.owner, memory.name, memory.content)]
     if memory.session is not None:
         found.append(thread_place(memory))
+    if memory.topic is not None:
+        found.append(topic_place(memory.topic))
+    if memory.supersedes is not None:
+        found.append(superseded_place(memory.supersedes))
     return found
+
+
+def version_of(memory: Memory, action: Action) -> Version:
+    """Its present state as the history keeps it."""
+    return Version(
+        number=memory.version,
+        at=memory.updated_at,
+        action=action,
+        actor=memory.provenance.actor,
+        door=memory.provenance.door,
+        reason=memory.provenance.reason,
+        scope=memory.scope,
+        name=memory.name,
+        content=memory.content,
+        summary=memory.summary,
+        category=memory.category,
+        tags=memory.tags,
+        project=memory.project,
+        expires_at=memory.expires_at,
+        subject=memory.subject,
+        valid_from=memory.valid_from,
+    )

@@ -4,26 +4,26 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from heapq import nlargest, nsmallest
+from heapq import nsmallest
 
 import numpy as np
 
+from hivelore.adapters.inmemory import happenings, proposals
 from hivelore.adapters.inmemory.state import (
     NO_DOCUMENTS,
     Document,
     Failure,
-    Lease,
-    Logged,
     Model,
     external_place,
     id_place,
     path_place,
     places,
     unique_places,
+    version_of,
 )
-from hivelore.adapters.inmemory.views import InMemoryView, detached
-from hivelore.domain.agent import Agent, ApiKey, KeyId
-from hivelore.domain.audit import AuditEntry
+from hivelore.adapters.inmemory.swarm import InMemorySwarm
+from hivelore.adapters.inmemory.views import detached
+from hivelore.domain.evidence import Evidence, together
 from hivelore.domain.index import (
     Change,
     ChangeKind,
@@ -37,22 +37,21 @@ from hivelore.domain.index import (
     Vector,
     Waiting,
 )
-from hivelore.domain.job import Job
-from hivelore.domain.memory import Action, Chunk, Memory, Version
+from hivelore.domain.memory import Action, Chunk, Memory, MemoryId
 from hivelore.domain.moving import WholeMemory
-from hivelore.domain.recall_log import Recall
+from hivelore.domain.operational import Held, Observation
 from hivelore.domain.text import Clean
 from hivelore.errors import Conflict, NotFound, Stale
 from hivelore.policies.vectors import refuse_unfit
 
 
-class InMemoryTransaction(InMemoryView):
+class InMemoryTransaction(InMemorySwarm):
     def add(self, memory: Memory, chunks: Sequence[Chunk]) -> Stored:
         self._refuse_taken(memory, None)
         key = DocumentKey(self._new_key())
         memory = detached(memory)
         stored = tuple(self._new_chunk(key, chunk) for chunk in chunks)
-        self._put_document(key, Document(memory, (_version(memory, Action.CREATED),), stored))
+        self._put_document(key, Document(memory, (version_of(memory, Action.CREATED),), stored))
         self._log(ChangeKind.CREATED, key)
         return self._stored(key)
 
@@ -75,7 +74,8 @@ class InMemoryTransaction(InMemoryView):
             taken = taken.put(passage, one.key)
         last = max(self.state.last_key, one.key, *passages, *(stored.key for stored in one.chunks))
         self.state = replace(self.state, passages=taken, last_key=last)
-        self._put_document(one.key, Document(detached(one.memory), one.history, one.chunks))
+        document = Document(detached(one.memory), one.history, one.chunks, one.observations, one.evidence)
+        self._put_document(one.key, document)
         self._log(ChangeKind.CREATED, one.key)
 
     def change(self, key: DocumentKey, memory: Memory, chunks: Sequence[Chunk] | None, action: Action) -> None:
@@ -92,7 +92,8 @@ class InMemoryTransaction(InMemoryView):
             detached(memory), access_count=before.memory.access_count, accessed_at=before.memory.accessed_at
         )
         stored = before.chunks if chunks is None else self._rechunked(key, before, memory, chunks)
-        self._put_document(key, Document(memory, (*before.history, _version(memory, action)), stored))
+        history = (*before.history, version_of(memory, action))
+        self._put_document(key, replace(before, memory=memory, history=history, chunks=stored))
         self._log(ChangeKind.ATTRIBUTES if chunks is None else ChangeKind.CONTENT, key)
 
     def renew(self, key: DocumentKey, expires_at: datetime | None) -> None:
@@ -104,12 +105,42 @@ class InMemoryTransaction(InMemoryView):
         self._put_document(key, replace(document, memory=memory, history=history))
         self._log(ChangeKind.ATTRIBUTES, key)
 
+    def link(self, key: DocumentKey, valid_until: datetime | None, supersedes: MemoryId | None) -> None:
+        document = self.state.documents.get(key)
+        if document is not None:
+            memory = replace(document.memory, valid_until=valid_until, supersedes=supersedes)
+            self._put_document(key, replace(document, memory=memory))
+            self._log(ChangeKind.ATTRIBUTES, key)
+
+    def observe(self, key: DocumentKey, held: Held, observation: Observation) -> None:
+        document = self.state.documents.get(key)
+        if document is None or document.memory.operational is None:
+            return
+        memory = replace(document.memory, operational=replace(document.memory.operational, held=held))
+        observations = (*document.observations, observation)
+        self._put_document(key, replace(document, memory=memory, observations=observations))
+        self._log(ChangeKind.ATTRIBUTES, key)
+
+    def add_evidence(self, found: Mapping[DocumentKey, Sequence[Evidence]]) -> None:
+        for key, new in found.items():
+            self._put_evidence(key, together(self.evidence(key), new))
+
+    def drop_evidence(self, key: DocumentKey) -> None:
+        self._put_evidence(key, ())
+
+    def _put_evidence(self, key: DocumentKey, evidence: tuple[Evidence, ...]) -> None:
+        document = self.state.documents.get(key)
+        if document is not None and document.evidence != evidence:
+            self._put_document(key, replace(document, evidence=evidence))
+            self._log(ChangeKind.ATTRIBUTES, key)
+
     def forget(self, key: DocumentKey) -> None:
         if key not in self.state.documents:
             return
         self._drop_passages(self.state.documents[key].chunks)
+        self.state = proposals.without(self.state, self.state.documents[key].memory.id)
         self._leave_places(key)
-        self.state = replace(self.state, documents=self.state.documents.drop(key))
+        self.state = happenings.forgotten(replace(self.state, documents=self.state.documents.drop(key)), key)
         self._log(ChangeKind.FORGOTTEN, key)
 
     def touch(self, reads: Mapping[DocumentKey, tuple[int, datetime]]) -> None:
@@ -176,13 +207,6 @@ class InMemoryTransaction(InMemoryView):
             leased = leased.drop(passage)
         self.state = replace(self.state, leased=leased)
 
-    def lease(self, name: str, holder: str, now: datetime, lease: timedelta) -> bool:
-        held = self.state.leases.get(name)
-        if held is not None and held.holder != holder and held.until > now:
-            return False
-        self.state = replace(self.state, leases=self.state.leases.put(name, Lease(holder, now + lease)))
-        return True
-
     def retry_failed(self, model: ModelKey, limit: int) -> int:
         failures = self.state.failures
         noted = [place for place in failures if place[0] == model][:limit]
@@ -219,56 +243,6 @@ class InMemoryTransaction(InMemoryView):
             vectors, tokens, queued = vectors.drop(place), tokens.drop(place), queued.drop(place)
         self.state = replace(self.state, vectors=vectors, tokens=tokens, queued=queued)
         return len(doomed)
-
-    def put_agent(self, agent: Agent) -> None:
-        namesake = self.agent_named(agent.name)
-        if namesake is not None and namesake.id != agent.id:
-            raise Conflict(f"Another agent has the name {agent.name}. Choose another name.")
-        self.state = replace(self.state, agents=self.state.agents.put(agent.id, agent))
-
-    def put_api_key(self, key: ApiKey) -> None:
-        self.state = replace(self.state, api_keys=self.state.api_keys.put(key.id, key))
-
-    def revoke_api_key(self, key: KeyId, at: datetime) -> bool:
-        found = self.api_key(key)
-        if found is None or found.revoked_at is not None:
-            return False
-        self.put_api_key(replace(found, revoked_at=at))
-        return True
-
-    def record(self, entry: AuditEntry) -> None:
-        self.state = replace(self.state, audit=self.state.audit.put(max(self.state.audit, default=0) + 1, entry))
-
-    def move_in_audit(self, entries: Mapping[int, AuditEntry]) -> None:
-        audit = self.state.audit
-        for number, entry in entries.items():
-            if number in audit:
-                raise Conflict(f"The number {number} of the audit trail is taken.")
-            audit = audit.put(number, entry)
-        self.state = replace(self.state, audit=audit)
-
-    def log_recalls(self, entries: Sequence[Recall]) -> None:
-        kept = self.state.recalls
-        for recall in entries:
-            found = [self.get(hit.memory) for hit in recall.hits]
-            kept = kept.put(recall.id, Logged(recall, tuple(None if one is None else one.key for one in found)))
-        self.state = replace(self.state, recalls=kept)
-
-    def prune_recalls(self, before: datetime, keep: int, limit: int) -> int:
-        kept = self.state.recalls
-        ages = {number: (logged.recall.at, number) for number, logged in kept.items()}
-        newest = set(nlargest(keep, ages.values()))
-        doomed = nsmallest(limit, (age for age in ages.values() if age[0] < before or age not in newest))
-        for _, number in doomed:
-            kept = kept.drop(number)
-        self.state = replace(self.state, recalls=kept)
-        return len(doomed)
-
-    def put_job(self, job: Job) -> None:
-        self.state = replace(self.state, jobs=self.state.jobs.put(job.id, job))
-
-    def set_setting(self, name: str, value: str) -> None:
-        self.state = replace(self.state, settings=self.state.settings.put(name, value))
 
     def _new_key(self) -> int:
         self.state = replace(self.state, last_key=self.state.last_key + 1)
@@ -310,10 +284,10 @@ class InMemoryTransaction(InMemoryView):
         """These chunks, stored. One that was there before keeps its keys, wherever it stands now."""
         left: defaultdict[object, list[StoredChunk]] = defaultdict(list)
         for stored in reversed(before.chunks):
-            left[_identity(before.memory, stored.chunk)].append(stored)
+            left[stored.chunk.likeness(before.memory.content)].append(stored)
         now: list[StoredChunk] = []
         for chunk in chunks:
-            same = left[_identity(memory, chunk)]
+            same = left[chunk.likeness(memory.content)]
             now.append(replace(same.pop(), chunk=chunk) if same else self._new_chunk(key, chunk))
         self._drop_passages([stored for rest in left.values() for stored in rest])
         return tuple(now)
@@ -343,28 +317,3 @@ class InMemoryTransaction(InMemoryView):
         self.state = replace(
             self.state, passages=passages, vectors=vectors, tokens=tokens, failures=failures, queued=queued
         )
-
-
-def _identity(memory: Memory, chunk: Chunk) -> object:
-    """What makes a chunk the same as before: its text, its headings and where its passages lie in it."""
-    spans = tuple((passage.start - chunk.start, passage.stop - chunk.start) for passage in chunk.passages)
-    return memory.content[chunk.start : chunk.stop], chunk.headings, spans
-
-
-def _version(memory: Memory, action: Action) -> Version:
-    return Version(
-        number=memory.version,
-        at=memory.updated_at,
-        action=action,
-        actor=memory.provenance.actor,
-        door=memory.provenance.door,
-        reason=memory.provenance.reason,
-        scope=memory.scope,
-        name=memory.name,
-        content=memory.content,
-        summary=memory.summary,
-        category=memory.category,
-        tags=memory.tags,
-        project=memory.project,
-        expires_at=memory.expires_at,
-    )

@@ -1,4 +1,4 @@
-"""Reading a state of the in-memory store."""
+"""Reading a state of the in-memory store: the memories, and how much there is of everything."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -13,17 +13,19 @@ import numpy as np
 
 from hivelore.adapters.inmemory.state import (
     NO_DOCUMENTS,
-    Logged,
     Place,
     State,
     external_place,
     id_place,
     path_place,
     statement_place,
+    superseded_place,
     thread_place,
+    topic_place,
 )
-from hivelore.domain.agent import Agent, AgentId, ApiKey, KeyId
-from hivelore.domain.audit import AuditEntry
+from hivelore.adapters.inmemory.swarm_views import InMemorySwarmView
+from hivelore.domain.agent import AgentId
+from hivelore.domain.evidence import Evidence, use_of
 from hivelore.domain.index import (
     AttributeColumns,
     Attributes,
@@ -40,11 +42,10 @@ from hivelore.domain.index import (
     Vector,
     Waiting,
 )
-from hivelore.domain.job import Job, JobId
-from hivelore.domain.memory import Memory, MemoryId, Scope, Source, Standing, Version, standing
+from hivelore.domain.memory import Memory, MemoryId, Scope, Source, Standing, Topic, Version, standing
 from hivelore.domain.moving import Counts
-from hivelore.domain.recall_log import Recall, RecallFilter
-from hivelore.domain.search import Filter, RecallId, Stats, Visibility
+from hivelore.domain.operational import Observation
+from hivelore.domain.search import Filter, Stats
 from hivelore.domain.text import Clean
 from hivelore.errors import NotFound
 
@@ -58,7 +59,7 @@ def detached(memory: Memory) -> Memory:
     return replace(memory, metadata=deepcopy(dict(memory.metadata))) if memory.metadata else memory
 
 
-class InMemoryView:
+class InMemoryView(InMemorySwarmView):
     """Both sides of a snapshot. ``state`` is for the indexes that live in this store."""
 
     def __init__(self, state: State) -> None:
@@ -72,7 +73,8 @@ class InMemoryView:
         return {key: detached(memory) for key, memory in found.items() if where.admits(memory)}
 
     def standings(self, keys: Collection[DocumentKey], where: Filter) -> Mapping[DocumentKey, Standing]:
-        return {key: standing(memory) for key, memory in self.admitted(keys, where).items()}
+        found = self.admitted(keys, where)
+        return {key: standing(memory)._replace(use=use_of(self.evidence(key))) for key, memory in found.items()}
 
     def matching(self, where: Filter) -> Sequence[DocumentKey]:
         return [key for key, document in self.state.documents.items() if where.admits(document.memory)]
@@ -85,6 +87,26 @@ class InMemoryView:
 
     def same_statement(self, owner: AgentId | None, name: Clean, content: Clean) -> Stored | None:
         return self._newest(statement_place(owner, name, content))
+
+    def fact_at(self, topic: Topic, at: datetime | None) -> Stored | None:
+        facts = [one for one in self._facts(topic) if at is None or one.memory.holds_since <= at]
+        return facts[-1] if facts else None
+
+    def facts_beside(self, document: DocumentKey) -> tuple[Stored | None, Stored | None]:
+        this = self.state.documents.get(document)
+        if this is None or this.memory.topic is None:
+            return None, None
+        facts = self._facts(this.memory.topic)
+        place = [one.key for one in facts].index(document)
+        return facts[place - 1] if place else None, facts[place + 1] if place + 1 < len(facts) else None
+
+    def superseding(self, memory: str) -> Sequence[Stored]:
+        return [self._stored(key) for key in sorted(self.state.places.get(superseded_place(memory), NO_DOCUMENTS))]
+
+    def _facts(self, topic: Topic) -> list[Stored]:
+        """In order of time, those of the same instant as they came."""
+        facts = [self._stored(key) for key in self.state.places.get(topic_place(topic), NO_DOCUMENTS)]
+        return sorted(facts, key=lambda one: (one.memory.holds_since, one.key))
 
     def page(self, where: Filter, after: tuple[datetime, MemoryId] | None, limit: int) -> Sequence[Memory]:
         behind = (
@@ -116,6 +138,20 @@ class InMemoryView:
 
     def histories(self, documents: Collection[DocumentKey]) -> Mapping[DocumentKey, Sequence[Version]]:
         return {key: found for key in documents if (found := self.history(key))}
+
+    def observations(self, document: DocumentKey) -> Sequence[Observation]:
+        found = self.state.documents.get(document)
+        return sorted(found.observations, key=lambda one: one.at) if found else ()
+
+    def observations_of(self, documents: Collection[DocumentKey]) -> Mapping[DocumentKey, Sequence[Observation]]:
+        return {key: found for key in documents if (found := self.observations(key))}
+
+    def evidence(self, document: DocumentKey) -> Sequence[Evidence]:
+        found = self.state.documents.get(document)
+        return found.evidence if found else ()
+
+    def evidence_of(self, documents: Collection[DocumentKey]) -> Mapping[DocumentKey, Sequence[Evidence]]:
+        return {key: found for key in documents if (found := self.evidence(key))}
 
     def stats(self, where: Filter, model: ModelKey | None, now: datetime) -> Stats:
         counted = {key: one for key, one in self.state.documents.items() if where.admits(one.memory)}
@@ -186,6 +222,7 @@ class InMemoryView:
                 category=memory.category,
                 created_at=memory.created_at,
                 expires_at=memory.expires_at,
+                superseded=memory.valid_until is not None,
             )
             for key, memory in found.items()
         }
@@ -214,58 +251,14 @@ class InMemoryView:
         failure = self.state.failures.get((model, passage))
         return failure.attempts if failure else 0
 
-    def agent(self, agent: AgentId) -> Agent | None:
-        return self.state.agents.get(agent)
-
-    def agent_named(self, name: str) -> Agent | None:
-        return next((agent for agent in self.state.agents.values() if agent.name == name), None)
-
-    def agents(self) -> Sequence[Agent]:
-        return sorted(self.state.agents.values(), key=lambda agent: agent.name)
-
-    def api_key(self, key: KeyId) -> ApiKey | None:
-        return self.state.api_keys.get(key)
-
-    def api_keys(self) -> Sequence[ApiKey]:
-        return sorted(self.state.api_keys.values(), key=lambda key: (key.created_at, key.id))
-
-    def audit(self, limit: int, memory: MemoryId | None = None) -> Sequence[AuditEntry]:
-        entries = (self.state.audit[number] for number in sorted(self.state.audit, reverse=True))
-        return list(islice((entry for entry in entries if memory is None or entry.memory == memory), limit))
-
-    def audit_after(self, number: int, limit: int) -> Sequence[tuple[int, AuditEntry]]:
-        return [
-            (found, self.state.audit[found]) for found in nsmallest(limit, (n for n in self.state.audit if n > number))
-        ]
-
-    def recalls(self, where: RecallFilter, after: tuple[datetime, RecallId] | None, limit: int) -> Sequence[Recall]:
-        behind = (
-            logged
-            for logged in self.state.recalls.values()
-            if (after is None or (logged.recall.at, logged.recall.id) < after)
-            and (where.operators or logged.recall.agent is not None)
-            and (where.agent is None or logged.recall.agent == where.agent)
-        )
-        shown = (self._shown(logged, where.seen) for logged in behind)
-        counting = (one for one in shown if where.memory is None or any(hit.memory == where.memory for hit in one.hits))
-        return nlargest(limit, counting, key=lambda one: (one.at, one.id))
-
-    def job(self, job: JobId) -> Job | None:
-        return self.state.jobs.get(job)
-
-    def jobs(self, kind: str | None = None) -> Sequence[Job]:
-        found = [job for job in self.state.jobs.values() if kind is None or job.kind == kind]
-        return sorted(found, key=lambda job: (job.created_at, job.id), reverse=True)
-
-    def setting(self, name: str) -> str | None:
-        return self.state.settings.get(name)
-
     def counts(self) -> Counts:
         versions = [version for document in self.state.documents.values() for version in document.history]
         return Counts(
             memories=len(self.state.documents),
             versions=len(versions),
             characters=sum(len(version.content) for version in versions),
+            observations=sum(len(document.observations) for document in self.state.documents.values()),
+            evidence=sum(len(document.evidence) for document in self.state.documents.values()),
             passages=len(self.state.passages),
             vectors=len(self.state.vectors),
             token_codes=len(self.state.tokens),
@@ -273,6 +266,9 @@ class InMemoryView:
             keys=len(self.state.api_keys),
             audit=len(self.state.audit),
             recalls=len(self.state.recalls),
+            events=len(self.state.events),
+            cooldowns=len(self.state.cooldowns),
+            proposals=len(self.state.proposals),
             jobs=len(self.state.jobs),
         )
 
@@ -286,15 +282,6 @@ class InMemoryView:
     def _created(self, key: DocumentKey) -> tuple[datetime, MemoryId]:
         memory = self.state.documents[key].memory
         return memory.created_at, memory.id
-
-    def _shown(self, logged: Logged, seen: Visibility) -> Recall:
-        there = [None if key is None else self.state.documents.get(key) for key in logged.documents]
-        hits = tuple(
-            hit
-            for hit, one in zip(logged.recall.hits, there, strict=True)
-            if one is not None and seen.admits(one.memory.owner, one.memory.scope)
-        )
-        return replace(logged.recall, hits=hits, withheld=logged.recall.withheld + len(there) - len(hits))
 
     def _thread(self, key: DocumentKey) -> tuple[list[DocumentKey], list[DocumentKey]]:
         """What was written before and after it in its session, each oldest first."""

@@ -1,5 +1,6 @@
 """ONNX Runtime as we use it: on the thread that asks, in little memory, raising our errors."""
 
+import os
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
@@ -11,6 +12,8 @@ from numpy.typing import NDArray
 from hivelore.domain.index import Vector
 from hivelore.errors import Broken, Unavailable
 
+# By itself it keeps a number for this device in the user's folders, and reports what is done with it.
+os.putenv("ORT_DISABLE_TELEMETRY", "1")
 onnxruntime: Any = import_module("onnxruntime")  # has no types: what we use of it stands in Session
 
 native: dict[str, Any] = onnxruntime.capi.onnxruntime_pybind11_state.__dict__

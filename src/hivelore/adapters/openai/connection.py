@@ -1,6 +1,6 @@
-"""The HTTP side of an embeddings endpoint: pooled connections, time limits, a few quick retries."""
+"""The HTTP side of a model that is served: pooled connections, time limits, a few quick retries."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 import httpx2
@@ -17,6 +17,7 @@ LONGEST_OWN_PAUSE = 1.0
 LONGEST_PAUSE = 5.0
 """In seconds, where the server asks for one. Longer waits belong to the queue outside, which does not hold a thread."""
 
+NO_HEADERS: Mapping[str, str] = {}
 CONNECT_TIMEOUT = 5.0
 MOST_ERROR_BYTES = 65_536
 LONGEST_QUOTE = 300
@@ -25,16 +26,28 @@ LONGEST_QUOTE = 300
 class Connection:
     """Posts to one URL; safe from many threads. Uses no proxy, certificate or password of the environment."""
 
-    def __init__(self, url: httpx2.URL, api_key: str | None, clock: Clock) -> None:
+    def __init__(
+        self,
+        url: httpx2.URL,
+        api_key: str | None,
+        clock: Clock,
+        *,
+        headers: Mapping[str, str] = NO_HEADERS,
+        attempts: int = ATTEMPTS,
+        key_setting: str = "OPENAI_API_KEY",
+    ) -> None:
+        """``headers``: where the key does not go as a bearer of it, it stands in them."""
         # Compressed answers are not asked for: a small one could unfold into gigabytes.
-        headers = {"Content-Type": "application/json", "Accept-Encoding": "identity", "User-Agent": "hivelore"}
-        if api_key is not None:
-            headers["Authorization"] = f"Bearer {api_key}"
+        always = {"Content-Type": "application/json", "Accept-Encoding": "identity", "User-Agent": "hivelore"}
+        if api_key is not None and not headers:
+            always["Authorization"] = f"Bearer {api_key}"
+        self._attempts = attempts
+        self._key_setting = key_setting
         self._url = url
         self._api_key = api_key
         self._clock = clock
         self._client = httpx2.Client(
-            headers=headers,
+            headers={**always, **headers},
             trust_env=False,
             verify=url.scheme == "https",  # loading certificates takes 50 ms, which a plain local server is spared
             limits=httpx2.Limits(max_connections=16, max_keepalive_connections=4, keepalive_expiry=60.0),
@@ -59,7 +72,7 @@ class Connection:
 
         for attempt in stamina.retry_context(
             on=pause,
-            attempts=ATTEMPTS,
+            attempts=self._attempts,
             timeout=None,
             wait_initial=FIRST_PAUSE,
             wait_jitter=FIRST_PAUSE,
@@ -80,15 +93,17 @@ class Connection:
                 if response.status_code != 200:
                     raise self._refusal(response, deadline)
                 return self._body(response, most_bytes, deadline)
+        except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
+            raise Fault(f"cannot be reached ({self._quoted(str(error))})", passing=True, in_vain=True) from None
         except httpx2.TimeoutException as error:
             raise Fault("did not answer in time", passing=True) from error
         except httpx2.HTTPError as error:
             # Not chained: the words of the library may quote what the server sent, and that the key.
-            raise Fault(f"cannot be reached or broke off ({self._quoted(str(error))})", passing=True) from None
+            raise Fault(f"broke off ({self._quoted(str(error))})", passing=True) from None
         except RuntimeError as error:
             if not self._client.is_closed:
                 raise
-            raise Fault("is not asked any more, the embedder is closed") from error
+            raise Fault("is not asked any more, the connection is closed") from error
 
     def _body(self, response: httpx2.Response, most_bytes: int, deadline: float) -> bytes:
         if response.headers.get("content-encoding", "identity") != "identity":
@@ -107,7 +122,7 @@ class Connection:
             said = self._quoted(message_in(self._body(response, MOST_ERROR_BYTES, deadline)))
         except (httpx2.HTTPError, Fault):
             said = ""  # the status says enough
-        return fault_of(response.status_code, response.headers, said, self._clock.now())
+        return fault_of(response.status_code, response.headers, said, self._clock.now(), self._key_setting)
 
     def _quoted(self, words: str) -> str:
         """Somebody else's words, short and without the key."""

@@ -62,7 +62,7 @@ class OpenAIEmbedder:
         within("input_tokens", input_tokens, 1, MOST_TOKENS)
         within("timeout", timeout, 0.001, 3_600)
         within("query_timeout", query_timeout, 0.001, 3_600)
-        url = endpoint(base_url)
+        url = endpoint(base_url, "/embeddings")
         key = usable_key(api_key)
         self._host = url.host
         self._key_missing = is_openai(url) and key is None
@@ -155,17 +155,18 @@ def within(field: str, value: float, least: float, most: float) -> None:
         raise Invalid(f"{field} is {value:,}; it must be from {least:,} to {most:,}.", field=field)
 
 
-def endpoint(base_url: str) -> httpx2.URL:
+def endpoint(base_url: str, path: str) -> httpx2.URL:
+    """Where a service of a server is, of which the base URL is set."""
     try:
         url = httpx2.URL(base_url.strip())
     except httpx2.InvalidURL as error:
-        raise Invalid("The base URL of the embedding server is not a URL.", field="base_url") from error
+        raise Invalid("The base URL of the server is not a URL.", field="base_url") from error
     if url.scheme not in ("http", "https") or not url.host:
         raise Invalid("The base URL must begin with http:// or https:// and a host.", field="base_url")
     if url.userinfo or url.query or url.fragment:
         # They would be a second place for secrets, one that ends up in messages.
         raise Invalid("The base URL must have no user, query or fragment; the key has a setting.", field="base_url")
-    return url.copy_with(path=url.path.rstrip("/") + "/embeddings")
+    return url.copy_with(path=url.path.rstrip("/") + path)
 
 
 def usable_key(api_key: str | None) -> str | None:

@@ -25,20 +25,27 @@ LONGEST_RETRY_AFTER = 86_400.0
 
 
 class Fault(Exception):
-    """Why a request brought no vectors.
+    """Why a request brought nothing.
 
     ``refused``: one of its texts may be the reason, so its halves are worth asking for.
     ``passing``: the same request may succeed a moment later; ``retry_after`` is in seconds, where the server said so.
-    Neither: a setting is wrong.
+    Neither: a setting is wrong. ``in_vain``: the server has not begun to work on it.
     """
 
     def __init__(
-        self, message: str, *, refused: bool = False, passing: bool = False, retry_after: float | None = None
+        self,
+        message: str,
+        *,
+        refused: bool = False,
+        passing: bool = False,
+        retry_after: float | None = None,
+        in_vain: bool = False,
     ) -> None:
         super().__init__(message)
         self.refused = refused
         self.passing = passing
         self.retry_after = retry_after
+        self.in_vain = in_vain
 
 
 def request_body(texts: Sequence[str], model: str, dimensions: int | None) -> bytes:
@@ -97,21 +104,23 @@ def numbers(embedding: object) -> NDArray[np.float32]:
     raise Fault("answered with an item that has no embedding", passing=True)
 
 
-def fault_of(status: int, headers: Mapping[str, str], said: str, now: datetime) -> Fault:
-    """What a status other than 200 means. ``said`` is the server's own message, empty where it had none."""
+def fault_of(status: int, headers: Mapping[str, str], said: str, now: datetime, key: str) -> Fault:
+    """What a status other than 200 means. ``said`` is the server's own message, empty where it had none;
+    ``key``: the setting of the key."""
     quoted = f": {said}" if said else ""
     if status in REFUSES_KEY:
         # The message of the server is left out, it may repeat the key.
-        return Fault(f"does not accept the key (status {status}): set OPENAI_API_KEY to one that is valid there")
+        return Fault(f"does not accept the key (status {status}): set {key} to one that is valid there", in_vain=True)
     if status in REFUSES_TEXT:
-        return Fault(f"refused the request (status {status}){quoted}", refused=True)
+        return Fault(f"refused the request (status {status}){quoted}", refused=True, in_vain=True)
     if status == 500 and NOT_A_NUMBER.search(said):
         # How Ollama reports that a text of the batch came out as NaN, each time it is asked.
         return Fault(f"could not embed (status {status}){quoted}", refused=True)
     if status >= 500 or status in MAY_PASS:
         wait = retry_after(headers.get("retry-after"), now)
-        return Fault(f"is not answering now (status {status}){quoted}", passing=True, retry_after=wait)
-    return Fault(f"does not offer this (status {status}){quoted}: check the base URL and the model")
+        told = f"is not answering now (status {status}){quoted}"
+        return Fault(told, passing=True, retry_after=wait, in_vain=status < 500)
+    return Fault(f"does not offer this (status {status}){quoted}: check the base URL and the model", in_vain=True)
 
 
 def message_in(body: bytes) -> str:

@@ -100,13 +100,17 @@ def run_script(connection: Connection, script: str) -> str:
     return "" if row is None else str(row[0])
 
 
+_QUOTED = re.compile(r'".*"', re.DOTALL)
+"""Parts of the URL in what is said of it: a password could be among them."""
+
+
 def whereabouts(url: str) -> str:
     """Which server and database a URL names, for people: without user and password."""
     try:
         parts = conninfo_to_dict(url)
     except psycopg.ProgrammingError as error:
         raise Invalid(
-            f"HIVELORE_DATABASE is no URL of a PostgreSQL database ({_line(error)}). "
+            f"HIVELORE_DATABASE is no URL of a PostgreSQL database ({_QUOTED.sub('...', _line(error))}). "
             "It has the form postgresql://user:password@host:5432/database.",
             field="HIVELORE_DATABASE",
         ) from None

@@ -50,38 +50,38 @@ INSERT INTO claim (namespace, number, tx) VALUES (:namespace, :number, this_tx()
 ON CONFLICT (namespace, number) DO UPDATE SET tx = excluded.tx
 
 -- name: memory_at_shared_path
-SELECT {memory} FROM memory m WHERE m.namespace = :namespace AND m.scope = 2
+SELECT {memory} FROM memory m {operational} WHERE m.namespace = :namespace AND m.scope = 2
   AND md5(m.source_path) = md5(:path) AND m.source_path = :path
 
 -- name: memory_at_private_path
-SELECT {memory} FROM memory m WHERE m.namespace = :namespace AND m.scope = 1
+SELECT {memory} FROM memory m {operational} WHERE m.namespace = :namespace AND m.scope = 1
   AND md5(m.source_path) = md5(:path) AND m.source_path = :path AND m.owner = :home
 
 -- name: memory_with_shared_external
-SELECT {memory} FROM memory m WHERE m.namespace = :namespace AND m.scope = 2
+SELECT {memory} FROM memory m {operational} WHERE m.namespace = :namespace AND m.scope = 2
   AND md5(m.external_id) = md5(:external_id) AND m.external_id = :external_id
 
 -- name: memory_with_private_external
-SELECT {memory} FROM memory m WHERE m.namespace = :namespace AND m.scope = 1
+SELECT {memory} FROM memory m {operational} WHERE m.namespace = :namespace AND m.scope = 1
   AND md5(m.external_id) = md5(:external_id) AND m.external_id = :external_id
   AND m.owner = :home
 
 -- name: memory_admitted
-SELECT {memory} FROM memory m WHERE m.namespace = :namespace AND m.key = ANY(:keys) {where}
+SELECT {memory} FROM memory m {operational} WHERE m.namespace = :namespace AND m.key = ANY(:keys) {where}
 
 -- name: memory_standings
 SELECT m.key, m.id, m.created_at, m.accessed_at, m.access_count, m.session, m.author, length(m.content),
-  convert_to(right(m.content, 80), 'UTF8')
-FROM memory m WHERE m.namespace = :namespace AND m.key = ANY(:keys) {where}
+  convert_to(right(m.content, 80), 'UTF8'), {running}, {use}
+FROM memory m {operational} {usefulness} WHERE m.namespace = :namespace AND m.key = ANY(:keys) {where}
 
 -- name: memory_before
-SELECT {memory} FROM memory m
+SELECT {memory} FROM memory m {operational}
 WHERE m.namespace = :namespace AND md5(m.session) = md5(:session) AND m.session = :session
   AND m.owner IS NOT DISTINCT FROM :owner AND m.scope = :scope AND m.key < :key
 ORDER BY m.key DESC LIMIT :limit
 
 -- name: memory_after
-SELECT {memory} FROM memory m
+SELECT {memory} FROM memory m {operational}
 WHERE m.namespace = :namespace AND md5(m.session) = md5(:session) AND m.session = :session
   AND m.owner IS NOT DISTINCT FROM :owner AND m.scope = :scope AND m.key > :key
 ORDER BY m.key LIMIT :limit
@@ -89,19 +89,24 @@ ORDER BY m.key LIMIT :limit
 -- name: memory_insert
 INSERT INTO memory (namespace, id, owner, scope, source, name, content, summary, category, tags, project, session, author,
   source_task_id, source_path, external_id, metadata, created_at, updated_at, expires_at, accessed_at, access_count,
-  version, action, actor, door, trust, reason, statement)
+  version, action, actor, door, trust, reason, statement, subject, topic, valid_from, valid_until, supersedes)
 VALUES (:namespace, :id, :owner, :scope, :source, :name, :content, :summary, :category, :tags, :project, :session, :author,
   :source_task_id, :source_path, :external_id, :metadata, :created_at, :updated_at, :expires_at, :accessed_at, :access_count,
-  :version, :action, :actor, :door, :trust, :reason, :statement)
+  :version, :action, :actor, :door, :trust, :reason, :statement, :subject, :topic, :valid_from, :valid_until, :supersedes)
 ON CONFLICT DO NOTHING
 RETURNING key
+
+-- name: superseding
+SELECT {memory} FROM memory m {operational}
+WHERE m.namespace = :namespace AND md5(m.supersedes) = md5(:memory) AND m.supersedes = :memory ORDER BY m.key
 
 -- name: memory_touch
 UPDATE memory SET access_count = access_count + :count, accessed_at = GREATEST(COALESCE(accessed_at, :at), :at)
 WHERE namespace = :namespace AND key = :key
 
 -- name: attributes
-SELECT m.key, m.owner, m.scope, m.source, m.project, m.session, m.category, m.created_at, m.expires_at
+SELECT m.key, m.owner, m.scope, m.source, m.project, m.session, m.category, m.created_at, m.expires_at,
+  m.valid_until IS NOT NULL
 FROM memory m WHERE m.namespace = :namespace AND m.key = ANY(:keys)
 
 -- name: chunks
@@ -112,13 +117,23 @@ WHERE c.namespace = :namespace AND c.document = ANY(:documents)
 ORDER BY c.document, c.position, p.position
 
 -- name: versions_of
-SELECT document, number, at, action, actor, door, reason, scope, name, content, summary, category, tags, project, expires_at
+SELECT document, number, at, action, actor, door, reason, scope, name, content, summary, category, tags, project, expires_at,
+  subject, valid_from
 FROM version WHERE namespace = :namespace AND document = ANY(:documents)
 UNION ALL
 SELECT key, version, updated_at, action, actor, door, reason, scope, name, content, summary, category, tags, project,
-  expires_at
+  expires_at, subject, valid_from
 FROM memory WHERE namespace = :namespace AND key = ANY(:documents)
 ORDER BY 1, 2
+
+-- name: observations_of
+SELECT document, at, kind, actor, door, session, text, confidence
+FROM observation WHERE namespace = :namespace AND document = ANY(:documents)
+ORDER BY document, at, number
+
+-- name: evidence_of
+SELECT document, agent, session, sign, at, recall
+FROM evidence WHERE namespace = :namespace AND document = ANY(:documents)
 
 -- name: number_from
 SELECT setval(keys, :last) FROM (SELECT pg_get_serial_sequence(:table, 'key')::regclass AS keys) AS numbered
@@ -126,7 +141,7 @@ WHERE COALESCE(pg_sequence_last_value(keys), 0) < :last
 
 -- name: embedded
 SELECT m.key, m.owner, m.scope, m.source, m.project, m.session, m.category, m.created_at, m.expires_at,
-  p.chunk, p.key, v.vector
+  m.valid_until IS NOT NULL, p.chunk, p.key, v.vector
 FROM memory m
 JOIN passage p ON p.namespace = m.namespace AND p.document = m.key
 JOIN vectors v ON v.namespace = p.namespace AND v.model = :model AND v.passage = p.key
@@ -185,3 +200,12 @@ WHERE namespace = :namespace AND (tx > :upto OR tx = ANY(:open)) ORDER BY tx, se
 
 -- name: memory_keys_of
 SELECT m.id, m.key FROM memory m WHERE m.namespace = :namespace AND m.id = ANY(:ids)
+
+-- name: tables
+SELECT quote_ident(tablename) FROM pg_tables WHERE schemaname = current_schema()
+
+-- name: concerned_of
+SELECT co.proposal, m.id, co.version FROM concerned co
+JOIN memory m ON m.namespace = co.namespace AND m.key = co.document
+WHERE co.namespace = :namespace AND co.proposal = ANY(:ids)
+ORDER BY co.proposal, co.position

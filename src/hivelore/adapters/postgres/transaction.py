@@ -2,6 +2,7 @@
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from hashlib import blake2b
 
 import psycopg
@@ -13,6 +14,7 @@ from hivelore.adapters.sql.transaction import SqlTransaction
 from hivelore.adapters.sql.where import Params
 from hivelore.domain.agent import AgentId
 from hivelore.domain.index import DocumentKey, ModelKey, Moment, PassageKey, Stored
+from hivelore.domain.memory import Topic
 from hivelore.domain.text import Clean
 
 CLAIMS = 4_096
@@ -56,6 +58,14 @@ class PostgresTransaction(PostgresView, SqlTransaction):
     def same_statement(self, owner: AgentId | None, name: Clean, content: Clean) -> Stored | None:
         self.claim(rows.statement(owner, name, content))
         return super().same_statement(owner, name, content)
+
+    def fact_at(self, topic: Topic, at: datetime | None) -> Stored | None:
+        self.claim(rows.topic(topic))
+        return super().fact_at(topic, at)
+
+    def _around(self, document: DocumentKey, topic: bytes, since: datetime) -> tuple[Stored | None, Stored | None]:
+        self.claim(topic)
+        return super()._around(document, topic, since)
 
     def _embedded(self, model: ModelKey, passages: Sequence[PassageKey]) -> dict[PassageKey, DocumentKey]:
         found = dict(self.rows(self.SQL["passages_embedded"], {"model": model, "passages": list(passages)}))

@@ -22,8 +22,13 @@ from hivelore.errors import Expired, Unavailable
 from hivelore.ports import Clock
 
 _STATEMENTS = load(("hivelore.adapters.sql", "queries.sql"), ("hivelore.adapters.postgres", "queries.sql"))
+_BY_KEY = (
+    "LEFT JOIN LATERAL (SELECT * FROM {table} WHERE namespace = :namespace AND document = m.key LIMIT 1) {name} ON TRUE"
+)
+"""One after the other, whatever the planner takes the table for that nobody has analysed yet."""
 SQL = rows.filled(
     _STATEMENTS,
+    beside=_BY_KEY,
     vectors="vectors",
     given="OVERRIDING SYSTEM VALUE",
     now="(extract(epoch FROM clock_timestamp()) * 1000000)::bigint",
@@ -41,6 +46,9 @@ class PostgresView(SqlView):
 
     SQL = SQL
     dialect = "postgres"
+    among = "= ANY (ARRAY ({}))"
+    """These first, then what they are the keys of: else a list in order, of which the planner does not know how much is
+    asked for, is walked past all that are not among them."""
     doubts_conflicts = False
     """Whether what is said to be there already may have come after this snapshot: then a newer one is to tell."""
 
@@ -115,8 +123,8 @@ class PostgresView(SqlView):
     def _bound(self, params: Params | None) -> Mapping[str, Any]:
         return {"namespace": self._namespace, **(params or {})}
 
-    def array(self, keys: Collection[int] | Collection[str]) -> list[int] | list[str]:
-        return list(keys)  # type: ignore[return-value]
+    def array(self, keys: Collection[int] | Collection[str]) -> list[int | str]:
+        return list(keys)
 
     def vector(self, vector: Vector) -> bytes:
         return postgres.packed(vector)

@@ -1,9 +1,14 @@
 """How choices are numbered in tables. A number that has shipped is never given to something else."""
 
 from hivelore.domain.agent import Door, Role
+from hivelore.domain.event_log import Level
+from hivelore.domain.evidence import Aspect, Sign
 from hivelore.domain.job import JobState
 from hivelore.domain.memory import Action, Scope, Source, Trust
+from hivelore.domain.operational import Kind
+from hivelore.domain.proposal import Decision, ProposalKind
 from hivelore.domain.search import Path
+from hivelore.domain.transcript import HandoverState
 
 SCOPE = {Scope.AGENT: 1, Scope.SWARM: 2}
 SOURCE = {Source.MANUAL: 1, Source.FILE_INDEX: 2, Source.SESSION_SUMMARY: 3, Source.TASK_COMPLETION: 4}
@@ -11,6 +16,24 @@ ROLE = {Role.WORKER: 1, Role.LEAD: 2, Role.OPERATOR: 3}
 DOOR = {Door.PYTHON: 1, Door.CLI: 2, Door.REST: 3, Door.MCP: 4, Door.HOOK: 5, Door.SERVICE: 6}
 TRUST = {Trust.OPERATOR: 1, Trust.AGENT: 2, Trust.TOOL_OUTPUT: 3, Trust.WEB: 4}
 JOB_STATE = {JobState.RUNNING: 1, JobState.DONE: 2, JobState.FAILED: 3, JobState.CANCELLED: 4}
+HANDOVER_STATE = {HandoverState.WAITING: 1, HandoverState.DONE: 2, HandoverState.FAILED: 3}
+KIND = {Kind.CREATED: 1, Kind.REINFORCED: 2, Kind.CONTRADICTED: 3, Kind.SET: 4, Kind.SWITCHED_OFF: 5}
+LEVEL = {Level.INFO: 1, Level.WARNING: 2, Level.ERROR: 3, Level.CRITICAL: 4}
+"""Graver ones are greater."""
+PROPOSAL_KIND = {ProposalKind.CONTRADICTION: 1, ProposalKind.SHARING: 2, ProposalKind.OPERATIONAL: 3}
+DECISION = {Decision.ACCEPTED: 1, Decision.REJECTED: 2, Decision.MERGED: 3}
+ASPECT = {Aspect.USE: 1, Aspect.RATING: 2, Aspect.OUTCOME: 3}
+SIGN = {
+    Sign.UNUSED: 1,
+    Sign.REPEATED: 2,
+    Sign.OPENED: 3,
+    Sign.CITED: 4,
+    Sign.APPLIED: 5,
+    Sign.USELESS: 6,
+    Sign.USEFUL: 7,
+    Sign.FAILED: 8,
+    Sign.SUCCEEDED: 9,
+}
 PATH = {Path.HYBRID: 1, Path.KEYWORDS: 2, Path.RECENT: 3}
 ACTION = {
     Action.CREATED: 1,
@@ -19,6 +42,8 @@ ACTION = {
     Action.DEMOTED: 4,
     Action.FORGOTTEN: 5,
     Action.READ: 6,
+    Action.PROPOSED: 7,
+    Action.DECIDED: 8,
 }
 
 SCOPE_OF = {code: scope for scope, code in SCOPE.items()}
@@ -27,5 +52,11 @@ ROLE_OF = {code: role for role, code in ROLE.items()}
 DOOR_OF = {code: door for door, code in DOOR.items()}
 TRUST_OF = {code: trust for trust, code in TRUST.items()}
 JOB_STATE_OF = {code: state for state, code in JOB_STATE.items()}
+HANDOVER_STATE_OF = {code: state for state, code in HANDOVER_STATE.items()}
+KIND_OF = {code: kind for kind, code in KIND.items()}
+LEVEL_OF = {code: level for level, code in LEVEL.items()}
+PROPOSAL_KIND_OF = {code: kind for kind, code in PROPOSAL_KIND.items()}
+DECISION_OF = {code: how for how, code in DECISION.items()}
+SIGN_OF = {code: sign for sign, code in SIGN.items()}
 PATH_OF = {code: path for path, code in PATH.items()}
 ACTION_OF = {code: action for action, code in ACTION.items()}

@@ -1,32 +1,57 @@
 -- Statements that every SQL engine understands. {where} is put together by where.py;
 -- {vectors} is the table of that name, which PostgreSQL may not call "vector": pgvector has a type of this name.
--- {given} lets a row have the key that it is given where the engine numbers rows itself.
+-- {given} lets a row have the key that it is given where the engine numbers rows itself; {operational} joins what else there
+-- is of a memory.
 
 -- name: memory_by_id
-SELECT {memory} FROM memory m WHERE m.namespace = :namespace AND m.id = :id
+SELECT {memory} FROM memory m {operational} WHERE m.namespace = :namespace AND m.id = :id
 
 -- name: memory_by_key
-SELECT {memory} FROM memory m WHERE m.namespace = :namespace AND m.key = :key
+SELECT {memory} FROM memory m {operational} WHERE m.namespace = :namespace AND m.key = :key
 
 -- name: memory_at_shared_path
-SELECT {memory} FROM memory m WHERE m.namespace = :namespace AND m.scope = 2 AND m.source_path = :path
+SELECT {memory} FROM memory m {operational} WHERE m.namespace = :namespace AND m.scope = 2 AND m.source_path = :path
 
 -- name: memory_at_private_path
-SELECT {memory} FROM memory m WHERE m.namespace = :namespace AND m.owner = :home AND m.scope = 1 AND m.source_path = :path
+SELECT {memory} FROM memory m {operational} WHERE m.namespace = :namespace AND m.owner = :home AND m.scope = 1 AND m.source_path = :path
 
 -- name: memory_with_shared_external
-SELECT {memory} FROM memory m WHERE m.namespace = :namespace AND m.scope = 2 AND m.external_id = :external_id
+SELECT {memory} FROM memory m {operational} WHERE m.namespace = :namespace AND m.scope = 2 AND m.external_id = :external_id
 
 -- name: memory_with_private_external
-SELECT {memory} FROM memory m
+SELECT {memory} FROM memory m {operational}
 WHERE m.namespace = :namespace AND m.owner = :home AND m.scope = 1 AND m.external_id = :external_id
 
 -- name: memory_with_statement
-SELECT {memory} FROM memory m WHERE m.namespace = :namespace AND m.statement = :statement
+SELECT {memory} FROM memory m {operational} WHERE m.namespace = :namespace AND m.statement = :statement
 ORDER BY m.created_at DESC, m.id DESC LIMIT 1
 
+-- name: fact_last
+SELECT {memory} FROM memory m {operational} WHERE m.namespace = :namespace AND m.topic = :topic
+ORDER BY COALESCE(m.valid_from, m.created_at) DESC, m.key DESC LIMIT 1
+
+-- name: fact_until
+SELECT {memory} FROM memory m {operational}
+WHERE m.namespace = :namespace AND m.topic = :topic AND COALESCE(m.valid_from, m.created_at) <= :at
+ORDER BY COALESCE(m.valid_from, m.created_at) DESC, m.key DESC LIMIT 1
+
+-- name: fact_before
+SELECT {memory} FROM memory m {operational}
+WHERE m.namespace = :namespace AND m.topic = :topic AND COALESCE(m.valid_from, m.created_at) <= :at
+  AND (COALESCE(m.valid_from, m.created_at), m.key) < (:at, :key)
+ORDER BY COALESCE(m.valid_from, m.created_at) DESC, m.key DESC LIMIT 1
+
+-- name: fact_after
+SELECT {memory} FROM memory m {operational}
+WHERE m.namespace = :namespace AND m.topic = :topic AND COALESCE(m.valid_from, m.created_at) >= :at
+  AND (COALESCE(m.valid_from, m.created_at), m.key) > (:at, :key)
+ORDER BY COALESCE(m.valid_from, m.created_at), m.key LIMIT 1
+
+-- name: superseding
+SELECT {memory} FROM memory m {operational} WHERE m.namespace = :namespace AND m.supersedes = :memory ORDER BY m.key
+
 -- name: memory_page
-SELECT {memory} FROM memory m
+SELECT {memory} FROM memory m {operational}
 WHERE m.namespace = :namespace {where}
 ORDER BY m.created_at DESC, m.id DESC LIMIT :limit
 
@@ -34,12 +59,12 @@ ORDER BY m.created_at DESC, m.id DESC LIMIT :limit
 SELECT m.key FROM memory m WHERE m.namespace = :namespace {where}
 
 -- name: memory_before
-SELECT {memory} FROM memory m
+SELECT {memory} FROM memory m {operational}
 WHERE m.namespace = :namespace AND m.session = :session AND m.owner IS :owner AND m.scope = :scope AND m.key < :key
 ORDER BY m.key DESC LIMIT :limit
 
 -- name: memory_after
-SELECT {memory} FROM memory m
+SELECT {memory} FROM memory m {operational}
 WHERE m.namespace = :namespace AND m.session = :session AND m.owner IS :owner AND m.scope = :scope AND m.key > :key
 ORDER BY m.key LIMIT :limit
 
@@ -51,26 +76,28 @@ GROUP BY m.source, m.scope
 -- name: memory_insert
 INSERT INTO memory (namespace, id, owner, scope, source, name, content, summary, category, tags, project, session, author,
   source_task_id, source_path, external_id, metadata, created_at, updated_at, expires_at, accessed_at, access_count,
-  version, action, actor, door, trust, reason, statement)
+  version, action, actor, door, trust, reason, statement, subject, topic, valid_from, valid_until, supersedes)
 VALUES (:namespace, :id, :owner, :scope, :source, :name, :content, :summary, :category, :tags, :project, :session, :author,
   :source_task_id, :source_path, :external_id, :metadata, :created_at, :updated_at, :expires_at, :accessed_at, :access_count,
-  :version, :action, :actor, :door, :trust, :reason, :statement)
+  :version, :action, :actor, :door, :trust, :reason, :statement, :subject, :topic, :valid_from, :valid_until, :supersedes)
 RETURNING key
 
 -- name: memory_move_in
 INSERT INTO memory (namespace, key, id, owner, scope, source, name, content, summary, category, tags, project, session, author,
   source_task_id, source_path, external_id, metadata, created_at, updated_at, expires_at, accessed_at, access_count,
-  version, action, actor, door, trust, reason, statement)
+  version, action, actor, door, trust, reason, statement, subject, topic, valid_from, valid_until, supersedes)
 {given} VALUES (:namespace, :key, :id, :owner, :scope, :source, :name, :content, :summary, :category, :tags, :project,
   :session, :author, :source_task_id, :source_path, :external_id, :metadata, :created_at, :updated_at, :expires_at,
-  :accessed_at, :access_count, :version, :action, :actor, :door, :trust, :reason, :statement)
+  :accessed_at, :access_count, :version, :action, :actor, :door, :trust, :reason, :statement, :subject, :topic, :valid_from,
+  :valid_until, :supersedes)
 
 -- name: memory_update
 UPDATE memory SET owner = :owner, scope = :scope, source = :source, name = :name, content = :content, summary = :summary,
   category = :category, tags = :tags, project = :project, session = :session, author = :author,
   source_task_id = :source_task_id, source_path = :source_path, external_id = :external_id, metadata = :metadata,
   created_at = :created_at, updated_at = :updated_at, expires_at = :expires_at, version = :version, action = :action,
-  actor = :actor, door = :door, trust = :trust, reason = :reason, statement = :statement
+  actor = :actor, door = :door, trust = :trust, reason = :reason, statement = :statement, subject = :subject, topic = :topic,
+  valid_from = :valid_from, valid_until = :valid_until, supersedes = :supersedes
 WHERE namespace = :namespace AND key = :key
 
 -- name: memory_touch
@@ -79,6 +106,9 @@ WHERE namespace = :namespace AND key = :key
 
 -- name: memory_renew
 UPDATE memory SET expires_at = :expires_at WHERE namespace = :namespace AND key = :key
+
+-- name: memory_link
+UPDATE memory SET valid_until = :valid_until, supersedes = :supersedes WHERE namespace = :namespace AND key = :key
 
 -- name: memory_delete
 DELETE FROM memory WHERE namespace = :namespace AND key = :key
@@ -97,27 +127,75 @@ DELETE FROM memory_tag WHERE namespace = :namespace AND document = :document
 
 -- name: version_keep
 INSERT INTO version (namespace, document, number, at, action, actor, door, reason, scope, name, content, summary, category,
-  tags, project, expires_at)
+  tags, project, expires_at, subject, valid_from)
 SELECT namespace, key, version, updated_at, action, actor, door, reason, scope, name, content, summary, category, tags,
-  project, expires_at
+  project, expires_at, subject, valid_from
 FROM memory WHERE namespace = :namespace AND key = :key
 
 -- name: versions
-SELECT number, at, action, actor, door, reason, scope, name, content, summary, category, tags, project, expires_at
+SELECT number, at, action, actor, door, reason, scope, name, content, summary, category, tags, project, expires_at, subject,
+  valid_from
 FROM version WHERE namespace = :namespace AND document = :document
 UNION ALL
-SELECT version, updated_at, action, actor, door, reason, scope, name, content, summary, category, tags, project, expires_at
+SELECT version, updated_at, action, actor, door, reason, scope, name, content, summary, category, tags, project, expires_at,
+  subject, valid_from
 FROM memory WHERE namespace = :namespace AND key = :document
 ORDER BY 1
 
 -- name: version_move_in
 INSERT INTO version (namespace, document, number, at, action, actor, door, reason, scope, name, content, summary, category,
-  tags, project, expires_at)
+  tags, project, expires_at, subject, valid_from)
 VALUES (:namespace, :document, :number, :at, :action, :actor, :door, :reason, :scope, :name, :content, :summary, :category,
-  :tags, :project, :expires_at)
+  :tags, :project, :expires_at, :subject, :valid_from)
 
 -- name: versions_delete
 DELETE FROM version WHERE namespace = :namespace AND document = :document
+
+-- name: operational_put
+INSERT INTO operational (namespace, document, service, tier, persistent, confidence, confident_at, is_off)
+VALUES (:namespace, :document, :service, :tier, :persistent, :confidence, :confident_at, :is_off)
+ON CONFLICT (namespace, document) DO UPDATE SET service = excluded.service, tier = excluded.tier,
+  persistent = excluded.persistent, confidence = excluded.confidence, confident_at = excluded.confident_at,
+  is_off = excluded.is_off
+
+-- name: operational_hold
+UPDATE operational SET confidence = :confidence, confident_at = :confident_at, is_off = :is_off
+WHERE namespace = :namespace AND document = :document
+
+-- name: operational_delete
+DELETE FROM operational WHERE namespace = :namespace AND document = :document
+
+-- name: observation_insert
+INSERT INTO observation (namespace, document, number, at, kind, actor, door, session, text, confidence)
+SELECT :namespace, :document, COALESCE(MAX(number), 0) + 1, :at, :kind, :actor, :door, :session, :text,
+  CAST(:confidence AS DOUBLE PRECISION)
+FROM observation WHERE namespace = :namespace AND document = :document
+
+-- name: observations_delete
+DELETE FROM observation WHERE namespace = :namespace AND document = :document
+
+-- name: evidence_put
+INSERT INTO evidence (namespace, document, agent, session, aspect, sign, at, recall)
+VALUES (:namespace, :document, :agent, :session, :aspect, :sign, :at, :recall)
+ON CONFLICT (namespace, document, agent, session, aspect) DO UPDATE SET sign = excluded.sign, at = excluded.at,
+  recall = excluded.recall
+
+-- name: evidence_drop
+DELETE FROM evidence
+WHERE namespace = :namespace AND document = :document AND agent = :agent AND session = :session AND aspect = :aspect
+
+-- name: evidence_delete
+DELETE FROM evidence WHERE namespace = :namespace AND document = :document
+
+-- name: usefulness_put
+INSERT INTO usefulness (namespace, document, unused, repeated, opened, cited, applied, useless, useful, failed, succeeded)
+VALUES (:namespace, :document, :unused, :repeated, :opened, :cited, :applied, :useless, :useful, :failed, :succeeded)
+ON CONFLICT (namespace, document) DO UPDATE SET unused = excluded.unused, repeated = excluded.repeated,
+  opened = excluded.opened, cited = excluded.cited, applied = excluded.applied, useless = excluded.useless,
+  useful = excluded.useful, failed = excluded.failed, succeeded = excluded.succeeded
+
+-- name: usefulness_delete
+DELETE FROM usefulness WHERE namespace = :namespace AND document = :document
 
 -- name: chunk_insert
 INSERT INTO chunk (namespace, document, position, start, stop, headings)
@@ -164,12 +242,6 @@ DELETE FROM embedding_failure WHERE namespace = :namespace
 
 -- name: chunk_passages_delete
 DELETE FROM passage WHERE namespace = :namespace AND document = :document AND chunk = :chunk
-
--- name: model_by_fingerprint
-SELECT key FROM model WHERE namespace = :namespace AND fingerprint = :fingerprint
-
--- name: model_all
-SELECT fingerprint, key FROM model WHERE namespace = :namespace
 
 -- name: model_insert
 INSERT INTO model (namespace, key, fingerprint, dimension)
@@ -274,7 +346,7 @@ WHERE f.namespace = :namespace AND f.model = :model AND f.not_before IS NULL {wh
 
 -- name: embedded_all
 SELECT m.key, m.owner, m.scope, m.source, m.project, m.session, m.category, m.created_at, m.expires_at,
-  p.chunk, p.key, v.vector
+  m.valid_until IS NOT NULL, p.chunk, p.key, v.vector
 FROM passage p
 JOIN {vectors} v ON v.namespace = p.namespace AND v.model = :model AND v.passage = p.key
 JOIN memory m ON m.namespace = p.namespace AND m.key = p.document
@@ -286,8 +358,9 @@ INSERT INTO change (namespace, kind, document) VALUES (:namespace, :kind, :docum
 -- name: changes
 SELECT seq, kind, document FROM change WHERE namespace = :namespace AND seq > :after ORDER BY seq LIMIT :limit
 
--- name: setting
-SELECT value FROM meta WHERE namespace = :namespace AND name = :name
+-- name: facts
+SELECT name, value, NULL FROM meta WHERE namespace = :namespace
+UNION ALL SELECT fingerprint, NULL, key FROM model WHERE namespace = :namespace
 
 -- name: setting_put
 INSERT INTO meta (namespace, name, value) VALUES (:namespace, :name, :value)
@@ -348,6 +421,8 @@ SELECT
   (SELECT COUNT(*) FROM version WHERE namespace = :namespace),
   (SELECT COALESCE(SUM(length(content)), 0) FROM memory WHERE namespace = :namespace),
   (SELECT COALESCE(SUM(length(content)), 0) FROM version WHERE namespace = :namespace),
+  (SELECT COUNT(*) FROM observation WHERE namespace = :namespace),
+  (SELECT COUNT(*) FROM evidence WHERE namespace = :namespace),
   (SELECT COUNT(*) FROM passage WHERE namespace = :namespace),
   (SELECT COUNT(*) FROM {vectors} WHERE namespace = :namespace),
   (SELECT COUNT(*) FROM token_vectors WHERE namespace = :namespace),
@@ -355,6 +430,9 @@ SELECT
   (SELECT COUNT(*) FROM api_key WHERE namespace = :namespace),
   (SELECT COUNT(*) FROM audit WHERE namespace = :namespace),
   (SELECT COUNT(*) FROM recall WHERE namespace = :namespace),
+  (SELECT COUNT(*) FROM event WHERE namespace = :namespace),
+  (SELECT COUNT(*) FROM cooldown WHERE namespace = :namespace),
+  (SELECT COUNT(*) FROM proposal WHERE namespace = :namespace),
   (SELECT COUNT(*) FROM job WHERE namespace = :namespace)
 
 -- name: recall_insert
@@ -376,6 +454,77 @@ DELETE FROM recall WHERE namespace = :namespace AND key IN (
   SELECT key FROM recall WHERE namespace = :namespace AND at <= :at AND (at, id) < (:at, :id)
   ORDER BY at, id LIMIT :limit)
 
+-- name: event_insert
+INSERT INTO event (namespace, id, at, level, text, actor, door, service, session, document)
+VALUES (:namespace, :id, :at, :level, :text, :actor, :door, :service, :session, :document)
+ON CONFLICT (namespace, id) DO NOTHING
+
+-- name: events
+SELECT e.id, e.at, e.level, e.text, e.actor, e.door, e.service, e.session, m.id
+FROM event e LEFT JOIN memory m ON m.namespace = e.namespace AND m.key = e.document
+WHERE e.namespace = :namespace {narrowed} ORDER BY e.at DESC, e.id DESC LIMIT :limit
+
+-- name: event_drop
+DELETE FROM event WHERE namespace = :namespace AND id = :id
+
+-- name: events_delete
+DELETE FROM event WHERE namespace = :namespace AND document = :document
+
+-- name: event_nth
+SELECT at, id FROM event WHERE namespace = :namespace ORDER BY at DESC, id DESC LIMIT 1 OFFSET :newer
+
+-- name: events_prune
+DELETE FROM event WHERE namespace = :namespace AND id IN (
+  SELECT id FROM event WHERE namespace = :namespace AND at <= :at AND (at, id) < (:at, :id)
+  ORDER BY at, id LIMIT :limit)
+
+-- name: cooldowns
+SELECT service, action, until, set_at, actor, door, session, reason, count
+FROM cooldown WHERE namespace = :namespace AND until > :at ORDER BY service, action
+
+-- name: cooldown
+SELECT service, action, until, set_at, actor, door, session, reason, count
+FROM cooldown WHERE namespace = :namespace AND service = :service AND action = :action
+
+-- name: cooldown_put
+INSERT INTO cooldown (namespace, service, action, until, set_at, actor, door, session, reason, count)
+VALUES (:namespace, :service, :action, :until, :set_at, :actor, :door, :session, :reason, :count)
+ON CONFLICT (namespace, service, action) DO UPDATE SET until = excluded.until, set_at = excluded.set_at,
+  actor = excluded.actor, door = excluded.door, session = excluded.session, reason = excluded.reason,
+  count = excluded.count
+
+-- name: cooldown_drop
+DELETE FROM cooldown WHERE namespace = :namespace AND service = :service AND action = :action
+
+-- name: cooldowns_prune
+DELETE FROM cooldown WHERE namespace = :namespace AND (service, action) IN (
+  SELECT service, action FROM cooldown WHERE namespace = :namespace AND until <= :at ORDER BY until LIMIT :limit)
+
+-- name: session
+SELECT agent, id, updated_at, state FROM session WHERE namespace = :namespace AND agent = :agent AND id = :id
+
+-- name: session_put
+INSERT INTO session (namespace, agent, id, updated_at, state) VALUES (:namespace, :agent, :id, :updated_at, :state)
+ON CONFLICT (namespace, agent, id) DO UPDATE SET updated_at = excluded.updated_at, state = excluded.state
+
+-- name: session_nth
+SELECT updated_at FROM session WHERE namespace = :namespace ORDER BY updated_at DESC LIMIT 1 OFFSET :newer
+
+-- name: sessions_prune
+DELETE FROM session WHERE namespace = :namespace AND (agent, id) IN (
+  SELECT agent, id FROM session WHERE namespace = :namespace AND updated_at < :at ORDER BY updated_at LIMIT :limit)
+
+-- name: files_behind
+SELECT place, path, mark, digest, memory FROM file
+WHERE namespace = :namespace AND (place, path) > (:place, :path) ORDER BY place, path LIMIT :limit
+
+-- name: file_put
+INSERT INTO file (namespace, place, path, mark, digest, memory) VALUES (:namespace, :place, :path, :mark, :digest, :memory)
+ON CONFLICT (namespace, place, path) DO UPDATE SET mark = excluded.mark, digest = excluded.digest, memory = excluded.memory
+
+-- name: file_drop
+DELETE FROM file WHERE namespace = :namespace AND place = :place AND path = :path
+
 -- name: job_by_id
 SELECT id, kind, state, created_at, updated_at, done, total, error FROM job WHERE namespace = :namespace AND id = :id
 
@@ -392,3 +541,76 @@ INSERT INTO job (namespace, id, kind, state, created_at, updated_at, done, total
 VALUES (:namespace, :id, :kind, :state, :created_at, :updated_at, :done, :total, :error)
 ON CONFLICT (namespace, id) DO UPDATE SET state = excluded.state, updated_at = excluded.updated_at, done = excluded.done,
   total = excluded.total, error = excluded.error
+
+-- name: handover_by_id
+SELECT id, at, program, session, said, agent, role, door, acting, state, attempts, not_before
+FROM handover WHERE namespace = :namespace AND id = :id
+
+-- name: handovers_due
+SELECT id, at, program, session, said, agent, role, door, acting, state, attempts, not_before
+FROM handover WHERE namespace = :namespace AND state = :waiting AND not_before <= :now ORDER BY at, id LIMIT :limit
+
+-- name: handovers_behind
+SELECT id, at, program, session, said, agent, role, door, acting, state, attempts, not_before
+FROM handover WHERE namespace = :namespace AND id > :after ORDER BY id LIMIT :limit
+
+-- name: handover_counts
+SELECT state, COUNT(*) FROM handover WHERE namespace = :namespace GROUP BY state
+
+-- name: handover_put
+INSERT INTO handover (namespace, id, at, program, session, said, agent, role, door, acting, state, attempts, not_before)
+VALUES (:namespace, :id, :at, :program, :session, :said, :agent, :role, :door, :acting, :state, :attempts, :not_before)
+ON CONFLICT (namespace, id) DO UPDATE SET said = excluded.said, state = excluded.state, attempts = excluded.attempts,
+  not_before = excluded.not_before
+
+-- name: handovers_prune
+DELETE FROM handover WHERE namespace = :namespace AND id IN (
+  SELECT id FROM handover WHERE namespace = :namespace AND state IN (:done, :failed) AND not_before < :before LIMIT :limit)
+
+-- name: proposal_by_id
+SELECT id, kind, wanted, why, actor, door, session, at, how, decided_at, decided_by, decided_door, reason
+FROM proposal WHERE namespace = :namespace AND id = :id
+
+-- name: proposals
+SELECT pr.id, pr.kind, pr.wanted, pr.why, pr.actor, pr.door, pr.session, pr.at, pr.how, pr.decided_at, pr.decided_by,
+  pr.decided_door, pr.reason
+FROM proposal pr WHERE pr.namespace = :namespace AND NOT EXISTS (
+  SELECT 1 FROM concerned co WHERE co.namespace = pr.namespace AND co.proposal = pr.id AND NOT EXISTS (
+    SELECT 1 FROM memory m WHERE m.namespace = co.namespace AND m.key = co.document {where})) {proposed}
+ORDER BY pr.at DESC, pr.id DESC LIMIT :limit
+
+-- name: proposals_about
+SELECT pr.id, pr.kind, pr.wanted, pr.why, pr.actor, pr.door, pr.session, pr.at, pr.how, pr.decided_at, pr.decided_by,
+  pr.decided_door, pr.reason
+FROM concerned co JOIN proposal pr ON pr.namespace = co.namespace AND pr.id = co.proposal
+WHERE co.namespace = :namespace AND co.document = :document ORDER BY pr.at DESC, pr.id DESC
+
+-- name: proposals_open
+SELECT COUNT(*) FROM proposal WHERE namespace = :namespace AND actor = :actor AND how = 0
+
+-- name: proposals_open_of_nobody
+SELECT COUNT(*) FROM proposal WHERE namespace = :namespace AND actor IS NULL AND how = 0
+
+-- name: proposal_put
+INSERT INTO proposal (namespace, id, kind, wanted, why, actor, door, session, at, how, decided_at, decided_by, decided_door,
+  reason)
+VALUES (:namespace, :id, :kind, :wanted, :why, :actor, :door, :session, :at, :how, :decided_at, :decided_by, :decided_door,
+  :reason)
+
+-- name: proposal_drop
+DELETE FROM proposal WHERE namespace = :namespace AND id = :id
+
+-- name: proposals_delete
+DELETE FROM proposal WHERE namespace = :namespace
+  AND id IN (SELECT proposal FROM concerned WHERE namespace = :namespace AND document = :document)
+
+-- name: concerned_put
+INSERT INTO concerned (namespace, proposal, position, document, version)
+VALUES (:namespace, :id, :position, :document, :version)
+
+-- name: concerned_drop
+DELETE FROM concerned WHERE namespace = :namespace AND proposal = :id
+
+-- name: concerned_delete
+DELETE FROM concerned WHERE namespace = :namespace
+  AND proposal IN (SELECT proposal FROM concerned WHERE namespace = :namespace AND document = :document)

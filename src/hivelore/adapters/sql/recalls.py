@@ -109,6 +109,9 @@ def condition(where: RecallFilter, document: DocumentKey | None, gave: str) -> t
         sql, found["agent"] = " AND r.agent = :agent", where.agent
     elif not where.operators:
         sql = " AND r.agent IS NOT NULL"
+    if where.since is not None:
+        sql += " AND r.at >= :since"
+        found["since"] = to_micros(where.since)
     if document is not None:
         sql += f" AND {gave}"
         found["having"] = having(document)

@@ -9,6 +9,8 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
+from hivelore.adapters.sql import operational as running
+from hivelore.adapters.sql import usefulness
 from hivelore.adapters.sql.codes import (
     ACTION,
     ACTION_OF,
@@ -41,9 +43,8 @@ from hivelore.domain.index import (
     StoredChunk,
 )
 from hivelore.domain.job import Job
-from hivelore.domain.memory import END, Action, Chunk, Json, Memory, Passage, Provenance, Standing, Version, asks
+from hivelore.domain.memory import END, Action, Chunk, Json, Memory, Passage, Provenance, Standing, Topic, asks
 from hivelore.domain.moving import Counts
-from hivelore.domain.text import Clean
 
 Row = Sequence[Any]
 
@@ -53,14 +54,25 @@ _NO_INSTANT = np.iinfo(np.int64).min
 MEMORY_COLUMNS = (
     "m.key, m.id, m.owner, m.scope, m.source, m.name, m.content, m.summary, m.category, m.tags, m.project, m.session, "
     "m.author, m.source_task_id, m.source_path, m.external_id, m.metadata, m.created_at, m.updated_at, m.expires_at, "
-    "m.accessed_at, m.access_count, m.version, m.actor, m.door, m.trust, m.reason"
+    "m.accessed_at, m.access_count, m.version, m.actor, m.door, m.trust, m.reason, m.subject, m.valid_from, "
+    f"m.valid_until, m.supersedes, {running.COLUMNS}"
 )
 
 
-def filled(statements: Mapping[str, str], *, vectors: str, given: str, now: str) -> Mapping[str, str]:
-    """Statements with their places filled: the columns of a memory, the name of the table of vectors, what lets a row
-    have the key that it is given, and the instant that leases go by."""
-    places = {"{memory}": MEMORY_COLUMNS, "{vectors}": vectors, "{given}": given, "{now}": now}
+def filled(statements: Mapping[str, str], *, beside: str, vectors: str, given: str, now: str) -> Mapping[str, str]:
+    """Statements with their places filled: the columns of a memory and of its use, what joins the tables that some of
+    them are in (``beside``, where ``{table}`` and ``{name}`` stand for each), the name of the table of vectors, what
+    lets a row have the key that it is given, and the instant that leases go by."""
+    places = {
+        "{memory}": MEMORY_COLUMNS,
+        "{operational}": beside.format(table="operational", name="o"),
+        "{running}": running.COLUMNS,
+        "{use}": usefulness.COLUMNS,
+        "{usefulness}": beside.format(table="usefulness", name="u"),
+        "{vectors}": vectors,
+        "{given}": given,
+        "{now}": now,
+    }
     return {
         name: reduce(lambda told, place: told.replace(*place), places.items(), text)
         for name, text in statements.items()
@@ -68,11 +80,13 @@ def filled(statements: Mapping[str, str], *, vectors: str, given: str, now: str)
 
 
 def standing(row: Row) -> tuple[DocumentKey, Standing]:
-    """Columns key, id, created_at, accessed_at, access_count, session, author, length of the content, and its last 80
-    bytes, which are 20 characters or more: SQLite would count from the beginning to find these."""
-    key, memory, created_at, accessed_at, count, session, author, length, end = row
-    read = from_micros_or_none(accessed_at)
-    return key, Standing(memory, from_micros(created_at), read, count, session, author, length, _asks(end))
+    """Columns key, id, created_at, accessed_at, access_count, session, author, length of the content, its last 80
+    bytes, which are 20 characters or more (SQLite would count from the beginning to find these), ``running.COLUMNS``
+    and those of its use."""
+    key, memory, created_at, accessed_at, count, session, author, length, end, *more = row
+    read, known = from_micros_or_none(accessed_at), running.operational(more[:6])
+    use = usefulness.use(more[6:])
+    return key, Standing(memory, from_micros(created_at), read, count, session, author, length, _asks(end), use, known)
 
 
 def _asks(end: bytes) -> bool:
@@ -105,6 +119,11 @@ def stored(row: Row) -> Stored:
         access_count=row[21],
         version=row[22],
         provenance=Provenance(actor=row[23], door=DOOR_OF[row[24]], trust=TRUST_OF[row[25]], reason=row[26]),
+        subject=row[27],
+        valid_from=from_micros_or_none(row[28]),
+        valid_until=from_micros_or_none(row[29]),
+        supersedes=row[30],
+        operational=running.operational(row[31:]),
     )
     return Stored(DocumentKey(row[0]), memory)
 
@@ -158,13 +177,27 @@ def memory_params(memory: Memory, action: Action) -> dict[str, Param]:
         "trust": TRUST[memory.provenance.trust],
         "reason": memory.provenance.reason,
         "statement": statement(memory.owner, memory.name, memory.content),
+        "subject": memory.subject,
+        "topic": None if memory.topic is None else topic(memory.topic),
+        "valid_from": to_micros_or_none(memory.valid_from),
+        "valid_until": to_micros_or_none(memory.valid_until),
+        "supersedes": memory.supersedes,
     }
 
 
 def statement(owner: AgentId | None, name: str, content: str) -> bytes:
     """16 bytes that stand for who said what under which name."""
-    parts = [part.encode() for part in (owner or "", name, content)]
-    told = b"".join([len(part).to_bytes(8, "big") + part for part in parts])
+    return _stands_for(owner or "", name, content)
+
+
+def topic(value: Topic) -> bytes:
+    """16 bytes that stand for what memories are facts about."""
+    named = ["" if part is None else f"={part}" for part in (value.home, value.project)]
+    return _stands_for(*named, value.subject)
+
+
+def _stands_for(*parts: str) -> bytes:
+    told = b"".join([len(part).to_bytes(8, "big") + part for part in map(str.encode, parts)])
     return hashlib.blake2b(told, digest_size=16).digest()
 
 
@@ -173,7 +206,7 @@ def as_json(value: Sequence[str] | Mapping[str, Json]) -> str:
 
 
 def attributes(row: Row) -> Attributes:
-    """Columns owner, scope, source, project, session, category, created_at, expires_at."""
+    """Columns owner, scope, source, project, session, category, created_at, expires_at, superseded."""
     return Attributes(
         owner=row[0],
         scope=SCOPE_OF[row[1]],
@@ -183,24 +216,25 @@ def attributes(row: Row) -> Attributes:
         category=row[5],
         created_at=from_micros(row[6]),
         expires_at=from_micros_or_none(row[7]),
+        superseded=bool(row[8]),
     )
 
 
 def embedded(found: Sequence[Row], floats: Callable[[Sequence[bytes]], NDArray[np.float32]]) -> Embedded:
     """Columns document, those of ``attributes``, chunk, passage, vector."""
-    columns = list(zip(*found, strict=True)) or [()] * 12
+    columns = list(zip(*found, strict=True)) or [()] * 13
     return Embedded(
         documents=np.array(columns[0], np.int64),
-        chunks=np.array(columns[9], np.int64),
-        passages=np.array(columns[10], np.int64),
-        vectors=floats(columns[11]) if found else np.empty((0, 0), np.float32),
-        attributes=attribute_columns(columns[1:9]),
+        chunks=np.array(columns[10], np.int64),
+        passages=np.array(columns[11], np.int64),
+        vectors=floats(columns[12]) if found else np.empty((0, 0), np.float32),
+        attributes=attribute_columns(columns[1:10]),
     )
 
 
 def attribute_columns(columns: Sequence[Sequence[Any]]) -> AttributeColumns:
     """Those of ``attributes``, each with its values of all rows."""
-    owner, scope, source, project, session, category, created_at, expires_at = columns
+    owner, scope, source, project, session, category, created_at, expires_at, superseded = columns
     return AttributeColumns(
         owner=owner,
         scope=[SCOPE_OF[code] for code in scope],
@@ -210,50 +244,12 @@ def attribute_columns(columns: Sequence[Sequence[Any]]) -> AttributeColumns:
         category=category,
         created_at=_instants(created_at),
         expires_at=_instants(expires_at),
+        superseded=[bool(one) for one in superseded],
     )
 
 
 def _instants(micros: Sequence[int | None]) -> Instants:
     return np.array([_NO_INSTANT if one is None else one for one in micros], np.int64).view("M8[us]")
-
-
-def version(row: Row) -> Version:
-    return Version(
-        number=row[0],
-        at=from_micros(row[1]),
-        action=ACTION_OF[row[2]],
-        actor=row[3],
-        door=DOOR_OF[row[4]],
-        reason=row[5],
-        scope=SCOPE_OF[row[6]],
-        name=row[7],
-        content=row[8],
-        summary=row[9],
-        category=row[10],
-        tags=tuple(Clean(tag) for tag in orjson.loads(row[11])),
-        project=row[12],
-        expires_at=from_micros_or_none(row[13]),
-    )
-
-
-def version_params(document: DocumentKey, value: Version) -> dict[str, Param]:
-    return {
-        "document": document,
-        "number": value.number,
-        "at": to_micros(value.at),
-        "action": ACTION[value.action],
-        "actor": value.actor,
-        "door": DOOR[value.door],
-        "reason": value.reason,
-        "scope": SCOPE[value.scope],
-        "name": value.name,
-        "content": value.content,
-        "summary": value.summary,
-        "category": value.category,
-        "tags": as_json(value.tags),
-        "project": value.project,
-        "expires_at": to_micros_or_none(value.expires_at),
-    }
 
 
 def chunk_params(document: DocumentKey, chunk: Chunk) -> dict[str, Param]:
@@ -275,13 +271,16 @@ def passage_params(document: DocumentKey, chunk: ChunkKey, of_chunk: Chunk) -> l
 
 
 def counts(row: Row) -> Counts:
-    """Memories, past versions, characters of each of both, passages, vectors, codes of tokens, agents, keys, audit,
-    recalls and jobs."""
-    memories, past, characters, of_past, passages, vectors, codes, agents, keys, audit, recalls, jobs = map(int, row)
+    """Memories, past versions, characters of each of both, observations, evidence, passages, vectors, codes of tokens,
+    agents, keys, audit, recalls, events, cooldowns, proposals and jobs."""
+    memories, past, characters, of_past, observations, evidence, passages, vectors, *others = map(int, row)
+    codes, agents, keys, audit, recalls, events, cooldowns, proposals, jobs = others
     return Counts(
         memories=memories,
         versions=memories + past,
         characters=characters + of_past,
+        observations=observations,
+        evidence=evidence,
         passages=passages,
         vectors=vectors,
         token_codes=codes,
@@ -289,6 +288,9 @@ def counts(row: Row) -> Counts:
         keys=keys,
         audit=audit,
         recalls=recalls,
+        events=events,
+        cooldowns=cooldowns,
+        proposals=proposals,
         jobs=jobs,
     )
 

@@ -1,17 +1,18 @@
-"""Writing to a store that speaks SQL inside one unit of work: what every dialect does alike."""
+"""Writing memories to a store that speaks SQL inside one unit of work: what every dialect does alike."""
 
-from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
-from typing import cast
 
-from hivelore.adapters.sql import recalls, rows
+from hivelore.adapters.sql import (
+    operational,
+    rows,
+    usefulness,
+    versions,
+)
 from hivelore.adapters.sql.instants import MICROSECOND, to_micros, to_micros_or_none
-from hivelore.adapters.sql.view import SqlView
-from hivelore.adapters.sql.where import Param, Params
-from hivelore.domain.agent import Agent, ApiKey, KeyId
-from hivelore.domain.audit import AuditEntry
+from hivelore.adapters.sql.swarm_transaction import SqlSwarmTransaction
+from hivelore.adapters.sql.where import Param
+from hivelore.domain.evidence import Evidence, together
 from hivelore.domain.index import (
     ChangeKind,
     ChunkKey,
@@ -24,44 +25,16 @@ from hivelore.domain.index import (
     Vector,
     Waiting,
 )
-from hivelore.domain.job import Job
-from hivelore.domain.memory import Action, Chunk, Memory
+from hivelore.domain.memory import Action, Chunk, Memory, MemoryId
 from hivelore.domain.moving import WholeMemory
-from hivelore.domain.recall_log import Recall
+from hivelore.domain.operational import Held, Observation
 from hivelore.domain.text import Clean
 from hivelore.errors import Conflict, NotFound, Stale
 from hivelore.policies.vectors import refuse_unfit
 
 
-class SqlTransaction(SqlView):
+class SqlTransaction(SqlSwarmTransaction):
     """Implements ``ports.Transaction`` but for the change log; the store opens and ends the transaction around it."""
-
-    @abstractmethod
-    def count(self, name: str, params: Params) -> int:
-        """Run a named statement that returns nothing; how many rows it changed."""
-
-    @abstractmethod
-    def run_many(self, sql: str, each: Sequence[Params]) -> None:
-        """Run one statement, which returns nothing, once for each of these."""
-
-    @abstractmethod
-    def claim(self, what: bytes) -> None:
-        """See that nobody else decides about the same meanwhile: for what is decided by something not being there."""
-
-    @abstractmethod
-    def savepoint(self) -> AbstractContextManager[object]:
-        """An error inside undoes what is inside, and nothing else: who handles it goes on with the rest of the unit."""
-
-    @abstractmethod
-    def number_from(self, table: str, last: int) -> None:
-        """See that the keys that the engine gives to rows of a table are greater than this one."""
-
-    def run(self, name: str, params: Params) -> int | None:
-        """Run a named statement; the first value of its first row where it returns one."""
-        found = self.rows(self.SQL[name], params)
-        return found[0][0] if found else None
-
-    # memories
 
     def add(self, memory: Memory, chunks: Sequence[Chunk]) -> Stored:
         key = self.run("memory_insert", rows.memory_params(memory, Action.CREATED))
@@ -69,6 +42,7 @@ class SqlTransaction(SqlView):
             raise Conflict("Another one has this id, path or external id already.")
         document = DocumentKey(key)
         self._put_tags(document, memory)
+        self._put_operational({document: memory})
         for chunk in chunks:
             self._add_chunk(document, chunk)
         self._changed(ChangeKind.CREATED, document)
@@ -79,19 +53,18 @@ class SqlTransaction(SqlView):
             self._move_in("memory", [_memory_moved(one) for one in memories])
             for one in memories:
                 self._put_tags(one.key, one.memory)
-            past = [rows.version_params(one.key, version) for one in memories for version in one.history[:-1]]
+            past = [versions.params(one.key, version) for one in memories for version in one.history[:-1]]
             self.run_many(self.SQL["version_move_in"], past)
+            self._put_operational({one.key: one.memory for one in memories})
+            seen = [operational.observation_params(one.key, each) for one in memories for each in one.observations]
+            self.run_many(self.SQL["observation_insert"], seen)
+            for one in memories:
+                self._put_evidence(one.key, (), one.evidence)
             chunks = [stored for one in memories for stored in one.chunks]
             self._move_in("chunk", [{**rows.chunk_params(one.document, one.chunk), "key": one.key} for one in chunks])
             self._move_in("passage", [moved for one in chunks for moved in _passages_moved(one)])
         created = [{"kind": ChangeKind.CREATED, "document": one.key} for one in memories]
         self.run_many(self.SQL["change_insert"], created)
-
-    def _move_in(self, table: str, each: Sequence[dict[str, Param]]) -> None:
-        """Put rows with their keys into a table."""
-        self.run_many(self.SQL[f"{table}_move_in"], each)
-        if each:
-            self.number_from(table, max(cast(int, one["key"]) for one in each))
 
     def change(self, key: DocumentKey, memory: Memory, chunks: Sequence[Chunk] | None, action: Action) -> None:
         before = self._stored("memory_by_key", key=key)
@@ -105,6 +78,9 @@ class SqlTransaction(SqlView):
         if memory.tags != before.memory.tags:
             self.run("tags_delete", {"document": key})
             self._put_tags(key, memory)
+        if memory.operational != before.memory.operational:
+            self.run("operational_delete", {"document": key})
+            self._put_operational({key: memory})
         if chunks is None:
             self._changed(ChangeKind.ATTRIBUTES, key)
             return
@@ -114,13 +90,18 @@ class SqlTransaction(SqlView):
     def _put_tags(self, document: DocumentKey, memory: Memory) -> None:
         self.run_many(self.SQL["tag_insert"], [{"tag": tag, "document": document} for tag in memory.tags])
 
+    def _put_operational(self, documents: Mapping[DocumentKey, Memory]) -> None:
+        known = [(key, memory.operational) for key, memory in documents.items()]
+        each = [operational.params(key, one) for key, one in known if one is not None]
+        self.run_many(self.SQL["operational_put"], each)
+
     def _replace_chunks(self, document: DocumentKey, old: str, new: str, chunks: Sequence[Chunk]) -> None:
         """Keep every chunk whose text, headings and cuts are as before; drop and add the rest."""
         kept: dict[object, list[StoredChunk]] = {}
         for stored in self.chunks(document):
-            kept.setdefault(_likeness(stored.chunk, old), []).append(stored)
+            kept.setdefault(stored.chunk.likeness(old), []).append(stored)
         for chunk in chunks:
-            same = kept.get(_likeness(chunk, new))
+            same = kept.get(chunk.likeness(new))
             if same:
                 self._move_chunk(same.pop(0), chunk)
             else:
@@ -150,13 +131,42 @@ class SqlTransaction(SqlView):
         if self.count("memory_renew", {"key": key, "expires_at": to_micros_or_none(expires_at)}):
             self._changed(ChangeKind.ATTRIBUTES, key)
 
+    def link(self, key: DocumentKey, valid_until: datetime | None, supersedes: MemoryId | None) -> None:
+        place = {"key": key, "valid_until": to_micros_or_none(valid_until), "supersedes": supersedes}
+        if self.count("memory_link", place):
+            self._changed(ChangeKind.ATTRIBUTES, key)
+
+    def observe(self, key: DocumentKey, held: Held, observation: Observation) -> None:
+        if self.count("operational_hold", operational.held_params(key, held)):
+            self.run("observation_insert", operational.observation_params(key, observation))
+            self._changed(ChangeKind.ATTRIBUTES, key)
+
+    def add_evidence(self, found: Mapping[DocumentKey, Sequence[Evidence]]) -> None:
+        known = self.evidence_of(found)
+        for key, new in found.items():
+            before = known.get(key, ())
+            now = together(before, new)
+            if now != before and self.row("memory_exists", key=key) is not None:
+                self._put_evidence(key, before, now)
+                self._changed(ChangeKind.ATTRIBUTES, key)
+
+    def _put_evidence(self, key: DocumentKey, before: Sequence[Evidence], now: Sequence[Evidence]) -> None:
+        for name, params in usefulness.written(key, before, now):
+            self.run(name, params)
+
+    def drop_evidence(self, key: DocumentKey) -> None:
+        if self.count("evidence_delete", {"document": key}):
+            self.run("usefulness_delete", {"document": key})
+            self._changed(ChangeKind.ATTRIBUTES, key)
+
     def forget(self, key: DocumentKey) -> None:
         if self.row("memory_exists", key=key) is None:
             return
         for stored in self.chunks(key):
             self._drop_passages(key, stored.key)
-        for name in ("chunks_delete", "tags_delete", "versions_delete"):
-            self.run(name, {"document": key})
+        about = ("observations", "operational", "evidence", "usefulness", "events", "proposals", "concerned")
+        for of_it in ("chunks", "tags", "versions", *about):
+            self.run(f"{of_it}_delete", {"document": key})
         self.run("memory_delete", {"key": key})
         self._changed(ChangeKind.FORGOTTEN, key)
 
@@ -243,45 +253,6 @@ class SqlTransaction(SqlView):
             self.run(name, {"model": model})
         return dropped
 
-    # the swarm
-
-    def put_agent(self, agent: Agent) -> None:
-        with self.savepoint():
-            self.run("agent_put", rows.agent_params(agent))
-
-    def put_api_key(self, key: ApiKey) -> None:
-        self.run("api_key_put", rows.api_key_params(key))
-
-    def revoke_api_key(self, key: KeyId, at: datetime) -> bool:
-        return bool(self.rows(self.SQL["api_key_revoke"], {"id": key, "at": to_micros(at)}))
-
-    def record(self, entry: AuditEntry) -> None:
-        self.run("audit_insert", rows.audit_params(entry))
-
-    def move_in_audit(self, entries: Mapping[int, AuditEntry]) -> None:
-        with self.savepoint():
-            self._move_in("audit", [{**rows.audit_params(entry), "key": number} for number, entry in entries.items()])
-
-    def log_recalls(self, entries: Sequence[Recall]) -> None:
-        given = {hit.memory for entry in entries for hit in entry.hits}
-        keys = dict(self.rows(self.SQL["memory_keys_of"], {"ids": self.array(given)}))
-        self.run_many(self.SQL["recall_insert"], [recalls.params(entry, keys) for entry in entries])
-
-    def prune_recalls(self, before: datetime, keep: int, limit: int) -> int:
-        oldest_kept = self.row("recall_nth", newer=keep - 1)
-        at, number = max((to_micros(before), ""), oldest_kept or (to_micros(before), ""))
-        return self.count("recalls_prune", {"at": at, "id": number, "limit": limit})
-
-    def put_job(self, job: Job) -> None:
-        self.run("job_put", rows.job_params(job))
-
-    def lease(self, name: str, holder: str, now: datetime, lease: timedelta) -> bool:
-        asked = {"name": name, "holder": holder, "now": to_micros(now), "lease": lease // MICROSECOND}
-        return self.run("lease", asked) is not None
-
-    def set_setting(self, name: str, value: str) -> None:
-        self.run("setting_put", {"name": name, "value": value})
-
 
 def _memory_moved(one: WholeMemory) -> dict[str, Param]:
     return {**rows.memory_params(one.memory, one.history[-1].action), "key": one.key}
@@ -290,12 +261,6 @@ def _memory_moved(one: WholeMemory) -> dict[str, Param]:
 def _passages_moved(one: StoredChunk) -> list[dict[str, Param]]:
     params = rows.passage_params(one.document, one.key, one.chunk)
     return [{**passage, "key": key} for passage, key in zip(params, one.passages, strict=True)]
-
-
-def _likeness(chunk: Chunk, content: str) -> object:
-    """Equal for chunks that may share one row: same text under the same headings, cut the same way."""
-    cuts = tuple((passage.start - chunk.start, passage.stop - chunk.start) for passage in chunk.passages)
-    return content[chunk.start : chunk.stop], chunk.headings, cuts
 
 
 def _present(key: int | None) -> int:

@@ -1,23 +1,21 @@
 """Reading one snapshot of a store that speaks SQL: what every dialect does alike."""
 
 import heapq
-from abc import ABC, abstractmethod
-from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from abc import abstractmethod
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import groupby, islice
 from operator import itemgetter
 from typing import Any, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
-from hivelore.adapters.sql import recalls, rows
+from hivelore.adapters.sql import happenings, operational, recalls, rows, usefulness, versions
 from hivelore.adapters.sql.codes import SCOPE, SCOPE_OF, SOURCE_OF
 from hivelore.adapters.sql.instants import to_micros
-from hivelore.adapters.sql.where import Param, Params, condition, parts
-from hivelore.domain.agent import Agent, AgentId, ApiKey, KeyId
-from hivelore.domain.audit import AuditEntry
+from hivelore.adapters.sql.swarm import SqlSwarm
+from hivelore.adapters.sql.where import AMONG, Param, condition, parts
+from hivelore.domain.agent import AgentId
+from hivelore.domain.event_log import Event, EventFilter, LoggedId
+from hivelore.domain.evidence import Evidence, together
 from hivelore.domain.index import (
     Attributes,
     Change,
@@ -32,9 +30,9 @@ from hivelore.domain.index import (
     Vector,
     Waiting,
 )
-from hivelore.domain.job import Job, JobId
-from hivelore.domain.memory import Memory, MemoryId, Scope, Source, Standing, Version
+from hivelore.domain.memory import Memory, MemoryId, Scope, Source, Standing, Topic, Version
 from hivelore.domain.moving import Counts
+from hivelore.domain.operational import Observation
 from hivelore.domain.recall_log import Recall, RecallFilter
 from hivelore.domain.search import Filter, RecallId, Stats
 from hivelore.domain.text import Clean
@@ -45,49 +43,10 @@ _COMMON = 1_000
 """Memories that have the same tag, from which on it is common."""
 
 
-class SqlView(ABC):
-    """Implements ``ports.View`` but for the change log. A dialect brings its statements and a way to run them."""
+class SqlView(SqlSwarm):
+    """Implements ``ports.View`` but for the change log."""
 
-    SQL: ClassVar[Mapping[str, str]]
-    """The named statements of this dialect."""
-    dialect: ClassVar[str]
-    """The name of its folder; engines that bring SQL of their own have a file for each."""
-
-    @property
-    @abstractmethod
-    def namespace(self) -> int: ...
-
-    @abstractmethod
-    def rows(self, sql: str, params: Params | None = None) -> list[Any]:
-        """Run one statement and fetch all it answers. ``:namespace`` is always bound."""
-
-    @abstractmethod
-    def stream(self, sql: str, params: Params | None = None) -> Iterator[Any]:
-        """The same row by row, for what may not fit into memory."""
-
-    @abstractmethod
-    def array(self, keys: Collection[int] | Collection[str]) -> Param:
-        """A set as the parameter of a statement."""
-
-    @abstractmethod
-    def vector(self, vector: Vector) -> Param:
-        """A vector as the parameter of a statement; what ``floats`` reads again."""
-
-    @abstractmethod
-    def floats(self, vectors: Sequence[bytes]) -> NDArray[np.float32]:
-        """Vectors of one dimension as they come from the table, (n, dimension)."""
-
-    @contextmanager
-    def of_everybody(self) -> Generator[None]:
-        """Read what belongs to anybody meanwhile, for an index that holds everything: nothing of it is to be shown."""
-        yield
-
-    def row(self, statement: str, /, **params: Param) -> Any:
-        """The first row of a named statement, or None."""
-        found = self.rows(self.SQL[statement], params)
-        return found[0] if found else None
-
-    # memories
+    among: ClassVar[str] = AMONG
 
     def get(self, memory: MemoryId) -> Stored | None:
         return self._stored("memory_by_id", id=memory)
@@ -113,7 +72,7 @@ class SqlView(ABC):
     def matching(self, where: Filter) -> Sequence[DocumentKey]:
         return [
             row[0]
-            for sql, params in parts(where)
+            for sql, params in parts(where, among=self.among)
             for row in self.rows(self.SQL["memory_keys"].replace("{where}", sql), params)
         ]
 
@@ -130,13 +89,31 @@ class SqlView(ABC):
     def same_statement(self, owner: AgentId | None, name: Clean, content: Clean) -> Stored | None:
         return self._stored("memory_with_statement", statement=rows.statement(owner, name, content))
 
+    def fact_at(self, topic: Topic, at: datetime | None) -> Stored | None:
+        if at is None:
+            return self._stored("fact_last", topic=rows.topic(topic))
+        return self._stored("fact_until", topic=rows.topic(topic), at=to_micros(at))
+
+    def facts_beside(self, document: DocumentKey) -> tuple[Stored | None, Stored | None]:
+        this = self._stored("memory_by_key", key=document)
+        if this is None or this.memory.topic is None:
+            return None, None
+        return self._around(document, rows.topic(this.memory.topic), this.memory.holds_since)
+
+    def _around(self, document: DocumentKey, topic: bytes, since: datetime) -> tuple[Stored | None, Stored | None]:
+        place: dict[str, Param] = {"topic": topic, "at": to_micros(since), "key": document}
+        return self._stored("fact_before", **place), self._stored("fact_after", **place)
+
+    def superseding(self, memory: str) -> Sequence[Stored]:
+        return [rows.stored(row) for row in self.rows(self.SQL["superseding"], {"memory": memory})]
+
     def page(self, where: Filter, after: tuple[datetime, MemoryId] | None, limit: int) -> Sequence[Memory]:
         behind, position = "", {}
         if after is not None:
             behind = " AND (m.created_at, m.id) < (:after_at, :after_id)"
             position = {"after_at": to_micros(after[0]), "after_id": after[1]}
         found: list[list[Memory]] = []
-        for sql, params in parts(where, common_tag=self._is_common(where.tag)):
+        for sql, params in parts(where, common_tag=self._is_common(where.tag), among=self.among):
             statement = self.SQL["memory_page"].replace("{where}", sql + behind)
             page = self.rows(statement, {**params, **position, "limit": limit})
             found.append([rows.stored(row).memory for row in page])
@@ -176,20 +153,38 @@ class SqlView(ABC):
         return [rows.stored(row) for row in self.rows(self.SQL[name], params)]
 
     def history(self, document: DocumentKey) -> Sequence[Version]:
-        return [rows.version(row) for row in self.rows(self.SQL["versions"], {"document": document})]
+        return [versions.version(row) for row in self.rows(self.SQL["versions"], {"document": document})]
 
     def histories(self, documents: Collection[DocumentKey]) -> Mapping[DocumentKey, Sequence[Version]]:
         found: dict[DocumentKey, list[Version]] = {}
         for row in self.rows(self.SQL["versions_of"], {"documents": self.array(documents)}):
-            found.setdefault(row[0], []).append(rows.version(row[1:]))
+            found.setdefault(row[0], []).append(versions.version(row[1:]))
         return found
+
+    def observations(self, document: DocumentKey) -> Sequence[Observation]:
+        return self.observations_of([document]).get(document, ())
+
+    def observations_of(self, documents: Collection[DocumentKey]) -> Mapping[DocumentKey, Sequence[Observation]]:
+        found: dict[DocumentKey, list[Observation]] = {}
+        for row in self.rows(self.SQL["observations_of"], {"documents": self.array(documents)}):
+            found.setdefault(row[0], []).append(operational.observation(row[1:]))
+        return found
+
+    def evidence(self, document: DocumentKey) -> Sequence[Evidence]:
+        return self.evidence_of([document]).get(document, ())
+
+    def evidence_of(self, documents: Collection[DocumentKey]) -> Mapping[DocumentKey, Sequence[Evidence]]:
+        found: dict[DocumentKey, list[Evidence]] = {}
+        for row in self.rows(self.SQL["evidence_of"], {"documents": self.array(documents)}):
+            found.setdefault(row[0], []).append(usefulness.evidence(row[1:]))
+        return {key: together(seen, ()) for key, seen in found.items()}
 
     def stats(self, where: Filter, model: ModelKey | None, now: datetime) -> Stats:
         sql, params = condition(where)
         by_source = dict.fromkeys(Source, 0)
         by_scope = dict.fromkeys(Scope, 0)
         expired = 0
-        for part, asked in parts(where):
+        for part, asked in parts(where, among=self.among):
             counts = self.rows(self.SQL["memory_counts"].replace("{where}", part), {**asked, "now": to_micros(now)})
             for source, scope, count, gone in counts:
                 by_source[SOURCE_OF[source]] += count
@@ -219,11 +214,10 @@ class SqlView(ABC):
     def changes(self, since: Moment) -> Iterator[tuple[Moment, Sequence[Change]]]: ...
 
     def model(self, fingerprint: str) -> ModelKey | None:
-        row = self.row("model_by_fingerprint", fingerprint=fingerprint)
-        return None if row is None else ModelKey(row[0])
+        return self.facts().models.get(fingerprint)
 
     def models(self) -> Mapping[str, ModelKey]:
-        return dict(self.rows(self.SQL["model_all"]))
+        return self.facts().models
 
     def dimension(self, model: ModelKey) -> int:
         row = self.row("model_dimension", model=model)
@@ -286,33 +280,7 @@ class SqlView(ABC):
         row = self.row("attempts", model=model, passage=passage)
         return 0 if row is None else row[0]
 
-    # the swarm
-
-    def agent(self, agent: AgentId) -> Agent | None:
-        row = self.row("agent_by_id", id=agent)
-        return None if row is None else rows.agent(row)
-
-    def agent_named(self, name: str) -> Agent | None:
-        row = self.row("agent_by_name", name=name)
-        return None if row is None else rows.agent(row)
-
-    def agents(self) -> Sequence[Agent]:
-        return [rows.agent(row) for row in self.rows(self.SQL["agents"])]
-
-    def api_key(self, key: KeyId) -> ApiKey | None:
-        row = self.row("api_key_by_id", id=key)
-        return None if row is None else rows.api_key(row)
-
-    def api_keys(self) -> Sequence[ApiKey]:
-        return [rows.api_key(row) for row in self.rows(self.SQL["api_keys"])]
-
-    def audit(self, limit: int, memory: MemoryId | None = None) -> Sequence[AuditEntry]:
-        name, params = ("audit_newest", {}) if memory is None else ("audit_of", {"memory": memory})
-        return [rows.audit_entry(row) for row in self.rows(self.SQL[name], {**params, "limit": limit})]
-
-    def audit_after(self, number: int, limit: int) -> Sequence[tuple[int, AuditEntry]]:
-        found = self.rows(self.SQL["audit_after"], {"after": number, "limit": limit})
-        return [(row[0], rows.audit_entry(row[1:])) for row in found]
+    # what was asked, what happened, and how much there is
 
     def recalls(self, where: RecallFilter, after: tuple[datetime, RecallId] | None, limit: int) -> Sequence[Recall]:
         given = None if where.memory is None else self.get(where.memory)
@@ -330,17 +298,12 @@ class SqlView(ABC):
         ids = {key: standing.id for key, standing in seen.items()}
         return [recalls.recall(row, ids) for row in found]
 
-    def job(self, job: JobId) -> Job | None:
-        row = self.row("job_by_id", id=job)
-        return None if row is None else rows.job(row)
-
-    def jobs(self, kind: str | None = None) -> Sequence[Job]:
-        found = self.rows(self.SQL["jobs"]) if kind is None else self.rows(self.SQL["jobs_of_kind"], {"kind": kind})
-        return [rows.job(row) for row in found]
-
-    def setting(self, name: str) -> str | None:
-        row = self.row("setting", name=name)
-        return None if row is None else row[0]
+    def events(self, where: EventFilter, after: tuple[datetime, LoggedId] | None, limit: int) -> Sequence[Event]:
+        seen, own = condition(Filter(visibility=where.seen))
+        sql, params = happenings.condition(where, after)
+        sql += f" AND (e.document IS NULL OR (m.key IS NOT NULL{seen}))"
+        found = self.rows(self.SQL["events"].replace("{narrowed}", sql), {**params, **own, "limit": limit})
+        return [happenings.event(row) for row in found]
 
     def counts(self) -> Counts:
         return rows.counts(self.row("counts"))

@@ -9,9 +9,10 @@ from dataclasses import replace
 from hivelore.adapters.sql.codes import SCOPE, SOURCE
 from hivelore.adapters.sql.instants import to_micros
 from hivelore.domain.memory import Scope
+from hivelore.domain.operational import GENERAL
 from hivelore.domain.search import Filter, Visibility
 
-Param = None | int | float | str | bytes | list[int] | list[str]
+Param = None | int | float | str | bytes | list[int | str]
 Params = Mapping[str, Param]
 
 _PRIVATE, _SHARED = SCOPE[Scope.AGENT], SCOPE[Scope.SWARM]
@@ -53,6 +54,12 @@ _CONDITIONS: tuple[tuple[str, str, Callable[[Filter], Param]], ...] = (
     ("session", "m.session = :session", lambda f: f.session),
     ("tag", _RARELY_TAGGED, lambda f: f.tag),
     ("category", "m.category = :category", lambda f: f.category),
+    ("subject", "m.subject = :subject", lambda f: f.subject),
+    (
+        "held_at",
+        "COALESCE(m.valid_from, m.created_at) <= :held_at AND (m.valid_until IS NULL OR m.valid_until > :held_at)",
+        lambda f: None if f.held_at is None else to_micros(f.held_at),
+    ),
     (
         "live_at",
         "(m.expires_at IS NULL OR m.expires_at > :live_at)",
@@ -72,7 +79,26 @@ _CONDITIONS: tuple[tuple[str, str, Callable[[Filter], Param]], ...] = (
 )
 
 
-def _attributes(where: Filter) -> tuple[str, dict[str, Param]]:
+_SUPERSEDED = {None: "", True: " AND m.valid_until IS NOT NULL", False: " AND m.valid_until IS NULL"}
+
+AMONG = "IN ({})"
+"""How a key is looked up among those that a statement finds."""
+_OPERATIONAL = "SELECT o.document FROM operational o WHERE o.namespace = :namespace"
+_PLAIN = "NOT EXISTS (SELECT 1 FROM operational o WHERE o.namespace = m.namespace AND o.document = m.key)"
+
+
+def _about_running(where: Filter, among: str) -> str:
+    """What a filter asks of operational memory, with ``:service`` where it names one."""
+    plain = f" AND {_PLAIN}" if where.operational is False else ""
+    if where.service is None and not where.operational:
+        return plain
+    service = "" if where.service is None else " AND o.service = :service"
+    if where.service == GENERAL:
+        service = " AND o.service IS NULL"
+    return f" AND m.key {among.format(_OPERATIONAL + service)}{plain}"
+
+
+def _attributes(where: Filter, among: str = AMONG) -> tuple[str, dict[str, Param]]:
     """Everything of a filter but the visibility: `` AND ...`` for each part that is set."""
     sql: list[str] = []
     params: dict[str, Param] = {}
@@ -81,7 +107,9 @@ def _attributes(where: Filter) -> tuple[str, dict[str, Param]]:
         if value is not None:
             sql.append(f" AND {condition}")
             params[name] = value
-    return "".join(sql), params
+    if where.service is not None and where.service != GENERAL:
+        params["service"] = where.service
+    return "".join(sql) + _SUPERSEDED[where.superseded] + _about_running(where, among), params
 
 
 def condition(where: Filter) -> tuple[str, dict[str, Param]]:
@@ -91,12 +119,12 @@ def condition(where: Filter) -> tuple[str, dict[str, Param]]:
     return seen + rest, own | params
 
 
-def parts(where: Filter, *, common_tag: bool = False) -> list[tuple[str, dict[str, Param]]]:
+def parts(where: Filter, *, common_tag: bool = False, among: str = AMONG) -> list[tuple[str, dict[str, Param]]]:
     """The same as disjoint conditions, each of which an index can walk in order: for lists and counts.
 
     ``common_tag``: so many have the tag that walking past those without it is quicker than sorting those with it.
     """
-    rest, params = _attributes(replace(where, project=None))
+    rest, params = _attributes(replace(where, project=None), among)
     if common_tag:
         rest = rest.replace(_RARELY_TAGGED, _OFTEN_TAGGED)
     projects: list[tuple[str, dict[str, Param]]] = [("", {})]

@@ -11,7 +11,7 @@ from typing import Any
 import apsw
 import sqlite_vec
 
-from hivelore.errors import Broken, Busy, Conflict, Expired, HiveloreError, Invalid, Unavailable
+from hivelore.errors import Broken, Conflict, Expired, HiveloreError, Invalid, Unavailable
 
 BUSY_TIMEOUT_MS = 5_000
 APPLICATION_ID = 0x48564C52
@@ -90,7 +90,7 @@ def translated(error: apsw.Error) -> HiveloreError:
                 f"The disk refused to read or write ({error}). Look for what you wrote before trying again."
             )
         case apsw.BusyError() | apsw.LockedError():
-            return Busy("The database is locked by another program. Close it and try again.")
+            return Unavailable("The database is locked by another program. Close it and try again.")
         case apsw.ReadOnlyError() | apsw.PermissionsError():
             return Unavailable("The database cannot be written: check the permissions of its folder and file.")
         case apsw.CantOpenError():

@@ -3,17 +3,18 @@
 -- namespace is asked there only: beside the keys SQLite would take it for the better way to the rows.
 
 -- name: memory_admitted
-SELECT {memory} FROM json_each(:keys) k CROSS JOIN memory m ON m.key = k.value
+SELECT {memory} FROM json_each(:keys) k CROSS JOIN memory m ON m.key = k.value {operational}
 WHERE m.namespace = :namespace {where}
 
 -- name: memory_standings
 SELECT m.key, m.id, m.created_at, m.accessed_at, m.access_count, m.session, m.author, length(m.content),
-  substr(CAST(m.content AS BLOB), -80)
-FROM json_each(:keys) k CROSS JOIN memory m ON m.key = k.value
+  substr(CAST(m.content AS BLOB), -80), {running}, {use}
+FROM json_each(:keys) k CROSS JOIN memory m ON m.key = k.value {operational} {usefulness}
 WHERE m.namespace = :namespace {where}
 
 -- name: attributes
-SELECT m.key, m.owner, m.scope, m.source, m.project, m.session, m.category, m.created_at, m.expires_at
+SELECT m.key, m.owner, m.scope, m.source, m.project, m.session, m.category, m.created_at, m.expires_at,
+  m.valid_until IS NOT NULL
 FROM json_each(:keys) k CROSS JOIN memory m ON m.key = k.value WHERE m.namespace = :namespace
 
 -- name: chunks
@@ -25,17 +26,26 @@ ORDER BY k.key, c.position, p.position
 
 -- name: versions_of
 SELECT v.document, v.number, v.at, v.action, v.actor, v.door, v.reason, v.scope, v.name, v.content, v.summary, v.category,
-  v.tags, v.project, v.expires_at
+  v.tags, v.project, v.expires_at, v.subject, v.valid_from
 FROM json_each(:documents) k CROSS JOIN version v ON v.namespace = :namespace AND v.document = k.value
 UNION ALL
 SELECT m.key, m.version, m.updated_at, m.action, m.actor, m.door, m.reason, m.scope, m.name, m.content, m.summary, m.category,
-  m.tags, m.project, m.expires_at
+  m.tags, m.project, m.expires_at, m.subject, m.valid_from
 FROM json_each(:documents) k CROSS JOIN memory m ON m.key = k.value WHERE m.namespace = :namespace
 ORDER BY 1, 2
 
+-- name: observations_of
+SELECT s.document, s.at, s.kind, s.actor, s.door, s.session, s.text, s.confidence
+FROM json_each(:documents) k CROSS JOIN observation s ON s.namespace = :namespace AND s.document = k.value
+ORDER BY s.document, s.at, s.number
+
+-- name: evidence_of
+SELECT e.document, e.agent, e.session, e.sign, e.at, e.recall
+FROM json_each(:documents) k CROSS JOIN evidence e ON e.namespace = :namespace AND e.document = k.value
+
 -- name: embedded
 SELECT m.key, m.owner, m.scope, m.source, m.project, m.session, m.category, m.created_at, m.expires_at,
-  p.chunk, p.key, v.vector
+  m.valid_until IS NOT NULL, p.chunk, p.key, v.vector
 FROM json_each(:keys) k
 CROSS JOIN memory m ON m.key = k.value
 CROSS JOIN passage p ON p.namespace = m.namespace AND p.document = m.key
@@ -136,3 +146,9 @@ SELECT block FROM keyword_data WHERE id = 10
 
 -- name: last_change
 SELECT COALESCE(MAX(seq), 0) FROM change
+
+-- name: concerned_of
+SELECT co.proposal, m.id, co.version FROM json_each(:ids) k
+CROSS JOIN concerned co ON co.namespace = :namespace AND co.proposal = k.value
+CROSS JOIN memory m ON m.key = co.document
+ORDER BY co.proposal, co.position

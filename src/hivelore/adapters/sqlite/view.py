@@ -18,7 +18,13 @@ from hivelore.errors import Unavailable
 from hivelore.policies.vectors import to_blob
 
 _STATEMENTS = load(("hivelore.adapters.sql", "queries.sql"), ("hivelore.adapters.sqlite", "queries.sql"))
-SQL = rows.filled(_STATEMENTS, vectors="vector", given="", now=":now")
+SQL = rows.filled(
+    _STATEMENTS,
+    beside="LEFT JOIN {table} {name} ON {name}.namespace = :namespace AND {name}.document = m.key",
+    vectors="vector",
+    given="",
+    now=":now",
+)
 
 PAGE = 1_000
 """Changes in a batch."""

@@ -16,7 +16,7 @@ from hivelore.domain.search import Filter, Visibility
 Mask = NDArray[np.bool_]
 Places = NDArray[np.intp] | Mask | slice
 
-OWNER, SCOPE, SOURCE, PROJECT, SESSION, CATEGORY = range(6)
+OWNER, SCOPE, SOURCE, PROJECT, SESSION, CATEGORY, SUPERSEDED = range(7)
 CREATED, EXPIRES = range(2)
 
 NONE = 0
@@ -33,13 +33,13 @@ class Labels:
     """The attributes of n passages."""
 
     codes: NDArray[np.int32]
-    """(6, n): owner to category, as numbered by a ``CodeBook``."""
+    """(7, n): owner to superseded, as numbered by a ``CodeBook``."""
     instants: NDArray[np.int64]
     """(2, n): created and expires, in microseconds since 1970."""
 
     @classmethod
     def empty(cls, size: int) -> "Labels":
-        return cls(np.empty((CATEGORY + 1, size), np.int32), np.empty((EXPIRES + 1, size), np.int64))
+        return cls(np.empty((SUPERSEDED + 1, size), np.int32), np.empty((EXPIRES + 1, size), np.int64))
 
     def __len__(self) -> int:
         return self.codes.shape[1]
@@ -59,12 +59,12 @@ class CodeBook:
     """Numbers the values of each column as they come; a number never changes. Safe from many threads."""
 
     def __init__(self) -> None:
-        self._columns: list[dict[Hashable, int]] = [{None: NONE} for _ in range(CATEGORY + 1)]
+        self._columns: list[dict[Hashable, int]] = [{None: NONE} for _ in range(SUPERSEDED + 1)]
         self._lock = Lock()
 
     def encode(self, them: AttributeColumns) -> Labels:
         labels = Labels.empty(len(them.created_at))
-        columns = (them.owner, them.scope, them.source, them.project, them.session, them.category)
+        columns = (them.owner, them.scope, them.source, them.project, them.session, them.category, them.superseded)
         with self._lock:
             for codes, numbers, values in zip(labels.codes, self._columns, columns, strict=True):
                 for value in dict.fromkeys(values):
@@ -75,7 +75,7 @@ class CodeBook:
         return labels
 
     def admitted(self, where: Filter, labels: Labels) -> Mask:
-        """Which of the labelled pass; the same meaning as ``Filter.admits``, but for the tag."""
+        """Which of the labelled pass; the same meaning as ``Filter.admits``, but for what ``Filter.needs_store``."""
         return reduce(np.logical_and, self._conditions(where, labels), self._visible(where.visibility, labels))
 
     def _conditions(self, where: Filter, labels: Labels) -> list[Mask]:
@@ -84,6 +84,7 @@ class CodeBook:
             (SOURCE, where.source),
             (SESSION, where.session),
             (CATEGORY, where.category),
+            (SUPERSEDED, where.superseded),
         )
         masks = [self._equal(labels, column, value) for column, value in plain if value is not None]
         if where.project is not None:

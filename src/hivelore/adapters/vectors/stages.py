@@ -1,9 +1,10 @@
 """The first looks at the vectors in memory: which passages a search is about, which of them are likely near the query,
 and how all their cosines spread."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from math import sqrt
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,8 @@ from hivelore.domain.index import DocumentKey
 from hivelore.domain.search import Filter
 from hivelore.policies.fusion import Spread
 from hivelore.ports import View
+
+T = TypeVar("T", bound=np.generic)
 
 Positions = NDArray[np.intp]
 """Of admitted passages, counted from the first in the first block."""
@@ -55,6 +58,10 @@ class _Part:
             return self._rows.cosines(query, slice(None) if self._places is None else self._places)
         return self._rows.cosines(query)[self._places]
 
+    def cosines_at(self, at: Positions, query: Quantised) -> NDArray[np.float32]:
+        """Of some of them."""
+        return self._rows.cosines(query, self.places(at))
+
     def distances(self, query: Quantised) -> Distances:
         if self._places is None or not self._is_scanned_whole:
             return self._rows.distances(query, slice(None) if self._places is None else self._places)
@@ -66,8 +73,7 @@ class Admitted:
 
     def __init__(self, slabs: Slabs, view: View, where: Filter, codes: CodeBook) -> None:
         self.slabs = slabs
-        # Tags are not among the labels: what passes then is for the store to say.
-        matching = None if where.tag is None else np.array(view.matching(where), np.int64)
+        matching = np.array(view.matching(where), np.int64) if where.needs_store else None
         self._parts = [_Part(slab, _mask(slab, where, codes, matching)) for slab in slabs.blocks]
         self._starts = np.cumsum([0, *(part.count for part in self._parts)])
 
@@ -76,14 +82,21 @@ class Admitted:
         return int(self._starts[-1])
 
     def slots(self, at: Positions) -> Slots:
-        if len(self._parts) == 1:
-            return self._parts[0].places(at)
-        slots = np.empty(len(at), np.intp)
-        numbers = np.searchsorted(self._starts, at, "right") - 1
-        for number in set[int](numbers.tolist()):
-            here = numbers == number
-            slots[here] = self._parts[number].places(at[here] - self._starts[number]) + number * self.slabs.size
-        return slots
+        """Of some, which are given in order."""
+        size = self.slabs.size
+        return _joined([part.places(here) + number * size for number, part, here in self._split(at)], np.intp)
+
+    def cosines_at(self, at: Positions, query: Quantised) -> NDArray[np.float32]:
+        """About the cosine of each of some, which are given in order."""
+        return _joined([part.cosines_at(here, query) for _, part, here in self._split(at)], np.float32)
+
+    def _split(self, at: Positions) -> Iterator[tuple[int, "_Part", Positions]]:
+        """By block, those counted from the first of the block that is admitted."""
+        bounds: list[int] = np.searchsorted(at, self._starts).tolist()
+        for number, part in enumerate(self._parts):
+            first, last = bounds[number : number + 2]
+            if first < last:
+                yield number, part, at[first:last] - self._starts[number]
 
     def of_documents(self, documents: Collection[DocumentKey]) -> Slots:
         slots = self.slabs.slots_of(documents)
@@ -92,13 +105,11 @@ class Admitted:
 
     def cosines(self, query: Quantised) -> NDArray[np.float32]:
         """About the cosine of each."""
-        parts = [part.cosines(query) for part in self._parts]
-        return parts[0] if len(parts) == 1 else np.concatenate([np.empty(0, np.float32), *parts])
+        return _joined([part.cosines(query) for part in self._parts], np.float32)
 
     def distances(self, query: Quantised) -> Distances:
         """Of each."""
-        parts = [part.distances(query) for part in self._parts]
-        return parts[0] if len(parts) == 1 else np.concatenate([np.empty(0, np.uint16), *parts])
+        return _joined([part.distances(query) for part in self._parts], np.uint16)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +137,7 @@ def by_signs(admitted: Admitted, query: Quantised, depth: int) -> Look:
     distances = admitted.distances(query)
     counts = np.bincount(distances)
     at = _least(distances, counts, depth)
-    return Look(at, _bytes_of(admitted, query, at), estimated(admitted, query, distances, counts))
+    return Look(at, admitted.cosines_at(at, query), estimated(admitted, query, distances, counts))
 
 
 def _least(distances: Distances, counts: NDArray[np.intp], count: int) -> Positions:
@@ -145,8 +156,8 @@ def estimated(admitted: Admitted, query: Quantised, distances: Distances, counts
     what is off that line has the same variance elsewhere."""
     count = len(distances)
     # Multiples of the golden ratio fill the range evenly and have no period that the data could have, too.
-    at = (np.arange(min(SAMPLE, count)) * _GOLDEN % 1.0 * count).astype(np.intp)
-    cosines = _bytes_of(admitted, query, at).astype(np.float64)
+    at = np.sort((np.arange(min(SAMPLE, count)) * _GOLDEN % 1.0 * count).astype(np.intp))
+    cosines = admitted.cosines_at(at, query).astype(np.float64)
     told = distances[at].astype(np.float64)
     mean, deviation = float(told.mean()), float(told.std())
     slope = float(((told - mean) * (cosines - cosines.mean())).mean()) / deviation**2 if deviation > 0.0 else 0.0
@@ -161,8 +172,8 @@ def estimated(admitted: Admitted, query: Quantised, distances: Distances, counts
     )
 
 
-def _bytes_of(admitted: Admitted, query: Quantised, at: Positions) -> NDArray[np.float32]:
-    return admitted.slabs.cosines(query, admitted.slots(at))
+def _joined(parts: Sequence[NDArray[T]], kind: type[T]) -> NDArray[T]:
+    return parts[0] if len(parts) == 1 else np.concatenate([np.empty(0, kind), *parts])
 
 
 def _mask(slab: Slab, where: Filter, codes: CodeBook, matching: NDArray[np.int64] | None) -> Mask:

@@ -27,18 +27,15 @@ from hivelore import __version__
 from hivelore.domain.agent import Door
 from hivelore.domain.memory import NAME_LENGTH
 from hivelore.errors import HiveloreError, Invalid
+from hivelore.policies import teaching
 from hivelore.server.context import Caller, Context
 from hivelore.server.gate import project_of
 from hivelore.server.guard import LARGEST_BODY
 from hivelore.server.mcp.schemas import input_schema, output_schema
-from hivelore.server.mcp.tools import CAPABILITY, TOOLS, Reply, Tool
+from hivelore.server.mcp.tools import TOOLS, Reply, Tool
 from hivelore.server.mishaps import Mishap
 from hivelore.server.problems import of_error
 
-INSTRUCTIONS = (
-    "Your memory across sessions. Mental notes do not survive a session; what you store here does. Search at the "
-    "start of a task; store solutions, patterns, mistakes, configuration and instructions when you learn them."
-)
 _NO_AGENT = "An operator's key speaks for no agent here: say for which one with the header X-Agent-ID."
 
 
@@ -47,12 +44,12 @@ class McpDoor:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._tools = {tool.name: tool for tool in TOOLS if CAPABILITY in context.app.settings.capabilities}
+        self._tools = {tool.name: tool for tool in TOOLS if tool.capability in context.app.settings.capabilities}
         self._listed = {name: _listed(tool) for name, tool in self._tools.items()}
         server: Server[Any] = Server(
             "hivelore",
             version=__version__,
-            instructions=INSTRUCTIONS,
+            instructions=teaching.instructions(),
             on_list_tools=self._list,
             on_call_tool=self._call,
         )

@@ -15,7 +15,7 @@ def input_schema(model: type[BaseModel]) -> dict[str, Any]:
 
 def output_schema(tool: Tool) -> dict[str, Any]:
     properties = {"yourAgentId": {"type": "string"}, "success": {"type": "boolean"}, "message": {"type": "string"}}
-    return {"type": "object", "properties": properties | tool.answers, "required": ["success", "message"]}
+    return {"type": "object", "properties": properties | tool.answers}
 
 
 def _bare(schema: Any) -> Any:

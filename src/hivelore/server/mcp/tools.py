@@ -5,24 +5,30 @@ Every schema an agent is shown costs it context, so they are kept bare: no title
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-from hivelore.domain import wire
+from hivelore.domain import wire, wire_review, wire_versions
 from hivelore.domain.agent import AgentId, Role, Viewer
 from hivelore.domain.draft import Draft
 from hivelore.domain.memory import NAME_LENGTH, MemoryId, Scope, Source
-from hivelore.domain.search import BUDGET_RANGE, DEFAULT_LIMIT, LIMIT_RANGE, Hit, ScopeChoice
+from hivelore.domain.observed import Seen
+from hivelore.domain.proposal import DECISIONS, ProposalId
+from hivelore.domain.search import BUDGET_RANGE, DEFAULT_LIMIT, LIMIT_RANGE, History, Hit, ScopeChoice
 from hivelore.errors import Invalid
+from hivelore.policies.differences import difference
 from hivelore.server.context import Caller
 from hivelore.server.pools import Lane
-from hivelore.services.asking import answered, asked
+from hivelore.services.asking import ProposalListing, answered, asked, listed_proposals
+from hivelore.services.drafting import utc
 
 Scopes = Literal["all", "agent", "swarm"]
 Shelves = Literal["agent", "swarm"]
 Sources = Literal["manual", "file_index", "session_summary", "task_completion"]
+Decisions = Literal["accept", "reject", "merge"]
 Categories = Literal["mistake-pattern", "best-practice", "codebase-knowledge", "preference"]
 
 
@@ -36,12 +42,23 @@ class SearchInput(Input):
     limit: Annotated[int, Field(ge=LIMIT_RANGE[0], le=LIMIT_RANGE[1])] = DEFAULT_LIMIT
     source: Sources | None = None
     project: Annotated[str | None, Field(description="* for all")] = None
+    as_of: Annotated[str | None, Field(description="what held then, ISO 8601")] = None
+    superseded: Annotated[bool, Field(description="also what was replaced")] = False
     only_fitting: Annotated[bool, Field(description="nothing rather than far-fetched")] = False
     budget: Annotated[int | None, Field(ge=BUDGET_RANGE[0], le=BUDGET_RANGE[1], description="tokens")] = None
 
 
-class GetInput(Input):
+class NamedInput(Input):
     memory_id: str
+
+
+class GetInput(NamedInput):
+    as_of: str | None = None
+    history: Annotated[bool, Field(description="who changed what, when, why")] = False
+
+
+class RateInput(NamedInput):
+    useful: bool
 
 
 class StoreInput(Input):
@@ -51,6 +68,19 @@ class StoreInput(Input):
     tags: list[str] = []
     category: str | None = None
     project: str | None = None
+    subject: Annotated[str | None, Field(description="key like db.port: replaces what held of it")] = None
+    valid_from: str | None = None
+    supersedes: Annotated[str | None, Field(description="id this replaces")] = None
+
+
+class ObserveInput(Input):
+    observation: Annotated[str, Field(min_length=1)]
+    category: Annotated[str, Field(description="timing, dependency, behavior, remediation or maintenance")]
+    service: Annotated[str | None, Field(description="none: it holds for all")] = None
+
+
+class ContextInput(Input):
+    service: str | None = None
 
 
 class InjectInput(Input):
@@ -58,6 +88,12 @@ class InjectInput(Input):
     learning: Annotated[str, Field(min_length=1)]
     category: Categories
     scope: Shelves = "swarm"
+
+
+class ReviewInput(Input):
+    proposal_id: Annotated[str | None, Field(description="else: list")] = None
+    decision: Annotated[Decisions | None, Field(description="else: read")] = None
+    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +116,8 @@ class Tool:
     destructive: bool = False
     idempotent: bool = True
     roles: frozenset[Role] = frozenset(Role)
+    capability: str = "memory"
+    """What it belongs to (A27): tools are there that HIVELORE_CAPABILITIES names."""
 
     def is_for(self, viewer: Viewer) -> bool:
         return viewer.role in self.roles
@@ -95,6 +133,8 @@ async def _search(caller: Caller, given: SearchInput) -> Reply:
         scope=ScopeChoice(given.scope),
         source=None if given.source is None else Source(given.source),
         project=project,
+        as_of=_instant(given.as_of, "asOf"),
+        superseded=given.superseded,
         only_fitting=given.only_fitting,
         budget=given.budget,
     )
@@ -119,19 +159,57 @@ def _result(hit: Hit) -> dict[str, Any]:
         "fits": hit.fits,
         "alike": hit.alike,
         "createdAt": wire.instant(memory.created_at),
+        **({} if memory.valid_until is None else {"validUntil": wire.instant(memory.valid_until)}),
     }
 
 
 async def _get(caller: Caller, given: GetInput) -> Reply:
     memory_id = _id(given)
-    memory = await caller.run(Lane.RECALL, lambda _: caller.app.recalling.get(memory_id, caller.viewer))
-    return Reply("Here it is.", {"memory": wire.memory(memory)})
+    recalling, as_of = caller.app.recalling, _instant(given.as_of, "asOf")
+    memory = await caller.run(Lane.RECALL, lambda _: recalling.get(memory_id, caller.viewer, as_of))
+    history: dict[str, Any] = {}
+    if given.history:
+        history["history"] = _told(await caller.run(Lane.RECALL, lambda _: recalling.history(memory_id, caller.viewer)))
+    return Reply("Here it is.", {"memory": wire.memory(memory), **history})
 
 
-def _id(given: GetInput) -> MemoryId:
+def _told(history: History) -> dict[str, Any]:
+    """Each version by what it changed: whole texts would come once for every version."""
+    versions: list[dict[str, Any]] = [
+        {
+            "version": one.number,
+            "at": wire.instant(one.at),
+            "action": one.action.value,
+            "actor": one.actor,
+            "door": one.door.value,
+            "reason": one.reason,
+            "changes": {} if before is None else difference(before, one).fields,
+        }
+        for before, one in zip((None, *history.versions), history.versions, strict=False)
+    ]
+    return wire_versions.history(history) | {"versions": versions}
+
+
+def _instant(text: str | None, field: str) -> datetime | None:
+    try:
+        return None if text is None else utc(datetime.fromisoformat(text), field)
+    except ValueError:
+        raise Invalid(f"{field} is a time like 2026-01-31T12:00:00Z.", field=field) from None
+
+
+def _id(given: NamedInput) -> MemoryId:
     if len(given.memory_id) > NAME_LENGTH:
         raise Invalid("memoryId is too long to be one. Search again for its current id.", field="memoryId")
     return MemoryId(given.memory_id.lower())
+
+
+async def _rate(caller: Caller, given: RateInput) -> Reply:
+    memory_id = _id(given)
+    await caller.run(
+        Lane.WRITE,
+        lambda until: caller.app.rating.rate(memory_id, caller.viewer, useful=given.useful, until=until),
+    )
+    return Reply("Noted.", {})
 
 
 async def _store(caller: Caller, given: StoreInput) -> Reply:
@@ -142,6 +220,9 @@ async def _store(caller: Caller, given: StoreInput) -> Reply:
         tags=tuple(given.tags),
         category=given.category,
         project=given.project or caller.project,
+        subject=given.subject,
+        valid_from=_instant(given.valid_from, "validFrom"),
+        supersedes=given.supersedes,
     )
     done = await caller.run(Lane.WRITE, lambda until: caller.app.remembering.remember(draft, caller.viewer, until))
     caller.context.metrics.writes.inc()
@@ -149,7 +230,7 @@ async def _store(caller: Caller, given: StoreInput) -> Reply:
     return Reply(message, {"memoryId": done.memory.id})
 
 
-async def _delete(caller: Caller, given: GetInput) -> Reply:
+async def _delete(caller: Caller, given: NamedInput) -> Reply:
     memory_id = _id(given)
     await caller.run(Lane.WRITE, lambda _: caller.app.remembering.forget(memory_id, caller.viewer))
     return Reply("Deleted.", {})
@@ -169,14 +250,61 @@ async def _inject(caller: Caller, given: InjectInput) -> Reply:
     return Reply("Injected.", {"memoryId": memory.id})
 
 
+async def _review(caller: Caller, given: ReviewInput) -> Reply:
+    reviewing, viewer, decision = caller.app.reviewing, caller.viewer, given.decision
+    if given.proposal_id is None:
+        if decision is not None:
+            raise Invalid(
+                "Say about which proposal: proposalId. Without a decision they are listed.", field="proposalId"
+            )
+        page = await caller.run(Lane.RECALL, lambda _: listed_proposals(reviewing, ProposalListing(), viewer))
+        names = [{"id": memory, "name": name} for memory, name in page.names.items()]
+        listed = [wire_review.proposal(one) for one in page.proposals]
+        return Reply(f"{len(listed)} wait for a decision.", {"proposals": listed, "memories": names})
+    proposal = ProposalId(given.proposal_id[:NAME_LENGTH].lower())
+    if decision is None:
+        case = await caller.run(Lane.RECALL, lambda _: reviewing.case(proposal, viewer))
+        return Reply(
+            "Here it is.",
+            {
+                "proposals": [wire_review.proposal(case.proposal)],
+                "memories": [wire.memory(one) for one in case.memories],
+            },
+        )
+    how, reason = DECISIONS[decision], given.reason
+    done = await caller.run(
+        Lane.WRITE, lambda until: reviewing.decide(proposal, how, viewer, reason=reason, deadline=until)
+    )
+    return Reply(f"It is {how}.", {"proposals": [wire_review.proposal(done)]})
+
+
+async def _observe(caller: Caller, given: ObserveInput) -> Reply:
+    seen = Seen(text=given.observation, category=given.category, service=given.service)
+    done = await caller.run(Lane.WRITE, lambda until: caller.app.observing.observe(seen, caller.viewer, until))
+    caller.context.metrics.writes.inc()
+    data = {"effect": done.effect.value, "memoryId": done.memory.id, "about": list(done.about)}
+    return Reply("; ".join(done.why) or "Kept.", data)
+
+
+async def _context(caller: Caller, given: ContextInput) -> Reply:
+    app, project = caller.app, caller.project
+    budget = app.memory_budget.of()
+    block = await caller.run(
+        Lane.RECALL,
+        lambda _: app.operations.block(caller.viewer, budget, service=given.service, project=project),
+    )
+    return Reply(f"{block.included} of {block.total} memories.", {"text": block.text})
+
+
 _LIST = {"type": "array", "items": {"type": "object"}}
 _OBJECT = {"type": "object"}
 _TEXT = {"type": "string"}
+_LIST_OF_TEXTS = {"type": "array", "items": {"type": "string"}}
 
 TOOLS = (
     Tool(
         name="memory-search",
-        description="Search what was learned in earlier sessions. Use it before you start a task. Best first.",
+        description="Search what was learned in earlier sessions. Use it before you start a task.",
         input=SearchInput,
         answers={"recallId": _TEXT, "results": _LIST},
         run=_search,
@@ -191,6 +319,13 @@ TOOLS = (
         read_only=True,
     ),
     Tool(
+        name="memory-rate",
+        description="Say whether a memory was of use to you.",
+        input=RateInput,
+        answers={},
+        run=_rate,
+    ),
+    Tool(
         name="memory-store",
         description="Keep a solution, pattern, mistake, configuration or instruction for later sessions.",
         input=StoreInput,
@@ -200,7 +335,7 @@ TOOLS = (
     Tool(
         name="memory-delete",
         description="Forget a memory for good.",
-        input=GetInput,
+        input=NamedInput,
         answers={},
         run=_delete,
         destructive=True,
@@ -213,6 +348,32 @@ TOOLS = (
         run=_inject,
         roles=frozenset({Role.LEAD, Role.OPERATOR}),
     ),
+    Tool(
+        name="memory-review",
+        capability="review",
+        description="What others propose about memories.",
+        input=ReviewInput,
+        answers={"proposals": _LIST, "memories": _LIST},
+        run=_review,
+        idempotent=False,
+        destructive=True,
+        roles=frozenset({Role.LEAD, Role.OPERATOR}),
+    ),
+    Tool(
+        name="memory-observe",
+        capability="operations",
+        description="Tell what you saw of running things, in a line. Seen again it gets surer.",
+        input=ObserveInput,
+        answers={"effect": _TEXT, "memoryId": _TEXT, "about": _LIST_OF_TEXTS},
+        run=_observe,
+    ),
+    Tool(
+        name="memory-context",
+        capability="operations",
+        description="What is known about running a service, the surest first.",
+        input=ContextInput,
+        answers={"text": _TEXT},
+        run=_context,
+        read_only=True,
+    ),
 )
-CAPABILITY = "memory"
-"""The capability that these tools belong to (A27)."""

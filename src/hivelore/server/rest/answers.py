@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from hivelore.domain.agent import Door, LeadSees, Role
@@ -26,6 +26,8 @@ class Problem(BaseModel):
     code: str
     field: str | None = None
     """The argument at fault."""
+    proposal: str | None = None
+    """With code proposed: what others are asked to decide."""
     current: int | None = None
     """With code stale: the version that stands now."""
     pid: int | None = None
@@ -43,6 +45,21 @@ class Origin(Shown):
     door: Door
     trust: Trust
     reason: str | None
+
+
+class OperationalAnswer(Shown):
+    """What a memory about running things has besides."""
+
+    service: str | None
+    """null: it holds for all."""
+    confidence: float
+    """0..1, when it was last observed (``confidentAt``)."""
+    confident_at: datetime
+    tier: int
+    persistent: bool
+    """Time does not wear it off."""
+    off: bool
+    """An operator took it out of use."""
 
 
 class MemoryAnswer(Shown):
@@ -67,8 +84,29 @@ class MemoryAnswer(Shown):
     accessed_at: datetime | None
     access_count: int
     expires_at: datetime | None
+    subject: str | None
+    valid_from: datetime | None
+    """null: since createdAt."""
+    valid_until: datetime | None
+    """When another one took its place; null: none did."""
+    supersedes: str | None
     version: int
     provenance: Origin
+    operational: OperationalAnswer | None = None
+    """Left out of a memory that is not about running things."""
+
+
+class UsefulnessAnswer(Shown):
+    factor: float
+    """What scores are multiplied by; 1 where nothing is known."""
+    seen: dict[str, int]
+    """How much evidence there is of each sign: unused, repeated, opened, cited, applied, useless, useful, failed,
+    succeeded."""
+
+
+class OneMemoryAnswer(MemoryAnswer):
+    usefulness: UsefulnessAnswer | None = None
+    """Left out of a memory of whose use nothing is known."""
 
 
 class IndexAnswer(Shown):
@@ -184,10 +222,23 @@ class VersionAnswer(Shown):
     tags: list[str]
     project: str | None
     expires_at: datetime | None
+    subject: str | None
+    valid_from: datetime | None
 
 
 class HistoryAnswer(Shown):
     versions: list[VersionAnswer]
+    supersedes: str | None
+    """The memory whose place this one took."""
+    superseded_by: list[str]
+    """Those that took its place, as far as the caller may see them."""
+
+
+class DifferenceAnswer(Shown):
+    from_: int = Field(alias="from")
+    to: int
+    fields: dict[str, str]
+    """Those that differ, each as a unified diff."""
 
 
 class HealthAnswer(Shown):
@@ -210,6 +261,15 @@ class StatusAnswer(BaseModel):
     wanted_model: str | None
     pending_embeddings: int
     embedding_trouble: str | None
+    hook_events_waiting: int
+    hook_events_lost: int
+    briefing_tokens: int
+    prompt_tokens: int
+    workspace: str
+    files_known: int
+    files_passed_over: int
+    folders_looked_at: datetime | None
+    folders_trouble: str | None
     ranking: str
     lead_sees: LeadSees
 

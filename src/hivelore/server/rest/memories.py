@@ -6,16 +6,26 @@ import orjson
 from fastapi import APIRouter, Header, Query, Response
 from starlette.responses import Response as RawResponse
 
-from hivelore.domain import wire
+from hivelore.domain import wire, wire_versions
 from hivelore.domain.agent import AgentId
 from hivelore.domain.memory import Memory, MemoryId, Source
 from hivelore.domain.search import ScopeChoice
+from hivelore.domain.usefulness import UNKNOWN
 from hivelore.errors import Invalid
 from hivelore.server.context import Asking
 from hivelore.server.pools import Lane
 from hivelore.server.rest import answers
-from hivelore.server.rest.models import BatchRequest, EditRequest, IndexRequest, Instant, SearchRequest, Status
+from hivelore.server.rest.models import (
+    BatchRequest,
+    EditRequest,
+    IndexRequest,
+    Instant,
+    RatingRequest,
+    SearchRequest,
+    Status,
+)
 from hivelore.services.asking import Listing, answered, asked, listed
+from hivelore.services.drafting import utc
 
 router = APIRouter(prefix="/api/memory", tags=["memory"])
 _MOST_DIGITS = 18
@@ -27,8 +37,8 @@ def json(body: Any, status: int = 200, headers: dict[str, str] | None = None) ->
     return RawResponse(orjson.dumps(body), status, headers=headers, media_type="application/json")
 
 
-def _tagged(memory: Memory) -> RawResponse:
-    return json(wire.memory(memory), headers={"ETag": f'"{memory.version}"'})
+def _tagged(memory: Memory, **more: wire.Object) -> RawResponse:
+    return json(wire.memory(memory) | more, headers={"ETag": f'"{memory.version}"'})
 
 
 @router.post("/index", status_code=202, response_model=answers.IndexAnswer)
@@ -65,6 +75,8 @@ async def search(request: SearchRequest, caller: Asking) -> Response:
         session=request.session,
         project=project,
         now=request.now,
+        as_of=request.as_of,
+        superseded=request.superseded,
         only_fitting=request.only_fitting,
         diversity=request.diversity,
         budget=request.budget,
@@ -87,6 +99,9 @@ async def page(
     tag: str | None = None,
     category: str | None = None,
     status: Status = "all",
+    subject: str | None = None,
+    as_of: Annotated[Instant, Query(alias="asOf")] = None,
+    superseded: bool = False,
     created_after: Annotated[Instant, Query(alias="createdAfter")] = None,
     created_before: Annotated[Instant, Query(alias="createdBefore")] = None,
 ) -> Response:
@@ -102,6 +117,9 @@ async def page(
         tag=tag,
         category=category,
         status=status,
+        subject=subject,
+        as_of=as_of,
+        superseded=superseded,
         created_after=created_after,
         created_before=created_before,
     )
@@ -130,24 +148,45 @@ async def stats(caller: Asking) -> Response:
     return json(wire.stats(await caller.run(Lane.RECALL, lambda _: caller.app.recalling.stats(caller.viewer))))
 
 
-@router.get("/{memory_id}", response_model=answers.MemoryAnswer)
-async def get(memory_id: str, caller: Asking) -> Response:
-    """One memory by id, also an expired one."""
-    return _tagged(await caller.run(Lane.RECALL, lambda _: caller.app.recalling.get(_id(memory_id), caller.viewer)))
+@router.get("/{memory_id}", response_model=answers.OneMemoryAnswer)
+async def get(memory_id: str, caller: Asking, as_of: Annotated[Instant, Query(alias="asOf")] = None) -> Response:
+    """One memory by id, also one that expired or was superseded, and what is known of its use. With asOf as it was
+    then, where it held."""
+    at = utc(as_of, "asOf")
+    app, memory, viewer = caller.app, memory_id_of(memory_id), caller.viewer
+    known, found = await caller.run(
+        Lane.RECALL, lambda _: (app.rating.of(memory, viewer), app.recalling.get(memory, viewer, at))
+    )
+    return _tagged(found, **({} if known.use == UNKNOWN else {"usefulness": wire.usefulness(known)}))
 
 
 @router.get("/{memory_id}/chunks", response_model=answers.ChunksAnswer)
 async def chunks(memory_id: str, caller: Asking) -> Response:
     """A memory as it is cut for the index."""
-    found = await caller.run(Lane.RECALL, lambda _: caller.app.recalling.chunks(_id(memory_id), caller.viewer))
+    found = await caller.run(Lane.RECALL, lambda _: caller.app.recalling.chunks(memory_id_of(memory_id), caller.viewer))
     return json({"chunks": [wire.excerpt(one) for one in found]})
 
 
 @router.get("/{memory_id}/history", response_model=answers.HistoryAnswer)
 async def history(memory_id: str, caller: Asking) -> Response:
-    """Every version, oldest first."""
-    found = await caller.run(Lane.RECALL, lambda _: caller.app.recalling.history(_id(memory_id), caller.viewer))
-    return json({"versions": [wire.version(one) for one in found]})
+    """Every version, oldest first, and the memories before and after it."""
+    found = await caller.run(
+        Lane.RECALL, lambda _: caller.app.recalling.history(memory_id_of(memory_id), caller.viewer)
+    )
+    return json(wire_versions.history(found))
+
+
+@router.get("/{memory_id}/diff", response_model=answers.DifferenceAnswer)
+async def difference(
+    memory_id: str,
+    caller: Asking,
+    older: Annotated[int | None, Query(alias="from")] = None,
+    newer: Annotated[int | None, Query(alias="to")] = None,
+) -> Response:
+    """What is different between two versions: else the present one, or ``to``, and the one before it."""
+    recalling, viewer = caller.app.recalling, caller.viewer
+    found = await caller.run(Lane.RECALL, lambda _: recalling.difference(memory_id_of(memory_id), viewer, older, newer))
+    return json(wire_versions.difference(found))
 
 
 @router.patch("/{memory_id}", response_model=answers.MemoryAnswer)
@@ -155,33 +194,51 @@ async def edit(
     memory_id: str, request: EditRequest, caller: Asking, if_match: Annotated[str | None, Header()] = None
 ) -> Response:
     """Change the given fields. With If-Match only if that is still the present version."""
-    version = _version(if_match)
+    version = version_of(if_match)
     changes = request.edit()
     return _tagged(
         await caller.run(
             Lane.WRITE,
             lambda until: caller.app.remembering.edit(
-                _id(memory_id), changes, caller.viewer, version=version, deadline=until
+                memory_id_of(memory_id), changes, caller.viewer, version=version, deadline=until
             ),
         )
     )
 
 
+@router.put("/{memory_id}/rating", response_model=answers.UsefulnessAnswer)
+async def rate(memory_id: str, request: RatingRequest, caller: Asking) -> Response:
+    """Say whether a memory was of use, in the place of what was said in the same session before."""
+    app, memory, viewer = caller.app, memory_id_of(memory_id), caller.viewer
+    known = await caller.run(
+        Lane.WRITE,
+        lambda until: app.rating.rate(memory, viewer, useful=request.useful, session=request.session, until=until),
+    )
+    return json(wire.usefulness(known))
+
+
+@router.delete("/{memory_id}/usefulness", status_code=204)
+async def reset_usefulness(memory_id: str, caller: Asking) -> Response:
+    """Let nothing be known of its use any more. For operators."""
+    await caller.run(Lane.WRITE, lambda _: caller.app.rating.reset(memory_id_of(memory_id), caller.viewer))
+    return RawResponse(status_code=204)
+
+
 @router.delete("/{memory_id}", status_code=204)
 async def forget(memory_id: str, caller: Asking, if_match: Annotated[str | None, Header()] = None) -> Response:
     """Forget a memory for good: its text, history, vectors and keywords."""
-    version = _version(if_match)
+    version = version_of(if_match)
     await caller.run(
-        Lane.WRITE, lambda _: caller.app.remembering.forget(_id(memory_id), caller.viewer, version=version)
+        Lane.WRITE, lambda _: caller.app.remembering.forget(memory_id_of(memory_id), caller.viewer, version=version)
     )
     return RawResponse(status_code=204)
 
 
-def _id(text: str) -> MemoryId:
+def memory_id_of(text: str) -> MemoryId:
     return MemoryId(text.lower())
 
 
-def _version(if_match: str | None) -> int | None:
+def version_of(if_match: str | None) -> int | None:
     if if_match is None or if_match.strip() == "*":
         return None
     number = if_match.strip().removeprefix("W/").strip('"')

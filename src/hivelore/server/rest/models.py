@@ -9,7 +9,12 @@ from pydantic.alias_generators import to_camel
 from hivelore.domain.agent import AgentId
 from hivelore.domain.draft import Draft, Edit
 from hivelore.domain.memory import Scope, Source
+from hivelore.domain.operational import DEFAULT_TIER, GENERAL, SERVICE_LENGTH, TIERS, Confidence, Held, Operational
 from hivelore.domain.search import BUDGET_RANGE, DEFAULT_LIMIT, LIMIT_RANGE, ScopeChoice
+from hivelore.domain.text import Clean
+from hivelore.domain.transcript import EventId
+from hivelore.policies.hooks.envelope import ID_LENGTH, Envelope
+from hivelore.services.drafting import utc
 
 Text = Annotated[str, StringConstraints(strict=True)]
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
@@ -31,6 +36,24 @@ class Body(BaseModel):
     model_config = ConfigDict(alias_generator=to_camel, extra="forbid", validate_by_name=False, validate_by_alias=True)
 
 
+class OperationalBody(Body):
+    """That a text is about running things, as an export says it. Only an operator's key says tier 0 and persistent."""
+
+    service: Annotated[str, StringConstraints(strict=True, min_length=1, max_length=SERVICE_LENGTH)] | None = None
+    confidence: Annotated[float, Field(strict=True, ge=0, le=1)]
+    confident_at: Moment
+    tier: Annotated[int, Field(strict=True, ge=TIERS[0], le=TIERS[-1])] = DEFAULT_TIER
+    persistent: Annotated[bool, Field(strict=True)] = False
+    off: Annotated[bool, Field(strict=True)] = False
+
+    def told(self) -> Operational:
+        since = utc(self.confident_at, "confidentAt")
+        assert since is not None
+        service = None if self.service is None or self.service == GENERAL else Clean(self.service)
+        held = Held(base=Confidence(self.confidence), since=since, is_off=self.off)
+        return Operational(held=held, service=service, tier=self.tier, persistent=self.persistent)
+
+
 class _Told(Body):
     """What can be said about a text to remember."""
 
@@ -48,6 +71,10 @@ class _Told(Body):
     metadata: dict[str, Any] | None = None
     created_at: Moment | None = None
     expires_at: Moment | None = None
+    subject: Text | None = None
+    valid_from: Moment | None = None
+    supersedes: Text | None = None
+    operational: OperationalBody | None = None
 
     def told(self, *, name: str | None, scope: Scope, source: Source, project: str | None) -> Draft:
         return Draft(
@@ -68,6 +95,10 @@ class _Told(Body):
             metadata=self.metadata,
             created_at=self.created_at,
             expires_at=self.expires_at,
+            subject=self.subject,
+            valid_from=self.valid_from,
+            supersedes=self.supersedes,
+            operational=None if self.operational is None else self.operational.told(),
         )
 
 
@@ -108,9 +139,36 @@ class SearchRequest(Body):
     session: Text | None = None
     project: Text | None = None
     now: Moment | None = None
+    as_of: Moment | None = None
+    superseded: Annotated[bool, Field(strict=True)] = False
     only_fitting: Annotated[bool, Field(strict=True)] = False
     diversity: Annotated[float, Field(strict=True, ge=0, le=1)] = 0.0
     budget: Annotated[int, Field(strict=True, ge=BUDGET_RANGE[0], le=BUDGET_RANGE[1])] | None = None
+
+
+class HookRequest(Body):
+    """``payload`` is what the program told its hook, as it is."""
+
+    protocol: Literal[1] = 1
+    id: Annotated[str, StringConstraints(strict=True, min_length=1, max_length=ID_LENGTH)]
+    payload: dict[str, Any]
+    event: Text | None = None
+    at: Moment | None = None
+    project: Text | None = None
+    task_id: Text | None = None
+    task_file: Text | None = None
+
+    def envelope(self, program: str, project: str | None) -> Envelope:
+        return Envelope(
+            program=program,
+            id=EventId(self.id),
+            payload=self.payload,
+            event=self.event,
+            at=None if self.at is None else utc(self.at, "at"),
+            project=self.project or project,
+            task_id=self.task_id,
+            task_file=self.task_file,
+        )
 
 
 class EditRequest(Body):
@@ -125,6 +183,9 @@ class EditRequest(Body):
     project: Text | None = None
     metadata: dict[str, Any] = {}
     expires_at: Moment | None = None
+    subject: Text | None = None
+    valid_from: Moment | None = None
+    supersedes: Text | None = None
     reason: Text | None = None
 
     def edit(self) -> Edit:
@@ -132,10 +193,19 @@ class EditRequest(Body):
         return Edit(**given)
 
 
+class DecisionRequest(Body):
+    reason: Text | None = None
+
+
 class AgentRequest(Body):
     name: Text
     role: Literal["worker", "lead"] = "worker"
     expires_at: Moment | None = None
+
+
+class RatingRequest(Body):
+    useful: Annotated[bool, Field(strict=True)]
+    session: Text | None = None
 
 
 class ReembedRequest(Body):

@@ -134,7 +134,7 @@ class Admission:
         self._where = where
         self._number = number
         self._keys: Keys | None = None
-        if where.tag is not None:
+        if where.needs_store:
             self._keys = self._matching()
 
     def _matching(self) -> Keys:

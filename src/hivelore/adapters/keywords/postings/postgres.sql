@@ -1,10 +1,5 @@
 -- What the keyword index "postings" says to PostgreSQL alone. Which moment a view shows is told by its snapshot.
 
--- name: now
-SELECT NULL, NULL, NULL,
-  (SELECT value FROM meta WHERE namespace = :namespace AND name = 'postings.generation'),
-  (SELECT value FROM meta WHERE namespace = :namespace AND name = 'incarnation')
-
 -- name: elsewhere
 -- Transactions that are open in other databases of the same server: they keep nothing back here.
 SELECT l.transactionid::text::bigint FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
@@ -23,7 +18,8 @@ SELECT DISTINCT t.document FROM terms t WHERE t.namespace = :namespace AND t.dro
   AND NOT EXISTS (SELECT 1 FROM chunk c WHERE c.namespace = t.namespace AND c.key = t.chunk)
 
 -- name: documents
-SELECT m.key, m.owner, m.scope, m.source, m.project, m.session, m.category, m.created_at, m.expires_at
+SELECT m.key, m.owner, m.scope, m.source, m.project, m.session, m.category, m.created_at, m.expires_at,
+  m.valid_until IS NOT NULL
 FROM memory m WHERE m.namespace = :namespace AND m.key > :after ORDER BY m.key LIMIT :limit
 
 -- name: drop

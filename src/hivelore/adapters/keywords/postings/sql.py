@@ -62,11 +62,12 @@ def ask_for_each(unit: SqlTransaction, statement: str, each: Sequence[Params]) -
 
 
 def now(view: SqlView) -> Now:
-    changes, rows, drops, generation, incarnation = ask(view, "now")[0]
-    if changes is None:  # One number tells of every log where it is that of a transaction.
+    generation, incarnation = int(view.setting(GENERATION) or 0), view.setting("incarnation")
+    if "now" not in SQL[view.dialect]:  # One number tells of every log where it is that of a transaction.
         moment = view.moment()
-        return Now(moment, moment, moment, int(generation or 0), incarnation)
-    return Now(Moment(changes), Moment(rows), Moment(drops), int(generation or 0), incarnation)
+        return Now(moment, moment, moment, generation, incarnation)
+    changes, rows, drops = ask(view, "now")[0]
+    return Now(Moment(changes), Moment(rows), Moment(drops), generation, incarnation)
 
 
 def settled(view: SqlView, rows: Moment) -> int:

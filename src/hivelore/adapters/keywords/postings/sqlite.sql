@@ -4,9 +4,7 @@
 SELECT
   (SELECT COALESCE(MAX(seq), 0) FROM change),
   (SELECT COALESCE(MAX(slot), 0) FROM terms),
-  (SELECT COALESCE(MAX(seq), 0) FROM dropped),
-  (SELECT value FROM meta WHERE namespace = :namespace AND name = 'postings.generation'),
-  (SELECT value FROM meta WHERE namespace = :namespace AND name = 'incarnation')
+  (SELECT COALESCE(MAX(seq), 0) FROM dropped)
 
 -- name: postings
 SELECT p.term, p.segment, p.places, p.counts FROM json_each(:terms) k
@@ -21,7 +19,8 @@ SELECT DISTINCT t.document FROM terms t WHERE t.slot IN (
     AND NOT EXISTS (SELECT 1 FROM chunk c WHERE c.key = o.chunk))
 
 -- name: documents
-SELECT m.key, m.owner, m.scope, m.source, m.project, m.session, m.category, m.created_at, m.expires_at
+SELECT m.key, m.owner, m.scope, m.source, m.project, m.session, m.category, m.created_at, m.expires_at,
+  m.valid_until IS NOT NULL
 FROM memory m NOT INDEXED WHERE m.namespace = :namespace AND m.key > :after ORDER BY m.key LIMIT :limit
 
 -- name: drop

@@ -1,0 +1,129 @@
+"""What usefulness does to quality: to questions of a past that showed what was used, and to new ones."""
+
+import random
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from statistics import fmean
+
+from bench.material import SEED, Bench
+from bench.quality.data import COMMITS, CONVERSATIONS, Case, Collection, collections, names
+from bench.quality.metrics import LIMIT, ndcg_at, recall_at
+from bench.quality.stores import Store, done, filled, opened
+from bench.quality.variants import Recipe, asking, hits, recalling
+from bench.report import Section, Table
+from hivelore.domain.evidence import Evidence, Sign
+from hivelore.domain.index import DocumentKey
+from hivelore.domain.memory import MemoryId
+from hivelore.domain.search import EVERYTHING
+from hivelore.domain.text import Clean
+from hivelore.policies.ranking import Ranking
+from hivelore.policies.usefulness import Worth
+
+SETS = (CONVERSATIONS, COMMITS)
+MOST_COLLECTIONS = 4
+SESSIONS = 3
+"""So often each question of the past was asked."""
+BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
+NOISES = (0.0, 0.2, 0.4)
+WITHOUT = "without"
+BOUNDS: Mapping[str, Worth] = {"0.85 to 1.15": Worth(least=0.85, most=1.15), "0.7 to 1.3": Worth()}
+PAST, NEW = "asked before", "new"
+TEXT = """
+Every other question of a store was asked before, in {sessions} sessions: of the first {limit} that were given, what
+answers it was applied and what fits and does not answer it was left unused, each seen the wrong way round as often as
+*seen wrongly* says. Then those questions are asked once more, and the others for the first time: they show what is lost
+where a memory is lifted or sinks for the sake of other questions. *Without* is what nobody has any evidence of.
+
+- *Between 0.7 and 1.3* is the default (`HIVELORE_USEFULNESS_LEAST`, `..._MOST`).
+- {stores}
+"""
+
+
+@dataclass(slots=True)
+class _Kept:
+    first: list[float] = field(default_factory=list[float])
+    gains: list[float] = field(default_factory=list[float])
+
+    def add(self, found: Sequence[str], relevant: frozenset[str]) -> None:
+        self.first.append(recall_at(found, relevant, 1))
+        self.gains.append(ndcg_at(found, relevant, LIMIT))
+
+    @property
+    def cells(self) -> list[str]:
+        return [f"{100 * fmean(self.first):.1f}", f"{100 * fmean(self.gains):.1f}"]
+
+
+Row = tuple[str, str]
+"""Bounds, and how much was seen wrongly."""
+Kept = dict[tuple[str, Row, str], _Kept]
+"""By set, row and half."""
+
+
+def run(bench: Bench) -> Section | None:
+    """None where the data is not there."""
+    found = [name for name in SETS if bench.data is not None and name in names(bench.data)]
+    if not found:
+        return None
+    kept: Kept = {}
+    for name in found:
+        for collection in collections(bench, name):
+            if collection.number < MOST_COLLECTIONS:
+                _measure(bench, collection, kept)
+            done(bench, collection)
+    head = ["factor", "seen wrongly"]
+    places = [(name, half) for name in found for half in (PAST, NEW)]
+    head += [f"{name}, {half}: {column}" for name, half in places for column in ("R@1", f"NDCG@{LIMIT}")]
+    rows = dict.fromkeys(row for _, row, _ in kept)
+    cells = [[*row, *(cell for name, half in places for cell in kept[name, row, half].cells)] for row in rows]
+    stores = f"Of *{CONVERSATIONS}* the first {MOST_COLLECTIONS} conversations."
+    text = TEXT.format(sessions=SESSIONS, limit=LIMIT, stores=stores)
+    return Section("Usefulness", text, [Table("", head, cells)])
+
+
+def _measure(bench: Bench, collection: Collection, kept: Kept) -> None:
+    home = bench.place() / "store"
+    shutil.copytree(filled(bench, collection), home)
+    halves = {PAST: collection.cases[::2], NEW: collection.cases[1::2]}
+    with opened(home) as store:
+        _ask(store, collection.set, (WITHOUT, ""), Worth(), halves, kept)
+        for noise in NOISES:
+            told = _told(store, halves[PAST], noise)
+            store.app.store.write(lambda tx, told=told: tx.add_evidence(told))
+            for bounds, worth in BOUNDS.items():
+                _ask(store, collection.set, (bounds, f"{100 * noise:.0f} %"), worth, halves, kept)
+            for key in told:
+                store.app.store.write(lambda tx, key=key: tx.drop_evidence(key))
+
+
+def _ask(store: Store, name: str, row: Row, worth: Worth, halves: Mapping[str, Sequence[Case]], kept: Kept) -> None:
+    ask = asking(store, Recipe(ranking=Ranking(worth=worth)))
+    for half, cases in halves.items():
+        held = kept.setdefault((name, row, half), _Kept())
+        for case in cases:
+            held.add(ask(case.query, LIMIT, case.now), case.relevant)
+
+
+def _told(store: Store, cases: Sequence[Case], noise: float) -> dict[DocumentKey, list[Evidence]]:
+    """What the past tells of each memory that was given in it."""
+    with store.app.store.read() as view:
+        keys = {one.id: key for key, one in view.standings(view.matching(EVERYTHING), EVERYTHING).items()}
+    told: dict[DocumentKey, list[Evidence]] = {}
+    for memory, evidence in _lived(store, cases, noise):
+        told.setdefault(keys[memory], []).append(evidence)
+    return told
+
+
+def _lived(store: Store, cases: Sequence[Case], noise: float) -> Iterator[tuple[MemoryId, Evidence]]:
+    by, chance = recalling(store, Recipe()), random.Random(SEED)
+    for number, case in enumerate(cases):
+        found = hits(store, by, case.query, LIMIT, case.now)
+        for turn in range(SESSIONS):
+            at = BEGINNING + timedelta(minutes=turn * len(cases) + number)
+            session = Clean(f"{number}-{turn}")
+            for hit in found:
+                is_used = (hit.memory.external_id in case.relevant) is (chance.random() >= noise)
+                if is_used or hit.fits:
+                    sign = Sign.APPLIED if is_used else Sign.UNUSED
+                    yield hit.memory.id, Evidence(agent=store.viewer.agent, session=session, sign=sign, at=at)

@@ -1,0 +1,76 @@
+"""Events and cooldowns in the in-memory store."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime
+from heapq import nlargest, nsmallest
+
+from hivelore.adapters.inmemory.state import LoggedEvent, State
+from hivelore.domain.cooldown import Cooldown
+from hivelore.domain.event_log import Event, EventFilter, Level, LoggedId
+from hivelore.domain.index import DocumentKey
+from hivelore.domain.operational import GENERAL
+
+_LEVELS = list(Level)
+
+
+def events(state: State, where: EventFilter, after: tuple[datetime, LoggedId] | None, limit: int) -> Sequence[Event]:
+    found = (
+        one.event
+        for one in state.events.values()
+        if (after is None or _age(one.event) < after) and _counts(one.event, where) and _is_seen(state, one, where)
+    )
+    return nlargest(limit, found, key=_age)
+
+
+def _counts(event: Event, where: EventFilter) -> bool:
+    return (
+        (where.level is None or _LEVELS.index(event.level) >= _LEVELS.index(where.level))
+        and (where.service is None or (event.service or GENERAL) == where.service)
+        and (where.session is None or event.session == where.session)
+        and (where.since is None or event.at >= where.since)
+        and (where.until is None or event.at < where.until)
+    )
+
+
+def _is_seen(state: State, one: LoggedEvent, where: EventFilter) -> bool:
+    if one.document is None:
+        return True
+    memory = state.documents[one.document].memory
+    return where.seen.admits(memory.owner, memory.scope)
+
+
+def logged(state: State, entries: Sequence[tuple[Event, DocumentKey | None]]) -> State:
+    """``entries`` with the key of the memory that each tells of, where it is there."""
+    kept = state.events
+    for event, document in entries:
+        if event.id not in kept and (event.memory is None or document is not None):
+            kept = kept.put(event.id, LoggedEvent(event, document))
+    return replace(state, events=kept)
+
+
+def dropped(state: State, events: Iterable[LoggedId]) -> State:
+    kept = state.events
+    for event in events:
+        kept = kept.drop(event)
+    return replace(state, events=kept)
+
+
+def forgotten(state: State, document: DocumentKey) -> State:
+    """Without the events that tell of a memory."""
+    return dropped(state, [event for event, one in state.events.items() if one.document == document])
+
+
+def too_old(state: State, before: datetime, keep: int, limit: int) -> Sequence[LoggedId]:
+    ages = [_age(one.event) for one in state.events.values()]
+    newest = set(nlargest(keep, ages))
+    return [event for _, event in nsmallest(limit, (age for age in ages if age[0] < before or age not in newest))]
+
+
+def _age(event: Event) -> tuple[datetime, LoggedId]:
+    return event.at, event.id
+
+
+def cooldowns(state: State, at: datetime) -> Sequence[Cooldown]:
+    holding = (one for one in state.cooldowns.values() if one.until > at)
+    return sorted(holding, key=lambda one: (one.service, one.action))

@@ -1,0 +1,43 @@
+"""Sessions as they lie in a table: what is known of one stands together in a column, since nobody asks for parts."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+
+from hivelore.adapters.sql.instants import from_micros, to_micros
+from hivelore.adapters.sql.where import Param
+from hivelore.domain.session import Session, Shown, Told
+
+
+def params(session: Session) -> dict[str, Param]:
+    state = {
+        "goal": session.goal,
+        "asked": session.asked,
+        "briefed": session.briefed,
+        "told": [list(one) for one in session.told],
+        "shown": [[*one[:-1], to_micros(one.at)] for one in session.shown],
+    }
+    return {
+        "agent": session.agent,
+        "id": session.id,
+        "updated_at": to_micros(session.updated_at),
+        "state": orjson.dumps(state).decode(),
+    }
+
+
+def session(row: Sequence[Any]) -> Session:
+    """Columns agent, id, updated_at and state."""
+    state = orjson.loads(row[3])
+    return Session(
+        agent=row[0],
+        id=row[1],
+        updated_at=from_micros(row[2]),
+        goal=state["goal"],
+        asked=state["asked"],
+        briefed=state["briefed"],
+        told=tuple(Told(*one) for one in state["told"]),
+        shown=tuple(
+            Shown(memory, recall, event, from_micros(at)) for memory, recall, event, at in state.get("shown", ())
+        ),
+    )

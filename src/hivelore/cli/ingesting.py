@@ -1,0 +1,140 @@
+"""Keeping what an agent says in markers while it says it: from lines of a stream to calls of the service."""
+
+import json
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, BinaryIO, Literal, cast
+
+from hivelore.cli import output
+from hivelore.client import Client
+from hivelore.domain import wire_operational as wire
+from hivelore.errors import HiveloreError, Overloaded, Unavailable
+from hivelore.policies.markers import Cooling, Happened, Marker, Noticed, Reader, texts
+
+Format = Literal["auto", "stream-json", "text"]
+LONGEST_LINE = 32_000_000
+"""Bytes of a line; a longer one is passed over: events of stream-json hold whole files."""
+_CHUNK = 65_536
+ATTEMPTS = 4
+PAUSE = 0.5
+"""Seconds before the second attempt, twice as many before each further one."""
+
+
+@dataclass
+class Kept:
+    """What became of the markers of a stream."""
+
+    effects: Counter[str] = field(default_factory=Counter[str])
+    events: int = 0
+    cooldowns: int = 0
+    wrong: int = 0
+    """Meant as markers, and none."""
+    lost: int = 0
+    """Could not be kept."""
+
+    def counts(self) -> Mapping[str, int]:
+        return {
+            **{name: self.effects[name] for name in ("new", "reinforced", "contradicted", "uncertain", "known")},
+            "events": self.events,
+            "cooldowns": self.cooldowns,
+            "wrong": self.wrong,
+            "lost": self.lost,
+        }
+
+
+def lines_of(stream: BinaryIO) -> Iterator[bytes]:
+    """Lines with their ends, as soon as each has come; of one that is too long only its beginning, without an end."""
+    while line := stream.readline(LONGEST_LINE):
+        yield line
+        if not line.endswith(b"\n"):
+            while (rest := stream.readline(_CHUNK)) and not rest.endswith(b"\n"):
+                pass
+
+
+class Ingesting:
+    def __init__(self, client: Client, session: str | None, tier: int, format_: Format) -> None:
+        """``session`` None: as the stream says."""
+        self._client = client
+        self._session = session
+        self._tier = tier
+        self._format = format_
+        self._categories: list[str] = client.call("GET", "/api/status")["categories"]
+        self._reader = Reader(self._categories)
+        self._kept = Kept()
+
+    def read(self, line: bytes) -> None:
+        """Keep what a line says, before it returns."""
+        text = line.decode(errors="replace")
+        if self._format == "auto" and text.strip():
+            self._format = "text" if _event(text) is None else "stream-json"
+        if self._format == "text":
+            self._keep(self._reader.read(text))
+        elif (event := _event(text)) is not None:
+            self._session = self._session or _session_of(event)
+            for block in texts(event):
+                reader = Reader(self._categories)
+                self._keep([*reader.read(block), *reader.end()])
+
+    def end(self) -> Kept:
+        self._keep(self._reader.end())
+        return self._kept
+
+    def _keep(self, markers: Iterable[Marker]) -> None:
+        for marker in markers:
+            try:
+                self._take(marker)
+            except HiveloreError as error:
+                output.note(f"hivelore: not kept: {marker!r}. {error}")
+                self._kept.lost += 1
+
+    def _take(self, marker: Marker) -> None:
+        match marker:
+            case Noticed():
+                body = wire.told(
+                    observation=marker.text,
+                    category=marker.category,
+                    service=marker.service,
+                    session=self._session,
+                    tier=self._tier,
+                )
+                self._kept.effects[self._call("POST", "/memories", body)["effect"]] += 1
+            case Happened():
+                body = {"level": marker.level.value, "text": marker.text, "service": marker.service}
+                self._call("POST", "/api/events", body | {"session": self._session})
+                self._kept.events += 1
+            case Cooling():
+                body = {"service": marker.service, "action": marker.action, "minutes": marker.minutes}
+                self._call("PUT", "/api/cooldowns", body | {"session": self._session})
+                self._kept.cooldowns += 1
+            case _:
+                output.note(f"hivelore: {marker.marker} is no marker. {marker.why}")
+                self._kept.wrong += 1
+
+    def _call(self, method: str, path: str, body: Mapping[str, Any]) -> Any:
+        """Asked again for a few seconds where the service is away or busy: an agent does not say it twice."""
+        for attempt in range(ATTEMPTS):
+            try:
+                return self._client.call(method, path, body=body)
+            except (Unavailable, Overloaded):
+                if attempt == ATTEMPTS - 1:
+                    raise
+                time.sleep(PAUSE * 2**attempt)
+        raise AssertionError
+
+
+def _event(text: str) -> dict[str, Any] | None:
+    """An event of stream-json; None for any other line."""
+    if not text.lstrip().startswith("{"):
+        return None
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return cast(dict[str, Any], found) if isinstance(found, dict) and "type" in found else None
+
+
+def _session_of(event: Mapping[str, Any]) -> str | None:
+    session = event.get("session_id")
+    return session if isinstance(session, str) and 0 < len(session) <= 500 else None

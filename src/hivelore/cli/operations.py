@@ -1,0 +1,239 @@
+"""Verbs about running things: observe, observations, curate, context, ingest-stream."""
+
+import sys
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from cyclopts import Parameter
+
+from hivelore.cli import exits, output, session
+from hivelore.cli.ingesting import Format, Ingesting, Kept, lines_of
+from hivelore.cli.options import AsJson, Speaker, moment, text_of, whole
+from hivelore.cli.present import now
+from hivelore.domain import wire_operational as wire
+from hivelore.errors import Invalid
+
+_PAGE = 500
+Service = Annotated[str | None, Parameter(help="What it is about; general: what holds for all.", metavar="NAME")]
+Category = Annotated[str, Parameter(help="Like timing, dependency, behavior, remediation or maintenance.")]
+SessionName = Annotated[str | None, Parameter(name="--session", help="In which session it was seen.", metavar="NAME")]
+Tier = Annotated[int, Parameter(help="How much the agent may do, 1 to 3.", converter=whole)]
+
+
+def observe(
+    *text: Annotated[str, Parameter(help="What was seen, in a line; - reads it from stdin.")],
+    category: Category,
+    service: Service = None,
+    session_id: SessionName = None,
+    tier: Tier = 1,
+    at: Annotated[str | None, Parameter(help="When, if not now: 2026-01-31T12:00Z, or 2h for so long ago.")] = None,
+    only_in: Annotated[str | None, Parameter(help="The one project it holds for; else all.", metavar="PROJECT")] = None,
+    agent: Speaker = None,
+    json: AsJson = False,
+) -> None:
+    """Tell what you saw of running things.
+
+    Seen again it gets surer, and what says the opposite gets less sure.
+
+    Example: hivelore observe Takes 60s to start --category timing
+    """
+    body = wire.told(
+        observation=text_of(text, "what you saw"),
+        category=category,
+        service=service,
+        session=session_id,
+        tier=tier,
+        at=None if at is None else moment(at, now(), past=True, field="at"),
+        project=only_in,
+    )
+    with session.client(agent) as client:
+        done = client.call("POST", "/memories", body=body)
+    if json:
+        output.as_json(done)
+        return
+    memory = done["memory"]
+    output.say(_EFFECTS[done["effect"]], " ", (memory["id"], "bold"), f": {_shown(memory)}")
+    for reason in done["why"]:
+        output.note(reason)
+
+
+_EFFECTS = {
+    "new": "New:",
+    "reinforced": "Seen again:",
+    "contradicted": "New, and against what was known:",
+    "uncertain": "New, and perhaps known or against what was known:",
+    "known": "Told just now:",
+}
+
+
+def observations(
+    *,
+    service: Service = None,
+    category: Annotated[str | None, Parameter(help="Only these.")] = None,
+    status: Annotated[Literal["all", "active", "inactive"], Parameter(help="Inactive ones are not told.")] = "all",
+    of: Annotated[str | None, Parameter(help="All that was ever observed of this one.", metavar="ID")] = None,
+    agent: Speaker = None,
+    json: AsJson = False,
+) -> None:
+    """List what is known about running things, newest first.
+
+    Example: hivelore observations --service jellyfin --status active
+    """
+    with session.client(agent) as client:
+        if of is not None:
+            life = client.call("GET", f"/memories/{session.segment(of)}/observations")
+            _tell_life(life, json=json)
+            return
+        query: dict[str, Any] = {"service": service, "category": category, "status": status, "limit": _PAGE}
+        memories: list[Mapping[str, Any]] = []
+        while True:
+            page = client.call("GET", "/memories", query=query)
+            memories += page["memories"]
+            if page["next"] is None:
+                break
+            query["after"] = page["next"]
+    if json:
+        output.as_json({"memories": memories})
+        return
+    if not memories:
+        output.note("Nothing is known yet.")
+        return
+    rows = [
+        (one["id"], one["service"] or "general", one["category"], _sure(one), _status(one), one["observation"])
+        for one in memories
+    ]
+    output.table(("id", "service", "category", "confidence", "status", "observation"), rows)
+
+
+def _tell_life(life: Mapping[str, Any], *, json: bool) -> None:
+    if json:
+        output.as_json(life)
+        return
+    sure = {point["at"]: point["confidence"] for point in life["timeline"]}
+    rows = [
+        (
+            one["at"],
+            one["kind"],
+            f"{sure[one['at']]:g}" if one["at"] in sure else "",
+            one["session"] or "",
+            one["text"] or "",
+        )
+        for one in life["observations"]
+    ]
+    output.table(("at", "kind", "confidence", "session", "text"), rows)
+
+
+def curate(
+    memory: Annotated[str, Parameter(name="id", help="Which one.")],
+    /,
+    *,
+    text: Annotated[str | None, Parameter(help="The new text; how sure it is stays.")] = None,
+    category: str | None = None,
+    service: Annotated[str | None, Parameter(help="general: it holds for all.", metavar="NAME")] = None,
+    confidence: Annotated[float | None, Parameter(help="How sure it is, 0 to 1.")] = None,
+    active: Annotated[bool, Parameter(help="Bring it back into use.")] = False,
+    inactive: Annotated[bool, Parameter(help="Take it out of use until it is seen again.")] = False,
+    persistent: Annotated[Literal["yes", "no"] | None, Parameter(help="Whether time leaves it as it is.")] = None,
+    delete: Annotated[bool, Parameter(help="Delete it for good.")] = False,
+    reason: Annotated[str | None, Parameter(help="Why; kept with it.")] = None,
+    json: AsJson = False,
+) -> None:
+    """Correct what is known about running things.
+
+    Example: hivelore curate ID --confidence 0.9 --reason "I timed it"
+    """
+    if active and inactive:
+        raise Invalid("Say --active or --inactive, not both.")
+    given: dict[str, Any] = {"observation": text, "category": category, "service": service, "confidence": confidence}
+    changes = {name: value for name, value in given.items() if value is not None}
+    if active or inactive:
+        changes["active"] = active
+    if persistent is not None:
+        changes["persistent"] = persistent == "yes"
+    if bool(changes) == delete:
+        raise Invalid("Say what to change, like --confidence 0.9 or --inactive; or --delete alone.")
+    path = f"/memories/{session.segment(memory)}"
+    with session.operator() as client:
+        done = client.call("DELETE", path) if delete else client.call("PUT", path, body=changes | {"reason": reason})
+    if json:
+        output.as_json({"deleted": 1} if delete else done)
+    else:
+        output.say("Deleted." if delete else f"{_status(done)}, {_sure(done)}: {_shown(done)}")
+
+
+def context(
+    *,
+    service: Annotated[str | None, Parameter(help="Of this one, and what holds for all.", metavar="NAME")] = None,
+    budget: Annotated[
+        int | None, Parameter(help="Tokens, about. Else: HIVELORE_MEMORY_BUDGET.", converter=whole)
+    ] = None,
+    tier: Annotated[int | None, Parameter(help="For an agent of this tier.", converter=whole)] = None,
+    model: Annotated[str | None, Parameter(help="For this model.", metavar="NAME")] = None,
+    agent: Speaker = None,
+    json: AsJson = False,
+) -> None:
+    """Print what an agent is to know before it begins.
+
+    Nothing where nothing is known. Made for: claude -p "..." --append-system-prompt "$(hivelore context)"
+
+    Example: hivelore context --service jellyfin --budget 1000
+    """
+    query = {"service": service, "budget": budget, "tier": tier, "model": model}
+    with session.client(agent) as client:
+        block = client.call("GET", "/api/operational-context", query=query)
+    if json:
+        output.as_json(block)
+    elif block["text"]:
+        output.say(block["text"])
+
+
+def ingest_stream(
+    *,
+    session_id: Annotated[
+        str | None, Parameter(name="--session", help="Else as the stream says.", metavar="NAME")
+    ] = None,
+    tier: Tier = 1,
+    format_: Annotated[Format, Parameter(name="--format")] = "auto",
+    tee: Annotated[bool, Parameter(help="Print all that is read, too.")] = False,
+    agent: Speaker = None,
+    json: AsJson = False,
+) -> int:
+    """Keep what an agent says in markers, while it says it.
+
+    Lines like [MEMORY:timing:jellyfin] Takes 60s to start, [EVENT:warning] The backup is late and
+    [COOLDOWN:jellyfin:restart] 30, in Claude Code's stream-json (claude -p "..." --output-format stream-json --verbose)
+    or in plain text, on stdin. Not in code blocks and quotations.
+
+    Example: hivelore ingest-stream --session nightly --tee
+    """
+    with session.client(agent) as client:
+        ingesting = Ingesting(client, session_id, tier, format_)
+        for line in lines_of(sys.stdin.buffer):
+            if tee:
+                sys.stdout.buffer.write(line)
+                sys.stdout.buffer.flush()
+            ingesting.read(line)
+        kept = ingesting.end()
+    _tell_kept(kept, json=json, quiet=tee)
+    return exits.LEFT_OUT if kept.lost else 0
+
+
+def _tell_kept(kept: Kept, *, json: bool, quiet: bool) -> None:
+    if json and not quiet:
+        output.as_json(kept.counts())
+        return
+    told = ", ".join(f"{count} {name}" for name, count in kept.counts().items() if count)
+    output.note(f"Kept: {told}." if told else "No markers.")
+
+
+def _shown(memory: Mapping[str, Any]) -> str:
+    about = memory["category"] if memory["service"] is None else f"{memory['category']}:{memory['service']}"
+    return f"[{about}] {memory['observation']}"
+
+
+def _sure(memory: Mapping[str, Any]) -> str:
+    return f"{round(memory['confidence'], 2):g}"
+
+
+def _status(memory: Mapping[str, Any]) -> str:
+    return "active" if memory["active"] else "inactive"

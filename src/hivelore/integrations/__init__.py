@@ -1,0 +1,1 @@
+"""Putting Hivelore into agent programs, and taking it out again: what goes where, and what is put there."""

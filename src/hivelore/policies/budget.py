@@ -1,0 +1,52 @@
+"""How many tokens an agent is told, by who it is (C36)."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from hivelore.errors import Invalid
+
+MOST = 100_000
+_ENTRY = re.compile(r"(?:(?P<name>[^=]+)=)?(?P<tokens>[0-9]{1,6})")
+_TIER = re.compile(r"tier[0-3]")
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """Tokens; 0: nothing is told."""
+
+    tokens: int
+    by_tier: Mapping[int, int] = field(default_factory=dict[int, int])
+    by_model: Mapping[str, int] = field(default_factory=dict[str, int])
+    """By a part of its name, in small letters."""
+
+    def of(self, model: str | None = None, tier: int | None = None) -> int:
+        """That of the model, by the longest name that fits, else that of the tier, else that of all."""
+        name = (model or "").lower()
+        fitting = [part for part in self.by_model if part in name]
+        if fitting:
+            return self.by_model[max(fitting, key=len)]
+        return self.tokens if tier is None else self.by_tier.get(tier, self.tokens)
+
+
+def budget(told: str) -> Budget:
+    """``2000``, or a table like ``2000, tier1=800, opus=6000``; the number without a name is for all others."""
+    tokens: int | None = None
+    tiers: dict[int, int] = {}
+    models: dict[str, int] = {}
+    for part in told.split(","):
+        entry = _ENTRY.fullmatch(part.strip())
+        if entry is None or int(entry["tokens"]) > MOST:
+            raise Invalid(
+                f"{part.strip()!r} is no budget of up to {MOST:,} tokens. Write 2000, or a table: 2000, tier1=800."
+            )
+        name = (entry["name"] or "").strip().lower()
+        if not name:
+            tokens = int(entry["tokens"])
+        elif _TIER.fullmatch(name):
+            tiers[int(name[-1])] = int(entry["tokens"])
+        else:
+            models[name] = int(entry["tokens"])
+    if tokens is None:
+        raise Invalid("A table of budgets has a number for all others, too, like 2000, opus=6000.")
+    return Budget(tokens, tiers, models)

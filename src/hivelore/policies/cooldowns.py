@@ -1,0 +1,60 @@
+"""Cooldowns: what becomes of one that is set again, and how agents are told of those that hold (C42)."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from hivelore.domain.cooldown import Cooldown
+
+MOST_TOLD = 20
+"""Of more, the agent is told how many others there are."""
+_HEADING = "Cooldowns (do not take these actions again before their time):"
+_MINUTE = timedelta(minutes=1)
+_HOURS = timedelta(hours=2)
+_DAYS = timedelta(days=2)
+
+
+def set_again(before: Cooldown | None, new: Cooldown) -> Cooldown:
+    """What holds after ``new`` was set where ``before`` stood. It counts once more than before, and never ends sooner:
+    who does not know of an earlier reason to wait must not undo it."""
+    if before is None or before.until <= new.set_at:
+        return new
+    return replace(new, until=max(before.until, new.until), count=before.count + 1, reason=new.reason or before.reason)
+
+
+def told(cooldowns: Sequence[Cooldown], now: datetime, most: int = MOST_TOLD) -> str:
+    """Those that hold ``now``, for what an agent is told of its environment: the longest first, each in one line. Empty
+    where there is none."""
+    holding = sorted(
+        (one for one in cooldowns if one.until > now), key=lambda one: (now - one.until, one.service, one.action)
+    )
+    if not holding:
+        return ""
+    lines = [
+        "Cooldowns (do not take these actions again before their time):",
+        *(_line(one, now) for one in holding[:most]),
+    ]
+    if len(holding) > most:
+        lines.append(f"- and {len(holding) - most:,} more")
+    return "\n".join(lines)
+
+
+def _line(one: Cooldown, now: datetime) -> str:
+    """In one line, whatever it holds."""
+    until = f"{one.until:%Y-%m-%d %H:%M} UTC, for {_span(one.until - now)}"
+    times = f", set {one.count:,} times" if one.count > 1 else ""
+    reason = f" ({_flat(one.reason)})" if one.reason else ""
+    return f"- {_flat(one.service)}: {_flat(one.action)} until {until}{times}{reason}"
+
+
+def _span(left: timedelta) -> str:
+    """In the largest unit that still tells it well, rounded up: nothing is over sooner than it says."""
+    for least, unit, name in ((_DAYS, timedelta(days=1), "days"), (_HOURS, timedelta(hours=1), "hours")):
+        if left >= least:
+            return f"{-(-left // unit):,} {name}"
+    minutes = -(-left // _MINUTE)
+    return f"{minutes} minute{'s' if minutes > 1 else ''}"
+
+
+def _flat(text: str) -> str:
+    return " ".join(text.split())

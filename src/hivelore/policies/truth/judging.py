@@ -1,0 +1,139 @@
+"""Whether two notes about one service say the same, contradict each other, or say different things.
+
+What cannot be told is uncertain: a wrong verdict hides a memory or keeps a wrong one, a doubt only asks somebody.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from hivelore.policies.truth.comparing import Comparison, compare
+from hivelore.policies.truth.constants import DEFAULTS, Constants, Nearness
+from hivelore.policies.truth.reading import read
+from hivelore.policies.truth.statement import Reading, part
+
+
+class Verdict(Enum):
+    SAME = "same"
+    CONFLICT = "conflict"
+    DIFFERENT = "different"
+    UNCERTAIN = "uncertain"
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    verdict: Verdict
+    confidence: float
+    """That the verdict is right, 0.5 to 1 as far as the two can be told apart at all; 0 where it is uncertain."""
+    reasons: tuple[str, ...]
+    """In words: which numbers, which negation, which name; what only one of them says."""
+
+
+def judge(
+    older: str, newer: str, likeness: float | None, constants: Constants = DEFAULTS, *, service: str = ""
+) -> Judgement:
+    """Of two notes in the same category about the same service. ``likeness``: the cosine of their vectors; None where
+    there is no embedding model."""
+    # Which of the two is older makes no difference to whether they agree.
+    ours, theirs = sorted((read(older), read(newer)), key=lambda one: one.words)
+    if ours.words == theirs.words and ours.is_whole and theirs.is_whole:
+        return Judgement(Verdict.SAME, 1.0, ("the same words",))
+    if not (ours.is_whole and theirs.is_whole):
+        return Judgement(Verdict.UNCERTAIN, 0.0, ("too long to compare",))
+    names = frozenset(term.concept for term in read(service).terms)
+    compared = compare(ours, theirs, constants, names)
+    by = constants.by_words if likeness is None or not math.isfinite(likeness) else constants.with_likeness
+    near = nearness(compared, likeness or 0.0, by)
+    clash = _strongest(compared)
+    if clash >= constants.clash and near < constants.conflict_of_measures:
+        near = max(near, _nearest_part(ours, theirs, likeness or 0.0, constants, names))
+    verdict = _verdict(compared, near, clash, constants)
+    confidence = 0.0 if verdict is Verdict.UNCERTAIN else _probability(abs(near))
+    return Judgement(verdict, confidence, _reasons(compared, verdict))
+
+
+def nearness(compared: Comparison, likeness: float, by: Nearness) -> float:
+    """How surely the two are about the same, in log odds."""
+    least, most = sorted((compared.first_covered, compared.second_covered))
+    fewer, more = sorted((compared.first_alone, compared.second_alone))
+    return (
+        by.base
+        + by.least_covered * least
+        + by.most_covered * most
+        + by.both_alone * min(fewer, 3.0)
+        + by.one_alone * min(more, 4.0)
+        + by.shared * min(compared.shared, 4.0)
+        + by.agreeing * bool(compared.agreeing)
+        + by.quantity_alone * min(*compared.quantities_alone, 1)
+        + by.likeness * max(-1.0, min(1.0, likeness))
+    )
+
+
+def _strongest(compared: Comparison) -> float:
+    return max((clash.strength for clash in compared.clashes), default=0.0)
+
+
+def _nearest_part(
+    older: Reading, newer: Reading, likeness: float, constants: Constants, names: frozenset[str]
+) -> float:
+    """Of a note that says several things, and another one that contradicts one of them: how near that one is."""
+    by = constants.by_words if not likeness else constants.with_likeness
+    pairs = [(one, newer) for one in _parts(older)] + [(older, one) for one in _parts(newer)]
+    nearest = -math.inf
+    for one, other in pairs:
+        compared = compare(one, other, constants, names)
+        if _strongest(compared) >= constants.clash and min(compared.first_covered, compared.second_covered) >= _WHOLE:
+            nearest = max(nearest, nearness(compared, likeness, by))
+    return nearest
+
+
+_WHOLE = 0.99
+
+
+def _parts(reading: Reading) -> Iterator[Reading]:
+    for segment in dict.fromkeys(term.segment for term in reading.terms):
+        yield part(reading, segment)
+
+
+def _verdict(compared: Comparison, near: float, clash: float, constants: Constants) -> Verdict:
+    if near < constants.different:
+        return Verdict.DIFFERENT
+    both_have_more = min(compared.first_alone, compared.second_alone) >= constants.same_both_alone
+    threshold = constants.conflict
+    certain = [
+        one
+        for one in compared.clashes
+        if one.strength >= constants.clash and (one.is_measure or not constants.only_measures)
+    ]
+    if all(one.is_measure for one in certain):
+        fewer, more = sorted((compared.first_alone, compared.second_alone))
+        is_case = more >= constants.case_alone
+        threshold = constants.conflict_of_cases if is_case else constants.conflict_of_measures
+        if more >= 2 * constants.case_alone or (is_case and fewer > 0):
+            threshold = constants.conflict_of_others
+    elif both_have_more:
+        threshold = constants.conflict_of_cases
+    if certain and compared.shared > 0 and near >= threshold:
+        return Verdict.CONFLICT
+    if compared.is_partly_counted or min(compared.quantities_alone):
+        return Verdict.UNCERTAIN
+    says_something = compared.shared > 0 or bool(compared.agreeing)
+    is_near = near >= (constants.same_surely if both_have_more else constants.same)
+    if says_something and is_near and clash < constants.no_clash:
+        return Verdict.SAME
+    return Verdict.UNCERTAIN
+
+
+def _probability(odds: float) -> float:
+    return 1.0 / (1.0 + math.exp(-odds))
+
+
+def _reasons(compared: Comparison, verdict: Verdict) -> tuple[str, ...]:
+    clashes = tuple(clash.why for clash in compared.clashes)
+    only = tuple(f"only one says {words}" for words in (", ".join(compared.only),) if words)
+    if verdict is Verdict.CONFLICT:
+        return clashes
+    if verdict is Verdict.SAME:
+        return compared.agreeing or ("nearly the same words",)
+    return (*clashes, *only) or ("little in common",)

@@ -1,0 +1,141 @@
+"""The routes of what is known about running things (C22, C23)."""
+
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Header, Query, Response
+from starlette.responses import Response as RawResponse
+
+from hivelore.domain import wire_operational as wire
+from hivelore.domain.agent import Role
+from hivelore.domain.memory import MemoryId
+from hivelore.domain.observed import Effect, State
+from hivelore.errors import Forbidden, Invalid
+from hivelore.policies.budget import MOST
+from hivelore.server.context import Asking, Caller
+from hivelore.server.pools import Lane
+from hivelore.server.rest import operational_answers as answers
+from hivelore.server.rest.memories import json, memory_id_of, version_of
+from hivelore.server.rest.operational_models import BulkRequest, ChangeRequest, ObservationRequest
+from hivelore.services.asking import position_of
+from hivelore.services.operations import Choice
+
+router = APIRouter(tags=["operations"])
+PAGE_RANGE = (1, 500)
+
+
+@router.get("/memories", response_model=answers.RatedPageAnswer)
+async def page(
+    caller: Asking,
+    limit: Annotated[int, Query(ge=PAGE_RANGE[0], le=PAGE_RANGE[1])] = 50,
+    after: str | None = None,
+    service: str | None = None,
+    category: str | None = None,
+    status: Literal["all", "active", "inactive"] = "all",
+    project: str | None = None,
+) -> Response:
+    """What is known about running things, newest first. ``service=general``: what holds for all."""
+    state = None if status == "all" else State(status)
+    choice = Choice(service=service, category=category, state=state, project=project, limit=limit)
+    position = position_of(after)
+    found = await caller.run(Lane.RECALL, lambda _: caller.app.operations.page(choice, caller.viewer, position))
+    return json(wire.rated_page(found))
+
+
+@router.post("/memories", status_code=201, response_model=answers.ObservedAnswer)
+async def observe(request: ObservationRequest, caller: Asking) -> Response:
+    """What was seen: 201 where it is a new memory, 200 where it is known. An operator's own is taken as it is."""
+    app, viewer = caller.app, caller.viewer
+    if viewer.role is Role.OPERATOR:
+        made = await caller.run(
+            Lane.WRITE,
+            lambda _: app.operations.create(
+                request.observation,
+                request.category,
+                viewer,
+                service=request.service,
+                confidence=request.confidence,
+                persistent=request.persistent or False,
+            ),
+        )
+        return json({"effect": Effect.NEW.value, "about": [], "why": [], "memory": wire.rated(made)}, 201)
+    if request.confidence is not None or request.persistent is not None:
+        raise Forbidden("How sure something is, and that time does not wear it off, only an operator says.")
+    seen = request.seen()
+    done = await caller.run(Lane.WRITE, lambda until: app.observing.observe(seen, viewer, until))
+    now = await caller.run(Lane.RECALL, lambda _: app.operations.get(done.memory.id, viewer))
+    is_known = done.effect in (Effect.REINFORCED, Effect.KNOWN)
+    return json(wire.observed(done, now), 200 if is_known else 201)
+
+
+@router.delete("/memories/bulk", response_model=answers.DeletedAnswer)
+async def forget_many(
+    caller: Asking, request: BulkRequest | None = None, ids: Annotated[list[str] | None, Query()] = None
+) -> Response:
+    """Delete many for good, by ids in the body or as ``ids=`` again and again. Says how many there were."""
+    named = [*(request.ids if request is not None else ()), *(ids or ())]
+    if not named:
+        raise Invalid('Name what to delete: {"ids": ["..."]}, or ids=...&ids=...', field="ids")
+    return json({"deleted": await _forgotten(caller, named)})
+
+
+@router.post("/memories/decay", response_model=answers.DecayAnswer)
+async def decay(caller: Asking) -> Response:
+    """How many time has made inactive since this was asked last. Nothing depends on its being asked (C14)."""
+    return json({"deactivated": await caller.run(Lane.WRITE, lambda _: caller.app.operations.decay(caller.viewer))})
+
+
+@router.get("/memories/{memory_id}", response_model=answers.RatedAnswer)
+async def get(memory_id: str, caller: Asking) -> Response:
+    """One of them."""
+    wanted = memory_id_of(memory_id)
+    return json(wire.rated(await caller.run(Lane.RECALL, lambda _: caller.app.operations.get(wanted, caller.viewer))))
+
+
+@router.get("/memories/{memory_id}/observations", response_model=answers.LifeAnswer)
+async def observations(memory_id: str, caller: Asking) -> Response:
+    """All that was ever observed of it, oldest first, and how sure it was after each and is now (C38)."""
+    wanted = memory_id_of(memory_id)
+    return json(wire.life(await caller.run(Lane.RECALL, lambda _: caller.app.operations.life(wanted, caller.viewer))))
+
+
+@router.put("/memories/{memory_id}", response_model=answers.RatedAnswer)
+async def change(
+    memory_id: str, request: ChangeRequest, caller: Asking, if_match: Annotated[str | None, Header()] = None
+) -> Response:
+    """Change the given fields; a new text leaves the confidence as it is. What an agent asks for is proposed to
+    operators."""
+    wanted, version = memory_id_of(memory_id), version_of(if_match)
+    changes = request.change()
+    done = await caller.run(Lane.WRITE, lambda _: caller.app.operations.change(wanted, changes, caller.viewer, version))
+    return json(wire.rated(done))
+
+
+@router.delete("/memories/{memory_id}", status_code=204)
+async def forget(memory_id: str, caller: Asking) -> Response:
+    """Delete one for good. What an agent asks for is proposed to operators."""
+    wanted = memory_id_of(memory_id)
+    await caller.run(Lane.RECALL, lambda _: caller.app.operations.get(wanted, caller.viewer))
+    await caller.run(Lane.WRITE, lambda _: caller.app.remembering.forget(wanted, caller.viewer))
+    return RawResponse(status_code=204)
+
+
+@router.get("/api/operational-context", response_model=answers.BlockAnswer)
+async def context(
+    caller: Asking,
+    service: str | None = None,
+    budget: Annotated[int | None, Query(ge=0, le=MOST)] = None,
+    tier: Annotated[int | None, Query(ge=0, le=3)] = None,
+    model: str | None = None,
+) -> Response:
+    """What an agent is to be told before it begins (C19). ``budget``: tokens, else by HIVELORE_MEMORY_BUDGET."""
+    tokens = caller.app.memory_budget.of(model, tier) if budget is None else budget
+    block = await caller.run(
+        Lane.RECALL,
+        lambda _: caller.app.operations.block(caller.viewer, tokens, service=service, project=caller.project),
+    )
+    return json({"text": block.text, "included": block.included, "total": block.total, "tokens": block.tokens})
+
+
+async def _forgotten(caller: Caller, ids: list[str]) -> int:
+    wanted = [MemoryId(one.lower()) for one in ids]
+    return await caller.run(Lane.WRITE, lambda _: caller.app.operations.forget(wanted, caller.viewer))

@@ -1,0 +1,126 @@
+"""Briefing: what is worth telling a model that did not ask: when its session starts, when it is asked for something,
+and when it has another one begin something."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from hivelore.domain.agent import Role, Viewer
+from hivelore.domain.agent_event import AgentEvent, Kind, Origin
+from hivelore.domain.memory import Memory, MemoryId, Source
+from hivelore.domain.search import BUDGET_RANGE, Query
+from hivelore.domain.session import Session
+from hivelore.domain.text import Clean
+from hivelore.policies.briefing import OPERATIONAL, Briefed, Note, Section, brief, opening
+from hivelore.services.asking import QUERY_LENGTH
+from hivelore.services.operations import Operations
+from hivelore.services.recall import Recalling
+
+RELEVANT = 5
+"""Memories that are told because of what was asked for (B11)."""
+LOOKED_AT = 50
+"""Of the newest memories, so many are looked at for a briefing."""
+SUMMARIES = 2
+"""Of earlier sessions, told in one briefing."""
+TASK_LENGTH = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Budgets:
+    """Tokens, estimated; 0: nothing is told."""
+
+    start: int
+    prompt: int
+    operational: int
+    """Of what is known about running things."""
+
+
+class Briefing:
+    def __init__(self, recalling: Recalling, operations: Operations, budgets: Budgets) -> None:
+        self._recalling = recalling
+        self._operations = operations
+        self._budgets = budgets
+
+    def of(self, event: AgentEvent, session: Session, viewer: Viewer, deadline: float | None = None) -> Briefed:
+        """What to tell at an event, without what the model was told before. ``session``: as it is known by then."""
+        # Unasked, even a lead gets only what is its own or everybody's.
+        viewer = replace(viewer, role=Role.WORKER)
+        known = frozenset((one.memory, one.version) for one in session.told)
+        begins = event.kind is Kind.STARTED or (event.kind is Kind.ASKED and session.briefed is None)
+        tokens = self._budgets.prompt if event.kind is not Kind.STARTED else 0
+        sections = [*_reminders(event, session)] if begins else []
+        relevant = self._relevant(_question(event, session), event, known, viewer, deadline)
+        sections.append(Section("Relevant Past Knowledge", relevant))
+        if begins and self._budgets.start:
+            tokens += self._budgets.start
+            given = known | {(note.memory.id, note.memory.version) for note in relevant}
+            sections += self._recent(event, given, viewer)
+        return brief(sections if tokens else (), tokens, self._running(event, viewer) if begins else "")
+
+    def _running(self, event: AgentEvent, viewer: Viewer) -> str:
+        """What is known about running things."""
+        budget = self._budgets.operational
+        return self._operations.block(viewer, budget, project=event.project, characters=OPERATIONAL).text
+
+    def _relevant(
+        self,
+        question: str,
+        event: AgentEvent,
+        known: frozenset[tuple[MemoryId, int]],
+        viewer: Viewer,
+        deadline: float | None,
+    ) -> Sequence[Note]:
+        budget = self._budgets.start if event.kind is Kind.STARTED else self._budgets.prompt
+        if not question.strip() or not budget:
+            return ()
+        query = Query(
+            text=Clean(question[:QUERY_LENGTH]),
+            limit=RELEVANT,
+            project=event.project,
+            only_fitting=True,
+            budget=max(budget, BUDGET_RANGE[0]),
+            known=known,
+        )
+        answer = self._recalling.recall(query, viewer, deadline)
+        return [Note(hit.memory, hit.passage.content, answer.id) for hit in answer.hits]
+
+    def _recent(self, event: AgentEvent, known: frozenset[tuple[MemoryId, int]], viewer: Viewer) -> Iterable[Section]:
+        """What was kept last: of the project first, then what belongs to none."""
+        where = replace(
+            self._recalling.listing(viewer),
+            project=event.project,
+            operational=False,
+            superseded=False,
+            live_at=self._recalling.now(),
+        )
+        newest = self._recalling.page(where, None, LOOKED_AT, viewer).memories
+        fresh = [one for one in newest if (one.id, one.version) not in known and one.project in (event.project, None)]
+        fresh.sort(key=lambda one: one.project is None)  # Stable: within each the newest stays first.
+        summaries = [one for one in fresh if one.source is Source.SESSION_SUMMARY and one.session != event.session]
+        notes = [one for one in fresh if one.source is not Source.SESSION_SUMMARY]
+        yield Section("Earlier sessions", _opened(summaries[:SUMMARIES]))
+        yield Section("Notes", _opened(notes))
+
+
+def _opened(memories: Iterable[Memory]) -> Sequence[Note]:
+    return [opening(memory) for memory in memories]
+
+
+def _question(event: AgentEvent, session: Session) -> str:
+    """What memories are to have to do with."""
+    if event.kind is Kind.ASKED:
+        return event.text or ""
+    parts = [None if event.task is None else event.task.text]
+    if event.kind is Kind.SUBAGENT_STARTED or event.origin is Origin.COMPACTED:
+        parts += [session.goal, session.asked]
+    return "\n".join(dict.fromkeys(part for part in parts if part))
+
+
+def _reminders(event: AgentEvent, session: Session) -> Iterable[Section]:
+    """The task, and after a compaction what was asked for (D25)."""
+    if event.task is not None:
+        yield Section("Current task", (), f"{event.task.id}: {event.task.text[:TASK_LENGTH]}".rstrip(": "))
+    compacted, asking = event.origin is Origin.COMPACTED, event.kind is Kind.ASKED
+    if session.goal is not None and (compacted or (asking and session.goal != session.asked)):
+        yield Section("What the session is about", (), session.goal)
+    if compacted and session.asked not in (None, session.goal):
+        yield Section("What was asked for last", (), session.asked or "")

@@ -1,0 +1,169 @@
+"""Capture: what follows from what happens in an agent program, and what the program is told in reply."""
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+
+from hivelore.domain.agent import AgentId, Viewer
+from hivelore.domain.agent_event import NOTHING, AgentEvent, Kind, Origin, Reply
+from hivelore.domain.draft import Draft
+from hivelore.domain.memory import Source
+from hivelore.domain.session import GOAL_LENGTH, SHOWN_LENGTH, TOLD_LENGTH, Session, Shown, Told, session_name
+from hivelore.domain.text import Clean
+from hivelore.domain.transcript import Ended
+from hivelore.errors import Unauthenticated, Unavailable
+from hivelore.policies.briefing import Note
+from hivelore.policies.fence import unfenced
+from hivelore.policies.summary import named_after, summarise
+from hivelore.ports import MemoryStore
+from hivelore.services.briefing import Briefing
+from hivelore.services.knowing import Knowing
+from hivelore.services.remember import Remembering
+
+LEAST = 20
+"""Characters that a summary has at least, to be kept."""
+_REPLIED_TO = (Kind.STARTED, Kind.ASKED, Kind.SUBAGENT_STARTED)
+
+
+class Capture:
+    def __init__(
+        self,
+        store: MemoryStore,
+        briefing: Briefing,
+        remembering: Remembering,
+        knowing: Knowing,
+        hand_over: Callable[[Ended, Viewer], None],
+    ) -> None:
+        """``hand_over``: see ``Distilling``."""
+        self._store = store
+        self._briefing = briefing
+        self._remembering = remembering
+        self._knowing = knowing
+        self._hand_over = hand_over
+
+    def take(self, event: AgentEvent, viewer: Viewer, deadline: float | None = None) -> Reply:
+        """What the program is to be told at an event. What is to be kept of it is durable then; taking the same event
+        again keeps nothing more. Raises Unauthenticated for who is no agent."""
+        agent = _agent(viewer)
+        if event.kind in _REPLIED_TO:
+            return self._replied(event, agent, viewer, deadline)
+        if event.kind is Kind.COMPACTED:
+            self._keep_summary(event, agent, viewer, deadline)
+        elif event.transcript is not None or event.text is not None:
+            self._hand_over(_ended(event), viewer)
+        if event.kind is Kind.COMPACTING:
+            with suppress(Unavailable):  # Then it is not told again what it knew, and that is all.
+                self._change(event, agent, lambda session: replace(session, briefed=None, told=()))
+        return NOTHING
+
+    def take_late(self, event: AgentEvent, viewer: Viewer) -> None:
+        """As ``take``, for an event that nobody waits for any more: what was told in reply, if anything, has not
+        arrived."""
+        agent = _agent(viewer)
+        if event.kind in _REPLIED_TO:
+            self._change(event, agent, lambda session: _untold(session, event))
+        else:
+            self.take(event, viewer)
+
+    def _replied(self, event: AgentEvent, agent: AgentId, viewer: Viewer, deadline: float | None) -> Reply:
+        session = _begun(self._session(event, agent), event)
+        if event.subagent is not None:
+            parent = self._session(replace(event, subagent=None), agent)
+            session = replace(session, goal=parent.goal, asked=parent.asked)
+        briefed = self._briefing.of(event, session, viewer, deadline)
+        with suppress(Unavailable):  # What cannot be noted may be told once more: better than not at all.
+            self._change(event, agent, lambda before: _told(_begun(before, event), event, briefed.told))
+        return Reply(context=briefed.text)
+
+    def _keep_summary(self, event: AgentEvent, agent: AgentId, viewer: Viewer, deadline: float | None) -> None:
+        """The program's own summary of a conversation, which a later one of the same session takes the place of."""
+        text = unfenced(event.text or "").strip()
+        if len(text) <= LEAST:
+            return
+        name = Clean(f"compacted:{event.program}:{event.session}")
+        if known := self._knowing.all_of(text, agent, event.project, besides=name):
+            self._knowing.reinforce(known)
+            return
+        about = (event.task.text if event.task is not None else "") or summarise(text)
+        draft = Draft(
+            content=text,
+            name=f"Session, compacted: {named_after(about)}",
+            source=Source.SESSION_SUMMARY,
+            project=event.project,
+            session=event.session,
+            source_task_id=None if event.task is None else event.task.id,
+            external_id=name,
+        )
+        self._remembering.remember(draft, viewer, deadline)
+
+    def _session(self, event: AgentEvent, agent: AgentId) -> Session:
+        with self._store.read() as view:
+            return view.session(agent, _name(event)) or _new(event, agent)
+
+    def _change(self, event: AgentEvent, agent: AgentId, change: Callable[[Session], Session]) -> None:
+        self._store.write(lambda tx: tx.put_session(change(tx.session(agent, _name(event)) or _new(event, agent))))
+
+
+def _agent(viewer: Viewer) -> AgentId:
+    if viewer.agent is None:
+        raise Unauthenticated("A hook needs an agent's key, or an operator's with X-Agent-ID.")
+    return viewer.agent
+
+
+def _ended(event: AgentEvent) -> Ended:
+    return Ended(
+        id=event.id,
+        program=event.program,
+        session=event.session,
+        at=event.at,
+        transcript=event.transcript,
+        last_message=event.text,
+        project=event.project,
+        task=event.task,
+        subagent=event.subagent,
+        goes_on=event.kind in (Kind.ANSWERED, Kind.ADVANCED, Kind.COMPACTING),
+    )
+
+
+def _name(event: AgentEvent) -> Clean:
+    return session_name(event.program, event.session, None if event.subagent is None else event.subagent.id)
+
+
+def _new(event: AgentEvent, agent: AgentId) -> Session:
+    return Session(agent=agent, id=_name(event), updated_at=event.at)
+
+
+def _begun(session: Session, event: AgentEvent) -> Session:
+    """A session when an event has come, before anything is told in reply."""
+    if event.kind is Kind.STARTED and event.origin is not Origin.RESUMED:
+        # The model knows nothing of what it was told before; after a compaction it goes on with the same work.
+        goes_on = event.origin is Origin.COMPACTED
+        before = session if goes_on else _new(event, session.agent)
+        return replace(before, briefed=None, told=(), updated_at=event.at)
+    session = replace(session, updated_at=max(session.updated_at, event.at))
+    asked = unfenced(event.text or "").strip()[:GOAL_LENGTH] if event.kind is Kind.ASKED else ""
+    return replace(session, goal=session.goal or Clean(asked), asked=Clean(asked)) if asked else session
+
+
+def _told(session: Session, event: AgentEvent, notes: Sequence[Note]) -> Session:
+    briefed = session.briefed if event.kind is Kind.SUBAGENT_STARTED else session.briefed or event.id
+    told = (Told(one.memory.id, one.memory.version, event.id) for one in notes)
+    shown = (Shown(one.memory.id, one.recall, event.id, event.at) for one in notes)
+    return replace(
+        session,
+        briefed=briefed,
+        told=(*session.told, *told)[-TOLD_LENGTH:],
+        shown=(*session.shown, *shown)[-SHOWN_LENGTH:],
+    )
+
+
+def _untold(session: Session, event: AgentEvent) -> Session:
+    """A session whose model has not been told what was said in reply to an event."""
+    asked = unfenced(event.text or "").strip()[:GOAL_LENGTH] if event.kind is Kind.ASKED else ""
+    return replace(
+        session,
+        goal=session.goal or Clean(asked) or None,
+        briefed=None if session.briefed == event.id else session.briefed,
+        told=tuple(one for one in session.told if one.event != event.id),
+        shown=tuple(one for one in session.shown if one.event != event.id),
+    )

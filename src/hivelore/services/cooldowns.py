@@ -1,0 +1,111 @@
+"""Cooldowns: setting what is not to be done again before its time, listing what holds, and letting it be done again."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from hivelore.domain.agent import Role, Viewer
+from hivelore.domain.cooldown import ACTION_LENGTH, LONGEST, REASON_LENGTH, Cooldown
+from hivelore.domain.operational import SERVICE_LENGTH
+from hivelore.domain.text import Clean
+from hivelore.errors import Conflict, Forbidden, Invalid
+from hivelore.policies import cooldowns
+from hivelore.policies.redaction import Redactor
+from hivelore.ports import Clock, MemoryStore, Transaction
+from hivelore.services.drafting import utc
+from hivelore.services.wording import SESSION_LENGTH, line
+
+MOST = 1_000
+"""So many hold at a time."""
+_MINUTE = timedelta(minutes=1)
+
+
+class Cooldowns:
+    def __init__(self, store: MemoryStore, redactor: Redactor, clock: Clock) -> None:
+        self._store = store
+        self._redactor = redactor
+        self._clock = clock
+
+    def set(
+        self,
+        service: str,
+        action: str,
+        viewer: Viewer,
+        *,
+        minutes: int | None = None,
+        until: datetime | None = None,
+        reason: str | None = None,
+        session: str | None = None,
+        deadline: float | None = None,
+    ) -> Cooldown:
+        """Let an action of a service rest for some ``minutes`` or ``until`` an instant, and answer what holds then: set
+        again, it counts once more and never ends sooner than it was to (``policies.cooldowns``). Raises Invalid, and
+        Conflict where there are too many."""
+        now = self._clock.now()
+        new = Cooldown(
+            service=self._name(service, "service", SERVICE_LENGTH),
+            action=self._name(action, "action", ACTION_LENGTH),
+            until=_end(minutes, until, now),
+            set_at=now,
+            actor=viewer.agent,
+            door=viewer.door,
+            session=line(self._redactor, session, "session", SESSION_LENGTH),
+            reason=line(self._redactor, reason, "reason", REASON_LENGTH),
+        )
+
+        def work(tx: Transaction) -> Cooldown:
+            before = tx.cooldown(new.service, new.action)
+            if (before is None or before.until <= now) and len(tx.cooldowns(now)) >= MOST:
+                raise Conflict(f"{MOST:,} cooldowns hold already. Wait, or let an operator clear some.")
+            known = cooldowns.set_again(before, new)
+            tx.put_cooldown(known)
+            return known
+
+        return self._store.write(work, deadline)
+
+    def holding(self, service: str | None = None, deadline: float | None = None) -> Sequence[Cooldown]:
+        """Those that are not over, of one service or of all, by service, then action."""
+        only = line(self._redactor, service, "service", SERVICE_LENGTH)
+        with self._store.read(deadline) as view:
+            found = view.cooldowns(self._clock.now())
+        return [one for one in found if only is None or one.service == only]
+
+    def told(self, service: str | None = None, deadline: float | None = None) -> str:
+        """The same as a text for the environment of an agent (``policies.cooldowns.told``); empty where none holds."""
+        return cooldowns.told(self.holding(service, deadline), self._clock.now())
+
+    def clear(self, service: str, action: str | None, viewer: Viewer, deadline: float | None = None) -> int:
+        """Let an action be taken again at once; ``action`` None: every one of the service. Answers how many held.
+        Raises Forbidden for all but operators."""
+        if viewer.role is not Role.OPERATOR:
+            raise Forbidden("Only an operator's key clears cooldowns; they end by themselves.")
+        name = self._name(service, "service", SERVICE_LENGTH)
+        only = None if action is None else self._name(action, "action", ACTION_LENGTH)
+        now = self._clock.now()
+
+        def work(tx: Transaction) -> int:
+            chosen = [one for one in tx.cooldowns(now) if one.service == name and only in (None, one.action)]
+            for one in chosen:
+                tx.drop_cooldown(one.service, one.action)
+            return len(chosen)
+
+        return self._store.write(work, deadline)
+
+    def _name(self, text: str, field: str, most: int) -> Clean:
+        name = line(self._redactor, text, field, most)
+        if name is None:
+            raise Invalid(f"{field} is empty: a cooldown is for an action of a service.", field=field)
+        return name
+
+
+def _end(minutes: int | None, until: datetime | None, now: datetime) -> datetime:
+    if (minutes is None) == (until is None):
+        raise Invalid("Say either minutes or until.", field="minutes")
+    if minutes is not None:
+        if not 1 <= minutes <= LONGEST // _MINUTE:
+            raise Invalid(f"minutes is 1 to {LONGEST // _MINUTE:,}.", field="minutes")
+        return now + minutes * _MINUTE
+    end = utc(until, "until")
+    assert end is not None
+    if not now < end <= now + LONGEST:
+        raise Invalid(f"until lies in the future, and at most {LONGEST.days} days ahead.", field="until")
+    return end

@@ -1,0 +1,287 @@
+"""Observing: what somebody saw of running things is taken for what is known already, for its opposite, or for new (X8).
+
+Comparing is slow work and is done in a snapshot before the unit of work begins, which looks again at what has come
+since.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from hivelore.domain.agent import LeadSees, Viewer
+from hivelore.domain.draft import Draft
+from hivelore.domain.event_log import TEXT_LENGTH, Event, Level
+from hivelore.domain.index import DocumentKey, Stored
+from hivelore.domain.memory import Memory, MemoryId, Scope
+from hivelore.domain.observed import Effect, Matching, Observed, Seen
+from hivelore.domain.operational import GENERAL, SERVICE_LENGTH, Confidence, Held, Kind, Observation, Operational
+from hivelore.domain.proposal import ProposalKind
+from hivelore.domain.search import Filter, ScopeChoice
+from hivelore.domain.text import Clean
+from hivelore.errors import Conflict, Invalid, TooLarge
+from hivelore.policies.access import visible_to
+from hivelore.policies.confidence import Lifecycle, after, is_active
+from hivelore.policies.truth import judging
+from hivelore.policies.truth.constants import Constants
+from hivelore.policies.truth.judging import Judgement, Verdict
+from hivelore.policies.vectors import cosine
+from hivelore.ports import Clock, MemoryStore, Transaction, View
+from hivelore.services.drafting import Drafting, Prepared, utc
+from hivelore.services.events import Events
+from hivelore.services.proposing import Proposing
+from hivelore.services.serving import EmbeddedQuery, Serving
+from hivelore.services.shelving import Shelf
+
+LONGEST = 4_000
+"""Characters of what was seen: it is to be told in one line."""
+RIVALS = 500
+"""What is known of one service in one category is compared as far as it is among so many, newest first."""
+MOST_ASKED = 3
+"""Of what it may have to do with, so much is put to review, the surest first."""
+REPEATED = timedelta(hours=1)
+"""The same words of the same session within it are one observation: a hook may report what a stream told already."""
+_NOT_EMBEDDED = EmbeddedQuery(None)
+_SAME = Judgement(Verdict.SAME, 1.0, ("the same service and category",))
+
+
+@dataclass(frozen=True, slots=True)
+class _Rival:
+    """What may say the same as what was seen, or the opposite."""
+
+    stored: Stored
+    known: Operational
+    judgement: Judgement
+
+
+class Observing:
+    def __init__(
+        self,
+        *,
+        store: MemoryStore,
+        shelf: Shelf,
+        drafting: Drafting,
+        serving: Serving,
+        proposing: Proposing,
+        events: Events,
+        lifecycle: Lifecycle,
+        matching: Matching,
+        lead_sees: LeadSees,
+        clock: Clock,
+        written: Callable[[], None],
+    ) -> None:
+        """``written`` is called after every write that may have left passages without vectors."""
+        self._store = store
+        self._shelf = shelf
+        self._drafting = drafting
+        self._serving = serving
+        self._proposing = proposing
+        self._events = events
+        self._lifecycle = lifecycle
+        self._matching = matching
+        self._constants = Constants(only_measures=matching is Matching.CAUTIOUS)
+        self._lead_sees = lead_sees
+        self._clock = clock
+        self._written = written
+
+    def observe(self, seen: Seen, viewer: Viewer, deadline: float | None = None) -> Observed:
+        """Take in what was seen; durable when this returns. What an agent sees is for the whole swarm."""
+        prepared = self._prepared(seen, viewer)
+        where = self._like(prepared.memory, viewer)
+        judged = self._judged(prepared.memory, where, deadline)
+
+        def work(tx: Transaction) -> Observed:
+            return self._place(tx, prepared, self._rivals(tx, prepared.memory, where, judged), viewer)
+
+        done = self._store.write(work, deadline)
+        self._written()
+        return done
+
+    # what was seen, as a memory
+
+    def _prepared(self, seen: Seen, viewer: Viewer) -> Prepared:
+        if len(seen.text) > LONGEST:
+            raise TooLarge(
+                f"The observation has {len(seen.text):,} characters; it may have {LONGEST:,}. Say it in a line, and "
+                "keep what is longer as a memory of its own.",
+                field="observation",
+            )
+        if not seen.category.strip():
+            raise Invalid("An observation has a category, like timing.", field="category")
+        now = self._clock.now()
+        at = min(utc(seen.at, "at") or now, now)
+        held = Held(base=Confidence(self._lifecycle.default), since=at)
+        draft = Draft(
+            content=" ".join(seen.text.split()),
+            scope=Scope.SWARM,
+            category=seen.category,
+            project=seen.project,
+            session=seen.session,
+            created_at=at,
+            operational=Operational(held=held, service=service_of(seen.service), tier=seen.tier),
+        )
+        prepared = self._drafting.prepare(draft, viewer)
+        self._shelf.expect([(prepared.memory.content, prepared.chunks)], [prepared.memory])
+        return prepared
+
+    def _like(self, memory: Memory, viewer: Viewer) -> Filter:
+        """What may be meant by it: of the same service, category and project."""
+        assert memory.operational is not None
+        return Filter(
+            visibility=visible_to(viewer, self._lead_sees, ScopeChoice.SWARM),
+            category=memory.category,
+            service=memory.operational.service or GENERAL,
+            project=memory.project,
+            superseded=False,
+        )
+
+    # comparing
+
+    def _judged(
+        self, memory: Memory, where: Filter, deadline: float | None
+    ) -> Mapping[tuple[MemoryId, int], Judgement]:
+        """By id and version."""
+        if self._matching is Matching.STRUCTURAL:
+            return {}
+        with self._store.read(deadline) as view:
+            known = _newest(view, where)
+            likeness = self._likeness(view, memory.content, known)
+        return {(one.id, one.version): self._judge(one, memory, likeness.get(key)) for key, one in known.items()}
+
+    def _likeness(self, view: View, text: Clean, known: Mapping[DocumentKey, Memory]) -> Mapping[DocumentKey, float]:
+        """The cosines of those that have a vector."""
+        embedded = self._serving.embed_text(text) if known else _NOT_EMBEDDED
+        if embedded.vector is None:
+            return {}
+        chunks = view.chunks_of(known)
+        first = {key: ours[0].passages[0] for key, ours in chunks.items() if ours and ours[0].passages}
+        vectors = self._serving.vectors(view, embedded, list(first.values()))
+        return {key: cosine(embedded.vector, vectors[passage]) for key, passage in first.items() if passage in vectors}
+
+    def _judge(self, older: Memory, newer: Memory, likeness: float | None) -> Judgement:
+        if self._matching is Matching.STRUCTURAL:
+            return _SAME
+        service = older.operational.service if older.operational is not None else None
+        return judging.judge(older.content, newer.content, likeness, self._constants, service=service or "")
+
+    def _rivals(
+        self, tx: Transaction, memory: Memory, where: Filter, judged: Mapping[tuple[MemoryId, int], Judgement]
+    ) -> list[_Rival]:
+        rivals: list[_Rival] = []
+        for key, one in _newest(tx, where).items():
+            if one.operational is not None:
+                judgement = judged.get((one.id, one.version)) or self._judge(one, memory, None)
+                rivals.append(_Rival(Stored(key, one), one.operational, judgement))
+        return rivals
+
+    # what becomes of it
+
+    def _place(self, tx: Transaction, prepared: Prepared, rivals: Sequence[_Rival], viewer: Viewer) -> Observed:
+        memory = prepared.memory
+        at = memory.created_at
+        same = self._surest([one for one in rivals if one.judgement.verdict is Verdict.SAME], at)
+        against = [
+            one
+            for one in rivals
+            if one.judgement.verdict is Verdict.CONFLICT and is_active(one.known, at, self._lifecycle)
+        ]
+        if same is not None and _said_just_now(tx, same.stored.key, memory):
+            return Observed(memory=same.stored.memory, effect=Effect.KNOWN)
+        for one in against:
+            self._note(tx, one.stored, Kind.CONTRADICTED, memory, viewer)
+        about = tuple(one.stored.memory.id for one in against)
+        why = tuple(dict.fromkeys(reason for one in against for reason in one.judgement.reasons))
+        if same is not None:
+            self._note(tx, same.stored, Kind.REINFORCED, memory, viewer)
+            return Observed(memory=_fresh(tx, same.stored), effect=Effect.REINFORCED, about=about, why=why)
+        stored = self._shelf.add(tx, memory, prepared.chunks)
+        self._note(tx, stored, Kind.CREATED, memory, viewer)
+        tx.log_events([self._recorded(memory, viewer)])
+        if against:
+            return Observed(memory=memory, effect=Effect.CONTRADICTED, about=about, why=why)
+        doubtful = [one for one in rivals if one.judgement.verdict is Verdict.UNCERTAIN]
+        if not doubtful:
+            return Observed(memory=memory, effect=Effect.NEW)
+        doubtful.sort(key=lambda one: -one.known.held.base)
+        self._ask(tx, doubtful[:MOST_ASKED], stored, viewer)
+        about = tuple(one.stored.memory.id for one in doubtful)
+        return Observed(memory=memory, effect=Effect.UNCERTAIN, about=about, why=doubtful[0].judgement.reasons)
+
+    def _ask(self, tx: Transaction, doubtful: Sequence[_Rival], stored: Stored, viewer: Viewer) -> None:
+        """Let somebody decide whether it contradicts what was known."""
+        for one in doubtful:
+            why = Clean("; ".join(one.judgement.reasons))
+            with suppress(Conflict):  # The inbox is full of theirs: it is kept all the same.
+                self._proposing.propose(
+                    tx,
+                    ProposalKind.CONTRADICTION,
+                    [one.stored, stored],
+                    viewer,
+                    why=why,
+                    session=stored.memory.session,
+                )
+
+    def _recorded(self, memory: Memory, viewer: Viewer) -> Event:
+        """C39; what reinforces is no event."""
+        service = memory.operational.service if memory.operational is not None else None
+        about = memory.category if service is None else f"{memory.category}:{service}"
+        text = f"New memory recorded: [{about}] {memory.content}"[:TEXT_LENGTH]
+        return self._events.prepared(
+            Level.INFO, text, viewer, service=service, session=memory.session, memory=memory.id
+        )
+
+    def _surest(self, same: Sequence[_Rival], at: datetime) -> _Rival | None:
+        """The one to reinforce: one in use before one that is not, then the likeliest, the surest, and the oldest."""
+        return max(
+            same,
+            key=lambda one: (
+                is_active(one.known, at, self._lifecycle),
+                one.judgement.confidence,
+                one.known.held.base,
+                -one.stored.memory.created_at.timestamp(),
+            ),
+            default=None,
+        )
+
+    def _note(self, tx: Transaction, stored: Stored, kind: Kind, seen: Memory, viewer: Viewer) -> None:
+        known = stored.memory.operational
+        assert known is not None
+        observation = Observation(
+            at=seen.created_at,
+            kind=kind,
+            actor=viewer.agent,
+            door=viewer.door,
+            session=seen.session,
+            text=seen.content,
+            to=known.held.base if kind is Kind.CREATED else None,
+        )
+        tx.observe(stored.key, after(known, observation, self._lifecycle), observation)
+
+
+def service_of(name: str | None) -> Clean | None:
+    """What is about no service in particular is about none. To be cleaned yet."""
+    name = (name or "").strip()
+    if len(name) > SERVICE_LENGTH:
+        raise Invalid(f"The name of a service has at most {SERVICE_LENGTH} characters.", field="service")
+    return None if name in ("", GENERAL) else Clean(name)
+
+
+def _newest(view: View, where: Filter) -> Mapping[DocumentKey, Memory]:
+    # Of what is marked for one project and what is for all, each is compared with its own alone.
+    keys = sorted(view.matching(where), reverse=True)[:RIVALS]
+    return {key: one for key, one in view.admitted(keys, where).items() if one.project == where.project}
+
+
+def _said_just_now(tx: Transaction, key: DocumentKey, seen: Memory) -> bool:
+    return seen.session is not None and any(
+        one.session == seen.session
+        and one.text == seen.content
+        and one.kind in (Kind.CREATED, Kind.REINFORCED)
+        and abs(one.at - seen.created_at) < REPEATED
+        for one in tx.observations(key)
+    )
+
+
+def _fresh(tx: Transaction, stored: Stored) -> Memory:
+    now = tx.get(stored.memory.id)
+    return stored.memory if now is None else now.memory

@@ -1,0 +1,358 @@
+"""What is known about running things: what agents are told of it, and what operators do about it (C17, C22, C23)."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from hivelore.domain.agent import LeadSees, Role, Viewer
+from hivelore.domain.audit import AuditEntry
+from hivelore.domain.draft import Draft, Edit, Unset
+from hivelore.domain.index import Stored
+from hivelore.domain.memory import Action, Memory, MemoryId, Scope
+from hivelore.domain.observed import Change, Life, Point, Rated, RatedPage, State
+from hivelore.domain.operational import GENERAL, Confidence, Held, Kind, Observation, Operational
+from hivelore.domain.proposal import Proposal, ProposalKind
+from hivelore.domain.search import Filter, ScopeChoice
+from hivelore.domain.text import Clean
+from hivelore.errors import Forbidden, Invalid, NotFound
+from hivelore.policies.access import visible_to
+from hivelore.policies.confidence import Lifecycle, after, confidence_at, is_active, replayed
+from hivelore.policies.operational_block import Block, Line, block
+from hivelore.ports import Clock, MemoryStore, Transaction, View
+from hivelore.services.drafting import Drafting
+from hivelore.services.observing import service_of
+from hivelore.services.proposing import Proposing, proposed
+from hivelore.services.recall import cursor
+from hivelore.services.remember import PreparedEdit, Remembering, unknown
+from hivelore.services.shelving import Shelf
+
+MOST_TOLD = 5_000
+"""Of the surest that is known, so much is looked at for one block."""
+PAGE = 500
+MOST_FORGOTTEN = 1_000
+_DECAYED = "operational.decayed"
+"""The setting that says until when it was counted what time has worn off."""
+_OPERATORS_ONLY = "Only an operator changes what is known about running things; agents observe (POST /memories)."
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedChange:
+    """A change after all slow work."""
+
+    change: Change
+    """Clean, without its reason."""
+    edit: PreparedEdit
+    """What of it is one of any memory."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """Which of what is known."""
+
+    service: str | None = None
+    """``general``: what holds for all."""
+    category: str | None = None
+    state: State | None = None
+    project: str | None = None
+    limit: int = 50
+    after: str | None = None
+
+
+class Operations:
+    def __init__(
+        self,
+        *,
+        store: MemoryStore,
+        shelf: Shelf,
+        drafting: Drafting,
+        remembering: Remembering,
+        proposing: Proposing,
+        lifecycle: Lifecycle,
+        lead_sees: LeadSees,
+        clock: Clock,
+        written: Callable[[], None],
+    ) -> None:
+        self._store = store
+        self._shelf = shelf
+        self._drafting = drafting
+        self._remembering = remembering
+        self._proposing = proposing
+        self._lifecycle = lifecycle
+        self._lead_sees = lead_sees
+        self._clock = clock
+        self._written = written
+
+    # reading
+
+    def block(
+        self,
+        viewer: Viewer,
+        budget: int,
+        *,
+        service: str | None = None,
+        project: str | None = None,
+        characters: int | None = None,
+    ) -> Block:
+        """What an agent is told before it begins (C19): of one service, with what holds for all, or of every one.
+
+        ``budget``: tokens, estimated; 0: nothing. ``characters``: no more than so many."""
+        if budget <= 0:
+            return Block("", 0, 0, 0)
+        now, where = self._clock.now(), self._where(viewer, Choice(project=project))
+        named = service_of(service)
+        wanted = None if service is None else {named, None}
+        with self._store.read() as view:
+            known = [one for one in _all(view, where) if wanted is None or _service(one) in wanted]
+        rated = [self._rated(one, now) for one in known]
+        active = sorted(
+            (one for one in rated if one.state is State.ACTIVE),
+            key=lambda one: (-one.confidence, -one.memory.updated_at.timestamp(), one.memory.id),
+        )
+        return block([_line(one) for one in active], budget, characters)
+
+    def page(self, choice: Choice, viewer: Viewer, after: tuple[datetime, MemoryId] | None) -> RatedPage:
+        """Newest first."""
+        now, where = self._clock.now(), self._where(viewer, choice)
+        found: list[Rated] = []
+        with self._store.read() as view:
+            while len(found) <= choice.limit and (memories := view.page(where, after, PAGE)):
+                rated = [self._rated(one, now) for one in memories]
+                found += [one for one in rated if choice.state in (None, one.state)]
+                after = memories[-1].created_at, memories[-1].id
+        shown = tuple(found[: choice.limit])
+        return RatedPage(shown, cursor(shown[-1].memory) if len(found) > choice.limit else None)
+
+    def get(self, memory: MemoryId, viewer: Viewer) -> Rated:
+        with self._store.read() as view:
+            return self._rated(self._known(view, memory, viewer).memory, self._clock.now())
+
+    def life(self, memory: MemoryId, viewer: Viewer) -> Life:
+        """All that was observed of it, and how sure it was after each observation and is now."""
+        now = self._clock.now()
+        with self._store.read() as view:
+            stored = self._known(view, memory, viewer)
+            seen = view.observations(stored.key)
+        known = stored.memory.operational
+        assert known is not None
+        points = [
+            Point(one.at, replayed(known, seen[: number + 1], self._lifecycle).base)
+            for number, one in enumerate(seen)
+            if one.kind is not Kind.SWITCHED_OFF
+        ]
+        return Life(stored.memory, seen, (*points, Point(now, confidence_at(known, now, self._lifecycle))))
+
+    # what operators do
+
+    def create(
+        self,
+        text: str,
+        category: str,
+        viewer: Viewer,
+        *,
+        service: str | None,
+        confidence: float | None,
+        persistent: bool,
+    ) -> Rated:
+        """As an operator says it, without a session (C01)."""
+        _refuse_others(viewer)
+        now = self._clock.now()
+        sure = self._sure(self._lifecycle.default if confidence is None else confidence)
+        known = Operational(held=Held(base=sure, since=now), service=service_of(service), tier=0, persistent=persistent)
+        draft = Draft(content=text, scope=Scope.SWARM, category=category, operational=known)
+        prepared = self._drafting.prepare(draft, viewer)
+        memory = prepared.memory
+
+        def work(tx: Transaction) -> None:
+            stored = self._shelf.add(tx, memory, prepared.chunks)
+            self._note(tx, stored, Kind.CREATED, viewer, now, to=sure, text=memory.content)
+            tx.record(AuditEntry(at=now, actor=viewer.agent, door=viewer.door, action=Action.CREATED, memory=memory.id))
+
+        self._store.write(work)
+        self._written()
+        return self._rated(memory, now)
+
+    def change(self, memory: MemoryId, change: Change, viewer: Viewer, version: int | None = None) -> Rated:
+        """All of it or nothing. The text alone does not touch how sure it is (C22). What an agent asks for is proposed
+        to operators, and Proposed says so."""
+        prepared = self.prepared(change)
+
+        def work(tx: Transaction) -> Memory | Proposal:
+            if viewer.role is Role.OPERATOR:
+                return self.change_within(tx, memory, prepared, viewer, version)
+            stored, edit = self._known(tx, memory, viewer), prepared.edit
+            return self._proposing.propose(
+                tx, ProposalKind.OPERATIONAL, [stored], viewer, wanted=prepared.change, why=edit.reason
+            )
+
+        done = self._store.write(work)
+        self._written()
+        if isinstance(done, Proposal):
+            raise proposed(done)
+        return self._rated(done, self._clock.now())
+
+    def prepared(self, change: Change) -> PreparedChange:
+        """Do what is slow about a change, before a unit of work begins."""
+        given = change.given()
+        edit = Edit(content=change.observation, category=change.category, reason=change.reason)
+        prepared = self._remembering.prepared(edit)
+        cleaned = {"observation": "content", "category": "category"}
+        given |= {name: prepared.given[field] for name, field in cleaned.items() if name in given}
+        if "service" in given:
+            given["service"] = self._drafting.field(service_of(given["service"]), "service")
+        if "confidence" in given:
+            given["confidence"] = self._sure(given["confidence"])
+        return PreparedChange(Change(**given), prepared)
+
+    def change_within(
+        self, tx: Transaction, memory: MemoryId, change: PreparedChange, viewer: Viewer, version: int | None = None
+    ) -> Memory:
+        """``change`` as a part of a unit of work, by an operator."""
+        self._known(tx, memory, viewer)
+        stored = self._remembering.edit_within(tx, memory, change.edit, viewer, version)
+        self._describe(tx, stored, change.change)
+        self._judge(tx, memory, change.change, viewer, change.edit.reason)
+        return self._known(tx, memory, viewer).memory
+
+    def forget(self, memories: Sequence[MemoryId], viewer: Viewer) -> int:
+        """For good. Answers how many there were; what is unknown is passed over."""
+        _refuse_others(viewer)
+        if len(memories) > MOST_FORGOTTEN:
+            raise Invalid(f"At most {MOST_FORGOTTEN:,} are deleted at once; these are {len(memories):,}.", field="ids")
+        now = self._clock.now()
+
+        def work(tx: Transaction) -> int:
+            gone = 0
+            for memory in dict.fromkeys(memories):
+                stored = tx.get(memory)
+                if stored is not None and stored.memory.operational is not None:
+                    self._shelf.forget(tx, stored)
+                    tx.record(
+                        AuditEntry(at=now, actor=viewer.agent, door=viewer.door, action=Action.FORGOTTEN, memory=memory)
+                    )
+                    gone += 1
+            return gone
+
+        return self._store.write(work)
+
+    def decay(self, viewer: Viewer) -> int:
+        """How many time has worn off since this was asked last: active then, and no more (C14).
+
+        Nothing is worn off by asking: it comes to the same once an hour or once a year (X17)."""
+        _refuse_others(viewer)
+        now, where = self._clock.now(), replace(self._where(viewer, Choice()), live_at=None)
+
+        def work(tx: Transaction) -> int:
+            before = tx.setting(_DECAYED)
+            since = datetime.min.replace(tzinfo=UTC) if before is None else datetime.fromisoformat(before)
+            known = [one.operational for one in _all(tx, where) if one.operational is not None]
+            tx.set_setting(_DECAYED, now.isoformat())
+            return sum(
+                is_active(one, max(since, one.held.since), self._lifecycle) and not is_active(one, now, self._lifecycle)
+                for one in known
+            )
+
+        return self._store.write(work)
+
+    # steps
+
+    def _describe(self, tx: Transaction, stored: Stored, change: Change) -> None:
+        """What is no matter of how sure it is."""
+        known = stored.memory.operational
+        assert known is not None
+        after = known
+        if not isinstance(change.service, Unset):
+            after = replace(after, service=self._drafting.field(service_of(change.service), "service"))
+        if not isinstance(change.persistent, Unset):
+            after = replace(after, persistent=change.persistent)
+        if after != known:
+            now = self._clock.now()
+            memory = replace(stored.memory, operational=after, version=stored.memory.version + 1, updated_at=now)
+            self._shelf.change(tx, stored, memory, None, Action.EDITED)
+
+    def _judge(self, tx: Transaction, memory: MemoryId, change: Change, viewer: Viewer, reason: Clean | None) -> None:
+        now = self._clock.now()
+        stored = tx.get(memory)
+        if stored is None or stored.memory.operational is None:
+            raise unknown(memory)
+        known = stored.memory.operational
+        to = None if isinstance(change.confidence, Unset) else self._sure(change.confidence)
+        if change.active is True and (to is None or to < self._lifecycle.threshold):
+            if to is not None:
+                raise Invalid(
+                    f"What is active is at least {self._lifecycle.threshold} sure: give a greater confidence.",
+                    field="confidence",
+                )
+            if not is_active(known, now, self._lifecycle):
+                to = Confidence(max(confidence_at(known, now, self._lifecycle), self._lifecycle.threshold))
+        if to is not None:
+            self._note(tx, stored, Kind.SET, viewer, now, to=to, text=reason)
+        if change.active is False:
+            again = tx.get(memory)
+            assert again is not None
+            self._note(tx, again, Kind.SWITCHED_OFF, viewer, now, to=None, text=reason)
+
+    def _note(
+        self,
+        tx: Transaction,
+        stored: Stored,
+        kind: Kind,
+        viewer: Viewer,
+        at: datetime,
+        *,
+        to: Confidence | None,
+        text: Clean | None,
+    ) -> None:
+        known = stored.memory.operational
+        assert known is not None
+        seen = Observation(at=at, kind=kind, actor=viewer.agent, door=viewer.door, text=text, to=to)
+        tx.observe(stored.key, after(known, seen, self._lifecycle), seen)
+
+    def _sure(self, confidence: float) -> Confidence:
+        """Clamped where it is out of its bounds (C01); Invalid for what is no number."""
+        if confidence != confidence:
+            raise Invalid("confidence is a number of 0 to 1.", field="confidence")
+        return Confidence(min(max(confidence, 0.0), 1.0))
+
+    def _rated(self, memory: Memory, now: datetime) -> Rated:
+        known = memory.operational
+        assert known is not None
+        state = State.ACTIVE if is_active(known, now, self._lifecycle) else State.INACTIVE
+        return Rated(memory, confidence_at(known, now, self._lifecycle), state)
+
+    def _known(self, view: View, memory: MemoryId, viewer: Viewer) -> Stored:
+        stored, seen = view.get(memory), visible_to(viewer, self._lead_sees)
+        if stored is None or not seen.admits(stored.memory.owner, stored.memory.scope):
+            raise unknown(memory)
+        if stored.memory.operational is None:
+            raise NotFound(f"Memory {memory} is not about running things: it is at /api/memory/{memory}.")
+        return stored
+
+    def _where(self, viewer: Viewer, choice: Choice) -> Filter:
+        service = None if choice.service is None else (service_of(choice.service) or GENERAL)
+        return Filter(
+            visibility=visible_to(viewer, self._lead_sees, ScopeChoice.SWARM),
+            operational=True,
+            service=service,
+            category=self._drafting.field(choice.category, "category"),
+            project=self._drafting.field(choice.project, "project"),
+            superseded=False,
+            live_at=self._clock.now(),
+        )
+
+
+def _refuse_others(viewer: Viewer) -> None:
+    if viewer.role is not Role.OPERATOR:
+        raise Forbidden(_OPERATORS_ONLY)
+
+
+def _all(view: View, where: Filter) -> Sequence[Memory]:
+    keys = sorted(view.matching(where), reverse=True)[:MOST_TOLD]
+    return list(view.admitted(keys, where).values())
+
+
+def _service(memory: Memory) -> Clean | None:
+    return None if memory.operational is None else memory.operational.service
+
+
+def _line(one: Rated) -> Line:
+    return Line(_service(one.memory), one.memory.category, one.memory.content, one.confidence)

@@ -1,0 +1,271 @@
+"""The review inbox: what others have proposed, and the decisions about it (B06, X19, N07)."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from hivelore.domain.agent import LeadSees, Role, Viewer
+from hivelore.domain.audit import AuditEntry
+from hivelore.domain.draft import Edit
+from hivelore.domain.index import Stored
+from hivelore.domain.memory import Action
+from hivelore.domain.observed import Change
+from hivelore.domain.operational import Kind, Observation, Operational
+from hivelore.domain.proposal import (
+    DECISIONS,
+    Case,
+    Decided,
+    Decision,
+    Deletion,
+    Proposal,
+    ProposalId,
+    ProposalKind,
+    ProposalPage,
+    Wanted,
+)
+from hivelore.domain.text import Clean
+from hivelore.errors import Conflict, Forbidden, Invalid, NotFound, Stale
+from hivelore.policies.access import may_decide, proposals_visible_to, reads_of_others
+from hivelore.policies.confidence import Lifecycle, after
+from hivelore.ports import Clock, MemoryStore, Transaction, View
+from hivelore.services.drafting import Drafting
+from hivelore.services.operations import Operations, PreparedChange
+from hivelore.services.proposing import audited
+from hivelore.services.remember import PreparedEdit, Remembering
+from hivelore.services.tally import Tally
+
+MERGEABLE = (ProposalKind.CONTRADICTION,)
+
+
+@dataclass(frozen=True, slots=True)
+class _Matter:
+    """What is being decided, in one unit of work."""
+
+    proposal: Proposal
+    memories: Sequence[Stored]
+    """As they are now, in its order."""
+    how: Decision
+    """Never that it is rejected: that does nothing."""
+    prepared: PreparedEdit | PreparedChange | None
+    """What is wanted of its one memory; None: nothing, or that it is forgotten."""
+    viewer: Viewer
+    now: datetime
+
+
+class Reviewing:
+    def __init__(
+        self,
+        *,
+        store: MemoryStore,
+        remembering: Remembering,
+        operations: Operations,
+        drafting: Drafting,
+        tally: Tally,
+        lifecycle: Lifecycle,
+        lead_sees: LeadSees,
+        clock: Clock,
+        written: Callable[[], None],
+    ) -> None:
+        """``written`` is called after every decision that may have left passages without vectors."""
+        self._store = store
+        self._remembering = remembering
+        self._operations = operations
+        self._drafting = drafting
+        self._tally = tally
+        self._lifecycle = lifecycle
+        self._lead_sees = lead_sees
+        self._clock = clock
+        self._written = written
+        self._deciding: dict[ProposalKind, Callable[[Transaction, _Matter], None]] = {
+            ProposalKind.CONTRADICTION: self._contradiction,
+            ProposalKind.SHARING: self._wanted,
+            ProposalKind.OPERATIONAL: self._wanted,
+        }
+
+    def page(
+        self,
+        viewer: Viewer,
+        after: tuple[datetime, ProposalId] | None,
+        limit: int,
+        *,
+        is_open: bool | None = None,
+        kind: ProposalKind | None = None,
+        deadline: float | None = None,
+    ) -> ProposalPage:
+        """Proposals that the viewer may see."""
+        where = replace(proposals_visible_to(viewer, self._lead_sees), open=is_open, kind=kind)
+        with self._store.read(deadline, sees=where.seen) as view:
+            found = view.proposals(where, after, limit + 1)
+            page, last = tuple(found[:limit]), found[limit - 1] if len(found) > limit else None
+            memories = [stored.memory for one in page for stored in _memories(view, one)]
+        names = {memory.id: memory.name for memory in memories}
+        return ProposalPage(
+            proposals=page, next=None if last is None else f"{last.at.isoformat()}~{last.id}", names=names
+        )
+
+    def case(self, proposal: ProposalId, viewer: Viewer) -> Case:
+        """A proposal with its memories; reading those of others is kept in the audit trail (X3)."""
+        with self._store.read(sees=proposals_visible_to(viewer, self._lead_sees).seen) as view:
+            known, stored = self._visible(view, proposal, viewer)
+        now = self._clock.now()
+        memories = tuple(one.memory for one in stored)
+        for memory in memories:
+            if reads_of_others(viewer, memory):
+                self._tally.record(
+                    AuditEntry(at=now, actor=viewer.agent, door=viewer.door, action=Action.READ, memory=memory.id)
+                )
+        return Case(proposal=known, memories=memories)
+
+    def decide(
+        self,
+        proposal: ProposalId,
+        how: Decision,
+        viewer: Viewer,
+        *,
+        reason: str | None = None,
+        deadline: float | None = None,
+    ) -> Proposal:
+        """Decide, and do what that means. Raises Conflict where it was decided before, Stale where a memory has changed
+        since: what was proposed of its text then can be rejected still."""
+        why = self._drafting.field(reason, "reason")
+        with self._store.read(sees=proposals_visible_to(viewer, self._lead_sees).seen) as view:
+            known, _ = self._visible(view, proposal, viewer)
+        prepared = self._prepared(known.wanted, why or known.why)
+
+        def work(tx: Transaction) -> Proposal:
+            known, memories = self._visible(tx, proposal, viewer)
+            _refuse(known, how, viewer)
+            now = self._clock.now()
+            if how is not Decision.REJECTED:
+                _refuse_changed(known, memories)
+                self._deciding[known.kind](tx, _Matter(known, memories, how, prepared, viewer, now))
+            by = Decided(how=how, at=now, actor=viewer.agent, door=viewer.door, reason=why)
+            decided = replace(known, decided=by)
+            tx.put_proposal(decided)
+            for entry in audited(decided, Action.DECIDED, viewer, now, f"{known.kind} {how}"):
+                tx.record(entry)
+            return decided
+
+        done = self._store.write(work, deadline)
+        self._written()
+        return done
+
+    # what decisions do
+
+    def _contradiction(self, tx: Transaction, matter: _Matter) -> None:
+        """Accepted: the older is less sure. Merged: the newer was the older one, seen again; its words stay as such."""
+        older, newer = matter.memories
+        if matter.how is Decision.ACCEPTED:
+            judged = Observation(
+                at=matter.now,
+                kind=Kind.CONTRADICTED,
+                actor=matter.viewer.agent,
+                door=matter.viewer.door,
+                session=newer.memory.session,
+                text=newer.memory.content,
+            )
+            self._observe(tx, older, [judged])
+            return
+        self._observe(tx, older, _seen_again(tx, newer))
+        self._remembering.remove(tx, newer, matter.viewer)
+
+    def _wanted(self, tx: Transaction, matter: _Matter) -> None:
+        """What was asked for, by who accepts it."""
+        (stored,) = matter.memories
+        match matter.prepared:
+            case PreparedEdit():
+                # It was reviewed: what a lead might not do alone is no question any more.
+                by = replace(matter.viewer, role=Role.OPERATOR)
+                self._remembering.apply(tx, stored, matter.prepared, by)
+            case PreparedChange():
+                self._operations.change_within(tx, stored.memory.id, matter.prepared, matter.viewer)
+            case None:
+                assert isinstance(matter.proposal.wanted, Deletion)
+                self._remembering.remove(tx, stored, matter.viewer)
+
+    def _prepared(self, wanted: Wanted | None, reason: Clean | None) -> PreparedEdit | PreparedChange | None:
+        match wanted:
+            case Edit():
+                return self._remembering.prepared(replace(wanted, reason=reason))
+            case Change():
+                return self._operations.prepared(replace(wanted, reason=reason))
+            case Deletion() | None:
+                return None
+
+    def _observe(self, tx: Transaction, stored: Stored, seen: Sequence[Observation]) -> None:
+        known = _operational(stored)
+        for one in seen:
+            known = replace(known, held=after(known, one, self._lifecycle))
+            tx.observe(stored.key, known.held, one)
+
+    # what may be decided
+
+    def _visible(self, view: View, proposal: ProposalId, viewer: Viewer) -> tuple[Proposal, list[Stored]]:
+        known = view.proposal(proposal)
+        memories = [] if known is None else _memories(view, known)
+        where = proposals_visible_to(viewer, self._lead_sees)
+        if (
+            known is None
+            or not where.admits(known)
+            or len(memories) < len(known.memories)
+            or not all(where.seen.admits(one.memory.owner, one.memory.scope) for one in memories)
+        ):
+            raise NotFound(
+                f"No proposal {proposal}: it is not for you, or what it was about was forgotten. 'hivelore review "
+                "list' (GET /api/review) lists what there is."
+            )
+        return known, memories
+
+
+def _memories(view: View, proposal: Proposal) -> list[Stored]:
+    found = (view.get(one.memory) for one in proposal.memories)
+    return [stored for stored in found if stored is not None]
+
+
+def _refuse(proposal: Proposal, how: Decision, viewer: Viewer) -> None:
+    if viewer.role is Role.WORKER:
+        raise Forbidden("Operators and leads decide about proposals. Wait for one, and look what became of it then.")
+    if how is Decision.MERGED and proposal.kind not in MERGEABLE:
+        raise Invalid(f"There is nothing to merge in a proposal of kind {proposal.kind}: accept or reject it.")
+    if not may_decide(viewer, proposal, how):
+        if proposal.kind is ProposalKind.SHARING:
+            raise Forbidden("You have proposed this yourself: an operator or another lead decides.")
+        verb = next(verb for verb, one in DECISIONS.items() if one is how)
+        raise Forbidden(f"Only an operator may {verb} a proposal of kind {proposal.kind}.")
+    decided = proposal.decided
+    if decided is not None:
+        at = decided.at.isoformat(timespec="seconds")
+        raise Conflict(
+            f"Proposal {proposal.id} was {decided.how} at {at} already. If that was wrong, change what it was about."
+        )
+
+
+def _refuse_changed(proposal: Proposal, memories: Sequence[Stored]) -> None:
+    for then, now in zip(proposal.memories, memories, strict=True):
+        if now.memory.version != then.version:
+            raise Stale(
+                f"Memory {then.memory} has changed since this was proposed: it is at version {now.memory.version}, not "
+                f"{then.version}. Reject the proposal; who still wants it proposes it again.",
+                current=now.memory.version,
+            )
+
+
+def _operational(stored: Stored) -> Operational:
+    if stored.memory.operational is None:
+        raise Conflict(f"Memory {stored.memory.id} is not about running things any more. Reject the proposal.")
+    return stored.memory.operational
+
+
+def _seen_again(tx: Transaction, newer: Stored) -> list[Observation]:
+    """The observations of a memory as they are of the one that it is merged into."""
+    memory = newer.memory
+    first = Observation(
+        at=memory.created_at,
+        kind=Kind.REINFORCED,
+        actor=memory.provenance.actor,
+        door=memory.provenance.door,
+        session=memory.session,
+        text=memory.content,
+    )
+    later = [one for one in tx.observations(newer.key) if one.kind in (Kind.REINFORCED, Kind.CONTRADICTED)]
+    return [first, *later]

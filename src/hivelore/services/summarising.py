@@ -1,0 +1,33 @@
+"""Summarising with a language model, within what may be spent on it."""
+
+from dataclasses import replace
+
+from hivelore.domain.summary import Summary
+from hivelore.domain.transcript import Task, Transcript
+from hivelore.policies.distilling import asking
+from hivelore.policies.distilling.extractive import SHORTEST
+from hivelore.ports import LanguageModel, Summarizer
+from hivelore.services.spending import Spending
+
+
+class ByModel:
+    """Implements ``ports.Summarizer``. Where the tokens of the day do not suffice, ``otherwise`` is asked."""
+
+    def __init__(self, model: LanguageModel, spending: Spending, otherwise: Summarizer) -> None:
+        self._model = model
+        self._spending = spending
+        self._otherwise = otherwise
+
+    @property
+    def name(self) -> str:
+        return self._model.name
+
+    def summary(self, conversation: Transcript, task: Task | None) -> Summary:
+        if conversation.size <= SHORTEST:
+            return self._otherwise.summary(conversation, task)
+        prompt = asking.prompt(conversation, task)
+        reserved = self._spending.reserve(self._model.most(prompt))
+        if reserved is None:
+            return self._otherwise.summary(conversation, task)
+        answer = self._model.answer(prompt, asking.SCHEMA, lambda tokens: self._spending.settle(reserved, tokens))
+        return replace(asking.summary(answer, conversation), by=self.name)

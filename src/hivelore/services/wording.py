@@ -1,0 +1,23 @@
+"""Short texts that come in beside what is said, such as the name of a service: masked, on one line and not too long."""
+
+from hivelore.domain.memory import NAME_LENGTH
+from hivelore.domain.text import Clean
+from hivelore.errors import TooLarge
+from hivelore.policies.redaction import Redactor
+
+SESSION_LENGTH = NAME_LENGTH
+
+
+def line(redactor: Redactor, text: str | None, field: str, most: int) -> Clean | None:
+    """Of at most so many characters; blank counts as absent. Raises TooLarge, and Invalid for what is no text."""
+    if text is None or not text.strip():
+        return None
+    _refuse_longer(text, field, most)
+    clean = Clean(" ".join(redactor.clean(text, field=field).split()))
+    _refuse_longer(clean, field, most)  # A mask may be longer than what it hides.
+    return clean
+
+
+def _refuse_longer(text: str, field: str, most: int) -> None:
+    if len(text) > most:
+        raise TooLarge(f"{field} has {len(text):,} characters; at most {most:,}.", field=field)

@@ -1,0 +1,60 @@
+"""The folder of events that hooks put aside: whatever else lies in it, those behind it are taken."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from hivelore.adapters.spool import SpoolFolder
+from hivelore.errors import Invalid
+
+
+def _too_large(file: Path) -> None:
+    with file.open("wb") as out:
+        out.truncate(100_000_000)
+
+
+NO_EVENTS: dict[str, Callable[[Path], object]] = {
+    "empty": lambda file: file.write_bytes(b""),
+    "cut off": lambda file: file.write_bytes(b'{"id": '),
+    "nested without end": lambda file: file.write_bytes(b"[" * 100_000),
+    "a folder": Path.mkdir,
+    "a link to nowhere": lambda file: file.symlink_to("nowhere"),
+    "a link to a file": lambda file: file.symlink_to(__file__),
+    "a pipe": os.mkfifo,
+    "too large": _too_large,
+}
+
+
+@pytest.mark.parametrize("kind", NO_EVENTS)
+def test_what_is_no_event_is_refused_and_set_aside(tmp_path: Path, kind: str) -> None:
+    folder = tmp_path / "spool"
+    folder.mkdir()
+    spool = SpoolFolder(tmp_path)
+    NO_EVENTS[kind](folder / "1.json")
+    with pytest.raises(Invalid):
+        spool.read("1.json")
+    spool.set_aside("1.json")
+    assert spool.waiting() == []
+    assert [file.name for file in folder.iterdir()] == ["1.unreadable"]
+
+
+def test_what_has_gone_meanwhile_is_no_trouble(tmp_path: Path) -> None:
+    (tmp_path / "spool").mkdir()
+    spool = SpoolFolder(tmp_path)
+    with pytest.raises(Invalid):
+        spool.read("1.json")
+    spool.set_aside("1.json")
+    spool.remove("1.json")
+
+
+def test_events_wait_in_the_order_of_their_names_and_nothing_else_does(tmp_path: Path) -> None:
+    spool = SpoolFolder(tmp_path)
+    assert (spool.waiting(), spool.lost()) == ((), 0)
+    folder = tmp_path / "spool"
+    folder.mkdir()
+    for name in ("2.json", "1.json", "3.new", "4.unreadable", "lost"):
+        (folder / name).write_bytes(b'{"a": 1}')
+    assert (spool.waiting(), spool.lost()) == (["1.json", "2.json"], 8)
+    assert spool.read("1.json") == {"a": 1}

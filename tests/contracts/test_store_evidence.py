@@ -1,0 +1,162 @@
+"""Every store: what was seen of the use of a memory."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hivelore.domain.evidence import EVIDENCE_KEPT, Evidence, Sign, together, use_of
+from hivelore.domain.index import ChangeKind, DocumentKey
+from hivelore.domain.usefulness import UNKNOWN, Use
+from hivelore.ports import MemoryStore, Transaction
+from support.memories import ADA, BOB, EVERYTHING, a_memory, evidence, evidences, instant, next_version
+from support.stores import Fresh, add, change, forget, history, law, present, told
+
+
+def see(store: MemoryStore, key: DocumentKey, *seen: Evidence) -> None:
+    store.write(lambda tx: tx.add_evidence({key: seen}))
+
+
+def seen_of(store: MemoryStore, key: DocumentKey) -> Sequence[Evidence]:
+    with store.read() as view:
+        return view.evidence(key)
+
+
+def uses(store: MemoryStore) -> Mapping[DocumentKey, Use]:
+    with store.read() as view:
+        return {key: one.use for key, one in view.standings(view.matching(EVERYTHING), EVERYTHING).items()}
+
+
+@law
+@given(first=st.lists(evidences, max_size=4), then=st.lists(evidences, max_size=4))
+def test_what_counts_is_kept_to_the_bit_and_counted_where_ranking_reads_it(
+    fresh: Fresh, first: list[Evidence], then: list[Evidence]
+) -> None:
+    with fresh() as store:
+        key = add(store, a_memory()).key
+        see(store, key, *first)
+        see(store, key, *then)
+        assert seen_of(store, key) == together(first, then)
+        assert uses(store) == {key: use_of(together(first, then))}
+
+
+def test_nothing_is_known_of_a_memory_at_first(store: MemoryStore) -> None:
+    key = add(store, a_memory()).key
+    assert list(seen_of(store, key)) == []
+    assert uses(store) == {key: UNKNOWN}
+
+
+def test_the_same_again_is_nothing_new(store: MemoryStore) -> None:
+    key = add(store, a_memory()).key
+    see(store, key, evidence())
+    with store.read() as view:
+        before = view.moment()
+    see(store, key, evidence(), evidence())
+    with store.read() as view:
+        assert told(view, before) == []
+    assert uses(store) == {key: Use(applied=1)}
+
+
+def test_one_agent_in_one_session_counts_once_and_others_count_too(store: MemoryStore) -> None:
+    key = add(store, a_memory()).key
+    see(store, key, evidence(agent=ADA), evidence(agent=BOB), evidence(agent=None), evidence(session="s2"))
+    see(store, key, evidence(Sign.REPEATED, agent=ADA), evidence(Sign.USELESS, agent=ADA))
+    assert uses(store) == {key: Use(applied=4, useless=1)}
+
+
+def test_of_very_much_the_newest_counts(store: MemoryStore) -> None:
+    key = add(store, a_memory()).key
+    every = [evidence(session=f"s{number}", at=instant(number)) for number in range(EVIDENCE_KEPT + 7)]
+    see(store, key, *every[: EVIDENCE_KEPT - 1])
+    see(store, key, *every[EVIDENCE_KEPT - 1 :])
+    assert list(seen_of(store, key)) == every[7:]
+    assert uses(store) == {key: Use(applied=EVIDENCE_KEPT)}
+
+
+def test_evidence_of_many_is_that_of_each(store: MemoryStore) -> None:
+    stored = [add(store, a_memory()) for _ in range(4)]
+    found = {one.key: [evidence(session=f"s{each}") for each in range(place)] for place, one in enumerate(stored)}
+    store.write(lambda tx: tx.add_evidence(found))
+    forget(store, stored[1].key)
+    with store.read() as view:
+        seen = view.evidence_of([one.key for one in stored])
+        assert {key: list(each) for key, each in seen.items()} == {one.key: found[one.key] for one in stored[2:]}
+        assert dict(view.evidence_of([])) == {}
+
+
+def test_it_is_no_new_version_and_tells_of_a_change(store: MemoryStore) -> None:
+    stored = add(store, a_memory())
+    with store.read() as view:
+        before = view.moment()
+    see(store, stored.key, evidence())
+    with store.read() as view:
+        assert [(one.kind, one.document) for one in told(view, before)] == [(ChangeKind.ATTRIBUTES, stored.key)]
+    assert present(store, stored.memory) == stored
+    assert len(history(store, stored.key)) == 1
+
+
+def test_it_outlives_a_new_version(store: MemoryStore) -> None:
+    stored = add(store, a_memory())
+    see(store, stored.key, evidence())
+    change(store, stored.key, next_version(stored.memory, summary=stored.memory.name))
+    assert list(seen_of(store, stored.key)) == [evidence()]
+    assert uses(store) == {stored.key: Use(applied=1)}
+
+
+def test_what_is_gone_or_never_was_is_passed_over(store: MemoryStore) -> None:
+    gone = add(store, a_memory()).key
+    forget(store, gone)
+    with store.read() as view:
+        before = view.moment()
+    for key in (gone, DocumentKey(10**9)):
+        see(store, key, evidence())
+        assert list(seen_of(store, key)) == []
+        store.write(lambda tx, key=key: tx.drop_evidence(key))
+    with store.read() as view:
+        assert told(view, before) == []
+        assert view.counts().evidence == 0
+
+
+def test_dropping_it_leaves_nothing_known_and_what_comes_then_counts(store: MemoryStore) -> None:
+    doomed, other = add(store, a_memory()).key, add(store, a_memory()).key
+    for key in (doomed, other):
+        see(store, key, evidence())
+    for _ in range(2):
+        store.write(lambda tx: tx.drop_evidence(doomed))
+    assert uses(store) == {doomed: UNKNOWN, other: Use(applied=1)}
+    see(store, doomed, evidence(Sign.USEFUL))
+    assert uses(store)[doomed] == Use(useful=1)
+
+
+def test_forgetting_takes_it_along(store: MemoryStore) -> None:
+    doomed, other = add(store, a_memory()).key, add(store, a_memory()).key
+    for key in (doomed, other):
+        see(store, key, evidence())
+    forget(store, doomed)
+    assert list(seen_of(store, doomed)) == []
+    with store.read() as view:
+        assert view.counts().evidence == 1
+
+
+def test_a_unit_that_fails_saw_nothing(store: MemoryStore) -> None:
+    key = add(store, a_memory()).key
+
+    def work(tx: Transaction) -> None:
+        tx.add_evidence({key: [evidence()]})
+        assert list(tx.evidence(key)) == [evidence()]
+        raise LookupError
+
+    with pytest.raises(LookupError):
+        store.write(work)
+    assert uses(store) == {key: UNKNOWN}
+
+
+def test_it_outlives_its_process(open_durable: Callable[[], MemoryStore]) -> None:
+    with closing(open_durable()) as store:
+        key = add(store, a_memory()).key
+        see(store, key, evidence())
+    with closing(open_durable()) as store:
+        assert list(seen_of(store, key)) == [evidence()]
+        assert uses(store) == {key: Use(applied=1)}

@@ -1,0 +1,232 @@
+"""Every store: the log of events, and cooldowns."""
+
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import replace
+from datetime import UTC, datetime
+from itertools import pairwise, product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hivelore.domain.cooldown import Cooldown
+from hivelore.domain.event_log import Event, EventFilter, Level, LoggedId
+from hivelore.domain.memory import Scope
+from hivelore.domain.operational import GENERAL
+from hivelore.domain.search import Visibility
+from hivelore.domain.text import Clean
+from hivelore.ports import MemoryStore
+from support.happenings import (
+    ALL_EVENTS,
+    a_cooldown,
+    an_event,
+    cooldowns,
+    events,
+    holding,
+    log_events,
+    logged_events,
+    put_cooldowns,
+)
+from support.memories import ADA, BOB, a_memory, instant, memory_id
+from support.stores import Fresh, add, change, forget, law
+
+MEMORIES = [memory_id(number) for number in (901, 902)]
+EVER = datetime.min.replace(tzinfo=UTC)
+JELLYFIN, CADDY, S1, S2 = (Clean(name) for name in ("jellyfin", "caddy", "s1", "s2"))
+
+
+# Events.
+
+
+@law
+@given(told=st.lists(events(MEMORIES), max_size=4))
+def test_an_event_comes_back_as_it_was_logged(fresh: Fresh, told: list[Event]) -> None:
+    with fresh() as store:
+        for memory in MEMORIES:
+            add(store, a_memory(id=memory))
+        log_events(store, *told)
+        assert list(logged_events(store)) == sorted(told, key=lambda one: (one.at, one.id), reverse=True)
+
+
+def test_nothing_happened_at_first_and_logging_nothing_is_fine(store: MemoryStore) -> None:
+    log_events(store)
+    assert list(logged_events(store)) == []
+
+
+def test_an_event_that_is_there_already_stays_as_it_is(store: MemoryStore) -> None:
+    event = an_event()
+    log_events(store, event)
+    log_events(store, replace(event, text=Clean("Another text.")), an_event(at=instant(1)))
+    assert [one.text for one in logged_events(store)] == ["It is late.", "It is late."]
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 10])
+def test_pages_hold_every_event_once_newest_first(store: MemoryStore, limit: int) -> None:
+    told = [an_event(at=instant(minute)) for minute in (3, 1, 2, 2, 2, 0)]
+    log_events(store, *told[:3])
+    log_events(store, *told[3:])
+    found: list[Event] = []
+    after: tuple[datetime, LoggedId] | None = None
+    while True:
+        with store.read() as view:
+            page = view.events(ALL_EVENTS, after, limit)
+        found += page
+        if len(page) < limit:
+            break
+        after = page[-1].at, page[-1].id
+    assert sorted(found, key=lambda one: one.id) == told
+    assert all((one.at, one.id) > (next_one.at, next_one.id) for one, next_one in pairwise(found))
+
+
+FILTERS = [
+    EventFilter(seen=ALL_EVENTS.seen, level=level, service=service, session=session, since=since, until=until)
+    for level, service, session, since, until in product(
+        (None, Level.WARNING, Level.CRITICAL),
+        (None, JELLYFIN, GENERAL, Clean("Jellyfin")),
+        (None, S1),
+        (None, instant(1)),
+        (None, instant(1), instant(2)),
+    )
+]
+
+
+def test_every_filter_leaves_what_it_says(store: MemoryStore) -> None:
+    told = [
+        an_event(level=level, service=service, session=session, at=instant(minute))
+        for level, service, session, minute in product(Level, (None, JELLYFIN, CADDY), (None, S1, S2), (0, 1, 2))
+    ]
+    log_events(store, *told)
+    graver = {None: set(Level), Level.WARNING: set(Level) - {Level.INFO}, Level.CRITICAL: {Level.CRITICAL}}
+    for where in FILTERS:
+        expected = {
+            one
+            for one in told
+            if one.level in graver[where.level]
+            and where.service in (None, one.service or GENERAL)
+            and where.session in (None, one.session)
+            and (where.since is None or one.at >= where.since)
+            and (where.until is None or one.at < where.until)
+        }
+        assert set(logged_events(store, where)) == expected, where
+
+
+def test_a_filter_goes_on_behind_a_page(store: MemoryStore) -> None:
+    told = [an_event(at=instant(minute), service=JELLYFIN if minute % 2 else None) for minute in range(6)]
+    log_events(store, *told)
+    with store.read() as view:
+        page = view.events(replace(ALL_EVENTS, service=JELLYFIN), (told[5].at, told[5].id), 1)
+    assert list(page) == [told[3]]
+
+
+def test_what_an_event_tells_of_a_memory_is_for_those_who_may_see_that(store: MemoryStore) -> None:
+    stored = add(store, a_memory(owner=ADA))
+    about, plain = an_event(memory=stored.memory.id), an_event()
+    log_events(store, about, plain)
+    as_bob, as_ada = (replace(ALL_EVENTS, seen=Visibility(own=who, swarm=True)) for who in (BOB, ADA))
+    assert (list(logged_events(store, as_bob)), list(logged_events(store, as_ada))) == ([plain], [plain, about])
+    change(store, stored.key, replace(stored.memory, version=2, scope=Scope.SWARM))
+    assert list(logged_events(store, as_bob)) == [plain, about]
+    assert list(logged_events(store, replace(as_bob, seen=Visibility(own=BOB, swarm=False)))) == [plain]
+
+
+def test_an_event_is_forgotten_with_the_memory_that_it_tells_of(store: MemoryStore) -> None:
+    kept, doomed = add(store, a_memory()), add(store, a_memory())
+    log_events(store, *(an_event(memory=one.memory.id) for one in (kept, doomed)))
+    forget(store, doomed.key)
+    add(store, doomed.memory)
+    assert [one.memory for one in logged_events(store)] == [kept.memory.id]
+
+
+def test_an_event_of_a_memory_that_is_gone_is_not_logged(store: MemoryStore) -> None:
+    doomed = add(store, a_memory())
+    forget(store, doomed.key)
+    plain = an_event()
+    log_events(store, an_event(memory=doomed.memory.id), plain)
+    assert list(logged_events(store)) == [plain]
+
+
+def test_a_memory_and_what_is_told_of_it_may_come_in_one_unit(store: MemoryStore) -> None:
+    memory = a_memory()
+    event = an_event(memory=memory.id)
+    store.write(lambda tx: (tx.add(memory, ()), tx.log_events([event])))
+    assert list(logged_events(store)) == [event]
+
+
+def test_an_event_can_be_taken_out_once(store: MemoryStore) -> None:
+    event, other = an_event(), an_event()
+    log_events(store, event, other)
+    assert [store.write(lambda tx: tx.drop_event(event.id)) for _ in range(2)] == [True, False]
+    assert list(logged_events(store)) == [other]
+
+
+@law
+@given(
+    minutes=st.lists(st.integers(0, 5), max_size=8),
+    before=st.integers(-1, 6),
+    keep=st.integers(1, 9),
+    limit=st.integers(1, 9),
+)
+def test_pruning_takes_the_oldest_of_what_is_too_old_or_too_many(
+    fresh: Fresh, minutes: list[int], before: int, keep: int, limit: int
+) -> None:
+    with fresh() as store:
+        told = sorted((an_event(at=instant(minute)) for minute in minutes), key=lambda one: (one.at, one.id))
+        log_events(store, *told)
+        doomed = [one for place, one in enumerate(told) if one.at < instant(before) or len(told) - place > keep]
+        gone = store.write(lambda tx: tx.prune_events(instant(before), keep, limit))
+        assert gone == min(limit, len(doomed))
+        assert list(reversed(logged_events(store))) == told[gone:]
+
+
+# Cooldowns.
+
+
+@law
+@given(told=st.lists(cooldowns, max_size=4, unique_by=lambda one: (one.service, one.action)))
+def test_a_cooldown_comes_back_as_it_was_put(fresh: Fresh, told: list[Cooldown]) -> None:
+    with fresh() as store:
+        put_cooldowns(store, *told)
+        with store.read() as view:
+            assert [view.cooldown(one.service, one.action) for one in told] == told
+            listed = [one for one in told if one.until > EVER]
+            assert list(view.cooldowns(EVER)) == sorted(listed, key=lambda one: (one.service, one.action))
+
+
+def test_of_an_action_of_a_service_there_is_one(store: MemoryStore) -> None:
+    first, other = a_cooldown(), a_cooldown("caddy")
+    again = a_cooldown(until=instant(60), set_at=instant(5), reason=Clean("no use"), count=2)
+    put_cooldowns(store, first, other, again)
+    assert list(holding(store, instant(0))) == [other, again]
+
+
+@pytest.mark.parametrize(("minute", "left"), [(0, [1, 2]), (1, [2]), (2, [])])
+def test_what_is_over_is_listed_no_more(store: MemoryStore, minute: int, left: list[int]) -> None:
+    put_cooldowns(store, *(a_cooldown(f"s{end}", until=instant(end)) for end in (1, 2)))
+    assert [one.until for one in holding(store, instant(minute))] == list(map(instant, left))
+
+
+def test_dropping_takes_one_action_and_twice_is_fine(store: MemoryStore) -> None:
+    kept, doomed = a_cooldown(action="stop"), a_cooldown()
+    put_cooldowns(store, kept, doomed)
+    for _ in range(2):
+        store.write(lambda tx: tx.drop_cooldown(doomed.service, doomed.action))
+    assert list(holding(store, EVER)) == [kept]
+
+
+@pytest.mark.parametrize(("at", "limit", "gone"), [(0, 10, 0), (2, 10, 2), (2, 1, 1), (9, 10, 4)])
+def test_pruning_takes_what_is_over_a_few_at_a_time(store: MemoryStore, at: int, limit: int, gone: int) -> None:
+    put_cooldowns(store, *(a_cooldown(f"s{end}", until=instant(end)) for end in (1, 2, 3, 4)))
+    assert store.write(lambda tx: tx.prune_cooldowns(instant(at), limit)) == gone
+    left = {one.until for one in holding(store, EVER)}
+    assert len(left) == 4 - gone
+    assert left >= {instant(end) for end in (3, 4) if end > at}
+
+
+def test_what_happened_outlives_its_process(open_durable: Callable[[], MemoryStore]) -> None:
+    event, cooldown = an_event(service=JELLYFIN, session=S1), a_cooldown(reason=Clean("no use"), count=3)
+    with closing(open_durable()) as store:
+        log_events(store, event)
+        put_cooldowns(store, cooldown)
+    with closing(open_durable()) as store:
+        assert (list(logged_events(store)), list(holding(store, EVER))) == ([event], [cooldown])

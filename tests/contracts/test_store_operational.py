@@ -1,0 +1,204 @@
+"""Every store: how sure a memory about running things is, and what was observed of it."""
+
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hivelore.adapters.inmemory.store import InMemoryStore
+from hivelore.domain.index import ChangeKind, DocumentKey
+from hivelore.domain.memory import Memory, Scope
+from hivelore.domain.operational import GENERAL, Confidence, Held, Kind, Observation, Operational
+from hivelore.domain.search import Filter
+from hivelore.domain.text import Clean
+from hivelore.ports import MemoryStore, Transaction
+from support.clocks import START, FixedClock
+from support.memories import (
+    EVERYTHING,
+    a_memory,
+    an_observation,
+    held,
+    instant,
+    next_version,
+    observations,
+    operational,
+    operationals,
+)
+from support.stores import Fresh, add, change, chunks, forget, history, law, listed, present, told
+
+LESS_SURE = Held(base=Confidence(0.5), since=instant(7))
+
+
+def observe(store: MemoryStore, key: DocumentKey, now: Held, *seen: Observation) -> None:
+    for one in seen:
+        store.write(lambda tx, one=one: tx.observe(key, now, one))
+
+
+def observed(store: MemoryStore, key: DocumentKey) -> Sequence[Observation]:
+    with store.read() as view:
+        return list(view.observations(key))
+
+
+@law
+@given(known=operationals)
+def test_what_is_known_of_running_things_is_kept_to_the_bit(fresh: Fresh, known: Operational) -> None:
+    with fresh() as store:
+        memory = add(store, a_memory(operational=known)).memory
+        assert present(store, memory).memory.operational == known
+        assert listed(store) == [memory]
+
+
+def test_a_memory_has_none_of_it_unless_it_is_said(store: MemoryStore) -> None:
+    memory = add(store, a_memory()).memory
+    assert present(store, memory).memory.operational is None
+
+
+@pytest.mark.parametrize("now", [operational("jellyfin"), operational(), None])
+@pytest.mark.parametrize("before", [operational("caddy", base=0.0), None])
+def test_a_new_version_says_anew_what_it_is_and_the_history_says_nothing_of_it(
+    store: MemoryStore, before: Operational | None, now: Operational | None
+) -> None:
+    stored = add(store, a_memory(operational=before))
+    change(store, stored.key, next_version(stored.memory, operational=now))
+    assert present(store, stored.memory).memory.operational == now
+    assert [version.number for version in history(store, stored.key)] == [1, 2]
+
+
+def test_an_observation_changes_how_sure_it_is_and_nothing_else(store: MemoryStore) -> None:
+    known = replace(operational("jellyfin"), tier=2, persistent=True)
+    stored = add(store, a_memory(operational=known))
+    (passage,) = chunks(store, stored.key)[0].passages
+
+    def embed(tx: Transaction) -> None:
+        tx.put_vectors(tx.register_model("m", 1), {passage: np.ones(1, np.float32)})
+
+    store.write(embed)
+    with store.read() as view:
+        before = view.moment()
+    observe(store, stored.key, LESS_SURE, an_observation())
+    assert present(store, stored.memory).memory == replace(stored.memory, operational=replace(known, held=LESS_SURE))
+    assert len(history(store, stored.key)) == 1
+    with store.read() as view:
+        assert [(one.kind, one.document) for one in told(view, before)] == [(ChangeKind.ATTRIBUTES, stored.key)]
+        assert set(view.vectors(view.models()["m"], [passage])) == {passage}
+
+
+def test_observations_are_told_by_when_they_were_made_and_then_as_they_were_noted(store: MemoryStore) -> None:
+    stored = add(store, a_memory(operational=operational()))
+    minutes = (5, 1, 5, 3, 1)
+    seen = [an_observation(at=instant(minute), text=str(number)) for number, minute in enumerate(minutes)]
+    observe(store, stored.key, LESS_SURE, *seen)
+    assert [one.text for one in observed(store, stored.key)] == ["1", "4", "3", "0", "2"]
+
+
+def test_observations_of_many_are_those_of_each(store: MemoryStore) -> None:
+    stored = [add(store, a_memory(operational=operational())) for _ in range(4)]
+    for number, one in enumerate(stored[:3]):
+        observe(store, one.key, LESS_SURE, *[an_observation(text=f"{number}")] * number)
+    forget(store, stored[1].key)
+    with store.read() as view:
+        found = view.observations_of([one.key for one in stored])
+        assert {key: [each.text for each in seen] for key, seen in found.items()} == {stored[2].key: ["2", "2"]}
+        assert dict(view.observations_of([])) == {}
+
+
+def test_what_is_not_operational_or_is_gone_is_passed_over(store: MemoryStore) -> None:
+    plain, gone = add(store, a_memory()), add(store, a_memory(operational=operational()))
+    forget(store, gone.key)
+    with store.read() as view:
+        before = view.moment()
+    for key in (plain.key, gone.key, DocumentKey(10**9)):
+        observe(store, key, LESS_SURE, an_observation())
+        assert observed(store, key) == []
+    assert present(store, plain.memory).memory == plain.memory
+    with store.read() as view:
+        assert told(view, before) == []
+
+
+def test_forgetting_takes_the_observations_along(store: MemoryStore) -> None:
+    stored, other = (add(store, a_memory(operational=operational("jellyfin"))) for _ in range(2))
+    for one in (stored, other):
+        observe(store, one.key, LESS_SURE, an_observation())
+    forget(store, stored.key)
+    assert observed(store, stored.key) == []
+    assert len(observed(store, other.key)) == 1
+    with store.read() as view:
+        assert (view.counts().memories, view.counts().observations) == (1, 1)
+        assert list(view.matching(Filter(visibility=EVERYTHING.visibility, operational=True))) == [other.key]
+
+
+def test_observations_outlive_a_new_version(store: MemoryStore) -> None:
+    stored = add(store, a_memory(operational=operational()))
+    observe(store, stored.key, LESS_SURE, an_observation())
+    memory = present(store, stored.memory).memory
+    change(store, stored.key, next_version(memory, "It takes a minute."))
+    assert len(observed(store, stored.key)) == 1
+    assert present(store, memory).memory.operational == replace(operational(), held=LESS_SURE)
+
+
+def test_a_unit_that_fails_observed_nothing(store: MemoryStore) -> None:
+    stored = add(store, a_memory(operational=operational()))
+
+    def work(tx: Transaction) -> None:
+        tx.observe(stored.key, LESS_SURE, an_observation())
+        assert len(tx.observations(stored.key)) == 1
+        raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        store.write(work)
+    assert observed(store, stored.key) == []
+    assert present(store, stored.memory).memory == stored.memory
+
+
+def test_those_of_a_service_and_category_are_listed_newest_first(store: MemoryStore) -> None:
+    def note(minute: int, service: str | None, category: str = "timing") -> Memory:
+        parts = {"category": Clean(category), "created_at": instant(minute), "scope": Scope.SWARM}
+        return add(store, replace(a_memory(operational=operational(service)), **parts)).memory
+
+    first, second = note(1, "jellyfin"), note(2, "jellyfin")
+    general, other, dependency = note(3, None), note(4, "caddy"), note(5, "jellyfin", "dependency")
+    plain = add(store, a_memory(category=Clean("timing"), created_at=instant(6))).memory
+    every = EVERYTHING.visibility
+    timing = Filter(visibility=every, category=Clean("timing"))
+    assert listed(store, replace(timing, service=Clean("jellyfin"))) == [second, first]
+    assert listed(store, replace(timing, service=GENERAL)) == [general]
+    assert listed(store, replace(timing, operational=True)) == [other, general, second, first]
+    assert listed(store, replace(timing, operational=False)) == [plain]
+    assert listed(store, Filter(visibility=every, service=Clean("jellyfin"))) == [dependency, second, first]
+    assert listed(store, Filter(visibility=every, service=Clean("jellyfin"), operational=False)) == []
+
+
+seen_of = st.lists(st.tuples(st.integers(0, 2), held, observations()), max_size=12)
+
+
+@law
+@given(known=st.lists(st.none() | operationals, min_size=3, max_size=3), seen=seen_of)
+def test_whatever_is_observed_is_told_as_in_memory(
+    fresh: Fresh, known: list[Operational | None], seen: list[tuple[int, Held, Observation]]
+) -> None:
+    memories = [a_memory(operational=one) for one in known]
+
+    def told_by(store: MemoryStore) -> object:
+        keys = [add(store, memory).key for memory in memories]
+        for which, now, one in seen:
+            observe(store, keys[which], now, one)
+        with store.read() as view:
+            assert view.observations_of(keys) == {key: found for key in keys if (found := view.observations(key))}
+            return listed(store), [list(view.observations(key)) for key in keys]
+
+    with fresh() as store:
+        assert told_by(store) == told_by(InMemoryStore(FixedClock()))
+
+
+def test_what_was_observed_outlives_its_process(open_durable: Callable[[], MemoryStore]) -> None:
+    seen = [an_observation(Kind.CREATED, to=0.7), an_observation(Kind.SET, START, "Sure.", 1.0)]
+    with closing(open_durable()) as store:
+        stored = add(store, a_memory(operational=operational("jellyfin")))
+        observe(store, stored.key, LESS_SURE, *seen)
+    with closing(open_durable()) as store:
+        assert observed(store, stored.key) == seen
+        assert present(store, stored.memory).memory.operational == operational("jellyfin", base=0.5, since=instant(7))

@@ -1,0 +1,165 @@
+"""Every store: what is proposed, and what became of it."""
+
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import replace
+from datetime import datetime
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hivelore.domain.memory import Scope
+from hivelore.domain.proposal import Concerned, Proposal, ProposalFilter, ProposalId, ProposalKind
+from hivelore.domain.search import Visibility
+from hivelore.ports import MemoryStore
+from support.memories import ADA, BOB, a_memory, instant, memory_id, next_version
+from support.proposals import ALL_PROPOSALS, a_decision, a_proposal, inbox, proposals, put
+from support.stores import Fresh, add, change, forget, law
+
+MEMORIES = [memory_id(number) for number in (951, 952, 953)]
+
+
+def known(store: MemoryStore, proposal: Proposal) -> Proposal | None:
+    with store.read() as view:
+        return view.proposal(proposal.id)
+
+
+@law
+@given(told=st.lists(proposals(MEMORIES), max_size=4))
+def test_a_proposal_comes_back_as_it_was_put(fresh: Fresh, told: list[Proposal]) -> None:
+    with fresh() as store:
+        for memory in MEMORIES:
+            add(store, a_memory(id=memory))
+        put(store, *told)
+        assert inbox(store) == sorted(told, key=lambda one: (one.at, one.id), reverse=True)
+        assert [known(store, one) for one in told] == told
+
+
+def test_putting_a_proposal_again_replaces_it(store: MemoryStore) -> None:
+    first, second = add(store, a_memory()).memory, add(store, a_memory()).memory
+    proposal = a_proposal(first, second)
+    put(store, proposal, replace(proposal, memories=proposal.memories[1:], decided=a_decision()))
+    assert inbox(store) == [replace(proposal, memories=proposal.memories[1:], decided=a_decision())]
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 10])
+def test_pages_hold_every_proposal_once_newest_first(store: MemoryStore, limit: int) -> None:
+    memory = add(store, a_memory()).memory
+    told = [a_proposal(memory, at=instant(minute)) for minute in (3, 1, 2, 2, 2, 0)]
+    put(store, *told)
+    found: list[Proposal] = []
+    after: tuple[datetime, ProposalId] | None = None
+    while True:
+        with store.read() as view:
+            page = view.proposals(ALL_PROPOSALS, after, limit)
+        found += page
+        if len(page) < limit:
+            break
+        after = page[-1].at, page[-1].id
+    assert sorted(found, key=lambda one: one.id) == told
+    assert all((one.at, one.id) > (next_one.at, next_one.id) for one, next_one in pairwise(found))
+
+
+@law
+@given(
+    told=st.lists(proposals(MEMORIES), max_size=4),
+    actor=st.sampled_from([None, ADA]),
+    is_open=st.sampled_from([None, True, False]),
+    kind=st.none() | st.sampled_from(ProposalKind),
+)
+def test_a_filter_means_what_it_says(
+    fresh: Fresh, told: list[Proposal], actor: None, is_open: bool | None, kind: ProposalKind | None
+) -> None:
+    told = [replace(one, actor=ADA) if number % 2 else one for number, one in enumerate(told)]
+    where = ProposalFilter(seen=ALL_PROPOSALS.seen, actor=actor, open=is_open, kind=kind)
+    with fresh() as store:
+        for memory in MEMORIES:
+            add(store, a_memory(id=memory))
+        put(store, *told)
+        assert inbox(store, where) == [one for one in inbox(store) if where.admits(one)]
+
+
+def test_a_proposal_is_seen_by_who_may_see_all_it_is_about(store: MemoryStore) -> None:
+    shared = add(store, a_memory(owner=ADA, scope=Scope.SWARM)).memory
+    of_ada, of_bob = add(store, a_memory(owner=ADA)).memory, add(store, a_memory(owner=BOB)).memory
+    told = [a_proposal(*memories) for memories in ((shared,), (shared, of_ada), (of_bob,), (of_ada, of_bob))]
+    put(store, *told)
+    seen_by = {
+        Visibility(own=ADA, swarm=True): [0, 1],
+        Visibility(own=BOB, swarm=True): [0, 2],
+        Visibility(own=ADA, swarm=False): [],
+        Visibility(own=None, swarm=True): [0],
+        Visibility(own=None, swarm=True, others=True): [0, 1, 2, 3],
+    }
+    for visibility, expected in seen_by.items():
+        found = inbox(store, ProposalFilter(seen=visibility))
+        assert sorted(found, key=lambda one: one.id) == [told[number] for number in expected]
+
+
+def test_the_open_ones_of_each_are_counted(store: MemoryStore) -> None:
+    memory = add(store, a_memory()).memory
+    put(store, a_proposal(memory), a_proposal(memory), a_proposal(memory, decided=a_decision()))
+    put(store, a_proposal(memory, actor=None), a_proposal(memory, actor=None, decided=a_decision()))
+    with store.read() as view:
+        assert [view.open_proposals(actor) for actor in (ADA, BOB, None)] == [2, 0, 1]
+
+
+def test_what_is_proposed_about_a_memory_is_found_by_it(store: MemoryStore) -> None:
+    first, second, third = (add(store, a_memory()) for _ in range(3))
+    old = a_proposal(first.memory, second.memory, decided=a_decision())
+    new = a_proposal(second.memory, at=instant(1))
+    put(store, old, new)
+    with store.read() as view:
+        found = [list(view.proposals_about(one.key)) for one in (first, second, third)]
+    assert found == [[old], [new, old], []]
+
+
+def test_a_forgotten_memory_takes_what_is_proposed_about_it_along(store: MemoryStore) -> None:
+    kept, doomed = add(store, a_memory()), add(store, a_memory())
+    both, other = a_proposal(kept.memory, doomed.memory), a_proposal(kept.memory)
+    put(store, both, other)
+    forget(store, doomed.key)
+    assert inbox(store) == [other]
+    assert known(store, both) is None
+    add(store, doomed.memory)
+    assert inbox(store) == [other]
+    with store.read() as view:
+        assert view.counts().proposals == 1
+
+
+def test_a_proposal_is_put_without_the_memories_that_are_gone(store: MemoryStore) -> None:
+    kept, doomed = add(store, a_memory()), add(store, a_memory())
+    proposal = a_proposal(doomed.memory, kept.memory)
+    forget(store, doomed.key)
+    put(store, proposal)
+    assert inbox(store) == [replace(proposal, memories=(Concerned(kept.memory.id, 1),))]
+    forget(store, kept.key)
+    put(store, proposal)
+    assert inbox(store) == []
+
+
+def test_a_new_version_of_a_memory_leaves_what_is_proposed_about_it(store: MemoryStore) -> None:
+    stored = add(store, a_memory())
+    proposal = a_proposal(stored.memory)
+    put(store, proposal)
+    change(store, stored.key, next_version(stored.memory))
+    assert inbox(store) == [proposal]
+
+
+def test_dropping_twice_is_fine(store: MemoryStore) -> None:
+    memory = add(store, a_memory()).memory
+    kept, dropped = a_proposal(memory), a_proposal(memory)
+    put(store, kept, dropped)
+    for _ in range(2):
+        store.write(lambda tx: tx.drop_proposal(dropped.id))
+    assert inbox(store) == [kept]
+
+
+def test_proposals_are_there_again_when_the_store_is_opened_again(open_durable: Callable[[], MemoryStore]) -> None:
+    with closing(open_durable()) as store:
+        proposal = a_proposal(add(store, a_memory()).memory, decided=a_decision())
+        put(store, proposal)
+    with closing(open_durable()) as store:
+        assert inbox(store) == [proposal]

@@ -1,0 +1,83 @@
+"""Every store: what is known of the conversations of agents."""
+
+from dataclasses import replace
+
+import pytest
+
+from hivelore.domain.session import Session, Told
+from hivelore.domain.text import Clean
+from hivelore.domain.transcript import EventId
+from hivelore.ports import MemoryStore
+from support.memories import ADA, BOB, instant, memory_id
+
+SESSION = Session(
+    agent=ADA,
+    id=Clean("claude-code:s1"),
+    updated_at=instant(5),
+    goal=Clean("Fix the login – 直す"),
+    asked=Clean("and the tests"),
+    briefed=EventId("e1"),
+    told=(Told(memory_id(1), 1, EventId("e1")), Told(memory_id(2), 3, EventId("e2"))),
+)
+EMPTY = Session(agent=ADA, id=Clean("codex:s2"), updated_at=instant(6))
+
+
+def put(store: MemoryStore, *sessions: Session) -> None:
+    for session in sessions:
+        store.write(lambda tx, session=session: tx.put_session(session))
+
+
+def found(store: MemoryStore, like: Session) -> Session | None:
+    with store.read() as view:
+        return view.session(like.agent, like.id)
+
+
+@pytest.mark.parametrize("session", [SESSION, EMPTY])
+def test_a_session_comes_back_as_it_was_put(store: MemoryStore, session: Session) -> None:
+    assert found(store, session) is None
+    put(store, session)
+    assert found(store, session) == session
+
+
+def test_what_is_put_later_takes_the_place_of_what_was_there(store: MemoryStore) -> None:
+    later = replace(SESSION, updated_at=instant(9), briefed=None, told=())
+    put(store, SESSION, later)
+    assert found(store, SESSION) == later
+
+
+def test_each_agent_has_its_own(store: MemoryStore) -> None:
+    of_bob = replace(SESSION, agent=BOB, goal=None)
+    put(store, SESSION, of_bob)
+    assert found(store, SESSION) == SESSION
+    assert found(store, of_bob) == of_bob
+
+
+def test_a_unit_that_fails_puts_nothing(store: MemoryStore) -> None:
+    with pytest.raises(RuntimeError):
+        store.write(lambda tx: (tx.put_session(SESSION), _fail()))
+    assert found(store, SESSION) is None
+
+
+def _fail() -> None:
+    raise RuntimeError
+
+
+@pytest.mark.parametrize(
+    ("before", "keep", "limit", "left"),
+    [
+        (3, 10, 10, {3, 4}),
+        (0, 2, 10, {3, 4}),
+        (3, 1, 10, {4}),
+        (5, 10, 2, {3, 4}),
+        (5, 10, 10, set[int]()),
+        (0, 10, 10, {1, 2, 3, 4}),
+    ],
+)
+def test_the_oldest_and_those_that_are_too_many_are_let_go(
+    store: MemoryStore, before: int, keep: int, limit: int, left: set[int]
+) -> None:
+    sessions = {at: replace(EMPTY, id=Clean(f"codex:{at}"), updated_at=instant(at)) for at in (1, 2, 3, 4)}
+    put(store, *sessions.values())
+    gone = store.write(lambda tx: tx.prune_sessions(instant(before), keep, limit))
+    assert {at for at, session in sessions.items() if found(store, session) is not None} == left
+    assert gone == 4 - len(left)

@@ -1,0 +1,128 @@
+"""import claude-code and import codex: what those programs have kept comes in, once."""
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.command_line import CommandLine
+from support.sessions import ClaudeSession, CodexSession, a_fix
+
+NOTE = """\
+---
+name: Never mock the clock
+description: "Tests set a clock of their own."
+type: feedback
+---
+Never mock the clock in the tests of this project: set one by hand instead.
+"""
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Of a user who has worked with Claude Code."""
+    folder = tmp_path / "of-ada"
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(folder / ".claude"))
+    monkeypatch.setenv("CODEX_HOME", str(folder / ".codex"))
+    write(folder / ".claude/projects/-home-ada-shop/s1.jsonl", a_fix().lines)
+    write(folder / ".claude/projects/-home-ada-shop/s2.jsonl", ClaudeSession("s2").user("Hello there.").lines)
+    write(folder / ".claude/projects/-home-ada-shop/agent-7.jsonl", a_fix().lines)
+    write(folder / ".claude/projects/-home-ada-shop/s1/subagents/agent-8.jsonl", a_fix().lines)
+    write(folder / ".claude/projects/-home-ada-shop/memory/clock.md", NOTE.splitlines())
+    write(folder / ".claude/projects/-home-ada-shop/memory/MEMORY.md", ["# Memory", "- [Clock](clock.md): no mocks"])
+    return folder
+
+
+def write(path: Path, lines: Sequence[str]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def own(cli: CommandLine, me: str) -> dict[str, dict[str, Any]]:
+    """The private memories of the agent by name."""
+    page = cli.json("list", "--all", "--scope", "agent", "--project", "*", "--agent", me)
+    return {memory["name"]: memory for memory in page["memories"]}
+
+
+@pytest.mark.usefixtures("home")
+def test_sessions_and_notes_come_in_with_their_origin(cli: CommandLine, me: str) -> None:
+    told = cli.json("import", "claude-code", "--agent", me)
+    assert (told["created"], told["empty"], told["skipped"]) == (2, 2, [])
+    memories = own(cli, me)
+    note = memories.pop("Never mock the clock")
+    ((name, summary),) = memories.items()
+    assert name.startswith("Session: 2026-03-01T12:")
+    assert "currency of the customer" in summary["content"]
+    assert summary["externalId"] == "session:claude-code:s1"
+    assert summary["createdAt"].startswith("2026-03-01T12:")
+    assert summary["metadata"]["origin"].endswith("/s1.jsonl")
+    assert (note["category"], note["summary"]) == ("feedback", "Tests set a clock of their own.")
+    assert note["content"].startswith("Never mock the clock in the tests")
+    assert {one["project"] for one in (note, summary)} == {"/home/ada/shop"}
+    assert all(one["tags"] == ["imported"] and one["source"] == "manual" for one in (note, summary))
+
+
+def test_a_second_time_only_what_is_new_comes_in(cli: CommandLine, me: str, home: Path) -> None:
+    cli.json("import", "claude-code", "--agent", me)
+    assert cli.json("import", "claude-code", "--agent", me)["unchanged"] == 2
+    session = a_fix().says("The root cause of the slow start was the cache, which is built anew each time.")
+    write(home / ".claude/projects/-home-ada-shop/s1.jsonl", session.lines)
+    told = cli.json("import", "claude-code", "--agent", me)
+    assert (told["created"], told["changed"], told["unchanged"]) == (0, 1, 1)
+
+
+@pytest.mark.usefixtures("home")
+def test_a_preview_stores_nothing(cli: CommandLine, me: str) -> None:
+    told = cli.json("import", "claude-code", "--dry-run", "--agent", me)
+    assert told["files"] == 4
+    assert {one["project"] for one in told["memories"]} == {"/home/ada/shop"}
+    shown = cli("import", "claude-code", "--dry-run")
+    assert "Never mock the clock" in shown.out
+    assert "2 would become memories. Nothing was stored." in shown.out
+    assert own(cli, me) == {}
+
+
+def test_only_one_project_and_only_since_a_day(cli: CommandLine, me: str, home: Path) -> None:
+    other = ClaudeSession("s9", folder="/home/ada/other")
+    for line in ("Please look. " * 20, "No, never restart the broker by hand."):
+        other.user(line).says("The root cause was a full disk on the build machine.")
+    write(home / ".claude/projects/-home-ada-other/s9.jsonl", other.lines)
+    for path in (home / ".claude/projects/-home-ada-shop").rglob("*.*"):
+        os.utime(path, (1_700_000_000, 1_700_000_000))
+    chosen = cli.json("import", "claude-code", "--dry-run", "--project", "/home/ada/other")
+    assert [one["externalId"] for one in chosen["memories"]] == ["session:claude-code:s9"]
+    recent = cli.json("import", "claude-code", "--dry-run", "--since", "7d")
+    assert recent["files"] == 1
+
+
+def test_sessions_of_codex_come_in(cli: CommandLine, me: str, home: Path) -> None:
+    session = CodexSession().user("Please mend the checkout, it fails for old carts. " * 3)
+    session.says("The root cause is that carts from before March have no currency field.")
+    write(home / ".codex/sessions/2026/03/01/rollout-2026-03-01T12-00-00-s1.jsonl", session.lines)
+    write(home / ".codex/memories/build.md", ["The build needs node 22; older ones fail silently."])
+    assert cli.json("import", "codex", "--agent", me)["created"] == 2
+    memories = own(cli, me)
+    assert {one["externalId"] for one in memories.values()} == {"session:codex:s1", "memory:codex:.codex/build.md"}
+
+
+def test_what_cannot_be_read_is_told_and_the_rest_comes_in(cli: CommandLine, me: str, home: Path) -> None:
+    write(home / ".claude/projects/-home-ada-shop/memory/big.md", ["x" * 2_000_001])
+    result = cli("import", "claude-code", "--agent", me, "--json")
+    assert result.code == 7
+    assert json.loads(result.out)["created"] == 2
+    assert "big.md: larger than" in result.err
+
+
+@pytest.mark.parametrize("more", [["--dry-run"], ["--since", "7d"], ["--project", "x"]])
+def test_options_of_programs_are_refused_for_files(cli: CommandLine, more: list[str]) -> None:
+    result = cli("import", "memories.jsonl", *more)
+    assert result.code != 0
+    assert "claude-code and codex" in result.err
+
+
+@pytest.mark.usefixtures("home")
+def test_a_program_that_was_never_used_has_nothing(cli: CommandLine) -> None:
+    assert cli.json("import", "codex", "--dry-run") == {"memories": [], "files": 0}

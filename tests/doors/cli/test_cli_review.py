@@ -1,0 +1,124 @@
+"""``hivelore review``: what waits for a decision, and deciding."""
+
+import re
+import shlex
+
+import pytest
+
+from hivelore.domain.memory import Memory
+from support.command_line import CommandLine
+from support.proposals import a_proposal
+from support.service import Service
+from support.world import AS_OPERATOR
+
+
+def known(service: Service, text: str) -> Memory:
+    """Something about running things, as an operator says it."""
+    made = service.app.operations.create(
+        text, "timing", AS_OPERATOR, service="jellyfin", confidence=0.8, persistent=False
+    )
+    return made.memory
+
+
+def asked(cli: CommandLine, memory: Memory, *edit: str) -> str:
+    """The proposal that comes of an edit by the local agent."""
+    result = cli("edit", memory.id, *edit, "--json")
+    assert (result.code, result.error["code"]) == (4, "proposed")
+    return str(result.error["proposal"])
+
+
+def doubt(service: Service, older: str, newer: str) -> str:
+    """That nobody can tell whether two memories contradict each other."""
+    proposal = a_proposal(known(service, older), known(service, newer), actor=None)
+    service.app.store.write(lambda tx: tx.put_proposal(proposal))
+    return proposal.id
+
+
+def test_what_an_agent_asks_for_is_listed_shown_and_accepted(cli: CommandLine, service: Service) -> None:
+    memory = known(service, "The walrus takes 60 s.")
+    proposal = asked(cli, memory, "--content", "The walrus takes 70 s.", "--reason", "timed it")
+    assert [line for line in cli("review", "list").out.splitlines() if line.startswith(proposal)]
+    shown = cli("review", "show", proposal).out
+    for part in (f"operational {proposal}", "timed it", "content: The walrus takes 70 s.", "The walrus takes 60 s."):
+        assert part in shown
+    done = cli("review", "accept", proposal, "--reason", "so it is")
+    assert (done.code, done.out) == (0, f"Accepted: {proposal}\n")
+    assert cli.json("get", memory.id)["content"] == "The walrus takes 70 s."
+    assert proposal not in cli("review", "list").out
+    shown = cli("review", "show", proposal).out
+    assert "accepted now by the operator (cli): so it is" in shown
+    assert "changed since" not in shown
+
+
+def test_what_changed_meanwhile_is_told_and_can_only_be_rejected(cli: CommandLine, service: Service) -> None:
+    memory = known(service, "The dugong takes 60 s.")
+    first, second = (asked(cli, memory, "--content", f"The dugong takes {number} s.") for number in (70, 80))
+    assert cli("review", "accept", first).code == 0
+    assert "changed since: it was version 1" in cli("review", "show", second).out
+    refused = cli("review", "accept", second)
+    assert refused.code == 5
+    assert "Reject" in refused.err
+    assert cli("review", "reject", second).out == f"Rejected: {second}\n"
+    again = cli("review", "reject", second)
+    assert (again.code, "rejected at" in again.err) == (5, True)
+
+
+def test_two_are_merged_into_one(cli: CommandLine, service: Service) -> None:
+    proposal = doubt(service, "The narwhal takes 60 s.", "The narwhal takes a minute or more.")
+    older, newer = cli.json("review", "show", proposal)["memories"]
+    assert cli("review", "merge", proposal).out == f"Merged: {proposal}\n"
+    assert cli("get", newer["id"]).code == 3
+    assert cli.json("get", older["id"])["operational"]["confidence"] == pytest.approx(0.9)
+
+
+def test_an_agent_that_is_named_has_its_own_rights(cli: CommandLine, service: Service, me: str) -> None:
+    memory = known(service, "The beluga takes 60 s.")
+    mine = cli("edit", memory.id, "--content", "x", "--agent", me, "--json").error["proposal"]
+    other = asked(cli, memory, "--content", "y")
+    assert [one["id"] for one in cli.json("review", "list", "--agent", me)["proposals"]] == [mine]
+    assert cli("review", "show", other, "--agent", me).code == 3
+    assert cli("review", "accept", mine, "--agent", me).code == 4
+    assert cli("review", "accept", mine, "--agent", "local").code == 4
+
+
+def test_a_list_goes_on_and_is_narrowed(cli: CommandLine, service: Service) -> None:
+    proposal = doubt(service, "The orca takes 60 s.", "The orca takes 61 s or so.")
+    page = cli.json("review", "list", "--kind", "contradiction", "--limit", "1")
+    assert page["proposals"][0]["id"] == proposal or page["next"] is not None
+    assert len(page["names"]) == 2
+    asked(cli, known(service, "The porpoise takes 60 s."), "--content", "x")
+    result = cli("review", "list", "--limit", "1")
+    assert "--after goes on" in result.err
+    everything = cli.json("review", "list", "--status", "all", "--limit", "100")["proposals"]
+    pages, after = [], ""
+    while after is not None:
+        page = cli.json("review", "list", "--status", "all", "--limit", "2", *(("--after", after) if after else ()))
+        pages += page["proposals"]
+        after = page["next"]
+    assert pages == everything
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("show", "nothing"), 3),
+        (("accept", "Розы"), 3),
+        (("merge", ""), 3),
+        (("list", "--limit", "0"), 2),
+        (("list", "--after", "yesterday"), 2),
+        (("list", "--kind", "quarrel"), 2),
+        (("reject", "nothing", "--reason", "x" * 20_000), 2),
+    ],
+)
+def test_what_cannot_be_is_told(cli: CommandLine, words: tuple[str, ...], code: int) -> None:
+    result = cli("review", *words)
+    assert (result.code, result.out) == (code, "")
+    assert result.err.endswith(".\n")
+
+
+@pytest.mark.parametrize("verb", ["list", "show", "accept", "reject", "merge"])
+def test_the_example_in_the_help_runs(cli: CommandLine, service: Service, verb: str) -> None:
+    (example,) = re.findall(r"^Example: hivelore (.+)$", cli("review", verb, "--help").out, re.MULTILINE)
+    proposal = doubt(service, f"The seal takes 60 s to {verb}.", f"The seal takes a minute to {verb}.")
+    result = cli(*(proposal if word == "ID" else word for word in shlex.split(example)))
+    assert result.code == 0, result.err

@@ -1,0 +1,97 @@
+"""What summaries cost: nothing by default, and with a model never more than the cap of a day, kills included."""
+
+import os
+import signal
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from hivelore.app import Application, open_application
+from hivelore.config import load
+from hivelore.domain.agent import Door, Role, Viewer
+from support.language_server import LanguageServer
+from support.memories import EVERYTHING
+from support.sessions import a_fix, an_end
+from support.waiting import until
+
+SESSIONS = 30
+CAP = 40_000
+SERVES = """
+import threading
+from hivelore.app import open_application
+from hivelore.config import load
+
+app = open_application(load(embedder="none"), kind="embedded")
+threading.Event().wait()
+"""
+
+
+def environment(folder: Path, server: LanguageServer, **more: str) -> dict[str, str]:
+    """Of a service with a home and transcripts in this folder."""
+    return {
+        "HIVELORE_HOME": str(folder / "home"),
+        "HIVELORE_WORKSPACE": str(folder / "workspace"),
+        "HIVELORE_TRANSCRIPTS": str(folder / "sessions"),
+        "HIVELORE_SUMMARIZER_URL": f"{server.url}/v1",
+        "HIVELORE_SUMMARIZER_MODEL": "small",
+        "HIVELORE_SUMMARIZER_DAILY_TOKENS": str(CAP),
+        "OPENAI_API_KEY": "sk-1",
+        "ANTHROPIC_API_KEY": "sk-2",
+        **more,
+    }
+
+
+def opened(variables: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Application:
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    return open_application(load(embedder="none"), kind="embedded")
+
+
+def hand_over_many(app: Application, folder: Path) -> None:
+    path = folder / "sessions" / "s.jsonl"
+    path.parent.mkdir()
+    path.write_text("\n".join(a_fix().lines), encoding="utf-8")
+    viewer = Viewer(role=Role.WORKER, agent=app.agents.local().id, door=Door.HOOK)
+    for number in range(SESSIONS):
+        app.distilling.hand_over(an_end(path, session=f"s{number}", project=f"p{number}"), viewer)
+
+
+def makers(app: Application) -> list[object]:
+    """By whom each summary was made, once all are."""
+    until(lambda: app.status()["pendingSummaries"] == 0)
+    with app.store.read() as view:
+        return [memory.metadata["summarizer"] for memory in view.page(EVERYTHING, None, 100)]
+
+
+def test_by_default_no_model_is_asked_whatever_keys_there_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with LanguageServer() as server, closing(opened(environment(tmp_path, server), monkeypatch)) as app:
+        hand_over_many(app, tmp_path)
+        assert makers(app) == ["extractive"] * SESSIONS
+        assert app.status()["tokensToday"] == 0
+    assert server.asked == []
+
+
+def test_the_cap_of_a_day_holds_when_the_service_is_killed_in_between(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with LanguageServer() as server:
+        # Not running yet: all of them wait when the first service begins.
+        with closing(Application(load(home=tmp_path / "home", embedder="none"))) as app:
+            hand_over_many(app, tmp_path)
+        with_model = environment(tmp_path, server, HIVELORE_SUMMARIZER="openai")
+        for _ in range(3):
+            asked = len(server.asked)
+            paths = {"PYTHONPATH": os.pathsep.join(sys.path)}
+            process = subprocess.Popen([sys.executable, "-c", SERVES], env={**os.environ, **with_model, **paths})
+            until(lambda asked=asked: len(server.asked) > asked)
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+        with closing(opened(with_model, monkeypatch)) as app:
+            made = makers(app)
+            assert server.tokens <= app.spending.today() <= CAP
+        assert len(made) == SESSIONS
+        assert set(made) == {"openai small", "extractive"}
+        assert 3 < len(server.asked) < SESSIONS

@@ -1,0 +1,49 @@
+"""A service that was killed right after it took the end of a session distils it at its next start."""
+
+import os
+import signal
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+from hivelore.app import open_application
+from hivelore.config import load
+from support.memories import EVERYTHING
+from support.sessions import a_fix
+from support.waiting import until
+
+HANDS_OVER_AND_IS_KILLED = """
+import os, signal, sys
+
+from hivelore.app import Application
+from hivelore.config import load
+from hivelore.domain.agent import Door, Role, Viewer
+from support.sessions import an_end
+
+app = Application(load(embedder="none"))
+app.distilling.hand_over(an_end(sys.argv[1]), Viewer(role=Role.WORKER, agent=app.agents.local().id, door=Door.HOOK))
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_what_was_handed_over_survives_a_kill(tmp_path: Path) -> None:
+    home, folder = tmp_path / "home", tmp_path / "sessions"
+    folder.mkdir()
+    transcript = folder / "s1.jsonl"
+    transcript.write_text("\n".join(a_fix().lines), encoding="utf-8")
+    environment = {
+        **os.environ,
+        "HIVELORE_HOME": str(home),
+        "HIVELORE_TRANSCRIPTS": str(folder),
+        "PYTHONPATH": os.pathsep.join(sys.path),
+    }
+    command = [sys.executable, "-c", HANDS_OVER_AND_IS_KILLED, str(transcript)]
+    killed = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    with closing(open_application(load(home=home, transcripts=(folder,), embedder="none"), kind="embedded")) as app:
+        until(lambda: app.status()["pendingSummaries"] == 0)
+        with app.store.read() as view:
+            (memory,) = view.page(EVERYTHING, None, 9)
+    assert "currency of the customer" in memory.content
+    assert memory.external_id == "session:claude-code:s1"

@@ -1,0 +1,366 @@
+"""The hook in a process of its own: what it hands over and says, and that nothing that is wrong reaches the agent."""
+
+import json
+import os
+import resource
+import shutil
+import signal
+import socket
+import stat
+import subprocess
+import sys
+from collections.abc import Callable, Generator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from hivelore import launch
+from hivelore.endpoint import TAKEN
+from hivelore.hooks import aside
+from hivelore.hooks.copying import MODULES, copy_to
+from hivelore.lock import read_owner
+from hivelore.policies.fence import fenced
+from support.fake_secrets import scramble
+from support.hooks import NOTHING, PATIENCE, Hook, lost, put_aside
+from support.odd_service import Exchange, OddService
+from support.service import Service, environment
+from support.waiting import until
+
+TOO_HEAVY = {
+    "re",
+    "json",
+    "typing",
+    "collections",
+    "enum",
+    "pathlib",
+    "socket",
+    "signal",
+    "ssl",
+    "subprocess",
+    "datetime",
+}
+PROXY = "Port 8443 is taken by the proxy."
+ASKED = "Which port is taken by the proxy?"
+SUMMARY = "The parser was moved to Rust because the old one was slow."
+AWS = "AKIA" + scramble(16, "ABCDEFGHIJKLMNOP234567")
+
+
+@pytest.fixture
+def hook(service: Service, tmp_path: Path) -> Hook:
+    return Hook(copy_to(service.home), service.home, tmp_path)
+
+
+@pytest.fixture
+def alone(tmp_path: Path) -> Generator[Hook]:
+    """A hook whose home has no service; one that it starts is ended with the test."""
+    home = tmp_path / "home ’with\n'quotes\""
+    yield Hook(copy_to(home), home, tmp_path)
+    owner = read_owner(home)
+    if owner is not None and owner.pid:
+        os.kill(owner.pid, signal.SIGTERM)
+        until(lambda: read_owner(home) is None)
+
+
+def remember(service: Service, content: str) -> None:
+    body = {"content": content, "name": content[:20], "scope": "agent", "source": "manual"}
+    service.client(service.agent_key).call("POST", "/api/memory/index", body=body)
+
+
+def kept(service: Service, content: str) -> int:
+    """How often something is in the store."""
+    page = service.client(service.agent_key).call("GET", "/api/memory", query={"limit": 500})
+    return sum(memory["content"] == content for memory in page["memories"])
+
+
+def test_what_the_service_answers_is_said(service: Service, hook: Hook) -> None:
+    remember(service, PROXY)
+    assert PROXY in hook("SessionStart", session_id="said", source="startup").context
+    remember(service, "Bob has the key to the cellar.")
+    said = hook("UserPromptSubmit", session_id="said", prompt="Who has the key to the cellar?")
+    assert "Bob" in said.context
+    assert (said.code, said.err) == (0, b"")
+    assert hook("UserPromptSubmit", session_id="said", prompt="Who has the key to the cellar?") == NOTHING
+    assert hook("Stop", session_id="said", last_assistant_message="Bob has it.") == NOTHING
+    assert put_aside(service.home) == []
+
+
+@pytest.mark.parametrize("command", [[str(Path(sys.executable).with_name("hivelore")), "hook"], []])
+def test_it_says_where_it_is_and_what_it_is_started_for(service: Service, hook: Hook, command: list[str]) -> None:
+    task = hook.cwd / "task.json"
+    task.write_text('{"id": "T-7", "task": "Fix \\"it\\""}')
+    with OddService(lambda exchange: exchange.reply(200, b'{"said": "\xc3\xa4"}', **dict([TAKEN]))) as odd:
+        done = subprocess.run(
+            [*(command or hook.command), "--agent=codex", "--event", 'a "b"\n'],
+            input=b'{"session_id": "s1"}',
+            env=environment(
+                hook.home,
+                HIVELORE_URL=odd.url,
+                HIVELORE_TASK_FILE=str(task),
+                HIVELORE_TASK_ID="T-1",
+                HIVELORE_HOOK_WAIT=hook.wait,
+            ),
+            cwd=hook.cwd,
+            capture_output=True,
+            check=True,
+        )
+        (exchange,) = odd.heard
+    heard = exchange.message
+    assert done.stdout.decode() == '{"said": "ä"}'
+    assert len(heard.pop("id")) == 32
+    assert heard.pop("at").endswith("Z")
+    assert heard == {
+        "event": 'a "b"\n',
+        "project": str(hook.cwd),
+        "taskId": "T-1",
+        "taskFile": task.read_text(),
+        "payload": {"session_id": "s1"},
+    }
+    assert exchange.headers["authorization"] == f"Bearer {service.agent_key}"
+
+
+def test_what_cannot_be_handed_over_is_put_aside_without_secrets_and_delivered_once(alone: Hook) -> None:
+    said = alone("PostCompact", compact_summary=f"{SUMMARY}\n{fenced('old ' * 9)}", custom={"key": [AWS]})
+    assert said == NOTHING
+    until(lambda: len(put_aside(alone.home)) == 1)
+    (file,) = (alone.home / "spool").glob("*.json")
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    told = put_aside(alone.home)[0]
+    assert told["payload"]["compact_summary"] == SUMMARY
+    assert AWS not in file.read_text()
+    assert told["program"] == "claude-code"
+    assert alone("UserPromptSubmit", prompt=ASKED) == NOTHING
+    until(lambda: len(put_aside(alone.home)) == 2)
+    shutil.copy(file, file.with_name(f"9{file.name}"))  # As if it had been handed over all the same.
+    with Service(alone.home) as service:
+        until(lambda: not put_aside(alone.home))
+        assert kept(service, SUMMARY) == 1
+        assert lost(alone.home) == 0
+        status = service.client(service.agent_key).call("GET", "/api/status")
+        assert (status["hookEventsWaiting"], status["hookEventsLost"]) == (0, 0)
+
+
+def test_a_session_that_starts_where_no_service_runs_starts_one_and_is_told_with_its_first_prompt(alone: Hook) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        url = f"http://127.0.0.1:{free.getsockname()[1]}"
+    assert alone("SessionStart", source="startup", environ={"HIVELORE_URL": url}) == NOTHING
+    until(lambda: launch.running(alone.home) is not None and launch.is_alive(launch.running(alone.home) or ""))
+    until(lambda: not put_aside(alone.home))
+
+
+def hang(exchange: Exchange) -> None:
+    exchange._odd.over.wait(PATIENCE)
+
+
+ANSWERS: dict[str, tuple[Callable[[Exchange], None], bool]] = {
+    "hangs": (hang, True),
+    "says next to nothing": (lambda exchange: _mutter(exchange), True),
+    "hangs up": (Exchange.drop, True),
+    "fails": (lambda exchange: exchange.problem(500, "no"), True),
+    "has too much to do": (lambda exchange: exchange.problem(503, "later"), True),
+    "is held up": (lambda exchange: exchange.problem(409, "busy"), True),
+    "does not know the key": (lambda exchange: exchange.problem(401, "who"), True),
+    "does not know the program": (lambda exchange: exchange.problem(404, "what"), False),
+    "is something else": (lambda exchange: exchange.reply(200, b"<html>", "text/html"), True),
+    "is something else that speaks JSON": (lambda exchange: exchange.reply(200, b'{"decision": "block"}'), True),
+    "is something else that says nothing": (lambda exchange: exchange.reply(204, b""), True),
+    "is something else that knows no such page": (lambda exchange: exchange.reply(404, b"{}"), True),
+    "is cut off": (lambda exchange: _cut_off(exchange), True),
+    "speaks no HTTP": (lambda exchange: _babble(exchange), True),
+}
+
+
+def _cut_off(exchange: Exchange) -> None:
+    exchange.wfile.write(
+        b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 99\r\nHivelore: taken\r\n\r\n{"a'
+    )
+    exchange.drop()
+
+
+def _mutter(exchange: Exchange) -> None:
+    exchange.wfile.write(b"HTTP/1.1\r\n\r\n")
+    exchange.drop()
+
+
+def _babble(exchange: Exchange) -> None:
+    exchange.wfile.write(b"220 mail.example ESMTP\r\n")
+    exchange.drop()
+
+
+@pytest.mark.parametrize("fault", ANSWERS)
+def test_a_service_that_is_not_well_is_not_noticed(service: Service, hook: Hook, fault: str) -> None:
+    answer, comes_back = ANSWERS[fault]
+    home = hook.cwd / "home"
+    shutil.copytree(service.home / "bin", home / "bin")
+    shutil.copy(service.home / "agent.key", home)
+    ill = Hook(home / "bin" / hook.file.name, home, hook.cwd, wait="0.2" if fault == "hangs" else hook.wait)
+    with OddService(answer) as odd:
+        assert ill("UserPromptSubmit", prompt=ASKED, environ={"HIVELORE_URL": odd.url}) == NOTHING
+        until(lambda: bool(put_aside(home)) if comes_back else lost(home) == 1)
+    if comes_back:
+        assert put_aside(home)[0]["url"] == odd.url
+
+
+@pytest.mark.parametrize(
+    "stdin", [b"", b"{", b"\xff\xfe", b"[]", b"null", b'{"a": ' + b"[" * 100_000, b" " * 9_000_000]
+)
+def test_what_is_no_event_is_counted(service: Service, hook: Hook, stdin: bytes) -> None:
+    before = lost(service.home)
+    assert hook.given(stdin, "--agent", "claude-code") == NOTHING
+    until(lambda: lost(service.home) == before + 1)
+    assert put_aside(service.home) == []
+
+
+@pytest.mark.parametrize("late", [b'"s1"}', b'"s'], ids=["whole", "cut off"])
+def test_it_does_not_wait_for_the_end_of_what_it_is_told_but_hears_it(alone: Hook, late: bytes) -> None:
+    command = [*alone.command, "--agent", "codex", "--event", "Stop"]
+    waiting = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment(alone.home), cwd=alone.cwd
+    )
+    with waiting:
+        assert waiting.stdin is not None
+        waiting.stdin.write(b'{"session_id": ')
+        waiting.stdin.flush()
+        assert waiting.wait(PATIENCE) == 0
+        assert waiting.stdout is not None
+        assert waiting.stdout.read() == b""
+        waiting.stdin.write(late)
+        waiting.stdin.close()
+        alone.finish()
+    if late.endswith(b"}"):
+        (told,) = put_aside(alone.home)
+        assert (told["payload"], told["event"], len(told["id"])) == ({"session_id": "s1"}, "Stop", 32)
+        assert told["project"] == str(alone.cwd)
+    else:
+        assert (put_aside(alone.home), lost(alone.home)) == ([], 1)
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:99999", "http://127.0.0.1:-1", "http://[::1", "nonsense", "http://"])
+def test_an_address_that_is_none_loses_nothing(alone: Hook, url: str) -> None:
+    assert alone("PostCompact", compact_summary=SUMMARY, environ={"HIVELORE_URL": url}) == NOTHING
+    alone.finish()
+    assert [told["url"] for told in put_aside(alone.home)] == [url]
+
+
+def test_it_does_nothing_where_it_is_told_to(service: Service, hook: Hook) -> None:
+    remember(service, PROXY)
+    off = {"HIVELORE_HOOK_DISABLED": "1"}
+    assert hook("SessionStart", session_id="off", environ=off) == NOTHING
+    assert hook("SessionStart", session_id="off", environ={"HIVELORE_HOOK_DISABLED": "0"}) != NOTHING
+
+
+@pytest.mark.parametrize("arguments", [(), ("--agent",), ("--agent", "te tris\r\n"), ("--loud", "--agent", "tetris")])
+def test_arguments_that_make_no_sense_are_not_noticed_either(hook: Hook, arguments: tuple[str, ...]) -> None:
+    assert hook.given(b'{"session_id": "s"}', *arguments) == NOTHING
+
+
+def test_a_key_that_was_given_and_is_wrong_is_said_without_its_secret(alone: Hook) -> None:
+    secret = scramble(64, "0123456789abcdef")
+    key = f"hl_1_0123456789_{secret}"
+    assert alone("PostCompact", compact_summary=SUMMARY, environ={"HIVELORE_KEY": key}) == NOTHING
+    until(lambda: len(put_aside(alone.home)) == 1)
+    assert put_aside(alone.home)[0]["key"] == "hl_1_0123456789"
+    with Service(alone.home) as service:
+        until(lambda: not put_aside(alone.home))
+        assert kept(service, SUMMARY) == 0
+    (file,) = (alone.home / "spool").glob("*.unreadable")
+    assert secret not in file.read_text()
+
+
+def test_a_home_that_cannot_be_written_is_not_noticed(alone: Hook) -> None:
+    (alone.home / "spool").write_text("no folder")
+    assert alone("PostCompact", compact_summary=SUMMARY) == NOTHING
+    nowhere = {"HIVELORE_HOME": "/proc/1/nowhere"}
+    assert alone("SessionStart", environ=nowhere) == NOTHING
+
+
+def test_a_program_that_runs_its_hooks_elsewhere_says_where_it_works(alone: Hook) -> None:
+    works = alone.cwd / "wo\nrk ☃"
+    works.mkdir()
+    told = {"CURSOR_PROJECT_DIR": str(works)}
+    for agent in ("cursor", "codex"):
+        assert alone("beforeSubmitPrompt", agent=agent, environ=told, conversation_id="s1", prompt=ASKED) == NOTHING
+    until(lambda: len(put_aside(alone.home)) == 2)
+    assert {one["program"]: one["project"] for one in put_aside(alone.home)} == {
+        "cursor": str(works),
+        "codex": str(alone.cwd),
+    }
+
+
+def test_a_folder_that_is_gone_is_not_noticed(service: Service, hook: Hook) -> None:
+    gone = hook.cwd / "gone"
+    gone.mkdir()
+    script = 'rmdir "$PWD" && exec "$@"'
+    done = subprocess.run(
+        ["/bin/sh", "-c", script, "sh", *hook.command, "--agent", "claude-code"],
+        input=json.dumps({"hook_event_name": "Stop", "session_id": "s"}).encode(),
+        env=environment(hook.home),
+        cwd=gone,
+        capture_output=True,
+        check=True,
+    )
+    assert (done.stdout, done.stderr) == (b"", b"")
+
+
+def test_folders_that_are_made_for_it_are_for_nobody_else(tmp_path: Path) -> None:
+    aside.put_aside(tmp_path / "new" / "spool", {"number": 1})
+    assert [stat.S_IMODE(each.stat().st_mode) for each in (tmp_path / "new").rglob("*")] == [0o700, 0o600]
+    assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == 0o700
+
+
+def test_of_what_waits_the_oldest_is_lost_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(aside, "MOST_FILES", 3)
+    for number in range(5):
+        aside.put_aside(tmp_path / "spool", {"number": number})
+    assert [told["number"] for told in put_aside(tmp_path)] == [2, 3, 4]
+    assert lost(tmp_path) == 2
+    monkeypatch.setattr(aside, "MOST_BYTES", 30)
+    aside.put_aside(tmp_path / "spool", {"number": 5})
+    assert [told["number"] for told in put_aside(tmp_path)] == [4, 5]
+
+
+def test_what_else_lies_where_events_wait_is_in_nobodys_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(aside, "MOST_FILES", 3)
+    folder = tmp_path / "spool"
+    (folder / "0.json").mkdir(parents=True)
+    (folder / "00.json").symlink_to("nowhere")
+    for number in range(5):
+        aside.put_aside(folder, {"number": number})
+    (folder / "0.json").rmdir()
+    assert [told["number"] for told in put_aside(tmp_path)] == [2, 3, 4]
+
+
+def test_on_a_full_disk_nothing_is_left_behind(alone: Hook) -> None:
+    full = replace(alone, before=partial(resource.setrlimit, resource.RLIMIT_FSIZE, (0, 0)))
+    assert full("PostCompact", compact_summary=SUMMARY) == NOTHING
+    full.finish()
+    assert [file.name for file in (alone.home / "spool").iterdir()] == ["lost"]
+    assert lost(alone.home) == 0
+
+
+def test_what_it_loads_before_it_has_asked_is_little(service: Service, hook: Hook) -> None:
+    command = [sys.executable, "-X", "importtime", *hook.command[1:], "--agent", "claude-code"]
+    told = b'{"hook_event_name": "Stop", "session_id": "s"}'
+    done = subprocess.run(command, input=told, env=environment(hook.home), capture_output=True, check=True)
+    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.decode().splitlines()}
+    assert "hivelore.hooks.client" in loaded
+    assert not loaded & TOO_HEAVY
+
+
+def test_copying_again_changes_nothing_and_an_older_copy_goes(tmp_path: Path) -> None:
+    file = copy_to(tmp_path)
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "bin").rglob("*") if path.is_file()}
+    older = tmp_path / "bin" / "lib-older"
+    older.mkdir()
+    assert copy_to(tmp_path) == file
+    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "bin").rglob("*") if path.is_file()} == before
+    assert not older.exists()
+    assert len([path for path in before if path.suffix == ".py"]) == len(MODULES)
+
+
+def test_a_copy_that_is_damaged_is_not_noticed(tmp_path: Path) -> None:
+    file = copy_to(tmp_path)
+    for module in (tmp_path / "bin").rglob("lock.*py*"):
+        module.unlink()
+    assert Hook(file, tmp_path, tmp_path)("SessionStart") == NOTHING

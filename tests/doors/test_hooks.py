@@ -1,0 +1,145 @@
+"""The route of hooks before a real service: what programs say is understood, and the answer is what they take."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hivelore.client import Client
+from hivelore.domain.agent import Door
+from hivelore.errors import Invalid, NotFound, Unauthenticated
+from hivelore.policies.fence import BEGIN, END
+from support.service import Service
+from support.sessions import a_fix
+from support.waiting import until
+
+PROJECT = "example.com/bees/hive"
+PROXY = "Port 8443 is taken by the proxy."
+
+
+class Program:
+    """An agent program in one session; each event has an id of its own."""
+
+    def __init__(self, client: Client, session: str, program: str = "claude-code") -> None:
+        self.client, self.session, self.program = client, session, program
+        self.count = 0
+
+    def tells(self, name: str, about: dict[str, Any] | None = None, **payload: Any) -> Any:
+        """What the program hears after an event; None where it hears nothing. ``about``: what the hook knew."""
+        self.count += 1
+        told = {"session_id": self.session, "hook_event_name": name, "cwd": "/", "transcript_path": None, **payload}
+        body = {"id": f"{self.session}-{self.count}", "project": PROJECT, "payload": told, **(about or {})}
+        return self.client.call("POST", f"/api/hooks/{self.program}", body=body)
+
+
+def context(answer: Any, event: str) -> str:
+    """What the model is told; the answer holds nothing else."""
+    said = answer["hookSpecificOutput"].pop("additionalContext")
+    assert answer == {"hookSpecificOutput": {"hookEventName": event}}
+    return said
+
+
+@pytest.fixture
+def client(service: Service) -> Client:
+    return service.client(service.agent_key)
+
+
+def remember(client: Client, content: str, **more: Any) -> str:
+    body = {"content": content, "name": content[:20], "scope": "agent", "source": "manual", **more}
+    return client.call("POST", "/api/memory/index", body=body)["memoryIds"][0]
+
+
+@pytest.mark.parametrize("name", ["claude-code", "codex"])
+def test_a_session_is_told_what_is_known_at_its_start_and_what_fits_its_prompts(service: Service, name: str) -> None:
+    client = service.client(service.add(f"agent of {name}"))
+    remember(client, PROXY, project=PROJECT)
+    program = Program(client, "s1", name)
+    said = context(program.tells("SessionStart", source="startup"), "SessionStart")
+    assert said.startswith(BEGIN)
+    assert said.endswith(END)
+    assert PROXY in said
+    remember(client, "Bob has the key to the cellar.", project=PROJECT)
+    said = context(program.tells("UserPromptSubmit", prompt="Who has the key to the cellar?"), "UserPromptSubmit")
+    assert "Bob" in said
+    assert PROXY not in said
+    assert program.tells("UserPromptSubmit", prompt="Who has the key to the cellar?") is None
+
+
+def test_a_sub_agent_is_told_too_and_one_that_the_program_made_for_itself_is_not_heard(service: Service) -> None:
+    client = service.client(service.add("helped"))
+    remember(client, PROXY, project=PROJECT)
+    program = Program(client, "s2")
+    assert program.tells("UserPromptSubmit", prompt="Which port is taken by the proxy?")
+    answer = program.tells("SubagentStart", agent_id="a1", agent_type="Explore")
+    assert PROXY in context(answer, "SubagentStart")
+    for kind in ("", None):
+        assert program.tells("SubagentStop", agent_id="a2", agent_type=kind, last_assistant_message=PROXY) is None
+
+
+def test_the_programs_summary_of_a_compaction_is_kept_with_where_it_came_from(service: Service) -> None:
+    client = service.client(service.add("compacted"))
+    program = Program(client, "s3")
+    summary = "The parser was moved to Rust because the old one was slow."
+    assert program.tells("PostCompact", trigger="auto", compact_summary=summary) is None
+    (kept,) = client.call("GET", "/api/memory")["memories"]
+    assert (kept["content"], kept["source"], kept["project"]) == (summary, "session_summary", PROJECT)
+    assert kept["provenance"]["door"] == Door.HOOK.value
+
+
+@pytest.mark.parametrize("name", ["claude-code", "codex"])
+def test_what_was_learned_in_a_session_is_known_in_the_next(tmp_path: Path, name: str) -> None:
+    transcript = tmp_path / "sessions" / "s1.jsonl"
+    transcript.parent.mkdir()
+    transcript.write_text("\n".join(a_fix().lines), encoding="utf-8")
+    with Service(tmp_path / "home", transcripts=(transcript.parent,)) as service:
+        client = service.client(service.agent_key)
+        program = Program(client, "s1")
+        for event in ("Stop", "Stop", "SessionEnd"):
+            assert program.tells(event, transcript_path=str(transcript), last_assistant_message="Done.") is None
+        until(lambda: client.call("GET", "/api/status")["pendingSummaries"] == 0)
+        (kept,) = client.call("GET", "/api/memory")["memories"]
+        assert (kept["externalId"], kept["project"]) == ("session:claude-code:s1", PROJECT)
+        said = context(Program(client, "s2", name).tells("SessionStart", source="startup"), "SessionStart")
+        assert "currency of the customer" in said
+        assert program.tells("SessionEnd", transcript_path=str(transcript)) is None
+        until(lambda: client.call("GET", "/api/status")["pendingSummaries"] == 0)
+        assert len(client.call("GET", "/api/memory")["memories"]) == 1
+
+
+def test_the_task_is_that_of_the_file_else_that_of_the_variable(service: Service) -> None:
+    client = service.client(service.add("tasked"))
+    for number, (about, said) in enumerate(
+        [
+            ({"taskId": "T-7"}, "## Current task\nT-7\n"),
+            ({"taskFile": '{"id": "T-8", "task": "Paint it"}'}, "## Current task\nT-8: Paint it\n"),
+            ({"taskId": "T-7", "taskFile": '{"id": 8, "tas'}, "## Current task\nT-7\n"),
+        ]
+    ):
+        answer = Program(client, f"s4-{number}").tells("SessionStart", about, source="startup")
+        assert said in context(answer, "SessionStart")
+    assert Program(client, "s4").tells("SessionStart", {"taskFile": "no JSON"}, source="startup") is None
+
+
+@pytest.mark.parametrize(
+    "payload", [{"prompt": None}, {"prompt": 7}, {"prompt": "\0 \x1b"}, {"session_id": ""}, {"brand": {"new": [1]}}]
+)
+def test_what_programs_add_or_leave_out_breaks_nothing(service: Service, payload: dict[str, Any]) -> None:
+    program = Program(service.client(service.add(f"odd {payload}")), "s5")
+    for name in ("SessionStart", "UserPromptSubmit", "PostCompact", "SubagentStart", "Stop"):
+        assert program.tells(name, **payload) is None
+
+
+@pytest.mark.parametrize("name", ["PreToolUse", "TeammateIdle", "", "NotYetInvented"])
+def test_other_events_are_answered_with_nothing(client: Client, name: str) -> None:
+    assert Program(client, "s5").tells(name, prompt=PROXY) is None
+
+
+def test_a_program_that_is_not_known_and_a_body_that_is_none_are_refused(service: Service, client: Client) -> None:
+    with pytest.raises(NotFound, match="claude-code, codex"):
+        Program(client, "s6", "tetris").tells("SessionStart")
+    with pytest.raises(Invalid, match="payload"):
+        client.call("POST", "/api/hooks/codex", body={"id": "1", "payload": []})
+    with pytest.raises(Invalid, match="protocol"):
+        Program(client, "s6").tells("SessionStart", {"protocol": 2})
+    with pytest.raises(Unauthenticated, match="agent's key"):
+        Program(service.client(service.operator_key), "s6").tells("SessionStart")

@@ -1,0 +1,43 @@
+"""Summaries by a language model that really runs, without a network and without a key."""
+
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from hivelore.app import open_application
+from hivelore.config import load
+from hivelore.domain.agent import Door, Role, Viewer
+from support.local_model import local_model, weights
+from support.memories import EVERYTHING
+from support.sessions import a_fix, an_end
+from support.waiting import until
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+
+
+@pytest.mark.skipif(weights() is None, reason="The packages of a local model are missing: `make soak` installs them.")
+def test_a_small_model_on_this_machine_is_asked_and_held_to_the_form_and_to_the_gate(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    transcript = tmp_path / "sessions" / "s.jsonl"
+    transcript.parent.mkdir()
+    transcript.write_text("\n".join(a_fix().lines), encoding="utf-8")
+    monkeypatch.setenv("HIVELORE_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("HIVELORE_TRANSCRIPTS", str(transcript.parent))
+    monkeypatch.setenv("HIVELORE_SUMMARIZER", "openai")
+    monkeypatch.setenv("HIVELORE_SUMMARIZER_MODEL", "smollm2")
+    with local_model() as url:
+        monkeypatch.setenv("HIVELORE_SUMMARIZER_URL", f"{url}/v1")
+        with closing(open_application(load(embedder="none"), kind="embedded")) as app:
+            viewer = Viewer(role=Role.WORKER, agent=app.agents.local().id, door=Door.HOOK)
+            app.distilling.hand_over(an_end(transcript), viewer)
+            until(lambda: app.status()["pendingSummaries"] == 0)
+            status, spent = app.status(), app.spending.today()
+            with app.store.read() as view:
+                kept = view.page(EVERYTHING, None, 100)
+    assert (status["summaryTrouble"], status["failedSummaries"]) == (None, 0)
+    assert 100 < spent < 4_096
+    for memory in kept:  # A model of this size may well find nothing that passes the gate.
+        assert memory.metadata["summarizer"] == "openai smollm2"
+        assert 1 <= memory.content.count("\n- ") + 1 <= 7

@@ -1,0 +1,171 @@
+"""What is known about running things, over real HTTP (C22, C23)."""
+
+from typing import Any
+
+import pytest
+
+from hivelore.client import Client
+from hivelore.errors import Forbidden, Invalid, NotFound, Stale, TooLarge
+from support.service import Service
+
+SLOW = "Takes 60s to start"
+
+
+@pytest.fixture
+def operator(service: Service) -> Client:
+    client = service.client(service.operator_key)
+    while found := client.call("GET", "/memories", query={"limit": 500})["memories"]:
+        client.call("DELETE", "/memories/bulk", body={"ids": [one["id"] for one in found]})
+    return client
+
+
+@pytest.fixture
+def local(service: Service) -> Client:
+    return service.client(service.agent_key)
+
+
+def seen(client: Client, observation: str = SLOW, **more: Any) -> dict[str, Any]:
+    body = {"observation": observation, "category": "timing", "service": "jellyfin", **more}
+    return client.call("POST", "/memories", body=body)
+
+
+def test_an_observation_becomes_a_memory_and_again_makes_it_surer(operator: Client, local: Client) -> None:
+    first = seen(local, session="run-1")
+    assert first["effect"] == "new"
+    memory = first["memory"]
+    assert (memory["service"], memory["category"], memory["observation"]) == ("jellyfin", "timing", SLOW)
+    assert (memory["confidence"], memory["active"], memory["tier"], memory["session"]) == (0.7, True, 1, "run-1")
+    again = seen(local, "takes about a minute to start", session="run-2")
+    assert (again["effect"], again["memory"]["id"], again["memory"]["confidence"]) == (
+        "reinforced",
+        memory["id"],
+        0.8,
+    )
+    other = seen(local, "Takes 10 minutes to start")
+    assert (other["effect"], other["about"]) == ("contradicted", [memory["id"]])
+    assert other["why"]
+    assert operator.call("GET", f"/memories/{memory['id']}")["confidence"] == 0.6
+
+
+def test_its_life_is_told(operator: Client, local: Client) -> None:
+    memory = seen(local, session="run-1")["memory"]["id"]
+    seen(local, "takes a minute to start", session="run-2")
+    operator.call("PUT", f"/memories/{memory}", body={"confidence": 0.95, "reason": "I timed it."})
+    life = local.call("GET", f"/memories/{memory}/observations")
+    assert [one["kind"] for one in life["observations"]] == ["created", "reinforced", "set"]
+    assert [one["text"] for one in life["observations"]] == [SLOW, "takes a minute to start", "I timed it."]
+    assert [one["confidence"] for one in life["timeline"]] == [0.7, 0.8, 0.95, 0.95]
+
+
+def test_an_operator_curates(operator: Client, local: Client) -> None:
+    made = seen(operator, confidence=1.7, persistent=True)["memory"]
+    assert (made["confidence"], made["tier"], made["session"], made["persistent"]) == (1.0, 0, None, True)
+    path = f"/memories/{made['id']}"
+    assert operator.call("PUT", path, body={"active": False})["active"] is False
+    assert local.call("GET", "/memories", query={"status": "inactive"})["memories"][0]["id"] == made["id"]
+    assert operator.call("PUT", path, body={"active": True, "service": None})["service"] is None
+    edited = operator.call("PUT", path, body={"observation": "Takes 90s to start"})
+    assert (edited["observation"], edited["confidence"]) == ("Takes 90s to start", 1.0)
+    with pytest.raises(Stale):
+        operator.call("PUT", path, body={"observation": "Other"}, version=1)
+    assert operator.call("DELETE", path) is None
+    with pytest.raises(NotFound):
+        operator.call("GET", path)
+
+
+def test_agents_do_not(operator: Client, local: Client) -> None:
+    memory = seen(operator)["memory"]["id"]
+    for method, path, body in (
+        ("PUT", f"/memories/{memory}", {"confidence": 1.0}),
+        ("DELETE", f"/memories/{memory}", None),
+        ("DELETE", "/memories/bulk", {"ids": [memory]}),
+        ("POST", "/memories/decay", None),
+        ("POST", "/memories", {"observation": "x", "category": "timing", "confidence": 1.0}),
+        ("PATCH", f"/api/memory/{memory}", {"content": "mine now"}),
+        ("DELETE", f"/api/memory/{memory}", None),
+    ):
+        with pytest.raises(Forbidden):
+            local.call(method, path, body=body)
+    assert operator.call("GET", f"/memories/{memory}")["observation"] == SLOW
+
+
+def test_many_are_deleted_by_body_or_by_parameters(operator: Client, service: Service) -> None:
+    ids = [seen(operator, f"Number {number} says so")["memory"]["id"] for number in range(4)]
+    assert operator.call("DELETE", "/memories/bulk", body={"ids": [*ids[:2], "nowhere"]}) == {"deleted": 2}
+    head = f"DELETE /memories/bulk?ids={ids[2]}&ids={ids[3]} HTTP/1.1\r\nHost: 127.0.0.1:{service.port}\r\n"
+    status, answer = service.raw(
+        f"{head}Authorization: Bearer {service.operator_key}\r\nConnection: close\r\n\r\n".encode()
+    )
+    assert (status, answer.endswith(b'{"deleted":2}')) == (200, True)
+    assert operator.call("GET", "/memories")["memories"] == []
+    with pytest.raises(Invalid, match="ids"):
+        operator.call("DELETE", "/memories/bulk")
+
+
+def test_pages_lead_through_all(operator: Client) -> None:
+    ids = [seen(operator, f"Number {number} says so")["memory"]["id"] for number in range(5)]
+    found: list[str] = []
+    after = None
+    while True:
+        page = operator.call("GET", "/memories", query={"limit": 2, "after": after})
+        found += [one["id"] for one in page["memories"]]
+        if (after := page["next"]) is None:
+            break
+    assert found == ids[::-1]
+
+
+def test_the_block_is_told_by_service_budget_tier_and_model(operator: Client, local: Client) -> None:
+    seen(operator, confidence=0.9)
+    seen(operator, "Renew the certificate by hand", service=None, category="maintenance")
+    told = local.call("GET", "/api/operational-context")
+    assert told["text"].splitlines()[2:] == [
+        "### jellyfin",
+        "- [timing] Takes 60s to start (confidence: 0.9)",
+        "",
+        "### general",
+        "- [maintenance] Renew the certificate by hand (confidence: 0.7)",
+    ]
+    assert (told["included"], told["total"]) == (2, 2)
+    assert local.call("GET", "/api/operational-context", query={"budget": 0})["text"] == ""
+    assert local.call("GET", "/api/operational-context", query={"service": "caddy"})["included"] == 1
+    assert local.call("GET", "/api/operational-context", query={"tier": 2, "model": "opus"})["included"] == 2
+
+
+@pytest.mark.parametrize(
+    ("body", "error"),
+    [
+        ({"category": "timing"}, Invalid),
+        ({"observation": "", "category": "timing"}, Invalid),
+        ({"observation": "x"}, Invalid),
+        ({"observation": "x", "category": ""}, Invalid),
+        ({"observation": "x", "category": "timing", "tier": 0}, Invalid),
+        ({"observation": "x", "category": "timing", "service": "s" * 101}, Invalid),
+        ({"observation": "x" * 4_001, "category": "timing"}, TooLarge),
+        ({"observation": "x", "category": "timing", "confidence": "0.5"}, Invalid),
+        ({"observation": "x", "category": "timing", "surely": True}, Invalid),
+        ({"observation": "\ud800", "category": "timing"}, Invalid),
+        ({"observation": "a\0b", "category": "timing"}, Invalid),
+    ],
+)
+def test_what_is_wrong_is_refused_and_kept_nowhere(
+    operator: Client, local: Client, body: dict[str, Any], error: type[Exception]
+) -> None:
+    with pytest.raises(error):
+        local.call("POST", "/memories", body=body)
+    assert operator.call("GET", "/memories")["memories"] == []
+
+
+def test_what_the_world_writes_is_kept_as_it_is(local: Client, operator: Client) -> None:
+    text = "Neustart dauert 60 s — 起動に一分かかる 🚀 <script>alert('x')</script>"
+    assert seen(local, text, service="jellyfin-größer")["memory"]["observation"] == text
+    assert text in local.call("GET", "/api/operational-context")["text"]
+    assert operator.call("GET", "/memories", query={"service": "jellyfin-größer"})["memories"]
+
+
+def test_a_plain_memory_is_none_of_them(local: Client, operator: Client) -> None:
+    plain = local.call(
+        "POST", "/api/memory/index", body={"content": "A note.", "name": "note", "scope": "swarm", "source": "manual"}
+    )["memoryIds"][0]
+    with pytest.raises(NotFound, match="not about running things"):
+        operator.call("PUT", f"/memories/{plain}", body={"confidence": 1.0})
+    assert operator.call("DELETE", "/memories/bulk", body={"ids": [plain]}) == {"deleted": 0}

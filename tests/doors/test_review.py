@@ -1,0 +1,130 @@
+"""The review inbox, over real HTTP."""
+
+from typing import Any
+
+import pytest
+
+from hivelore.client import Client
+from hivelore.domain.agent import Role
+from hivelore.errors import Conflict, Forbidden, HiveloreError, Invalid, NotFound, Proposed, Stale
+from support.service import Service
+
+
+@pytest.fixture
+def operator(service: Service) -> Client:
+    return service.client(service.operator_key)
+
+
+def known(operator: Client, observation: str) -> str:
+    body = {"observation": observation, "category": "timing", "service": "jellyfin"}
+    return operator.call("POST", "/memories", body=body)["memory"]["id"]
+
+
+def asked(client: Client, method: str, path: str, **body: Any) -> str:
+    """The proposal that comes of what somebody else has to decide."""
+    with pytest.raises(Proposed, match="proposed now") as told:
+        client.call(method, path, body=body or None)
+    return told.value.proposal
+
+
+def agent(service: Service, name: str, role: Role = Role.WORKER) -> Client:
+    return service.client(service.add(name, role))
+
+
+def test_what_a_worker_asks_for_an_operator_decides_and_the_worker_sees_it(service: Service, operator: Client) -> None:
+    memory, worker = known(operator, "The heron takes 60s to start"), agent(service, "wendy")
+    proposal = asked(worker, "PATCH", f"/api/memory/{memory}", content="The heron takes 90s", reason="timed it")
+    (waiting,) = worker.call("GET", "/api/review")["proposals"]
+    assert (waiting["id"], waiting["kind"], waiting["why"]) == (proposal, "operational", "timed it")
+    assert waiting["wanted"] == {"edit": {"content": "The heron takes 90s"}}
+    assert waiting["decided"] is None
+    with pytest.raises(Forbidden, match="Operators and leads"):
+        worker.call("POST", f"/api/review/{proposal}/accept")
+    case = operator.call("GET", f"/api/review/{proposal}")
+    assert [one["content"] for one in case["memories"]] == ["The heron takes 60s to start"]
+    decided = operator.call("POST", f"/api/review/{proposal}/accept", body={"reason": "right"})
+    assert (decided["decided"]["how"], decided["decided"]["reason"]) == ("accepted", "right")
+    assert worker.call("GET", f"/api/memory/{memory}")["content"] == "The heron takes 90s"
+    assert worker.call("GET", "/api/review")["proposals"] == []
+    assert worker.call("GET", "/api/review", query={"status": "decided"})["proposals"] == [decided]
+
+
+def test_every_way_to_change_what_is_known_is_a_proposal_of_an_agent(service: Service, operator: Client) -> None:
+    memory, worker = known(operator, "The stork takes 60s to start"), agent(service, "will")
+    proposals = [
+        asked(worker, "PATCH", f"/api/memory/{memory}", scope="agent"),
+        asked(worker, "PUT", f"/memories/{memory}", active=False, service=None),
+        asked(worker, "DELETE", f"/memories/{memory}"),
+    ]
+    assert asked(worker, "DELETE", f"/api/memory/{memory}") == proposals[2]
+    page = worker.call("GET", "/api/review")
+    assert [one["wanted"] for one in page["proposals"]] == [
+        {"forget": True},
+        {"change": {"active": False, "service": None}},
+        {"edit": {"scope": "agent"}},
+    ]
+    assert page["names"] == {memory: "The stork takes 60s to start"}
+    operator.call("POST", f"/api/review/{proposals[1]}/accept")
+    assert operator.call("GET", f"/memories/{memory}")["active"] is False
+
+
+def test_an_accepted_deletion_takes_the_proposal_along(service: Service, operator: Client) -> None:
+    memory, worker = known(operator, "The egret takes 60s to start"), agent(service, "wanda")
+    proposal = asked(worker, "DELETE", f"/memories/{memory}")
+    assert operator.call("POST", f"/api/review/{proposal}/accept")["decided"]["how"] == "accepted"
+    for path in (f"/api/memory/{memory}", f"/api/review/{proposal}"):
+        with pytest.raises(NotFound):
+            worker.call("GET", path)
+
+
+def test_deciding_twice_and_too_late_says_what_to_do(service: Service, operator: Client) -> None:
+    memory, worker = known(operator, "The ibis takes 60s to start"), agent(service, "walt")
+    first, second = (asked(worker, "PATCH", f"/api/memory/{memory}", content=text) for text in ("The ibis", "An ibis"))
+    operator.call("POST", f"/api/review/{first}/accept")
+    with pytest.raises(Conflict, match="accepted at"):
+        operator.call("POST", f"/api/review/{first}/reject")
+    with pytest.raises(Stale, match="Reject") as told:
+        operator.call("POST", f"/api/review/{second}/accept")
+    assert told.value.current == 2
+    with pytest.raises(Invalid, match="nothing to merge"):
+        operator.call("POST", f"/api/review/{second}/merge")
+    operator.call("POST", f"/api/review/{second}/reject")
+
+
+def test_pages_lead_to_the_next(service: Service, operator: Client) -> None:
+    memory, worker = known(operator, "The crane takes 60s to start"), agent(service, "wilma")
+    proposals = [asked(worker, "PATCH", f"/api/memory/{memory}", content=f"Crane {number}") for number in range(5)]
+    found: list[str] = []
+    after = None
+    while True:
+        page = worker.call("GET", "/api/review", query={"limit": 2, "after": after, "kind": "operational"})
+        found += [one["id"] for one in page["proposals"]]
+        if (after := page["next"]) is None:
+            break
+    assert found == proposals[::-1]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("GET", "/api/review?limit=0", None),
+        ("GET", "/api/review?limit=101", None),
+        ("GET", "/api/review?status=new", None),
+        ("GET", "/api/review?kind=quarrel", None),
+        ("GET", "/api/review?after=yesterday", None),
+        ("GET", "/api/review?agent=x", None),
+        ("GET", "/api/review/nothing", None),
+        ("GET", "/api/review/%00", None),
+        ("GET", f"/api/review/{'x' * 5_000}", None),
+        ("POST", "/api/review/nothing/accept", None),
+        ("POST", "/api/review/nothing/agree", None),
+        ("POST", "/api/review/nothing/accept", {"reason": 7}),
+        ("POST", "/api/review/nothing/accept", {"because": "x"}),
+        ("POST", "/api/review/nothing/accept", {"reason": "x" * 20_000}),
+    ],
+)
+def test_bad_input_is_a_clear_error(operator: Client, method: str, path: str, body: dict[str, Any] | None) -> None:
+    with pytest.raises(HiveloreError) as told:
+        operator.call(method, path, body=body)
+    assert isinstance(told.value, Invalid | NotFound)
+    assert str(told.value).endswith(".")

@@ -1,0 +1,55 @@
+"""The plugin for Claude Code: its parts agree with each other, with the package and with what the service answers."""
+
+import json
+from pathlib import Path
+
+import hivelore
+from hivelore.integrations.place import Commands, Place
+from hivelore.integrations.targets import plugin
+from hivelore.policies import teaching
+from hivelore.policies.hooks import PROGRAMS
+from hivelore.server.mcp.tools import TOOLS
+
+PLUGIN = Path(hivelore.__file__).parent / "integrations" / "claude-code"
+COMMANDS = Commands(
+    hook=("/opt/a b/python", "-I", "/home/é\n'x/bin/hivelore-hook", "--agent"),
+    tools=("/opt/a b/python", "-I", "bridge.py"),
+    environment={"HIVELORE_HOME": "/home/é\n'x"},
+)
+
+
+def test_its_version_is_that_of_the_package() -> None:
+    assert json.loads((PLUGIN / ".claude-plugin" / "plugin.json").read_text())["version"] == hivelore.__version__
+
+
+def test_its_hooks_are_the_events_that_are_understood() -> None:
+    hooks = json.loads((PLUGIN / "hooks" / "hooks.json").read_text())["hooks"]
+    assert hooks.keys() == PROGRAMS["claude-code"].kinds.keys()
+
+
+def test_its_skill_is_what_is_taught_everywhere() -> None:
+    taught = teaching.skill([tool.name for tool in TOOLS], teaching.SOMEWHERE)
+    assert (PLUGIN / "skills" / "memory" / "SKILL.md").read_text() == taught
+
+
+def test_what_is_set_up_differs_from_what_ships_in_commands_and_places_alone() -> None:
+    workspace = Path("/work/é")
+    tools = [tool.name for tool in TOOLS]
+    place = Place(user=Path("/u"), hivelore=Path("/h"), workspace=workspace, tools=tools, environment={})
+    made = dict(plugin(place, COMMANDS))
+    shipped = {path.relative_to(PLUGIN): path.read_bytes() for path in PLUGIN.rglob("*") if path.is_file()}
+    assert made.keys() == shipped.keys()
+    assert {str(path) for path in made if made[path] != shipped[path]} == {
+        "hooks/hooks.json",
+        ".mcp.json",
+        "skills/memory/SKILL.md",
+    }
+    shown, there = teaching.SOMEWHERE, teaching.at(str(workspace))
+    skill = Path("skills/memory/SKILL.md")
+    assert made[skill].decode() == shipped[skill].decode().replace(shown, there)
+    hooks = json.loads(made[Path("hooks/hooks.json")])["hooks"]
+    for ((handler,),) in ([group["hooks"] for group in groups] for groups in hooks.values()):
+        assert (handler["command"], *handler["args"]) == (*COMMANDS.hook, "claude-code")
+    server = json.loads(made[Path(".mcp.json")])["mcpServers"]["hivelore"]
+    assert (server["command"], *server["args"]) == COMMANDS.tools
+    assert (server["env"], server["alwaysLoad"]) == (COMMANDS.environment, True)

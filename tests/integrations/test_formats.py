@@ -1,0 +1,228 @@
+"""Settings that others own: what is put in comes out again, and everything else stays as it was."""
+
+import json
+import re
+import tomllib
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hivelore.errors import Conflict
+from hivelore.integrations.entries import Entry, Kind, put_in, take_out
+from hivelore.integrations.formats import Json, Toml
+from hivelore.integrations.json_text import parsed
+
+HOOK = {"hooks": [{"type": "command", "command": "/opt/a b/bin/hivelore-hook --agent x"}]}
+EDITED = {"hooks": [{"type": "command", "command": "nice /opt/a b/bin/hivelore-hook --agent x"}], "matcher": "*"}
+ENTRIES = (
+    Entry(("version",), 1, Kind.NEEDED),
+    Entry(("hooks", "Stop"), HOOK, Kind.ITEM),
+    Entry(("mcpServers", "hivelore"), {"command": "python", "args": ["-I"]}),
+)
+TABLE = Entry(("mcp_servers", "hivelore"), {"command": 'py "x" \\ \x7f é\n', "args": ["-I", "a b"], "env": {"A": "1"}})
+NAMES = st.sampled_from(["hooks", "Stop", "Start", "mcpServers", "hivelore", "other", "version"])
+LEAVES = st.one_of(st.none(), st.booleans(), st.integers(), st.text(max_size=5))
+VALUES = st.recursive(LEAVES, lambda inner: st.one_of(st.lists(inner), st.dictionaries(NAMES, inner)), max_leaves=8)
+SETTINGS = st.dictionaries(NAMES, VALUES, max_size=5)
+
+
+def merged(settings: dict[str, Any]) -> dict[str, Any] | None:
+    """None where an entry does not fit in."""
+    try:
+        return put_in(settings, ENTRIES)
+    except Conflict:
+        return None
+
+
+@given(SETTINGS)
+def test_putting_in_twice_is_putting_in_once(settings: dict[str, Any]) -> None:
+    once = merged(settings)
+    if once is not None:
+        assert put_in(once, ENTRIES) == once
+
+
+@given(SETTINGS)
+def test_what_is_put_in_comes_out_and_the_rest_stays(settings: dict[str, Any]) -> None:
+    once = merged(settings)
+    if once is not None:
+        without = take_out(settings, ENTRIES)
+        # What is needed stays with whatever else there is.
+        assert take_out(once, ENTRIES) == (put_in(without, ENTRIES[:1]) if without else {})
+
+
+def test_the_items_of_others_keep_their_order_and_an_edited_one_of_ours_goes_too() -> None:
+    settings = {"hooks": {"Stop": [{"a": 1}, EDITED, {"b": 2}]}}
+    assert put_in(settings, ENTRIES)["hooks"]["Stop"] == [{"a": 1}, {"b": 2}, HOOK]
+    assert take_out(settings, ENTRIES) == {"hooks": {"Stop": [{"a": 1}, {"b": 2}]}}
+
+
+def test_what_is_only_needed_is_not_changed_and_not_left_alone() -> None:
+    assert put_in({"version": 2}, ENTRIES)["version"] == 2
+    assert take_out(put_in({"version": 2}, ENTRIES), ENTRIES) == {"version": 2}
+    assert take_out(put_in({}, ENTRIES), ENTRIES) == {}
+
+
+@pytest.mark.parametrize("settings", [{"hooks": []}, {"hooks": {"Stop": {}}}, {"mcpServers": "none"}])
+def test_settings_of_another_shape_are_refused(settings: dict[str, Any]) -> None:
+    with pytest.raises(Conflict):
+        put_in(settings, ENTRIES)
+
+
+@pytest.mark.parametrize("before", [{}, {"a": [1, 2.5], "hooks": {"Stop": [{"x": "é"}]}}])
+@pytest.mark.parametrize("layout", [{"indent": 4}, {"indent": "\t"}, {}, {"separators": (",", ":")}])
+@pytest.mark.parametrize("end", ["", "\n"])
+def test_json_comes_out_as_it_was(before: dict[str, Any], layout: dict[str, Any], end: str) -> None:
+    text = json.dumps(before, ensure_ascii=False, **layout) + end
+    changed = Json().with_entries(text, ENTRIES[1:])
+    assert json.loads(changed) == put_in(before, ENTRIES[1:])
+    assert Json().with_entries(changed, ENTRIES[1:]) == changed
+    assert changed.endswith("\n") == text.endswith("\n")
+    assert ("\n\t" in changed) == ("\n\t" in text)
+    left = Json().without_entries(changed, ENTRIES[1:])
+    assert left == (text if before else "")
+
+
+COMMENTED = """\
+// Mine, all of it.
+{
+    /* before */ "theme": "dark", // why dark
+    // "mcpServers": {},
+    "hooks": {
+        "Stop": [ // what stops
+            {"command": "beep"}, // loud
+        ],
+    }, // no more hooks
+}
+// the end
+"""
+
+
+def test_comments_stay_where_they_were() -> None:
+    changed = Json(comments=True).with_entries(COMMENTED, ENTRIES[1:])
+    assert [line for line in changed.splitlines() if line not in COMMENTED.splitlines()] == [
+        "            {",
+        '                "hooks": [',
+        "                    {",
+        '                        "type": "command",',
+        '                        "command": "/opt/a b/bin/hivelore-hook --agent x"',
+        "                    }",
+        "                ]",
+        "            },",
+        '    "mcpServers": {',
+        '        "hivelore": {',
+        '            "command": "python",',
+        '            "args": [',
+        '                "-I"',
+        "            ]",
+        "        }",
+        "    },",
+    ]
+    assert Json(comments=True).with_entries(changed, ENTRIES[1:]) == changed
+    assert Json(comments=True).without_entries(changed, ENTRIES[1:]) == COMMENTED
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ('{ // why\n"version": 1, "a": 2 }', '{ // why\n"a": 2 }'),
+        ('{"a": 2, // why\r\n  "version": 1 // because\r\n}', '{"a": 2 // why\r\n  // because\r\n}'),
+        ('{"a": 2, /* why */ "version": 1,}', '{"a": 2, /* why */}'),
+        ('{ // why\n"version": 1 }', "{ // why\n}"),
+    ],
+)
+def test_what_is_taken_out_leaves_the_comments_around_it(text: str, left: str) -> None:
+    assert Json(comments=True).without_entries(text, [Entry(("version",), 1)]) == left
+
+
+COMMENTS = st.sampled_from(["", " ", "\n", "\r\n\t", "/* , } */", " // ] {\n", '\n// "\n  '])
+
+
+@st.composite
+def commented(draw: st.DrawFn) -> tuple[dict[str, Any], str]:
+    """Settings, and a text of them with spaces and comments wherever they may be."""
+    settings = draw(SETTINGS)
+    tokens = re.findall(r'"(?:[^"\\]|\\.)*"|[][{},:]|[^][{},:"\s]+', json.dumps(settings))
+    return settings, "".join(f"{draw(COMMENTS)}{token}" for token in tokens) + draw(COMMENTS)
+
+
+@given(commented())
+def test_no_comment_is_lost_and_none_swallows_anything(told: tuple[dict[str, Any], str]) -> None:
+    settings, text = told
+    once, language = merged(settings), Json(comments=True)
+    if once is not None:
+        changed = language.with_entries(text, ENTRIES)
+        assert parsed(changed, comments=True).value == once
+        left = language.without_entries(changed, ENTRIES)
+        assert parsed(left or "{}", comments=True).value == take_out(once, ENTRIES)
+        if "hivelore" not in text:
+            assert changed.count("/*") + changed.count("//") == text.count("/*") + text.count("//")
+
+
+@given(SETTINGS)
+def test_json_holds_afterwards_what_was_meant(settings: dict[str, Any]) -> None:
+    once = merged(settings)
+    if once is not None:
+        text = json.dumps(settings)
+        assert json.loads(Json().with_entries(text, ENTRIES)) == once
+        assert json.loads(Json().without_entries(text, ENTRIES) or "{}") == take_out(settings, ENTRIES)
+
+
+def test_json_without_anything_of_ours_is_not_written_anew() -> None:
+    assert Json().without_entries('{ "a":1 }', ENTRIES) == '{ "a":1 }'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("{,}", "[]", "null", "{} {}", "{", '{"a": "', "{'a': 1}", '{"a" 1}', '{"a": 1 "b": 2}', '{"a": [1,,2]}'),
+        *('{"a": 1, "a": 2}', '{"a": tru}', '{"a": NaN}', '{"a": 1} /* open', '{"a": ' + "[" * 100_000),
+    ],
+)
+@pytest.mark.parametrize("comments", [False, True])
+def test_json_that_cannot_be_kept_whole_is_refused(text: str, comments: bool) -> None:
+    with pytest.raises(Conflict):
+        Json(comments=comments).with_entries(text, ENTRIES)
+
+
+@pytest.mark.parametrize("text", ['{"a": 1} // why', '{"a": 1,}', '{"a": [1,]}', '/* why */ {"a": 1}'])
+def test_comments_are_refused_where_the_program_knows_none(text: str) -> None:
+    with pytest.raises(Conflict, match="not valid JSON"):
+        Json().with_entries(text, ENTRIES)
+    assert Json(comments=True).with_entries(text, ENTRIES)
+
+
+def test_what_is_wrong_with_json_is_said_with_its_place() -> None:
+    with pytest.raises(Conflict, match=r"',' or '}' was expected: line 3 column 2"):
+        Json().with_entries('{\n "a": 1\n "b": 2}', ENTRIES)
+
+
+@pytest.mark.parametrize("text", ["", 'a = 1\n[b]\nc = "[d]" # why\n', "a = 1", "[mcp_servers.other]\nurl = 'x'\n\n"])
+def test_toml_comes_out_as_it_was(text: str) -> None:
+    changed = Toml().with_entries(text, (TABLE,))
+    assert tomllib.loads(changed)["mcp_servers"]["hivelore"] == TABLE.value
+    assert changed.startswith(text)
+    assert Toml().without_entries(changed, (TABLE,)).rstrip() == text.rstrip()
+    assert Toml().with_entries(changed, (TABLE,)) == changed
+
+
+def test_a_table_of_ours_is_replaced_with_those_below_it() -> None:
+    text = '[mcp_servers.hivelore]\nurl = "x"\n[mcp_servers.hivelore.env]\nA = "1"\n[b]\nc = 1\n'
+    changed = Toml().with_entries(text, (TABLE,))
+    assert tomllib.loads(changed) == {"b": {"c": 1}, "mcp_servers": {"hivelore": TABLE.value}}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a = ",
+        'mcp_servers = { other = { url = "x" } }\n',
+        'mcp_servers.hivelore.url = "x"\n',
+        'text = """\n[mcp_servers.hivelore]\n"""\n',
+        "mcp_servers = 1\n",
+    ],
+)
+def test_toml_that_cannot_be_changed_safely_is_refused(text: str) -> None:
+    with pytest.raises(Conflict):
+        Toml().with_entries(text, (TABLE,))

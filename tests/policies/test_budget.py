@@ -1,0 +1,32 @@
+"""How many tokens an agent is told, by tier and model."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hivelore.errors import Invalid
+from hivelore.policies.budget import MOST, budget
+
+
+def test_one_number_is_for_all() -> None:
+    assert budget("2000").of() == budget(" 2000 ").of("claude-opus", 1) == 2000
+    assert budget("0").of() == 0
+
+
+def test_a_table_is_by_tier_and_by_a_part_of_the_name_of_the_model() -> None:
+    table = budget("2000, tier1=800, tier3=4000, opus=6000, opus-4=5000, haiku=500")
+    assert (table.of(), table.of("sonnet"), table.of(tier=2)) == (2000, 2000, 2000)
+    assert (table.of(tier=1), table.of("sonnet", 3)) == (800, 4000)
+    assert (table.of("Claude-OPUS-5"), table.of("claude-opus-4-1", 1), table.of("haiku", 3)) == (6000, 5000, 500)
+
+
+@pytest.mark.parametrize("wrong", ["", "x", "-1", "1.5", "opus=2", "2000,", "2000, =3", "2000, opus=x", "9999999"])
+def test_what_is_no_budget_is_refused_with_an_example(wrong: str) -> None:
+    with pytest.raises(Invalid, match="2000"):
+        budget(wrong)
+
+
+@given(st.integers(0, MOST), st.dictionaries(st.integers(0, 3), st.integers(0, MOST)), st.integers(0, 3))
+def test_every_tier_has_what_the_table_says(of_all: int, tiers: dict[int, int], tier: int) -> None:
+    told = ",".join((str(of_all), *(f"tier{name}={tokens}" for name, tokens in tiers.items())))
+    assert budget(told).of(tier=tier) == tiers.get(tier, of_all)

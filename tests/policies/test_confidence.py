@@ -1,0 +1,170 @@
+"""How sure something is: the documented steps (C11, C12, C14, C37), and the laws that it keeps."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hivelore.domain.agent import Door
+from hivelore.domain.operational import GENERAL, SERVICE_LENGTH, Confidence, Held, Kind, Observation, Operational
+from hivelore.domain.text import Clean
+from hivelore.policies.confidence import Lifecycle, after, clamped, confidence_at, is_active, replayed
+
+NOW = datetime(2026, 11, 1, 12, 0, tzinfo=UTC)
+DAY = timedelta(days=1)
+DOCUMENTED = Lifecycle()
+
+instants = st.timedeltas(timedelta(), timedelta(days=2_000)).map(lambda age: NOW + age)
+bases = st.floats(0.0, 1.0).map(clamped)
+
+
+def known(base: float = 0.7, since: datetime = NOW, *, persistent: bool = False, is_off: bool = False) -> Operational:
+    return Operational(held=Held(base=Confidence(base), since=since, is_off=is_off), persistent=persistent)
+
+
+def seen(kind: Kind, at: datetime = NOW, to: float | None = None) -> Observation:
+    return Observation(at=at, kind=kind, actor=None, door=Door.REST, to=None if to is None else Confidence(to))
+
+
+def then(what: Operational, *observations: Observation) -> Operational:
+    for one in observations:
+        what = replace(what, held=after(what, one, DOCUMENTED))
+    return what
+
+
+any_known = st.builds(known, bases, instants, persistent=st.booleans(), is_off=st.booleans())
+observed = st.sampled_from([Kind.REINFORCED, Kind.CONTRADICTED])
+observations = st.builds(seen, observed | st.just(Kind.SWITCHED_OFF), instants) | st.builds(
+    seen, st.just(Kind.SET), instants, bases
+)
+
+
+@pytest.mark.parametrize(
+    ("days", "confidence"),
+    [(0, 0.7), (29, 0.7), (30, 0.7), (37, 0.6), (40.5, 0.55), (58, 0.3), (59, 0.285714286), (79, 0.0), (5_000, 0.0)],
+)
+def test_after_thirty_days_a_week_takes_a_tenth(days: float, confidence: float) -> None:
+    assert confidence_at(known(), NOW + days * DAY, DOCUMENTED) == pytest.approx(confidence)
+
+
+@pytest.mark.parametrize("base", [-0.1, 1.1, float("nan")])
+def test_what_is_no_confidence_is_refused(base: float) -> None:
+    with pytest.raises(ValueError, match="0 to 1"):
+        known(base)
+
+
+def test_when_it_was_observed_is_told_in_utc() -> None:
+    with pytest.raises(ValueError, match="UTC"):
+        known(since=NOW.replace(tzinfo=None))
+
+
+@pytest.mark.parametrize("service", ["", "x" * (SERVICE_LENGTH + 1), GENERAL])
+def test_a_service_has_a_name_of_its_own(service: str) -> None:
+    with pytest.raises(ValueError, match="service"):
+        replace(known(), service=Clean(service))
+
+
+def test_a_time_before_it_was_observed_takes_nothing() -> None:
+    assert confidence_at(known(), NOW - 5_000 * DAY, DOCUMENTED) == 0.7
+
+
+def test_the_threshold_is_met_to_the_letter() -> None:
+    assert is_active(known(), NOW + 58 * DAY, DOCUMENTED)
+    assert not is_active(known(), NOW + 58 * DAY + timedelta(seconds=1), DOCUMENTED)
+    assert is_active(then(known(0.5), seen(Kind.CONTRADICTED)), NOW, DOCUMENTED)
+    assert not is_active(then(known(0.49), seen(Kind.CONTRADICTED)), NOW, DOCUMENTED)
+
+
+def test_what_is_persistent_is_not_worn_off() -> None:
+    assert confidence_at(known(persistent=True), NOW + 5_000 * DAY, DOCUMENTED) == 0.7
+    # However sure it is, nothing else is exempt (C37).
+    assert confidence_at(known(1.0), NOW + 44 * DAY, DOCUMENTED) == pytest.approx(0.8)
+
+
+def test_seen_again_it_is_surer_and_fresh() -> None:
+    again = then(known(), seen(Kind.REINFORCED, NOW + 37 * DAY))
+    assert again.held == Held(base=Confidence(0.7), since=NOW + 37 * DAY)
+    assert then(known(0.95), seen(Kind.REINFORCED)).held.base == 1.0
+
+
+def test_the_opposite_makes_it_less_sure_and_no_fresher() -> None:
+    assert then(known(), seen(Kind.CONTRADICTED, NOW + 37 * DAY)).held == Held(base=Confidence(0.5), since=NOW)
+
+
+@pytest.mark.parametrize("gone", [known(0.0), known(0.15), known(1.0, NOW - 5_000 * DAY), known(0.9, is_off=True)])
+def test_what_is_inactive_comes_back_when_it_is_seen_again(gone: Operational) -> None:
+    assert not is_active(gone, NOW, DOCUMENTED)
+    assert is_active(then(gone, seen(Kind.REINFORCED)), NOW, DOCUMENTED)
+
+
+def test_an_operator_takes_it_out_of_use_and_back() -> None:
+    off = then(known(), seen(Kind.SWITCHED_OFF))
+    assert not is_active(off, NOW, DOCUMENTED)
+    assert not is_active(then(off, seen(Kind.CONTRADICTED)), NOW, DOCUMENTED)
+    assert is_active(then(off, seen(Kind.SET, to=0.3)), NOW, DOCUMENTED)
+
+
+def test_the_figures_are_settings() -> None:
+    other = Lifecycle(grace=DAY, decay=0.7, threshold=0.5, reinforcement=0.2, contradiction=0.4)
+    assert confidence_at(known(), NOW + 2 * DAY, other) == pytest.approx(0.6)
+    assert not is_active(known(0.45), NOW, other)
+    assert after(known(), seen(Kind.CONTRADICTED), other).base == pytest.approx(0.3)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("-inf"), -0.1])
+def test_what_is_no_confidence_becomes_the_least(value: float) -> None:
+    assert clamped(value) == 0.0
+
+
+@given(any_known, st.lists(observations, max_size=20), instants)
+def test_a_confidence_is_always_within_0_and_1(what: Operational, seen: list[Observation], now: datetime) -> None:
+    assert 0.0 <= confidence_at(then(what, *seen), now, DOCUMENTED) <= 1.0
+
+
+@given(any_known, instants, instants)
+def test_later_it_is_never_surer(what: Operational, one: datetime, other: datetime) -> None:
+    sooner, later = sorted([one, other])
+    assert confidence_at(what, later, DOCUMENTED) <= confidence_at(what, sooner, DOCUMENTED)
+
+
+@given(any_known, instants)
+def test_to_be_seen_again_never_lowers(what: Operational, at: datetime) -> None:
+    again = then(what, seen(Kind.REINFORCED, at))
+    assert confidence_at(again, at, DOCUMENTED) >= confidence_at(what, at, DOCUMENTED)
+    assert is_active(again, at, DOCUMENTED)
+
+
+@given(any_known, instants, instants)
+def test_the_opposite_never_raises_now_or_later(what: Operational, at: datetime, now: datetime) -> None:
+    contradicted = then(what, seen(Kind.CONTRADICTED, at))
+    assert confidence_at(contradicted, now, DOCUMENTED) <= confidence_at(what, now, DOCUMENTED)
+
+
+@given(st.lists(st.builds(seen, observed, instants), max_size=12))
+def test_the_order_in_which_observations_arrive_changes_nothing(arrived: list[Observation]) -> None:
+    created = seen(Kind.CREATED, NOW, 0.7)
+    later = [replace(one, at=one.at + timedelta(microseconds=place)) for place, one in enumerate(arrived)]
+    straight = replayed(known(), [created, *later], DOCUMENTED)
+    assert replayed(known(), [*reversed(later), created], DOCUMENTED) == straight
+
+
+@given(any_known, st.lists(st.just(Kind.CONTRADICTED), max_size=3), instants)
+def test_contradictions_come_to_the_same_whenever_they_were_seen(
+    what: Operational, kinds: list[Kind], at: datetime
+) -> None:
+    at_once = then(what, *(seen(kind) for kind in kinds))
+    assert then(what, *(seen(kind, at) for kind in kinds)).held == at_once.held
+
+
+def test_replayed_it_is_what_it_was() -> None:
+    story = [
+        seen(Kind.CREATED, NOW, 0.7),
+        seen(Kind.REINFORCED, NOW + DAY),
+        seen(Kind.CONTRADICTED, NOW + 2 * DAY),
+        seen(Kind.SET, NOW + 3 * DAY, 0.4),
+        seen(Kind.REINFORCED, NOW + 40 * DAY),
+    ]
+    straight = then(known(), *story[1:])
+    assert replayed(known(), story, DOCUMENTED) == straight.held

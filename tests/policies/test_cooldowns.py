@@ -1,0 +1,95 @@
+"""Cooldowns: set again they count on and end no sooner; and how agents are told of them."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hivelore.domain.cooldown import Cooldown
+from hivelore.domain.text import Clean
+from hivelore.policies.cooldowns import set_again, told
+from support.happenings import a_cooldown, cooldowns
+from support.memories import instant, instants
+
+HEADING = "Cooldowns (do not take these actions again before their time):"
+
+
+def test_the_first_counts_once() -> None:
+    assert set_again(None, a_cooldown()) == a_cooldown()
+
+
+def test_one_that_is_over_begins_anew() -> None:
+    before = a_cooldown(until=instant(5), count=4, reason=Clean("no use"))
+    new = a_cooldown(set_at=instant(5), until=instant(9))
+    assert set_again(before, new) == new
+
+
+def test_set_again_it_counts_on_and_keeps_the_reason_unless_there_is_a_new_one() -> None:
+    before = a_cooldown(count=2, reason=Clean("no use"))
+    silent, telling = (a_cooldown(set_at=instant(5), until=instant(40), reason=why) for why in (None, Clean("worse")))
+    assert set_again(before, silent) == replace(silent, count=3, reason=Clean("no use"))
+    assert set_again(before, telling) == replace(telling, count=3)
+
+
+@given(before=st.none() | cooldowns, new=cooldowns)
+def test_setting_never_ends_one_sooner_and_counts_by_one(before: Cooldown | None, new: Cooldown) -> None:
+    known = set_again(before, new)
+    held = before is not None and before.until > new.set_at
+    assert known.until == (max(before.until, new.until) if before is not None and held else new.until)
+    assert known.count == (before.count + 1 if before is not None and held else new.count)
+    assert (known.set_at, known.actor, known.session) == (new.set_at, new.actor, new.session)
+
+
+def test_agents_are_told_what_not_to_do_the_longest_first() -> None:
+    shown = told(
+        [
+            a_cooldown("caddy", "reload", until=instant(1)),
+            a_cooldown(until=instant(30), count=3, reason=Clean("The lock\nis still there")),
+            a_cooldown("postgres", "vacuum", until=instant(60 * 24 * 3)),
+            a_cooldown("bind", "restart", until=instant(0)),
+        ],
+        instant(0.5),
+    )
+    at = [f"{instant(minute):%Y-%m-%d %H:%M} UTC" for minute in (60 * 24 * 3, 30, 1)]
+    assert shown == "\n".join(
+        (
+            HEADING,
+            f"- postgres: vacuum until {at[0]}, for 3 days",
+            f"- jellyfin: restart until {at[1]}, for 30 minutes, set 3 times (The lock is still there)",
+            f"- caddy: reload until {at[2]}, for 1 minute",
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    ("left", "words"),
+    [
+        (timedelta(microseconds=1), "1 minute"),
+        (timedelta(minutes=1, microseconds=1), "2 minutes"),
+        (timedelta(minutes=119), "119 minutes"),
+        (timedelta(hours=2), "2 hours"),
+        (timedelta(hours=47, minutes=1), "48 hours"),
+        (timedelta(days=2), "2 days"),
+        (timedelta(days=2, minutes=1), "3 days"),
+    ],
+)
+def test_the_time_left_is_told_so_that_nothing_is_over_sooner(left: timedelta, words: str) -> None:
+    assert told([a_cooldown(until=instant(0) + left)], instant(0)).endswith(f", for {words}")
+
+
+def test_where_none_holds_nothing_is_told() -> None:
+    assert told([], instant(0)) == told([a_cooldown(until=instant(0))], instant(0)) == ""
+
+
+def test_of_very_many_the_rest_is_counted() -> None:
+    shown = told([a_cooldown(f"s{number}", until=instant(number + 1)) for number in range(5)], instant(0), most=2)
+    assert [line[:6] for line in shown.splitlines()[1:]] == ["- s4: ", "- s3: ", "- and "]
+    assert shown.endswith("- and 3 more")
+
+
+@given(some=st.lists(cooldowns, max_size=4), now=instants)
+def test_each_takes_one_line_whatever_it_holds(some: list[Cooldown], now: object) -> None:
+    holding = [one for one in some if one.until > instant(0)]
+    assert len(told(some, instant(0)).splitlines()) == (len(holding) + 1 if holding else 0)

@@ -1,0 +1,236 @@
+"""What rules find worth keeping in a session."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hivelore.domain.summary import NOTHING_LEARNED
+from hivelore.domain.transcript import Does, Tool, Transcript, Turn, Who
+from hivelore.policies.distilling.extractive import MOST, distilled
+from hivelore.policies.distilling.gate import says_something
+from hivelore.policies.distilling.work import error_line, plain, work_of
+from hivelore.policies.transcripts import transcript
+from support.sessions import ClaudeSession, a_fix
+
+IDLE = "Here is some talk that only makes the conversation long enough to be looked at all, and nothing more than that."
+
+
+def points(session: ClaudeSession) -> list[str]:
+    return list(distilled(transcript("claude-code", session.lines)).points)
+
+
+def talked(*said: str) -> list[str]:
+    """The points of a session in which the assistant said this, and a person before it something long."""
+    session = ClaudeSession().user(IDLE)
+    for one in said:
+        session.says(one)
+    return points(session)
+
+
+def test_a_fix_is_told_as_a_person_would_note_it() -> None:
+    assert points(a_fix()) == [
+        "The user: No, use the currency of the customer instead of EUR.",
+        "`pytest tests/test_checkout.py -q` failed: KeyError: 'currency'. It worked after changing `shop/cart.py`.",
+        "The root cause is that carts from before March have no currency field.",
+        "Old carts now take the currency of their customer.",
+        "Files changed: `shop/cart.py`.",
+        "Passed: `pytest tests/test_checkout.py -q`.",
+    ]
+
+
+def test_a_short_conversation_says_nothing() -> None:
+    assert distilled(Transcript(())) == NOTHING_LEARNED
+    assert points(ClaudeSession().says("The root cause was the cache of the build.")) == []
+
+
+def test_talk_is_nothing_learned() -> None:
+    assert talked("Hello! How can I help you today?", "Sure, I'd be happy to help. What would you like to do?") == []
+
+
+def test_only_touching_files_is_nothing_learned() -> None:
+    session = ClaudeSession().user(IDLE).writes("a.py").runs("make test", "ok").says("Done.")
+    assert points(session) == []
+
+
+@pytest.mark.parametrize(
+    "correction",
+    [
+        "No, use pnpm in this repository.",
+        "Don't touch the generated files.",
+        "Always run the linter before you commit.",
+        "I said the staging database, not production.",
+        "We never mock the clock here.",
+        "Nein, nimm bitte pnpm in diesem Projekt.",
+        "Bitte nie die generierten Dateien ändern.",
+        "Verwende Postgres statt SQLite.",
+        "Non, utilise pnpm dans ce dépôt.",
+        "Ne touche pas aux fichiers générés.",
+        "No uses npm, usa pnpm en este repositorio.",
+        "Nunca cambies los archivos generados.",
+        "不要使用 npm，请改用 pnpm。",
+        "以后提交之前都要运行测试。",
+    ],
+)
+def test_what_a_user_puts_right_comes_first(correction: str) -> None:
+    session = ClaudeSession().user(IDLE).says("I looked into the files of the project now.").user(correction)
+    assert points(session)[:1] == [f"The user: {correction}"]
+
+
+@pytest.mark.parametrize(
+    "said", ["Thanks, that looks fine to me.", "Can you also add a test for it?", "Now write the documentation.", "No."]
+)
+def test_what_a_user_says_besides_is_no_correction(said: str) -> None:
+    session = ClaudeSession().user(IDLE).says("I looked into the files of the project now.").user(said)
+    assert points(session) == []
+
+
+def test_the_first_prompt_is_no_correction() -> None:
+    assert points(ClaudeSession().user(f"Don't use npm in this repository. {IDLE}")) == []
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "The root cause is a race between the two writers of the cache.",
+        "We decided to keep the tokens in the keyring and not in a file.",
+        "Migrations must run before the workers start.",
+        "Die Ursache war ein Wettlauf zwischen den beiden Schreibern.",
+        "Wir haben uns für Postgres entschieden, statt SQLite zu teilen.",
+        "La cause était une course entre les deux processus d'écriture.",
+        "Nous avons choisi Postgres plutôt que SQLite partagé.",
+        "El problema era una carrera entre los dos procesos que escriben.",
+        "Elegimos Postgres en lugar de compartir SQLite.",
+        "根本原因是两个写入进程之间的竞争。",
+        "我们决定采用 Postgres，而不是共享 SQLite。",
+    ],
+)
+def test_causes_decisions_and_facts_are_found_in_any_of_the_languages(said: str) -> None:
+    assert said in talked(
+        "Let me have a look at the files first.", said, "Done. Let me know if you need anything else."
+    )
+
+
+def test_the_words_of_the_prompt_are_not_given_back() -> None:
+    prompt = "The login must always redirect to the dashboard page because customers complained about it last week."
+    session = (
+        ClaudeSession().user(prompt).says("The login must redirect to the dashboard because customers complained.")
+    )
+    assert points(session) == []
+
+
+def test_a_point_is_made_once() -> None:
+    cause = "The root cause is a race between the two writers of the cache."
+    found = talked(cause, "It was fixed by a lock file.", "The root cause is the race between the two cache writers.")
+    assert sum("race" in point for point in found) == 1
+
+
+def test_what_was_said_last_holds() -> None:
+    found = talked(*(f"The root cause is in module number {number} of the scheduler." for number in range(9)))
+    assert "module number 8" in found[0]
+    assert not any("module number 0" in point for point in found)
+
+
+def test_there_are_never_more_than_seven_points() -> None:
+    session = ClaudeSession().user(IDLE)
+    for word in ("alpha", "beta", "gamma", "delta"):
+        session.says(f"The root cause of the {word} outage was a stale {word} certificate in {word}.")
+        session.says(f"We decided to rotate the {word} keys weekly, by design of {word}.")
+        session.says(f"The {word} service must start behind the {word} proxy, never before it.")
+        session.user(f"No, never restart {word} by hand.")
+        session.runs(f"{word} up", f"Error: {word} is down", failed=True).writes(f"{word}.yml").runs(f"{word} up")
+        session.runs(f"make test-{word}")
+    found = points(session)
+    assert len(found) == MOST
+    assert found[-1].startswith("Passed: ")
+
+
+# What was done with tools.
+
+
+def ran(command: str, output: str = "", *, failed: bool = False) -> list[Turn]:
+    tool = Tool("Bash", Does.RUN, command)
+    return [Turn(who=Who.CALL, text="", tool=tool), Turn(who=Who.RESULT, text=output, tool=tool, failed=failed)]
+
+
+def test_a_command_that_works_later_tells_what_helped() -> None:
+    work = work_of([*ran("npm start", "Error: no module x", failed=True), *ran("npm install x"), *ran("npm start")])
+    (trouble,) = work.troubles
+    assert (trouble.error, trouble.ran, trouble.solved) == ("Error: no module x", ["npm install x"], True)
+
+
+def test_looking_around_does_not_help() -> None:
+    looking = [*ran("cat package.json"), *ran("git status"), *ran("grep -r x .")]
+    (trouble,) = work_of([*ran("npm start", "Error: x", failed=True), *looking, *ran("npm start")]).troubles
+    assert trouble.ran == []
+
+
+def test_a_check_that_fails_in_the_end_has_not_passed() -> None:
+    assert work_of([*ran("make test"), *ran("make test", "Error: x", failed=True)]).passed == []
+    assert work_of([*ran("make test", "Error: x", failed=True), *ran("make test")]).passed == ["make test"]
+
+
+def test_what_a_person_refused_is_no_trouble() -> None:
+    refused = "The user doesn't want to proceed with this tool use. The tool use was rejected."
+    assert work_of(ran("rm -rf build", refused, failed=True)).troubles == []
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("cd /a/b && make test", "make test"),
+        ("cd /a && export X=1; make test 2>&1 | tail -20", "make test"),
+        ("pytest -q 2>&1", "pytest -q"),
+        ("make", "make"),
+        ("cd /a", "cd /a"),
+        (f"echo {'x' * 500}", ""),
+        ("python - <<EOF\nprint()\nEOF", "python - <<EOF"),
+    ],
+)
+def test_a_command_is_told_without_what_only_sorts_its_output(command: str, expected: str) -> None:
+    assert plain(command) == expected
+
+
+@pytest.mark.parametrize(
+    ("output", "expected"),
+    [
+        ("Traceback\n  File x\nKeyError: 'a'\n", "KeyError: 'a'"),
+        ("E   AssertionError: assert 1 == 2\n=== 1 failed ===", "AssertionError: assert 1 == 2"),
+        ("\x1b[31merror[E0502]: cannot borrow\x1b[0m\n --> a.rs", "error[E0502]: cannot borrow"),
+        ("npm ERR! missing script: x", "npm ERR! missing script: x"),
+        ("no such file", "no such file"),
+        ("1\n2\n3", None),
+        ("", None),
+    ],
+)
+def test_the_line_that_says_what_went_wrong_is_found(output: str, expected: str | None) -> None:
+    assert error_line(output) == expected
+
+
+@pytest.mark.parametrize(
+    "sentence", ["", "Done.", "I fixed it.", "Would you like me to go on with the next one?", "你好！"]
+)
+def test_what_says_nothing(sentence: str) -> None:
+    assert not says_something(sentence)
+
+
+texts = st.lists(
+    st.sampled_from(
+        ["The root cause was x", "no, use y", "we decided", "`", "\n", ". ", "```", "- ", "因为", "|", "x" * 50]
+    )
+    | st.text(max_size=9),
+    max_size=9,
+).map(" ".join)
+turns = st.builds(
+    Turn,
+    who=st.sampled_from(Who),
+    text=texts,
+    tool=st.none() | st.builds(Tool, st.sampled_from(["Bash", "Edit"]), st.sampled_from(Does), texts),
+    failed=st.booleans(),
+)
+
+
+@given(st.lists(turns, max_size=8))
+def test_any_session_gives_a_few_single_lines_or_nothing(said: list[Turn]) -> None:
+    summary = distilled(Transcript(tuple(said)))
+    assert len(summary.points) <= MOST
+    assert all(point and "\n" not in point for point in summary.points)

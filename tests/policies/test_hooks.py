@@ -1,0 +1,264 @@
+"""How the events of agent programs are understood, and what they are answered."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hivelore.domain.agent_event import NOTHING, AgentEvent, Kind, Origin, Reply
+from hivelore.domain.text import Clean
+from hivelore.domain.transcript import EventId, SubAgent
+from hivelore.errors import Invalid
+from hivelore.policies.hooks import PROGRAMS
+from hivelore.policies.hooks.claude_code import CLAUDE_CODE
+from hivelore.policies.hooks.dialect import LONGEST, Circumstances, Dialect
+from hivelore.policies.hooks.envelope import opened
+
+NOW = datetime(2026, 11, 1, tzinfo=UTC)
+ABOUT = Circumstances(id=EventId("e1"), at=NOW, project=Clean("example.com/bees/hive"))
+BASE = {"session_id": "s1", "transcript_path": "/t/s1.jsonl", "cwd": "/w", "permission_mode": "default"}
+json = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def clean(text: str) -> Clean:
+    return Clean(text)
+
+
+def understood(name: str, dialect: Dialect = CLAUDE_CODE, **payload: Any) -> AgentEvent | None:
+    return dialect.event(name, {**BASE, "hook_event_name": name, **payload}, ABOUT, clean)
+
+
+@pytest.mark.parametrize(
+    ("name", "payload", "kind", "text"),
+    [
+        ("SessionStart", {"source": "startup"}, Kind.STARTED, None),
+        ("UserPromptSubmit", {"prompt": "Fix it"}, Kind.ASKED, "Fix it"),
+        ("Stop", {"last_assistant_message": "Done", "stop_hook_active": False}, Kind.ANSWERED, "Done"),
+        ("TaskCompleted", {"task_id": "3", "task_subject": "Move the proxy"}, Kind.ADVANCED, None),
+        ("PreCompact", {"trigger": "auto", "custom_instructions": "x"}, Kind.COMPACTING, None),
+        ("PostCompact", {"trigger": "auto", "compact_summary": "All of it"}, Kind.COMPACTED, "All of it"),
+        ("SessionEnd", {"reason": "other"}, Kind.ENDED, None),
+    ],
+)
+def test_what_claude_code_tells_is_understood(name: str, payload: dict[str, Any], kind: Kind, text: str | None) -> None:
+    event = understood(name, **payload)
+    assert event is not None
+    assert (event.kind, event.text, event.session, event.program) == (kind, text, "s1", "claude-code")
+    assert (event.id, event.at, event.project, event.transcript) == ("e1", NOW, ABOUT.project, "/t/s1.jsonl")
+
+
+def test_what_codex_does_not_know_is_none_of_its_events() -> None:
+    assert understood("TaskCompleted", PROGRAMS["codex"], task_id="3") is None
+    assert "TaskCompleted" not in PROGRAMS["codex"].kinds
+
+
+COPILOT = {"sessionId": "s1", "timestamp": 1795369097462, "cwd": "/w"}
+OF_SUBAGENT = {"agentId": "a1", "agentType": "explore", "parentAgentId": "s1"}
+
+
+@pytest.mark.parametrize(
+    ("name", "payload", "kind", "text"),
+    [
+        ("sessionStart", {"source": "new", "initialPrompt": "Fix it"}, Kind.STARTED, None),
+        ("userPromptSubmitted", {"prompt": "Fix it"}, Kind.ASKED, "Fix it"),
+        ("agentStop", {"transcriptPath": "/t/e.jsonl", "stopReason": "end_turn"}, Kind.ANSWERED, None),
+        ("preCompact", {"transcriptPath": "/t/e.jsonl", "trigger": "auto"}, Kind.COMPACTING, None),
+        ("subagentStart", {"agentName": "explore", **OF_SUBAGENT}, Kind.SUBAGENT_STARTED, None),
+        (
+            "subagentStop",
+            {"transcriptPath": "/t/e.jsonl", "response": "Done", **OF_SUBAGENT},
+            Kind.SUBAGENT_ENDED,
+            "Done",
+        ),
+    ],
+)
+def test_what_copilot_tells_is_understood(name: str, payload: dict[str, Any], kind: Kind, text: str | None) -> None:
+    dialect = PROGRAMS["copilot"]
+    event = dialect.event(name, {**COPILOT, **payload}, ABOUT, clean)
+    assert dialect.name_of({**COPILOT, **payload}) is None
+    assert event is not None
+    assert (event.kind, event.text, event.session, event.program) == (kind, text, "s1", "copilot")
+    assert event.subagent == (SubAgent("a1", "explore") if name.startswith("subagent") else None)
+    # What a sub-agent said stands among all the rest in that file: its answer has to do.
+    assert event.transcript == (payload.get("transcriptPath") if event.subagent is None else None)
+
+
+@pytest.mark.parametrize("name", ["userPromptSubmitted", "agentStop", "preCompact"])
+def test_what_happens_within_a_sub_agent_is_none_of_the_sessions_events(name: str) -> None:
+    told = {**COPILOT, "prompt": "Look", "transcriptPath": "/t/e.jsonl"}
+    assert PROGRAMS["copilot"].event(name, told, ABOUT, clean) is not None
+    assert PROGRAMS["copilot"].event(name, {**told, **OF_SUBAGENT}, ABOUT, clean) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "payload", "kind", "text"),
+    [
+        ("chat.message", {"prompt": "Fix it"}, Kind.ASKED, "Fix it"),
+        ("session.idle", {"last_assistant_message": "Done"}, Kind.ANSWERED, "Done"),
+        ("session.compacting", {}, Kind.COMPACTING, None),
+        ("session.compacted", {"compact_summary": "All of it"}, Kind.COMPACTED, "All of it"),
+        ("subagent.started", {"agent_id": "s2", "agent_type": "general", "prompt": "x"}, Kind.SUBAGENT_STARTED, None),
+        (
+            "subagent.idle",
+            {"agent_id": "s2", "agent_type": "general", "last_assistant_message": "Done"},
+            Kind.SUBAGENT_ENDED,
+            "Done",
+        ),
+    ],
+)
+def test_what_the_plugin_for_opencode_tells_is_understood(
+    name: str, payload: dict[str, Any], kind: Kind, text: str | None
+) -> None:
+    told = {"hook_event_name": name, "session_id": "s1", "cwd": "/w", **payload}
+    event = PROGRAMS["opencode"].event(name, told, ABOUT, clean)
+    assert event is not None
+    assert (event.kind, event.text, event.session, event.program) == (kind, text, "s1", "opencode")
+    assert event.subagent == (SubAgent("s2", "general") if name.startswith("subagent") else None)
+
+
+CURSOR = {"conversation_id": "s1", "generation_id": "g1", "workspace_roots": ["/w"], "transcript_path": "/t/x.jsonl"}
+
+
+@pytest.mark.parametrize(
+    ("name", "payload", "kind", "text"),
+    [
+        ("sessionStart", {"session_id": "s1", "composer_mode": "agent"}, Kind.STARTED, None),
+        ("beforeSubmitPrompt", {"prompt": "Fix it", "attachments": []}, Kind.ASKED, "Fix it"),
+        ("afterAgentResponse", {"text": "Done"}, Kind.ANSWERED, "Done"),
+        ("preCompact", {"trigger": "auto", "context_usage_percent": 85}, Kind.COMPACTING, None),
+        ("subagentStop", {"subagent_type": "explore", "summary": "Done"}, Kind.SUBAGENT_ENDED, "Done"),
+    ],
+)
+def test_what_cursor_tells_is_understood(name: str, payload: dict[str, Any], kind: Kind, text: str | None) -> None:
+    event = PROGRAMS["cursor"].event(name, {**CURSOR, "hook_event_name": name, **payload}, ABOUT, clean)
+    assert event is not None
+    assert (event.kind, event.text, event.session, event.program) == (kind, text, "s1", "cursor")
+    # It has no id of its own there.
+    assert event.subagent == (SubAgent("e1", "explore") if name == "subagentStop" else None)
+    assert event.transcript is None
+
+
+def test_cursor_is_told_to_go_on_with_a_prompt_beside_what_it_is_told() -> None:
+    dialect = PROGRAMS["cursor"]
+    event = dialect.event("beforeSubmitPrompt", {**CURSOR, "prompt": "Fix it"}, ABOUT, clean)
+    assert event is not None
+    said = {"continue": True, "additional_context": "Mind the gap."}
+    assert dialect.answer("beforeSubmitPrompt", event, Reply(context="Mind the gap.")) == said
+
+
+GEMINI = {**BASE, "timestamp": "2026-11-22T17:44:34.047Z"}
+
+
+@pytest.mark.parametrize(
+    ("name", "payload", "kind", "text"),
+    [
+        ("SessionStart", {"source": "startup"}, Kind.STARTED, None),
+        ("BeforeAgent", {"prompt": "<hook_context>&lt;x&gt;</hook_context>\n\nFix it"}, Kind.ASKED, "Fix it"),
+        ("AfterAgent", {"prompt": "Fix it", "prompt_response": "Done"}, Kind.ANSWERED, "Done"),
+        ("SessionEnd", {"reason": "exit"}, Kind.ENDED, None),
+    ],
+)
+def test_what_gemini_cli_tells_is_understood(name: str, payload: dict[str, Any], kind: Kind, text: str | None) -> None:
+    event = PROGRAMS["gemini"].event(name, {**GEMINI, "hook_event_name": name, **payload}, ABOUT, clean)
+    assert event is not None
+    assert (event.kind, (event.text or "").strip(), event.session, event.program) == (kind, text or "", "s1", "gemini")
+    assert event.transcript == "/t/s1.jsonl"
+
+
+@pytest.mark.parametrize(
+    ("source", "origin"),
+    [
+        ("startup", Origin.NEW),
+        ("fork", Origin.NEW),
+        ("clear", Origin.CLEARED),
+        ("resume", Origin.RESUMED),
+        ("compact", Origin.COMPACTED),
+        ("warp", Origin.NEW),
+        (None, Origin.NEW),
+    ],
+)
+def test_how_a_session_came_to_start_is_understood(source: str | None, origin: Origin) -> None:
+    event = understood("SessionStart", source=source)
+    assert event is not None
+    assert event.origin is origin
+
+
+def test_an_event_of_a_sub_agent_tells_of_it_and_of_its_own_transcript() -> None:
+    event = understood("SubagentStop", agent_id="a1", agent_type="Explore", agent_transcript_path="/t/a1.jsonl")
+    assert event is not None
+    assert (event.subagent, event.transcript) == (SubAgent("a1", "Explore"), "/t/a1.jsonl")
+
+
+@pytest.mark.parametrize("kind", ["", " ", None])
+def test_sub_agents_that_the_program_has_for_itself_are_none(kind: str | None) -> None:
+    assert understood("SubagentStop", agent_id="a1", agent_type=kind) is None
+    assert understood("SubagentStart", agent_id="a1", agent_type=kind) is None
+
+
+def test_what_claude_code_puts_into_a_prompt_was_not_asked_by_anybody() -> None:
+    ended = "<task-notification>\n<task-id>b1</task-id> <status>completed</status>\n</task-notification>"
+    assert understood("UserPromptSubmit", prompt=ended) is None
+    event = understood("UserPromptSubmit", prompt=f"<system-reminder>Be brief.</system-reminder>Fix it\n{ended}")
+    assert event is not None
+    assert (event.text or "").strip() == "Fix it"
+
+
+@pytest.mark.parametrize("dialect", PROGRAMS.values(), ids=PROGRAMS)
+def test_a_program_hears_words_only_where_it_takes_them(dialect: Dialect) -> None:
+    for name, kind in dialect.kinds.items():
+        event = AgentEvent(id=EventId("e"), kind=kind, program=dialect.program, session=Clean("s"), at=NOW)
+        assert dialect.answer(name, event, NOTHING) is None
+        answer = dialect.answer(name, event, Reply(context="Mind the gap."))
+        if kind in dialect.listens:
+            said = {**dialect.beside.get(kind, {}), dialect.context: "Mind the gap."}
+            assert answer == ({"hookSpecificOutput": {"hookEventName": name, **said}} if dialect.enveloped else said)
+        else:
+            assert answer is None
+    assert not dialect.listens & {Kind.ANSWERED, Kind.ADVANCED, Kind.SUBAGENT_ENDED, Kind.ENDED, Kind.COMPACTING}
+
+
+@given(st.sampled_from([*CLAUDE_CODE.kinds, "Other"]), st.dictionaries(st.sampled_from([*BASE, "prompt"]), json))
+def test_whatever_a_program_tells_is_an_event_or_none(name: str, payload: dict[str, Any]) -> None:
+    event = CLAUDE_CODE.event(name, payload, ABOUT, clean)
+    assert event is None or (event.kind is CLAUDE_CODE.kinds[name] and event.session.strip())
+
+
+def test_a_text_is_one_that_can_be_kept_and_not_too_long() -> None:
+    event = understood("UserPromptSubmit", prompt="a\0b\ud800" + "x" * 2 * LONGEST)
+    assert event is not None
+    assert event.text is not None
+    assert event.text.startswith("ab?xxx")
+    assert len(event.text) < LONGEST
+
+
+def test_what_was_put_aside_is_read_as_it_was_meant() -> None:
+    told = {
+        "program": "codex",
+        "id": "e1",
+        "at": "2026-11-01T12:00:00.250Z",
+        "project": "p",
+        "taskFile": '{"id": "T-1", "task": "Paint"}',
+        "payload": {"session_id": "s1"},
+    }
+    envelope = opened(told)
+    assert (envelope.program, envelope.id, envelope.project) == ("codex", "e1", "p")
+    assert envelope.at == datetime(2026, 11, 1, 12, 0, 0, 250_000, tzinfo=UTC)
+    assert envelope.task() == ("T-1", "Paint")
+    assert (envelope.event, envelope.payload) == (None, {"session_id": "s1"})
+
+
+@given(json)
+def test_what_is_no_envelope_is_refused(told: Any) -> None:
+    with pytest.raises(Invalid):
+        opened(told)
+
+
+@pytest.mark.parametrize("at", [None, "", "yesterday", 17, "9999-12-31T23:59:59-23:59"])
+def test_an_instant_that_is_none_counts_as_absent(at: object) -> None:
+    assert opened({"program": "codex", "id": "e", "payload": {}, "at": at}).at is None

@@ -1,0 +1,186 @@
+"""Markers in what an agent says: found where they are meant, whatever pieces the text arrives in (C05, C06, C42)."""
+
+import json
+from collections.abc import Sequence
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hivelore.domain.event_log import Level
+from hivelore.policies.markers import (
+    LONGEST,
+    LONGEST_COOLDOWN,
+    LONGEST_LINE,
+    Cooling,
+    Happened,
+    Marker,
+    Noticed,
+    Reader,
+    Wrong,
+    texts,
+)
+
+SLOW = Noticed("timing", "jellyfin", "Takes 60s to start")
+
+
+def found(*pieces: str, categories: Sequence[str] | None = None) -> list[Marker]:
+    reader = Reader() if categories is None else Reader(categories)
+    return [one for piece in pieces for one in reader.read(piece)] + list(reader.end())
+
+
+@pytest.mark.parametrize(
+    ("text", "marker"),
+    [
+        ("[MEMORY:timing:jellyfin] Takes 60s to start", SLOW),
+        ("[MEMORY:timing] DNS takes a minute", Noticed("timing", None, "DNS takes a minute")),
+        ("[MEMORY:timing:jellyfin]Takes 60s to start", SLOW),
+        ("[MEMORY:timing:jellyfin]\t Takes 60s to start \t", SLOW),
+        ("I note: [MEMORY:timing:jellyfin] Takes 60s to start", SLOW),
+        ("- **[MEMORY:timing:jellyfin] Takes 60s to start", SLOW),
+        ("[MEMORY:behavior:a_b-C9] Ünïcode 数据库", Noticed("behavior", "a_b-C9", "Ünïcode 数据库")),
+        ("[MEMORY:timing:a] one [MEMORY:timing:b] two", Noticed("timing", "a", "one [MEMORY:timing:b] two")),
+        ("Use `x` here: [MEMORY:timing:jellyfin] Takes 60s to start", SLOW),
+        ("[EVENT:warning:backup] It is late", Happened(Level.WARNING, "backup", "It is late")),
+        ("[EVENT:critical] The disk is full", Happened(Level.CRITICAL, None, "The disk is full")),
+        ("[COOLDOWN:jellyfin:restart] 30", Cooling("jellyfin", "restart", 30)),
+        ("[COOLDOWN:jellyfin:restart] 30 minutes, that is", Cooling("jellyfin", "restart", 30)),
+    ],
+)
+def test_a_marker_is_found_and_understood(text: str, marker: Marker) -> None:
+    assert found(text) == [marker]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "Takes 60s to start",
+        "[MEMORY] Takes 60s",
+        "[MEMORY:] Takes 60s",
+        "[memory:timing] Takes 60s",
+        "[MEMORY:timing:two words] Takes 60s",
+        "[MEMORY:timing:a:b] Takes 60s",
+        "[ MEMORY:timing] Takes 60s",
+        "[MEMORY:timing Takes 60s",
+        "Write `[MEMORY:timing:jellyfin] Takes 60s` for that",
+        "> [MEMORY:timing:jellyfin] Takes 60s",
+        "  > [MEMORY:timing:jellyfin] Takes 60s",
+        "```\n[MEMORY:timing:jellyfin] Takes 60s\n```",
+        "~~~ text\n[MEMORY:timing:jellyfin] Takes 60s\n~~~",
+        "````\n```\n[MEMORY:timing:jellyfin] Takes 60s\n````",
+        "```\nnever closed\n[MEMORY:timing:jellyfin] Takes 60s",
+        "- so:\n  ```sh\n  [MEMORY:timing:jellyfin] Takes 60s\n  ```",
+    ],
+)
+def test_what_is_no_marker_or_is_only_shown_is_passed_over(text: str) -> None:
+    assert found(text) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[MEMORY:gossip:jellyfin] They say it is slow",
+        "[MEMORY:timing:jellyfin]",
+        "[MEMORY:timing:jellyfin]   ",
+        "[EVENT:panic] All is lost",
+        "[COOLDOWN:jellyfin] 30",
+        "[COOLDOWN:jellyfin:restart] soon",
+        "[COOLDOWN:jellyfin:restart] -1",
+        "[COOLDOWN:jellyfin:restart] 0",
+        "[COOLDOWN:jellyfin:restart] 30.5",
+        f"[COOLDOWN:jellyfin:restart] {LONGEST_COOLDOWN + 1}",
+    ],
+)
+def test_what_was_meant_as_a_marker_is_told_with_what_is_wrong(text: str) -> None:
+    (wrong,) = found(text)
+    assert isinstance(wrong, Wrong)
+    assert wrong.why
+
+
+def test_a_code_block_that_is_closed_hides_no_longer() -> None:
+    assert found("```\n[MEMORY:timing] no\n```\n[MEMORY:timing:jellyfin] Takes 60s to start") == [SLOW]
+
+
+def test_three_backticks_that_open_and_close_on_one_line_open_no_block() -> None:
+    assert found("```x``` is code\n[MEMORY:timing:jellyfin] Takes 60s to start") == [SLOW]
+
+
+def test_each_text_begins_outside_of_code() -> None:
+    reader = Reader()
+    assert [*reader.read("```\n"), *reader.end(), *reader.read("[MEMORY:timing:jellyfin] Takes 60s to start")] == []
+    assert list(reader.end()) == [SLOW]
+
+
+def test_several_stand_in_one_text_one_a_line() -> None:
+    text = "[MEMORY:timing:jellyfin] Takes 60s to start\r\nand\r[EVENT:info] done\n\n[COOLDOWN:a:b] 5"
+    assert found(text) == [SLOW, Happened(Level.INFO, None, "done"), Cooling("a", "b", 5)]
+
+
+def test_categories_are_a_setting() -> None:
+    assert found("[MEMORY:gossip] Slow, they say", categories=["gossip"]) == [Noticed("gossip", None, "Slow, they say")]
+    (wrong,) = found("[MEMORY:timing] Slow", categories=["gossip"])
+    assert isinstance(wrong, Wrong)
+
+
+def test_a_marker_is_told_as_soon_as_its_line_ends() -> None:
+    reader = Reader()
+    assert list(reader.read("[MEMORY:timing:jellyfin] Takes 60s")) == []
+    assert list(reader.read(" to start\n")) == [SLOW]
+
+
+def test_a_very_long_line_is_looked_at_as_far_as_is_worth_it() -> None:
+    (marker,) = found("[MEMORY:timing:jellyfin] " + "x" * 10_000_000)
+    assert isinstance(marker, Noticed)
+    assert len(marker.text) == LONGEST
+    assert found("x" * LONGEST_LINE + "[MEMORY:timing:jellyfin] Takes 60s") == []
+
+
+LINES = st.sampled_from(
+    [
+        "[MEMORY:timing:jellyfin] Takes 60s to start",
+        "[EVENT:info] done",
+        "```",
+        "~~~",
+        "> ",
+        "`",
+        "[MEMORY:",
+        "timing] x",
+        "\r",
+        "\n",
+        "\r\n",
+        " ",
+    ]
+)
+
+
+@given(st.lists(LINES | st.text(max_size=5), max_size=20).map("".join), st.lists(st.integers(0, 200), max_size=10))
+def test_the_pieces_a_text_arrives_in_change_nothing(text: str, cuts: list[int]) -> None:
+    places = [0, *sorted(min(cut, len(text)) for cut in cuts), len(text)]
+    assert found(*(text[one:other] for one, other in pairwise(places))) == found(text)
+
+
+@given(st.text())
+def test_any_text_can_be_read(text: str) -> None:
+    found(text)
+
+
+def test_only_what_the_assistant_says_is_read_of_a_stream() -> None:
+    said = {"type": "text", "text": "[MEMORY:timing:jellyfin] Takes 60s to start"}
+    answered = {"type": "tool_result", "content": [said], "text": said["text"]}
+    assert list(texts({"type": "assistant", "message": {"content": [said, answered, said]}})) == [said["text"]] * 2
+    assert list(texts({"type": "assistant", "message": {"content": said["text"]}})) == [said["text"]]
+    assert list(texts({"type": "user", "message": {"content": [said]}})) == []
+    assert list(texts({"type": "result", "result": said["text"]})) == []
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text() | st.sampled_from(["assistant", "text"]),
+    lambda inner: st.lists(inner) | st.dictionaries(st.sampled_from(["type", "message", "content", "text"]), inner),
+)
+
+
+@given(json_values)
+def test_any_event_can_be_read(event: object) -> None:
+    assert all(isinstance(text, str) for text in texts(json.loads(json.dumps(event))))

@@ -1,0 +1,119 @@
+"""The block of operational memory: the documented form, and what a budget may and may not do to it (C17, C19)."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hivelore.domain.operational import Confidence
+from hivelore.policies.operational_block import Block, Line, block
+from hivelore.policies.tokens import estimate
+
+
+def line(service: str | None, category: str, text: str, confidence: float) -> Line:
+    return Line(service, category, text, Confidence(confidence))
+
+
+LINES = [
+    line(None, "remediation", "DNS checks sometimes fail during reconnects -- retry once", 0.97),
+    line("jellyfin", "behavior", "First restart always fails due to DB lock", 0.8),
+    line("caddy", "dependency", "Must be started after WireGuard", 0.95),
+    line("jellyfin", "timing", "Takes 60s to start after restart", 0.9),
+    line("postgres", "maintenance", "Needs manual VACUUM FULL weekly", 0.7),
+    line("bind", "maintenance", "Zones are reloaded at night", 0.7),
+]
+
+
+def test_it_has_the_documented_form() -> None:
+    told = block(LINES, 2_000)
+    assert told.text == (
+        "## Operational Memory (6 of 6 memories, ~163 tokens)\n"
+        "\n"
+        "### caddy\n"
+        "- [dependency] Must be started after WireGuard (confidence: 0.95)\n"
+        "\n"
+        "### jellyfin\n"
+        "- [timing] Takes 60s to start after restart (confidence: 0.9)\n"
+        "- [behavior] First restart always fails due to DB lock (confidence: 0.8)\n"
+        "\n"
+        "### bind\n"
+        "- [maintenance] Zones are reloaded at night (confidence: 0.7)\n"
+        "\n"
+        "### postgres\n"
+        "- [maintenance] Needs manual VACUUM FULL weekly (confidence: 0.7)\n"
+        "\n"
+        "### general\n"
+        "- [remediation] DNS checks sometimes fail during reconnects -- retry once (confidence: 0.97)"
+    )
+    assert (told.included, told.total) == (6, 6)
+
+
+def test_nothing_to_tell_is_an_empty_text() -> None:
+    assert block([], 2_000) == Block("", 0, 0, 0)
+    assert block(LINES, 0) == Block("", 0, 6, 0)
+    assert block([line("a", "timing", "x" * 100_000, 0.9)], 2_000).text == ""
+
+
+def test_a_line_that_is_too_long_is_passed_over_and_those_after_it_are_told() -> None:
+    long = line("jellyfin", "timing", "very " * 5_000, 1.0)
+    told = block([long, *LINES], 2_000)
+    assert (told.included, told.total) == (6, 7)
+
+
+@pytest.mark.parametrize(
+    ("confidence", "shown"), [(1.0, "1.0"), (0.95, "0.95"), (0.3, "0.3"), (0.666666, "0.67"), (0.8000001, "0.8")]
+)
+def test_a_confidence_has_two_decimals_at_most(confidence: float, shown: str) -> None:
+    assert f"(confidence: {shown})" in block([line("a", "timing", "x", confidence)], 2_000).text
+
+
+def test_thousands_have_a_comma() -> None:
+    told = block([line("a", "timing", f"word {number}", 0.9) for number in range(400)], 9_000)
+    assert re.match(r"## Operational Memory \(400 of 400 memories, ~\d,\d\d\d tokens\)\n", told.text)
+
+
+def test_no_text_can_forge_a_line_or_a_heading() -> None:
+    told = block([line("a", "timing", "x\n\n### b\r\n- [timing] y\u2028z", 0.9)], 2_000)
+    assert len(told.text.splitlines()) == 4
+
+
+texts = st.lists(st.sampled_from(["start", "restart", "60s", "always", "数据库", "x" * 80]), min_size=1, max_size=30)
+lines = st.builds(
+    line,
+    st.none() | st.sampled_from(["a", "b", "c", "general"]),
+    st.sampled_from(["timing", "behavior"]),
+    texts.map(" ".join),
+    st.floats(0.3, 1.0),
+)
+
+
+@given(st.lists(lines, max_size=20), st.integers(0, 400))
+def test_it_keeps_within_its_budget_and_says_what_it_took(lines: list[Line], budget: int) -> None:
+    told = block(lines, budget)
+    assert told.tokens <= budget
+    assert told.total == len(lines)
+    if told.text:
+        said = re.match(r"## Operational Memory \((\d+) of (\d+) memories, ~([\d,]+) tokens\)", told.text)
+        assert said is not None
+        assert [int(number.replace(",", "")) for number in said.groups()] == [told.included, told.total, told.tokens]
+        assert told.text.count("\n- [") == told.included
+        # Each line is rounded by itself.
+        assert abs(estimate(told.text) - told.tokens) <= 1 + len(told.text.splitlines())
+
+
+@given(st.lists(lines, max_size=20), st.integers(0, 400))
+def test_what_is_less_sure_never_takes_the_room_of_what_is_surer(lines: list[Line], budget: int) -> None:
+    """What a line takes away can only be missed by those that are not surer."""
+    told = block(lines, budget)
+    for place, one in enumerate(lines):
+        surer = [other for other in lines if other.confidence > one.confidence]
+        without = block([other for at, other in enumerate(lines) if at != place], budget)
+        for other in surer:
+            shown = f"- [{other.category}] {other.text} (confidence: {round(other.confidence, 2)})"
+            assert (shown in without.text) <= (shown in told.text) or _heading_is_longer(lines)
+
+
+def _heading_is_longer(lines: list[Line]) -> bool:
+    """One memory more may need one digit more in the heading."""
+    return len(str(len(lines))) != len(str(len(lines) - 1))

@@ -1,0 +1,181 @@
+"""What a conversation shows of the use of what was given in it, and what in it shows nothing."""
+
+from datetime import datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hivelore.domain.evidence import Sign
+from hivelore.domain.memory import MemoryId
+from hivelore.domain.search import RecallId
+from hivelore.domain.transcript import Does, Tool, Turn, Who
+from hivelore.policies.terms import STOP_WORDS, distinct_terms
+from hivelore.policies.use import Given, Seen, outcome, recalls_in, seen
+from support.clocks import START
+
+MEMORY = MemoryId("01a00000-0000-7000-8000-00000000000a")
+TEXT = "Start the quokka gateway with --legacy-peer-deps, else the wombat cache is stale. It listens on 8443."
+WORDS = distinct_terms(TEXT) - STOP_WORDS
+ASKED = RecallId("01a00000-0000-7000-8000-00000000000b")
+SECOND = timedelta(seconds=1)
+SEARCH = Tool("mcp__hivelore__memory-search", Does.OTHER, "how do I start it")
+
+
+def user(text: str) -> Turn:
+    return Turn(who=Who.USER, text=text)
+
+
+def says(text: str, at: datetime | None = None) -> Turn:
+    return Turn(who=Who.ASSISTANT, text=text, at=at)
+
+
+def runs(command: str, at: datetime | None = None) -> Turn:
+    return Turn(who=Who.CALL, text="", tool=Tool("Bash", Does.RUN, command), at=at)
+
+
+def writes(text: str, path: str = "src/start.sh") -> Turn:
+    return Turn(who=Who.CALL, text="", tool=Tool("Write", Does.WRITE, path, text))
+
+
+def outputs(text: str) -> Turn:
+    return Turn(who=Who.RESULT, text=text, tool=Tool("Bash", Does.RUN, "cat README.md"))
+
+
+def finds(recall: RecallId = ASKED) -> Turn:
+    return Turn(who=Who.RESULT, text=f'{{"recallId":"{recall}","results":[{{"snippet":"{TEXT}"}}]}}', tool=SEARCH)
+
+
+SHOWN = Given(memory=MEMORY, words=WORDS, shown_at=START)
+GIVEN = Given(memory=MEMORY, words=WORDS, recalls=frozenset({ASKED}))
+USES = "npm ci --legacy-peer-deps && quokka gateway"
+
+
+def look(what: Given, *turns: Turn) -> Seen:
+    return seen(turns, [what])[MEMORY]
+
+
+def sign(what: Given, *turns: Turn, rare: frozenset[str] = WORDS) -> Sign | None:
+    return look(what, *turns).sign(rare)
+
+
+@pytest.mark.parametrize("act", [runs(USES), writes(f"#!/bin/sh\n{USES}\n")])
+def test_words_that_only_the_memory_had_in_what_is_done_are_use(act: Turn) -> None:
+    assert sign(SHOWN, user("Start it."), act) is Sign.APPLIED
+    assert sign(GIVEN, user("Start it."), finds(), act) is Sign.APPLIED
+
+
+def test_what_was_put_into_the_conversation_and_is_only_repeated_is_no_use() -> None:
+    assert sign(SHOWN, user("Start it."), says(TEXT), says(f"As I remember: {TEXT}")) is None
+
+
+def test_an_answer_to_a_question_of_its_own_may_be_told_on() -> None:
+    assert sign(GIVEN, finds(), says(TEXT)) is Sign.REPEATED
+    both = Given(memory=MEMORY, words=WORDS, shown_at=START, recalls=frozenset({ASKED}))
+    assert sign(both, says(TEXT)) is None
+    assert sign(both, finds(), says(TEXT)) is Sign.REPEATED
+
+
+@pytest.mark.parametrize("what", [SHOWN, GIVEN])
+def test_naming_its_id_is_use_however_it_was_given(what: Given) -> None:
+    assert sign(what, finds(), says(f"See {MEMORY.upper()}.")) is Sign.CITED
+    assert sign(what, finds(), runs(f"git commit -m 'As of {MEMORY}'")) is Sign.CITED
+
+
+@pytest.mark.parametrize("source", [user(f"Run {USES}"), outputs(f"## Setup\n{USES}"), outputs(TEXT)])
+def test_what_somebody_else_said_before_is_theirs(source: Turn) -> None:
+    assert sign(SHOWN, source, runs(USES)) is None
+    assert sign(GIVEN, finds(), source, runs(USES)) is None
+    assert sign(SHOWN, runs(USES), source) is Sign.APPLIED
+
+
+def test_what_the_agent_said_or_did_before_it_was_given_is_its_own() -> None:
+    for before in (says(TEXT), runs(USES)):
+        assert sign(GIVEN, before, finds(), runs(USES)) is None
+    late = Given(memory=MEMORY, words=WORDS, shown_at=START + SECOND)
+    assert sign(late, runs(USES, START), runs(USES, START + 2 * SECOND)) is None
+    assert sign(late, says("Hm.", START), runs(USES, START + 2 * SECOND)) is Sign.APPLIED
+
+
+def test_a_recall_of_something_else_gives_nothing() -> None:
+    assert sign(GIVEN, finds(RecallId("another-one")), runs(USES), says(TEXT)) is None
+
+
+@pytest.mark.parametrize(
+    "copy",
+    [
+        writes(TEXT, "personal/memory/gateway.md"),
+        writes(TEXT, "/work/shared/memory/gateway.md"),
+        runs(f"hivelore remember '{TEXT}'"),
+        Turn(who=Who.CALL, text="", tool=Tool("mcp__hivelore__memory-store", Does.OTHER, TEXT)),
+        Turn(who=Who.CALL, text="", tool=Tool("Task", Does.OTHER, TEXT)),
+    ],
+)
+def test_copying_it_into_a_memory_or_handing_it_on_is_nothing_done(copy: Turn) -> None:
+    assert sign(SHOWN, copy) is None
+    assert sign(GIVEN, finds(), copy) is None
+
+
+def test_opening_it_is_seen_and_is_no_sign_here() -> None:
+    opens = Turn(who=Who.CALL, text="", tool=Tool("mcp__hivelore__memory-get", Does.OTHER, MEMORY))
+    for act in (opens, runs(f"hivelore get {MEMORY}")):
+        found = look(GIVEN, finds(), act)
+        assert (found.is_opened, found.sign(WORDS)) == (True, None)
+        assert not look(GIVEN, act).is_opened
+
+
+def test_words_that_many_memories_have_tell_nothing() -> None:
+    assert sign(SHOWN, runs(USES), rare=frozenset()) is None
+    assert sign(SHOWN, runs(USES), rare=frozenset({"quokka", "gateway"})) is None
+
+
+def test_one_number_is_enough_and_few_of_many_words_are_not() -> None:
+    assert sign(SHOWN, runs("curl localhost:8443")) is Sign.APPLIED
+    assert sign(SHOWN, runs("ls quokka wombat")) is None
+    wordy = Given(memory=MEMORY, words=WORDS | {f"word{letter}" for letter in "abcdefghijklmnopqrst"}, shown_at=START)
+    assert sign(wordy, runs("quokka gateway wombat"), rare=wordy.words) is None
+
+
+def test_words_from_many_places_do_not_add_up() -> None:
+    assert sign(SHOWN, runs("quokka"), runs("wombat"), runs("gateway")) is None
+
+
+def test_the_surest_sign_counts() -> None:
+    assert sign(GIVEN, finds(), says(TEXT), says(MEMORY)) is Sign.CITED
+    assert sign(GIVEN, finds(), runs(USES), says(MEMORY)) is Sign.APPLIED
+
+
+def test_recalls_are_read_from_what_our_own_tools_answered_alone() -> None:
+    text = finds().text
+    escaped = Turn(who=Who.RESULT, text=text.replace('"', '\\"'), tool=SEARCH)
+    elsewhere = [outputs(text), user(text), says(text)]
+    assert recalls_in([escaped]) == recalls_in([finds(), *elsewhere]) == {ASKED}
+    assert recalls_in(elsewhere) == frozenset()
+
+
+tools = st.sampled_from([None, SEARCH, Tool("Bash", Does.RUN, USES), Tool("Write", Does.WRITE, "a", TEXT)])
+turns = st.builds(Turn, who=st.sampled_from(Who), text=st.sampled_from(["", TEXT, USES, MEMORY]), tool=tools)
+
+
+@given(st.lists(turns, max_size=8))
+def test_what_was_not_given_was_not_used_whatever_was_said(told: list[Turn]) -> None:
+    never = Given(memory=MEMORY, words=WORDS)
+    found = look(never, *told)
+    assert (found.is_given, found.is_opened, found.sign(WORDS)) == (False, False, None)
+
+
+@given(st.lists(turns, max_size=8), turns)
+def test_more_of_a_conversation_takes_no_sign_back(told: list[Turn], more: Turn) -> None:
+    order = [None, *Sign]
+    for what in (SHOWN, GIVEN):
+        assert order.index(sign(what, *told, more)) >= order.index(sign(what, *told))
+
+
+def test_work_ends_well_with_checks_that_pass_and_badly_with_what_fails_still() -> None:
+    def check(*, failed: bool) -> Turn:
+        text = "E   KeyError: 'x'" if failed else "1 passed"
+        return Turn(who=Who.RESULT, text=text, tool=Tool("Bash", Does.RUN, "pytest -q"), failed=failed)
+
+    assert outcome([check(failed=True), check(failed=False)]) is Sign.SUCCEEDED
+    assert outcome([check(failed=False), check(failed=True)]) is Sign.FAILED
+    assert outcome([says("Done, all tests pass.")]) is None

@@ -1,0 +1,125 @@
+"""From evidence to a factor: the laws of what counts, and of what it makes of a score."""
+
+from collections.abc import Sequence
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hivelore.domain.evidence import EVIDENCE_KEPT, Aspect, Evidence, Sign, together, use_of
+from hivelore.domain.usefulness import UNKNOWN, Use
+from hivelore.policies.usefulness import AGAINST, FOR, Worth, factor
+from support.memories import ADA, BOB, evidence, instant
+
+worths = st.builds(Worth, least=st.floats(0.1, 1.0), most=st.floats(1.0, 3.0))
+uses = st.builds(Use, *[st.integers(0, 200)] * len(Use._fields))
+good = st.sampled_from([name for name, weight in FOR._asdict().items() if weight])
+bad = st.sampled_from([name for name, weight in AGAINST._asdict().items() if weight])
+seen = st.builds(
+    evidence,
+    st.sampled_from(Sign),
+    st.sampled_from(["s1", "s2"]),
+    st.integers(0, 3).map(instant),
+    st.sampled_from([ADA, BOB, None]),
+)
+"""Few occasions, so that many meet."""
+
+
+@given(uses, worths)
+def test_the_factor_is_within_its_bounds(use: Use, worth: Worth) -> None:
+    assert worth.least <= factor(use, worth) <= worth.most
+
+
+@given(worths)
+def test_what_is_unknown_has_the_factor_one_exactly(worth: Worth) -> None:
+    assert factor(UNKNOWN, worth) == 1.0
+
+
+@given(uses, good, st.integers(1, 50), worths)
+def test_more_that_speaks_for_it_never_lowers_it(use: Use, name: str, more: int, worth: Worth) -> None:
+    assert factor(use._replace(**{name: getattr(use, name) + more}), worth) >= factor(use, worth)
+
+
+@given(uses, bad, st.integers(1, 50), worths)
+def test_more_that_speaks_against_it_never_lifts_it(use: Use, name: str, more: int, worth: Worth) -> None:
+    assert factor(use._replace(**{name: getattr(use, name) + more}), worth) <= factor(use, worth)
+
+
+@given(uses)
+def test_bounds_of_one_turn_it_off(use: Use) -> None:
+    assert factor(use, Worth(least=1.0, most=1.0)) == 1.0
+
+
+def test_every_sign_speaks_for_it_or_against_it_and_none_for_both() -> None:
+    assert list(Use._fields) == [sign.value for sign in Sign]
+    assert all((weight > 0) != (other > 0) for weight, other in zip(FOR, AGAINST, strict=True))
+
+
+# Two of each beforehand; then by hand: the mean m of the Beta distribution, and 1 + 0.3 x (2m - 1).
+BY_HAND = [
+    (Use(applied=1), 3 / 5),
+    (Use(useful=1), 4 / 6),
+    (Use(useless=1), 2 / 6),
+    (Use(unused=10), 2 / 5),
+    (Use(applied=1, unused=10), 1 / 2),
+    (Use(applied=1, unused=5), 3 / 5.5),
+    (Use(repeated=1, opened=1, cited=1, succeeded=2), 5 / 7),
+    (Use(failed=2, applied=1), 1 / 2),
+    (Use(applied=100), 102 / 104),
+]
+
+
+@pytest.mark.parametrize(("use", "mean"), BY_HAND)
+def test_the_factor_is_what_was_computed_by_hand(use: Use, mean: float) -> None:
+    assert factor(use, Worth()) == pytest.approx(1 + 0.3 * (2 * mean - 1))
+
+
+@given(st.lists(seen, max_size=12), st.randoms())
+def test_neither_the_order_of_evidence_nor_repeating_it_matters(told: list[Evidence], chance: Random) -> None:
+    once = together(told, ())
+    shuffled = [*told, *told]
+    chance.shuffle(shuffled)
+    assert together(shuffled, ()) == once
+    assert together(once, told) == once
+
+
+@given(st.lists(seen, max_size=12), st.integers(0, 12))
+def test_evidence_that_comes_in_two_parts_counts_as_if_it_came_at_once(told: list[Evidence], cut: int) -> None:
+    assert together(together(told[:cut], ()), told[cut:]) == together(told, ())
+
+
+@given(st.lists(seen, max_size=12))
+def test_an_agent_a_session_and_an_aspect_have_one_piece(told: list[Evidence]) -> None:
+    kept = together(told, ())
+    assert len({one.occasion for one in kept}) == len(kept) == len({one.occasion for one in told})
+    assert set(kept) <= set(told)
+
+
+def signs(kept: Sequence[Evidence]) -> list[Sign]:
+    return [one.sign for one in kept]
+
+
+@given(st.permutations([sign for sign in Sign if sign.aspect is Aspect.USE]))
+def test_of_the_use_in_a_session_the_surest_sign_stays(order: list[Sign]) -> None:
+    told = [evidence(sign, at=instant(minute)) for minute, sign in enumerate(order)]
+    assert signs(together(told, ())) == [Sign.APPLIED]
+
+
+def test_what_is_seen_again_is_as_old_as_it_was() -> None:
+    first, again = (evidence(at=instant(minute)) for minute in (1, 2))
+    assert together([again, first], [again]) == (first,)
+
+
+@given(st.permutations([Sign.USEFUL, Sign.USELESS]))
+def test_a_later_rating_takes_the_place_of_an_earlier_one(order: list[Sign]) -> None:
+    first, later = (evidence(sign, at=instant(minute)) for minute, sign in enumerate(order))
+    for told in ([first, later], [later, first]):
+        assert signs(together(told, ())) == [later.sign]
+
+
+@given(st.integers(1, EVIDENCE_KEPT + 20))
+def test_of_very_much_the_newest_counts(count: int) -> None:
+    told = [evidence(session=f"s{minute}", at=instant(minute)) for minute in range(count)]
+    assert list(together(reversed(told), ())) == told[-EVIDENCE_KEPT:]
+    assert use_of(together(told, ())) == Use(applied=min(count, EVIDENCE_KEPT))

@@ -1,0 +1,140 @@
+"""When a memory holds, how it was, and what changed."""
+
+from dataclasses import replace
+from datetime import datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hivelore.domain.agent import Door
+from hivelore.domain.memory import Action, Memory, Scope, Version
+from hivelore.domain.text import Clean
+from hivelore.policies.differences import difference
+from hivelore.policies.validity import as_it_was, ends, may_supersede
+from support.memories import ADA, BOB, a_memory, instant
+
+
+def a_version(number: int, content: str = "one", at: datetime | None = None) -> Version:
+    return Version(
+        number=number,
+        at=at or instant(number),
+        action=Action.EDITED,
+        actor=BOB,
+        door=Door.CLI,
+        reason=Clean("why"),
+        scope=Scope.AGENT,
+        name=Clean("A note"),
+        content=Clean(content),
+        summary=Clean("In short."),
+        category=Clean("note"),
+        tags=(Clean("a"), Clean("b")),
+        project=None,
+        expires_at=None,
+        subject=None,
+        valid_from=None,
+    )
+
+
+def test_a_memory_ends_where_the_first_that_took_its_place_begins() -> None:
+    memory = a_memory(valid_from=instant(1))
+    assert ends(memory, []) is None
+    assert ends(memory, [a_memory(valid_from=instant(minute)) for minute in (3, 2)]) == instant(2)
+    assert ends(memory, [a_memory(valid_from=instant(0))]) == instant(1)
+
+
+@pytest.mark.parametrize(
+    ("newer", "older", "may"),
+    [
+        (a_memory(), a_memory(), True),
+        (a_memory(scope=Scope.SWARM), a_memory(), True),
+        (a_memory(scope=Scope.SWARM), a_memory(scope=Scope.SWARM, owner=BOB), True),
+        (a_memory(), a_memory(scope=Scope.SWARM), False),
+        (a_memory(), a_memory(owner=BOB), False),
+    ],
+)
+def test_what_takes_a_place_is_seen_by_all_who_saw_what_was_there(newer: Memory, older: Memory, may: bool) -> None:
+    assert may_supersede(newer, older) is may
+
+
+def test_a_memory_was_what_its_version_of_then_says() -> None:
+    history = [a_version(number, f"text {number}") for number in (1, 2, 3)]
+    memory = a_memory("text 3", version=3, updated_at=instant(3))
+    assert [as_it_was(memory, history, instant(at)).content for at in (0, 1, 2, 2.9, 3, 9)] == [
+        f"text {number}" for number in (1, 1, 2, 2, 3, 3)
+    ]
+    was = as_it_was(memory, history, instant(2))
+    assert (was.version, was.updated_at, was.provenance.actor, was.provenance.reason) == (2, instant(2), BOB, "why")
+    assert (was.id, was.owner) == (memory.id, ADA)
+
+
+def test_versions_that_say_the_same_differ_in_nothing() -> None:
+    assert difference(a_version(1), a_version(2)).fields == {}
+
+
+def test_each_field_that_differs_is_told_by_itself() -> None:
+    other = replace(
+        a_version(2, "two"),
+        tags=(Clean("a"), Clean("c")),
+        subject=Clean("db.port"),
+        valid_from=instant(0),
+        scope=Scope.SWARM,
+    )
+    told = difference(a_version(1), other)
+    assert (told.older, told.newer) == (1, 2)
+    assert set(told.fields) == {"content", "tags", "subject", "validFrom", "scope"}
+    assert told.fields["content"].splitlines() == ["--- version 1", "+++ version 2", "@@ -1 +1 @@", "-one", "+two"]
+    assert told.fields["tags"].splitlines()[-3:] == [" a", "-b", "+c"]
+    assert "+db.port" in told.fields["subject"]
+    assert told.fields["validFrom"].endswith("Z")
+
+
+lines = st.lists(st.sampled_from(["a", "b", "", "  c", "-x", "@@ 1"]), max_size=12)
+
+
+def applied(before: list[str], diff: list[str]) -> list[str]:
+    """What comes of lines when a unified diff is applied."""
+    result: list[str] = []
+    at = 0
+    for line in diff[2:]:
+        if line.startswith("@@ "):
+            start = int(line.split(" ")[1][1:].partition(",")[0])
+            length = line.split(" ")[1].partition(",")[2]
+            begin = start if length == "0" else start - 1
+            result += before[at:begin]
+            at = begin
+        elif line[0] == "-":
+            assert before[at] == line[1:]
+            at += 1
+        else:
+            if line[0] == " ":
+                assert before[at] == line[1:]
+                at += 1
+            result.append(line[1:])
+    return result + before[at:]
+
+
+@given(start=lines, before=lines, after=lines, end=lines)
+def test_a_diff_applied_to_the_older_text_gives_the_newer_one(
+    start: list[str], before: list[str], after: list[str], end: list[str]
+) -> None:
+    one, other = ("\n".join(["x", *start, *middle, *end]) for middle in (before, after))
+    told = difference(a_version(1, one), a_version(2, other)).fields
+    found = told["content"].split("\n") if told else ["", ""]
+    assert applied(one.split("\n"), found) == other.split("\n")
+
+
+def test_a_text_that_is_all_another_is_compared_at_once() -> None:
+    """Half a million lines, of which none is alike: the diff of the library would take minutes."""
+    one, other = ("\n".join(f"{name} {number}" for number in range(250_000)) for name in ("old", "new"))
+    found = difference(a_version(1, one), a_version(2, other)).fields["content"].split("\n")
+    assert applied(one.split("\n"), found) == other.split("\n")
+
+
+def test_far_behind_in_a_long_text_a_change_has_its_place() -> None:
+    texts = [[f"line {number}" for number in range(5_000)] for _ in range(2)]
+    texts[1][4_000] = "other"
+    one, other = ("\n".join(text) for text in texts)
+    found = difference(a_version(1, one), a_version(2, other)).fields["content"].split("\n")
+    assert found[2] == "@@ -3998,7 +3998,7 @@"
+    assert len(found) == 11

@@ -1,0 +1,252 @@
+"""Operational memory as its specification tells it: one test for each scenario, named after it (SPEC C)."""
+
+import json
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from hivelore.domain.memory import MemoryId
+from hivelore.domain.observed import Change, Effect, Matching, Rated, State
+from hivelore.policies.markers import CATEGORIES, Noticed, Reader, texts
+from hivelore.policies.tokens import estimate
+from hivelore.services.marking import Marking
+from hivelore.services.operations import Choice
+from support.world import AS_ADA, AS_OPERATOR, World
+
+SLOW = "Takes 60s to start"
+
+
+def marked(text: str) -> list[Noticed]:
+    reader = Reader(CATEGORIES)
+    return [one for one in (*reader.read(text), *reader.end()) if isinstance(one, Noticed)]
+
+
+def made(world: World, text: str = SLOW, confidence: float | None = None, service: str | None = "jellyfin") -> MemoryId:
+    return world.operations.create(
+        text, "timing", AS_OPERATOR, service=service, confidence=confidence, persistent=False
+    ).memory.id
+
+
+def now(world: World, memory: MemoryId) -> Rated:
+    return world.operations.get(memory, AS_ADA)
+
+
+def told(world: World, budget: int = 2_000) -> str:
+    return world.operations.block(AS_ADA, budget).text
+
+
+# markers
+
+
+def test_a_marker_with_a_category_and_a_service_is_stored(world: World) -> None:
+    Marking(world.observing, world.events, world.cooldowns, CATEGORIES).take(
+        f"[MEMORY:timing:jellyfin] {SLOW}", AS_ADA, "s-1", world.clock.now()
+    )
+    (one,) = world.operations.page(Choice(), AS_ADA, None).memories
+    assert one.memory.operational is not None
+    assert (one.memory.operational.service, one.memory.category, one.memory.content) == ("jellyfin", "timing", SLOW)
+    assert (one.memory.session, one.confidence, one.state) == ("s-1", 0.7, State.ACTIVE)
+
+
+def test_a_marker_without_a_service_is_general() -> None:
+    assert marked("[MEMORY:behavior] Look first") == [Noticed("behavior", None, "Look first")]
+
+
+@pytest.mark.parametrize(
+    "text", ["[MEMORY:weather:x] Rain", "[MEMORY] x", "[MEMORY:timing:x]", "[MEMORY:timing:a b] x", "[memory:timing] x"]
+)
+def test_an_invalid_marker_is_not_stored(text: str) -> None:
+    assert marked(text) == []
+
+
+def test_a_marker_in_the_result_of_a_tool_or_in_what_a_user_says_is_not_stored() -> None:
+    line = f"[MEMORY:timing:jellyfin] {SLOW}"
+    events: list[dict[str, Any]] = [
+        {"type": "user", "message": {"content": [{"type": "tool_result", "content": line}]}},
+        {"type": "user", "message": {"content": line}},
+        {"type": "result", "result": line},
+    ]
+    assert [text for event in events for text in texts(json.loads(json.dumps(event)))] == []
+
+
+# confidence
+
+
+def test_a_new_memory_has_the_default_confidence(world: World) -> None:
+    assert now(world, made(world)).confidence == 0.7
+
+
+def test_a_confidence_is_clamped(world: World) -> None:
+    assert now(world, made(world, confidence=1.5)).confidence == 1.0
+    assert now(world, made(world, "Other", confidence=-0.2)).confidence == 0.0
+
+
+def test_low_confidence_is_not_injected(world: World) -> None:
+    made(world, "Hardly so", confidence=0.29)
+    made(world, "Just so", confidence=0.3)
+    assert "Hardly" not in told(world)
+    assert "- [timing] Just so (confidence: 0.3)" in told(world)
+
+
+# injection
+
+
+def test_memories_are_grouped_by_service_with_the_general_ones_last(world: World) -> None:
+    made(world, "About all", confidence=1.0, service=None)
+    made(world, "About caddy", service="caddy", confidence=0.5)
+    made(world, "About jellyfin", confidence=0.9)
+    headings = [line for line in told(world).splitlines() if line.startswith("### ")]
+    assert headings == ["### jellyfin", "### caddy", "### general"]
+
+
+def test_the_budget_is_kept_and_the_surest_come_first(world: World) -> None:
+    for number in range(60):
+        made(world, f"Observation number {number} about something", confidence=0.3 + number / 100)
+    text = told(world, 300)
+    assert estimate(text) <= 300
+    assert "number 59 " in text
+    assert "number 0 " not in text
+
+
+def test_a_line_that_is_too_long_is_skipped_and_the_rest_is_told(world: World) -> None:
+    made(world, "Very long " * 200, confidence=1.0)
+    made(world, "Short", confidence=0.4)
+    assert told(world, 100).endswith("- [timing] Short (confidence: 0.4)")
+
+
+def test_the_heading_counts_what_is_told_and_what_might_be(world: World) -> None:
+    for number in range(3):
+        made(world, f"Note {number}")
+    block = world.operations.block(AS_ADA, 2_000)
+    assert block.text.startswith(f"## Operational Memory (3 of 3 memories, ~{block.tokens} tokens)\n\n### jellyfin\n")
+
+
+def test_nothing_is_injected_where_nothing_is_known(world: World) -> None:
+    assert told(world) == ""
+
+
+# reinforcement and contradiction
+
+
+def test_the_same_service_and_category_reinforce(world: World) -> None:
+    first = world.observe(SLOW)
+    again = world.observe("takes about a minute to start")
+    assert (again.effect, again.memory.id) == (Effect.REINFORCED, first.memory.id)
+    assert now(world, first.memory.id).confidence == 0.8
+
+
+def test_reinforcement_ends_at_one(world: World) -> None:
+    first = made(world, confidence=0.95)
+    for _ in range(3):
+        world.observe(SLOW)
+    assert now(world, first).confidence == 1.0
+
+
+def test_another_category_does_not_reinforce(world: World) -> None:
+    first = world.observe(SLOW)
+    assert world.observe(SLOW, category="behavior").effect is Effect.NEW
+    assert now(world, first.memory.id).confidence == 0.7
+
+
+def test_by_the_letter_any_text_of_the_same_service_and_category_reinforces(world: World) -> None:
+    letter = World(world.store, world.keywords, world.clock, matching=Matching.STRUCTURAL, first_id=9_000)
+    first = letter.observe(SLOW)
+    assert letter.observe("Something quite different").memory.id == first.memory.id
+    assert now(world, first.memory.id).confidence == 0.8
+
+
+def test_a_contradiction_takes_two_tenths(world: World) -> None:
+    first = world.observe("Listens on port 8096", category="behavior")
+    world.observe("Listens on port 8920", category="behavior")
+    assert now(world, first.memory.id).confidence == 0.5
+
+
+def test_contradictions_deactivate(world: World) -> None:
+    first = made(world, "Takes 60s to start", confidence=0.45)
+    world.observe("Takes 10 minutes to start")
+    assert now(world, first).state is State.INACTIVE
+    assert SLOW not in told(world)
+
+
+# decay
+
+
+def test_a_fresh_memory_is_not_worn_off(world: World) -> None:
+    first = made(world)
+    world.clock.advance(timedelta(days=30))
+    assert now(world, first).confidence == 0.7
+
+
+def test_a_stale_memory_loses_a_tenth_a_week(world: World) -> None:
+    first = made(world)
+    world.clock.advance(timedelta(days=30 + 14))
+    assert now(world, first).confidence == pytest.approx(0.5)
+
+
+def test_decay_deactivates(world: World) -> None:
+    first = made(world)
+    world.operations.decay(AS_OPERATOR)
+    world.clock.advance(timedelta(days=30 + 29))
+    assert world.operations.decay(AS_OPERATOR) == 1
+    assert now(world, first).state is State.INACTIVE
+
+
+def test_running_decay_often_changes_nothing(world: World) -> None:
+    first = made(world)
+    for _ in range(45):
+        world.clock.advance(timedelta(days=1))
+        world.operations.decay(AS_OPERATOR)
+    assert now(world, first).confidence == pytest.approx(0.7 - 0.1 * 15 / 7)
+
+
+def test_reinforcing_begins_the_grace_anew(world: World) -> None:
+    first = made(world)
+    world.clock.advance(timedelta(days=37))
+    world.observe(SLOW)
+    world.clock.advance(timedelta(days=29))
+    assert now(world, first).confidence == pytest.approx(0.7, abs=1e-3)
+
+
+def test_a_persistent_memory_is_not_worn_off(world: World) -> None:
+    first = made(world)
+    world.operations.change(first, Change(persistent=True), AS_OPERATOR)
+    world.clock.advance(timedelta(days=3_650))
+    assert now(world, first).confidence == 0.7
+
+
+# states
+
+
+def test_an_inactive_memory_is_kept(world: World) -> None:
+    first = made(world, confidence=0.1)
+    (one,) = world.operations.page(Choice(state=State.INACTIVE), AS_ADA, None).memories
+    assert one.memory.id == first
+
+
+def test_an_inactive_memory_that_is_seen_again_is_active_again(world: World) -> None:
+    first = made(world, confidence=0.1)
+    world.observe(SLOW)
+    assert (now(world, first).state, now(world, first).confidence) == (State.ACTIVE, 0.3)
+
+
+def test_an_operator_reactivates_with_the_threshold_at_least(world: World) -> None:
+    first = made(world, confidence=0.1)
+    assert world.operations.change(first, Change(active=True), AS_OPERATOR).confidence == 0.3
+
+
+def test_an_operator_edits_the_text_and_the_confidence_stays(world: World) -> None:
+    first = made(world, confidence=0.6)
+    assert world.operations.change(first, Change(observation="Takes 90s to start"), AS_OPERATOR).confidence == 0.6
+
+
+def test_an_operator_deletes(world: World) -> None:
+    assert world.operations.forget([made(world)], AS_OPERATOR) == 1
+    assert world.operations.page(Choice(), AS_ADA, None).memories == ()
+
+
+def test_a_new_memory_is_told_as_an_event_and_reinforcement_is_not(world: World) -> None:
+    world.observe(SLOW)
+    world.observe(SLOW)
+    (event,) = world.events.page(AS_ADA, None, 10).events
+    assert event.text == f"New memory recorded: [timing:jellyfin] {SLOW}"

@@ -1,0 +1,187 @@
+"""Cooldowns: set by anybody, seen by everybody, over by themselves, cleared by operators."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from hivelore.domain.agent import Viewer
+from hivelore.domain.cooldown import ACTION_LENGTH, LONGEST, REASON_LENGTH, Cooldown
+from hivelore.domain.operational import SERVICE_LENGTH
+from hivelore.errors import Conflict, Forbidden, Invalid, TooLarge
+from hivelore.services import cooldowns
+from hivelore.services.upkeep import Upkeep
+from hivelore.services.wording import SESSION_LENGTH
+from support.fake_secrets import shapes
+from support.happenings import holding
+from support.world import ADA, AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, BOB, World
+
+MINUTE = timedelta(minutes=1)
+AWS_KEY = shapes("cooldown")["aws-key"][0]
+EVER = datetime.min.replace(tzinfo=UTC)
+
+
+def rest(world: World, service: str = "jellyfin", action: str = "restart", viewer: Viewer = AS_ADA) -> Cooldown:
+    return world.cooldowns.set(service, action, viewer, minutes=30)
+
+
+def test_it_says_who_set_it_and_until_when(world: World) -> None:
+    known = world.cooldowns.set(" jellyfin ", "restart", AS_ADA, minutes=30, reason="no\nuse", session="s1")
+    now = world.clock.now()
+    assert (known.service, known.action, known.until, known.count) == ("jellyfin", "restart", now + 30 * MINUTE, 1)
+    assert (known.reason, known.session, known.set_at) == ("no use", "s1", now)
+    assert (known.actor, known.door) == (ADA, AS_ADA.door)
+    assert list(world.cooldowns.holding()) == [known]
+
+
+def test_it_may_be_set_until_an_instant(world: World) -> None:
+    until = world.clock.now() + timedelta(days=2)
+    assert world.cooldowns.set("jellyfin", "restart", AS_OPERATOR, until=until).until == until
+
+
+def test_set_again_by_another_it_counts_on_and_ends_no_sooner(world: World) -> None:
+    first = rest(world)
+    world.clock.advance(10 * MINUTE)
+    again = world.cooldowns.set("jellyfin", "restart", AS_BOB, minutes=5)
+    assert (again.count, again.until, again.actor) == (2, first.until, BOB)
+    assert world.cooldowns.set("jellyfin", "restart", AS_BOB, minutes=60).until == world.clock.now() + 60 * MINUTE
+    assert [one.count for one in world.cooldowns.holding()] == [3]
+
+
+def test_it_is_over_by_itself_and_then_begins_anew(world: World) -> None:
+    rest(world)
+    rest(world)
+    world.clock.advance(30 * MINUTE)
+    assert list(world.cooldowns.holding()) == []
+    assert rest(world).count == 1
+
+
+def test_those_of_one_service_can_be_listed(world: World) -> None:
+    for service, action in (("jellyfin", "stop"), ("caddy", "reload"), ("jellyfin", "restart")):
+        rest(world, service, action)
+    assert [(one.service, one.action) for one in world.cooldowns.holding()] == [
+        ("caddy", "reload"),
+        ("jellyfin", "restart"),
+        ("jellyfin", "stop"),
+    ]
+    assert [one.action for one in world.cooldowns.holding(" jellyfin")] == ["restart", "stop"]
+    assert list(world.cooldowns.holding("bind")) == []
+
+
+def test_agents_are_told_in_words(world: World) -> None:
+    assert world.cooldowns.told() == ""
+    rest(world)
+    rest(world, "caddy", "reload")
+    assert [line.split(" until ")[0] for line in world.cooldowns.told().splitlines()[1:]] == [
+        "- caddy: reload",
+        "- jellyfin: restart",
+    ]
+    assert "jellyfin" not in world.cooldowns.told("caddy")
+
+
+def test_only_operators_clear_them(world: World) -> None:
+    rest(world)
+    for viewer in (AS_ADA, AS_LEA, replace(AS_ADA, acting=True)):
+        with pytest.raises(Forbidden):
+            world.cooldowns.clear("jellyfin", "restart", viewer)
+    assert [world.cooldowns.clear("jellyfin", "restart", AS_OPERATOR) for _ in range(2)] == [1, 0]
+    assert list(world.cooldowns.holding()) == []
+    assert rest(world).count == 1
+
+
+def test_all_of_a_service_can_be_cleared_at_once(world: World) -> None:
+    for service, action in (("jellyfin", "stop"), ("caddy", "reload"), ("jellyfin", "restart")):
+        rest(world, service, action)
+    assert world.cooldowns.clear("jellyfin", None, AS_OPERATOR) == 2
+    assert [one.service for one in world.cooldowns.holding()] == ["caddy"]
+
+
+def test_one_that_is_over_is_not_cleared(world: World) -> None:
+    rest(world)
+    world.clock.advance(30 * MINUTE)
+    assert world.cooldowns.clear("jellyfin", None, AS_OPERATOR) == 0
+
+
+def test_secrets_are_masked_before_anything_is_kept(world: World) -> None:
+    world.cooldowns.set(AWS_KEY, AWS_KEY, AS_ADA, minutes=1, reason=AWS_KEY, session=AWS_KEY)
+    assert AWS_KEY not in repr(holding(world.store, EVER))
+    assert world.cooldowns.clear(AWS_KEY, AWS_KEY, AS_OPERATOR) == 1
+
+
+@pytest.mark.parametrize("field", ["service", "action"])
+@pytest.mark.parametrize("text", ["", " \n", "a\0b", "a\ud800b"])
+def test_a_name_that_is_none_is_refused(world: World, field: str, text: str) -> None:
+    names: dict[str, Any] = {"service": "jellyfin", "action": "restart", field: text}
+    for ask in (
+        lambda: world.cooldowns.set(**names, viewer=AS_ADA, minutes=1),
+        lambda: world.cooldowns.clear(**names, viewer=AS_OPERATOR),
+    ):
+        with pytest.raises(Invalid) as refused:
+            ask()
+        assert refused.value.field == field
+
+
+def test_every_part_has_a_length(world: World) -> None:
+    longest: dict[str, Any] = {
+        "service": "s" * SERVICE_LENGTH,
+        "action": "a" * ACTION_LENGTH,
+        "reason": "r" * REASON_LENGTH,
+        "session": "s" * SESSION_LENGTH,
+    }
+    world.cooldowns.set(**longest, viewer=AS_ADA, minutes=1)
+    for name, value in longest.items():
+        with pytest.raises(TooLarge) as refused:
+            world.cooldowns.set(**{**longest, name: value + "x"}, viewer=AS_ADA, minutes=1)
+        assert refused.value.field == name
+
+
+def test_a_mask_that_makes_a_name_too_long_is_refused(world: World) -> None:
+    told = "postgres://u:" + "pA5s" + "@h/db"
+    with pytest.raises(TooLarge):
+        world.cooldowns.set(told.rjust(SERVICE_LENGTH, "s"), "restart", AS_ADA, minutes=1)
+
+
+@pytest.mark.parametrize("minutes", [0, -1, LONGEST // MINUTE + 1, 10**4_000])
+def test_it_lasts_a_minute_at_least_and_a_year_at_most(world: World, minutes: int) -> None:
+    with pytest.raises(Invalid) as refused:
+        world.cooldowns.set("jellyfin", "restart", AS_ADA, minutes=minutes)
+    assert refused.value.field == "minutes"
+    assert world.cooldowns.set("jellyfin", "restart", AS_ADA, minutes=LONGEST // MINUTE)
+
+
+@pytest.mark.parametrize("ahead", [timedelta(0), -MINUTE, LONGEST + MINUTE])
+def test_its_end_lies_ahead_and_not_too_far(world: World, ahead: timedelta) -> None:
+    with pytest.raises(Invalid) as refused:
+        world.cooldowns.set("jellyfin", "restart", AS_ADA, until=world.clock.now() + ahead)
+    assert refused.value.field == "until"
+
+
+def test_how_long_is_said_in_one_way(world: World) -> None:
+    ways: list[dict[str, Any]] = [{}, {"minutes": 5, "until": world.clock.now() + MINUTE}]
+    for both in ways:
+        with pytest.raises(Invalid, match="either minutes or until"):
+            world.cooldowns.set("jellyfin", "restart", AS_ADA, **both)
+    with pytest.raises(Invalid, match="time zone"):
+        world.cooldowns.set("jellyfin", "restart", AS_ADA, until=world.clock.now().replace(tzinfo=None))
+
+
+def test_there_are_not_too_many_at_a_time(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cooldowns, "MOST", 2)
+    rest(world, "one")
+    world.clock.advance(MINUTE)
+    rest(world, "two")
+    with pytest.raises(Conflict):
+        rest(world, "three")
+    assert rest(world, "two").count == 2
+    world.clock.advance(29 * MINUTE)
+    assert rest(world, "three").count == 1
+
+
+def test_what_is_over_is_removed_by_and_by(world: World) -> None:
+    rest(world)
+    world.clock.advance(29 * MINUTE)
+    kept = rest(world, "caddy")
+    world.clock.advance(MINUTE)
+    Upkeep(world.store, world.keywords, world.clock).tend()
+    assert list(holding(world.store, EVER)) == [kept]

@@ -1,0 +1,171 @@
+"""The log of events: told by anybody, read by everybody, bounded, and never more than it should say."""
+
+from dataclasses import replace
+from datetime import timedelta, timezone
+from typing import Any
+
+import pytest
+
+from hivelore.adapters.inmemory.keywords import ExactKeywords
+from hivelore.domain.agent import LeadSees, Viewer
+from hivelore.domain.draft import Edit
+from hivelore.domain.event_log import TEXT_LENGTH, Event, Level, LoggedId
+from hivelore.domain.memory import Scope
+from hivelore.domain.operational import GENERAL, SERVICE_LENGTH
+from hivelore.errors import Forbidden, Invalid, NotFound, TooLarge
+from hivelore.services.drafting import CLOCK_SLACK
+from hivelore.services.upkeep import PRUNE_EVERY, PRUNED, Upkeep
+from hivelore.services.wording import SESSION_LENGTH
+from support.fake_secrets import shapes
+from support.happenings import an_event, log_events, logged_events
+from support.world import ADA, AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, World
+
+DAY = timedelta(days=1)
+AWS_KEY = shapes("event")["aws-key"][0]
+EVERYBODY = (AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR)
+
+
+def page(world: World, viewer: Viewer = AS_BOB, limit: int = 100) -> tuple[Event, ...]:
+    return world.events.page(viewer, None, limit).events
+
+
+def test_what_anybody_tells_everybody_reads(world: World) -> None:
+    told = [world.events.record(Level.INFO, f"{viewer.role} was here", viewer) for viewer in EVERYBODY]
+    for viewer in EVERYBODY:
+        assert set(page(world, viewer)) == set(told)
+
+
+def test_an_event_says_who_told_it_when_and_through_which_door(world: World) -> None:
+    event = world.events.record(Level.ERROR, " The disk is full \n", AS_ADA, service="jellyfin", session="s1")
+    assert (event.text, event.service, event.session) == ("The disk is full", "jellyfin", "s1")
+    assert (event.at, event.actor, event.door, event.memory) == (world.clock.now(), ADA, AS_ADA.door, None)
+    assert page(world) == (event,)
+    assert world.events.record(Level.INFO, "Backup done", AS_OPERATOR).actor is None
+
+
+def test_it_may_be_told_later(world: World) -> None:
+    happened = (world.clock.now() - DAY).astimezone(timezone(timedelta(hours=2)))
+    assert world.events.record(Level.INFO, "Rebooted", AS_ADA, at=happened).at == world.clock.now() - DAY
+
+
+def test_general_is_no_service(world: World) -> None:
+    event = world.events.record(Level.INFO, "Rebooted", AS_ADA, service=" general ")
+    world.events.record(Level.INFO, "Rebooted", AS_ADA, service="bind")
+    assert event.service is None
+    assert world.events.page(AS_ADA, None, 9, service=GENERAL).events == (event,)
+
+
+def test_secrets_are_masked_before_anything_is_kept(world: World) -> None:
+    event = world.events.record(Level.INFO, f"key {AWS_KEY}", AS_ADA, service=AWS_KEY, session=AWS_KEY)
+    assert AWS_KEY not in repr((event, page(world)))
+    assert world.events.page(AS_ADA, None, 9, service=AWS_KEY, session=AWS_KEY).events == (event,)
+
+
+@pytest.mark.parametrize("text", ["", " \n\t", "a\0b", "a\ud800b"])
+def test_what_says_nothing_or_is_no_text_is_refused(world: World, text: str) -> None:
+    with pytest.raises(Invalid) as refused:
+        world.events.record(Level.INFO, text, AS_ADA)
+    assert refused.value.field == "text"
+    assert page(world) == ()
+
+
+def test_every_part_has_a_length(world: World) -> None:
+    longest: dict[str, Any] = {"service": "s" * SERVICE_LENGTH, "session": "s" * SESSION_LENGTH}
+    world.events.record(Level.INFO, "é" * TEXT_LENGTH, AS_ADA, **longest)
+    for name, value in longest.items():
+        with pytest.raises(TooLarge) as refused:
+            world.events.record(Level.INFO, "Rebooted", AS_ADA, **{name: value + "s"})
+        assert refused.value.field == name
+    with pytest.raises(TooLarge, match="4,001 characters"):
+        world.events.record(Level.INFO, "x" * (TEXT_LENGTH + 1), AS_ADA)
+    assert len(page(world)) == 1
+
+
+def test_nothing_happens_in_the_future_but_for_clocks_that_differ(world: World) -> None:
+    world.events.record(Level.INFO, "Rebooted", AS_ADA, at=world.clock.now() + CLOCK_SLACK)
+    with pytest.raises(Invalid, match="future"):
+        world.events.record(Level.INFO, "Rebooted", AS_ADA, at=world.clock.now() + CLOCK_SLACK + timedelta(seconds=1))
+    with pytest.raises(Invalid, match="time zone"):
+        world.events.record(Level.INFO, "Rebooted", AS_ADA, at=world.clock.now().replace(tzinfo=None))
+
+
+def test_pages_are_narrowed_and_go_on_where_the_last_one_ended(world: World) -> None:
+    for number in range(6):
+        world.clock.advance(timedelta(seconds=1))
+        level = Level.ERROR if number % 2 else Level.INFO
+        world.events.record(level, f"{number}", AS_ADA, service="bind", session=f"s{number // 4}")
+    start = world.clock.now() - timedelta(seconds=5)
+    first = world.events.page(AS_BOB, None, 2, level=Level.WARNING)
+    assert [one.text for one in first.events] == ["5", "3"]
+    last = first.events[-1]
+    assert first.next == f"{last.at.isoformat()}~{last.id}"
+    second = world.events.page(AS_BOB, (last.at, last.id), 2, level=Level.WARNING)
+    assert ([one.text for one in second.events], second.next) == (["1"], None)
+    of_session = world.events.page(AS_BOB, None, 9, session="s1", service="bind")
+    assert [one.text for one in of_session.events] == ["5", "4"]
+    between = world.events.page(AS_BOB, None, 9, since=start + timedelta(seconds=1), until=start + timedelta(seconds=3))
+    assert [one.text for one in between.events] == ["2", "1"]
+
+
+def test_what_tells_of_a_memory_is_as_private_and_goes_with_it(world: World) -> None:
+    memory = world.remember("Takes 60s to start", scope=Scope.SWARM)
+    event = world.events.prepared(Level.INFO, "New: takes 60s to start", AS_ADA, memory=memory.id)
+    assert page(world) == ()
+    log_events(world.store, event)
+    assert page(world) == (event,)
+    world.remembering.edit(memory.id, Edit(scope=Scope.AGENT), AS_ADA)
+    assert (page(world), page(world, AS_LEA), page(world, AS_OPERATOR)) == ((), (event,), (event,))
+    world.remembering.forget(memory.id, AS_ADA)
+    assert page(world, AS_OPERATOR) == ()
+
+
+def test_a_lead_who_sees_what_is_shared_reads_no_event_of_a_private_memory(world: World) -> None:
+    memory = world.remember("Takes 60s to start")
+    event = world.events.prepared(Level.INFO, "New: takes 60s to start", AS_ADA, memory=memory.id)
+    log_events(world.store, event)
+    for sees, seen in ((LeadSees.SHARED, ()), (LeadSees.ALL, (event,))):
+        narrow = World(world.store, ExactKeywords(), world.clock, lead_sees=sees)
+        assert page(narrow, AS_LEA) == seen
+
+
+def test_only_operators_take_an_event_out_of_the_log(world: World) -> None:
+    event = world.events.record(Level.INFO, "Rebooted", AS_ADA)
+    for viewer in (AS_ADA, AS_LEA, replace(AS_ADA, acting=True)):
+        with pytest.raises(Forbidden):
+            world.events.forget(event.id, viewer)
+    world.events.forget(event.id, AS_OPERATOR)
+    assert page(world) == ()
+    with pytest.raises(NotFound, match="e0"):
+        world.events.forget(event.id, AS_OPERATOR)
+    with pytest.raises(NotFound):
+        world.events.forget(LoggedId("x" * 100_000), AS_OPERATOR)
+
+
+# Growing old.
+
+
+def test_events_go_when_they_are_old_a_few_at_a_time(world: World) -> None:
+    upkeep = Upkeep(world.store, world.keywords, world.clock, events=10 * DAY)
+    log_events(world.store, *(an_event(at=world.clock.now()) for _ in range(PRUNED + 1)))
+    world.clock.advance(10 * DAY + timedelta(seconds=1))
+    log_events(world.store, an_event(at=world.clock.now()))
+    left: list[int] = []
+    for _ in range(3):
+        upkeep.tend()
+        left.append(len(logged_events(world.store)))
+    assert left == [2, 1, 1]
+
+
+def test_events_go_when_there_are_too_many(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hivelore.services.upkeep.EVENTS", 3)
+    told = [an_event(at=world.clock.now() + timedelta(seconds=number)) for number in range(5)]
+    log_events(world.store, *told)
+    upkeep = Upkeep(world.store, world.keywords, world.clock)
+    upkeep.tend()
+    assert list(logged_events(world.store)) == told[:1:-1]
+    log_events(world.store, an_event(at=world.clock.now() + DAY))
+    upkeep.tend()
+    assert len(logged_events(world.store)) == 4
+    world.clock.advance(timedelta(seconds=PRUNE_EVERY))
+    upkeep.tend()
+    assert len(logged_events(world.store)) == 3

@@ -1,0 +1,280 @@
+"""Facts take each other's place in time, in whatever order they come, change and go."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hivelore.adapters.inmemory.keywords import ExactKeywords
+from hivelore.adapters.inmemory.store import InMemoryStore
+from hivelore.domain.agent import Viewer
+from hivelore.domain.draft import Draft, Edit
+from hivelore.domain.memory import Memory, MemoryId, Scope, Trust
+from hivelore.domain.search import Query
+from hivelore.domain.text import Clean
+from hivelore.errors import Forbidden, Invalid, NotFound
+from support.clocks import START, SteppingClock
+from support.world import AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, World
+
+SUBJECT = "db.port"
+BEGINNING = START - timedelta(days=30)
+
+
+def tell(world: World, content: str, minute: float | None = None, by: Viewer = AS_ADA, **parts: Any) -> Memory:
+    """A fact that holds since so many minutes after a beginning; None: it does not say."""
+    since = None if minute is None else BEGINNING + timedelta(minutes=minute)
+    return world.remember(content, by, **{"subject": SUBJECT, "valid_from": since} | parts)
+
+
+def now(world: World, *memories: Memory) -> list[Memory]:
+    return [world.recalling.get(one.id, AS_OPERATOR) for one in memories]
+
+
+def intervals(world: World, *memories: Memory) -> list[tuple[float, float | None]]:
+    """In minutes after the beginning."""
+
+    def minutes(at: datetime) -> float:
+        return (at - BEGINNING) / timedelta(minutes=1)
+
+    return [
+        (minutes(one.holds_since), None if one.valid_until is None else minutes(one.valid_until))
+        for one in now(world, *memories)
+    ]
+
+
+def whose(world: World, *memories: Memory) -> list[MemoryId | None]:
+    return [one.supersedes for one in now(world, *memories)]
+
+
+def test_a_newer_fact_takes_the_place_of_the_one_before(world: World) -> None:
+    old, new = tell(world, "The port is 5432.", 1), tell(world, "The port is 6543.", 2)
+    assert intervals(world, old, new) == [(1, 2), (2, None)]
+    assert whose(world, old, new) == [None, old.id]
+    assert [one.version for one in now(world, old, new)] == [1, 1]
+
+
+def test_a_fact_that_comes_late_takes_its_place_between_the_others(world: World) -> None:
+    first, third = tell(world, "one", 1), tell(world, "three", 3)
+    second = tell(world, "two", 2)
+    assert intervals(world, first, second, third) == [(1, 2), (2, 3), (3, None)]
+    assert whose(world, first, second, third) == [None, first.id, second.id]
+
+
+def test_without_a_time_a_fact_is_the_newest_whatever_the_clock_says(world: World) -> None:
+    ahead = tell(world, "one", None, created_at=world.clock.now() + timedelta(hours=3))
+    new = tell(world, "two")
+    assert intervals(world, ahead)[0][1] is not None
+    assert now(world, new)[0].valid_until is None
+    assert new.holds_since == ahead.holds_since + timedelta(microseconds=1)
+
+
+def test_of_two_facts_of_the_same_instant_the_later_told_one_holds(world: World) -> None:
+    wrong, right = tell(world, "one", 1), tell(world, "two", 1)
+    assert intervals(world, wrong, right) == [(1, 1), (1, None)]
+
+
+def test_a_value_that_comes_back_is_a_fact_of_its_own(world: World) -> None:
+    first, second, third = (tell(world, f"The port is {port}.") for port in (5432, 6543, 5432))
+    assert len({first.id, second.id, third.id}) == 3
+    assert [one.valid_until is None for one in now(world, first, second, third)] == [False, False, True]
+
+
+def test_telling_what_holds_once_more_changes_nothing(world: World) -> None:
+    known = tell(world, "The port is 5432.")
+    again = world.remembering.remember(
+        Draft(content="The port is 5432.", subject=" DB.port ", valid_from=world.clock.now()), AS_ADA
+    )
+    assert (again.memory.id, again.created, again.memory.valid_from) == (known.id, False, None)
+
+
+def test_a_note_becomes_a_fact_when_it_is_told_with_its_subject(world: World) -> None:
+    note = world.remember("The port is 5432.")
+    fact = tell(world, "The port is 5432.")
+    assert (fact.id, fact.subject, fact.version) == (note.id, SUBJECT, 2)
+    assert whose(world, tell(world, "The port is 6543.")) == [note.id]
+
+
+@pytest.mark.parametrize(
+    "elsewhere",
+    [{"project": "hive"}, {"scope": Scope.SWARM}, {"subject": "cache.port"}, {"by": AS_BOB}],
+    ids=str,
+)
+def test_facts_of_another_project_shelf_or_subject_are_left_alone(world: World, elsewhere: dict[str, Any]) -> None:
+    fact = tell(world, "one", 1)
+    other = tell(world, "two", 2, **elsewhere)
+    assert intervals(world, fact, other) == [(1, None), (2, None)]
+
+
+def test_anybody_may_tell_a_newer_shared_fact(world: World) -> None:
+    old = tell(world, "one", 1, scope=Scope.SWARM)
+    new = tell(world, "two", 2, AS_BOB, scope=Scope.SWARM)
+    assert intervals(world, old, new) == [(1, 2), (2, None)]
+
+
+def test_what_a_tool_said_takes_the_place_of_nothing_shared(world: World) -> None:
+    old = tell(world, "one", 1, scope=Scope.SWARM)
+    with pytest.raises(Forbidden, match="tool or the web"):
+        tell(world, "two", 2, AS_BOB, scope=Scope.SWARM, trust=Trust.WEB)
+    assert intervals(world, old) == [(1, None)]
+
+
+def test_forgetting_a_fact_joins_what_was_before_and_after_it(world: World) -> None:
+    first, second, third = (tell(world, str(minute), minute) for minute in (1, 2, 3))
+    world.remembering.forget(second.id, AS_ADA)
+    assert intervals(world, first, third) == [(1, 3), (3, None)]
+    assert whose(world, third) == [first.id]
+    world.remembering.forget(third.id, AS_ADA)
+    assert intervals(world, first) == [(1, None)]
+
+
+def test_a_fact_that_is_edited_takes_its_new_place(world: World) -> None:
+    first, second, third = (tell(world, str(minute), minute) for minute in (1, 2, 3))
+    edit = world.remembering.edit
+    edit(second.id, Edit(valid_from=BEGINNING + timedelta(minutes=4)), AS_ADA)
+    assert intervals(world, first, third, second) == [(1, 3), (3, 4), (4, None)]
+    assert whose(world, first, third, second) == [None, first.id, third.id]
+    edit(third.id, Edit(subject="cache.port"), AS_ADA)
+    assert intervals(world, first, second, third) == [(1, 4), (4, None), (3, None)]
+    assert whose(world, second, third) == [first.id, None]
+    edit(second.id, Edit(subject=None), AS_ADA)
+    assert intervals(world, first, second) == [(1, None), (4, None)]
+
+
+def test_a_fact_that_is_shared_takes_its_place_there_and_what_it_replaced_stays_replaced(world: World) -> None:
+    shared = tell(world, "shared", 1, AS_BOB, scope=Scope.SWARM)
+    old, new = tell(world, "old", 2), tell(world, "new", 3)
+    world.remembering.edit(new.id, Edit(scope=Scope.SWARM), AS_ADA)
+    assert intervals(world, shared, old, new) == [(1, 3), (2, 3), (3, None)]
+    world.remembering.edit(new.id, Edit(scope=Scope.AGENT), AS_ADA)
+    assert intervals(world, shared, old, new) == [(1, None), (2, 3), (3, None)]
+
+
+def test_what_is_replaced_by_a_private_fact_holds_again_for_all_once_it_is_shared(world: World) -> None:
+    old, _ = tell(world, "old", 2), tell(world, "new", 3)
+    world.remembering.edit(old.id, Edit(scope=Scope.SWARM), AS_ADA)
+    assert intervals(world, old) == [(2, None)]
+
+
+# Without a subject.
+
+
+def test_a_note_takes_the_place_of_the_one_it_names(world: World) -> None:
+    old = world.remember("We use npm.")
+    new = world.remember("We use pnpm now.", supersedes=str(old.id).upper())
+    (old,) = now(world, old)
+    assert (old.valid_until, new.supersedes) == (new.created_at, old.id)
+
+
+def test_a_note_that_is_forgotten_gives_the_place_back_or_on(world: World) -> None:
+    first = world.remember("npm")
+    second = world.remember("yarn", supersedes=first.id)
+    third = world.remember("pnpm", supersedes=second.id)
+    world.remembering.forget(second.id, AS_ADA)
+    assert now(world, first)[0].valid_until == third.holds_since
+    assert whose(world, third) == [first.id]
+    world.remembering.forget(third.id, AS_ADA)
+    assert now(world, first)[0].valid_until is None
+
+
+def test_a_statement_that_was_replaced_can_be_made_anew(world: World) -> None:
+    old = world.remember("We use npm.")
+    world.remember("We use pnpm.", supersedes=old.id)
+    again = world.remember("We use npm.")
+    assert again.id != old.id
+    assert again.valid_until is None
+
+
+def test_an_edit_says_later_what_a_note_replaced_and_takes_it_back(world: World) -> None:
+    old, new = world.remember("npm"), world.remember("pnpm")
+    world.remembering.edit(new.id, Edit(supersedes=old.id, reason="found in review"), AS_ADA)
+    assert now(world, old)[0].valid_until == new.holds_since
+    world.remembering.edit(new.id, Edit(supersedes=None), AS_ADA)
+    assert now(world, old)[0].valid_until is None
+
+
+def test_only_what_one_may_edit_can_be_named_and_only_what_one_sees(world: World) -> None:
+    shared, private = world.remember("npm", scope=Scope.SWARM), world.remember("secret plan")
+    with pytest.raises(Forbidden, match="belongs to another"):
+        world.remember("pnpm", AS_BOB, scope=Scope.SWARM, supersedes=shared.id)
+    with pytest.raises(NotFound):
+        world.remember("pnpm", AS_BOB, supersedes=private.id)
+    with pytest.raises(Invalid, match="another shelf"):
+        world.remember("pnpm", supersedes=shared.id)
+    assert world.remember("pnpm", AS_LEA, scope=Scope.SWARM, supersedes=shared.id).supersedes == shared.id
+
+
+def test_what_is_unknown_or_newer_or_itself_is_not_replaced(world: World) -> None:
+    with pytest.raises(NotFound):
+        world.remember("pnpm", supersedes="m9999")
+    old = world.remember("npm")
+    with pytest.raises(Invalid, match="holds since"):
+        world.remember("yarn", supersedes=old.id, valid_from=BEGINNING)
+    with pytest.raises(Invalid, match="own place"):
+        world.remembering.edit(old.id, Edit(supersedes=old.id), AS_ADA)
+
+
+def test_what_comes_from_elsewhere_is_linked_in_any_order(world: World) -> None:
+    told = [
+        Draft(content="npm", external_id="a", created_at=BEGINNING),
+        Draft(content="pnpm", external_id="b", supersedes="a", created_at=BEGINNING + timedelta(minutes=1)),
+    ]
+    (new,), (old,) = (world.remembering.remember_many([one], AS_ADA) for one in reversed(told))
+    assert now(world, old.memory)[0].valid_until == new.memory.created_at
+    assert whose(world, new.memory) == [old.memory.id]
+    assert not any(one.changed for one in world.remembering.remember_many(told, AS_ADA))
+
+
+def test_a_memory_of_another_cannot_be_replaced_before_it_comes(world: World) -> None:
+    world.remember("npm", AS_BOB, scope=Scope.SWARM, external_id="b", supersedes="a", valid_from=BEGINNING)
+    old = world.remember("yarn", scope=Scope.SWARM, external_id="a", created_at=BEGINNING - timedelta(days=1))
+    assert now(world, old)[0].valid_until is None
+
+
+@pytest.mark.parametrize(
+    ("parts", "field"),
+    [
+        ({"subject": "x" * 201}, "subject"),
+        ({"valid_from": datetime.fromisoformat("2026-01-01")}, "validFrom"),
+        ({"valid_from": datetime.fromisoformat("9999-01-01T00:00:00+00:00")}, "validFrom"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_with_its_field(world: World, parts: dict[str, Any], field: str) -> None:
+    with pytest.raises(Invalid) as refused:
+        world.remember("one", **parts)
+    assert refused.value.field == field
+
+
+def test_what_is_replaced_is_found_no_more_unless_it_is_asked_for(world: World) -> None:
+    old, new = tell(world, "The port is 5432.", 1), tell(world, "The port is 6543.", 2)
+    question = Query(text=Clean("Which port is it?"))
+    assert [hit.memory.id for hit in world.recalling.recall(question, AS_ADA).hits] == [new.id]
+    both = world.recalling.recall(replace(question, superseded=True), AS_ADA)
+    assert {hit.memory.id for hit in both.hits} == {old.id, new.id}
+
+
+# Laws.
+
+
+def chain(order: Sequence[int], forgotten: set[int]) -> list[tuple[str, datetime, datetime | None, str | None]]:
+    """The facts of one topic, told in this order, of which some are forgotten."""
+    world = World(InMemoryStore(SteppingClock()), ExactKeywords(), SteppingClock())
+    facts = {number: tell(world, f"It is {number}.", number) for number in order}
+    for number in sorted(forgotten):
+        world.remembering.forget(facts[number].id, AS_ADA)
+    left = now(world, *(fact for number, fact in facts.items() if number not in forgotten))
+    words = {one.id: one.content for one in left}
+    told = [(one.content, one.holds_since, one.valid_until, words.get(one.supersedes or MemoryId(""))) for one in left]
+    return sorted(told, key=lambda one: one[1])
+
+
+@settings(deadline=None, max_examples=60)
+@given(order=st.permutations(range(6)), forgotten=st.sets(st.integers(0, 5), max_size=4))
+def test_the_order_in_which_facts_come_and_go_makes_no_difference(order: list[int], forgotten: set[int]) -> None:
+    told = chain(order, forgotten)
+    assert told == chain([number for number in range(6) if number not in forgotten], set())
+    for one, following in zip(told, [*told[1:], None], strict=True):
+        assert one[2] == (None if following is None else following[1])

@@ -1,0 +1,203 @@
+"""Observing: what somebody saw of running things reinforces, contradicts, or stands beside what is known."""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from hivelore.domain.agent import LeadSees
+from hivelore.domain.memory import MemoryId, Scope
+from hivelore.domain.observed import Effect, Matching, Observed, Seen
+from hivelore.domain.operational import Kind
+from hivelore.domain.proposal import ProposalKind
+from hivelore.errors import Invalid, TooLarge
+from hivelore.policies.access import proposals_visible_to
+from hivelore.services.operations import Choice
+from support.fake_secrets import shapes
+from support.world import AS_ADA, AS_BOB, AS_OPERATOR, World
+
+SLOW = "Takes 60s to start"
+
+
+def confidence(world: World, memory: MemoryId) -> float:
+    return world.operations.get(memory, AS_OPERATOR).confidence
+
+
+def test_what_is_new_is_kept_for_the_whole_swarm(world: World) -> None:
+    done = world.observe(SLOW, session="run-1")
+    assert done.effect is Effect.NEW
+    rated = world.operations.get(done.memory.id, AS_BOB)
+    assert (rated.memory.content, rated.memory.scope, rated.memory.category) == (SLOW, Scope.SWARM, "timing")
+    assert rated.memory.operational is not None
+    assert (rated.memory.operational.service, rated.memory.operational.tier) == ("jellyfin", 1)
+    assert (rated.confidence, rated.state) == (0.7, "active")
+    (seen,) = world.operations.life(done.memory.id, AS_BOB).observations
+    assert (seen.kind, seen.session, seen.text, seen.actor) == (Kind.CREATED, "run-1", SLOW, "ada")
+
+
+@pytest.mark.parametrize("again", [SLOW, "Takes about a minute to start", "takes 1 min to start"])
+def test_what_says_the_same_makes_it_surer(world: World, again: str) -> None:
+    first = world.observe(SLOW, session="run-1")
+    done = world.observe(again, session="run-2", viewer=AS_BOB)
+    assert (done.effect, done.memory.id) == (Effect.REINFORCED, first.memory.id)
+    assert confidence(world, first.memory.id) == 0.8
+    assert [one.text for one in world.operations.life(first.memory.id, AS_ADA).observations] == [SLOW, again]
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"), [("Listens on port 8096", "Listens on port 8920"), (SLOW, "Takes 10 minutes to start")]
+)
+def test_what_says_the_opposite_is_kept_and_makes_the_older_one_less_sure(world: World, older: str, newer: str) -> None:
+    first = world.observe(older)
+    done = world.observe(newer)
+    assert (done.effect, done.about) == (Effect.CONTRADICTED, (first.memory.id,))
+    assert done.why
+    assert (confidence(world, first.memory.id), confidence(world, done.memory.id)) == (0.5, 0.7)
+
+
+def test_what_was_contradicted_often_is_inactive_and_comes_back_when_it_is_seen_again(world: World) -> None:
+    first = world.observe("Listens on port 8096")
+    other = world.observe("Listens on port 8920", session="a")
+    for session in ("b", "c"):
+        world.observe("Listens on port 8920", session=session)
+    assert confidence(world, first.memory.id) == 0.1
+    assert world.operations.get(first.memory.id, AS_ADA).state == "inactive"
+    assert world.observe("Listens on port 8920", session="d").about == ()
+    back = world.observe("Listens on port 8096")
+    assert (back.effect, back.memory.id, back.about) == (Effect.REINFORCED, first.memory.id, (other.memory.id,))
+    assert world.operations.get(first.memory.id, AS_ADA).state == "active"
+
+
+def test_what_is_merely_different_stands_beside_it(world: World) -> None:
+    first = world.observe("Crashes on the first start after an update", category="behavior")
+    done = world.observe("The disk of the library is slow", category="behavior")
+    assert done.effect is Effect.NEW
+    assert (confidence(world, first.memory.id), confidence(world, done.memory.id)) == (0.7, 0.7)
+
+
+@pytest.mark.parametrize("other", [{"service": "caddy"}, {"service": None}, {"category": "behavior"}, {"project": "x"}])
+def test_what_is_about_something_else_is_never_compared(world: World, other: dict[str, str | None]) -> None:
+    world.observe(SLOW)
+    about: dict[str, Any] = {"service": "jellyfin", "category": "timing", "project": None, **other}
+    assert world.observe(SLOW, **about).effect is Effect.NEW
+
+
+def test_general_is_no_service(world: World) -> None:
+    first = world.observe(SLOW, service=None)
+    assert world.observe(SLOW, service="general").memory.id == first.memory.id
+
+
+def test_the_same_words_of_one_session_are_one_observation(world: World) -> None:
+    first = world.observe(SLOW, session="run-1")
+    assert world.observe(SLOW, session="run-1").effect is Effect.KNOWN
+    assert confidence(world, first.memory.id) == 0.7
+    world.clock.advance(timedelta(hours=1))
+    assert world.observe(SLOW, session="run-1").effect is Effect.REINFORCED
+    assert world.observe(SLOW).effect is Effect.REINFORCED
+    assert world.observe(SLOW).effect is Effect.REINFORCED
+
+
+def test_by_structure_alone_whatever_has_the_same_service_and_category_reinforces(
+    structural: World,
+) -> None:
+    first = structural.observe(SLOW)
+    done = structural.observe("Listens on port 8920")
+    assert (done.effect, done.memory.id) == (Effect.REINFORCED, first.memory.id)
+    assert structural.observe("Listens on port 8920", category="behavior").effect is Effect.NEW
+    assert structural.observe("Listens on port 8920", service=None).effect is Effect.NEW
+
+
+def test_an_observation_of_the_past_is_worn_off_from_then_on(world: World) -> None:
+    before = world.clock.now() - timedelta(days=44)
+    done = world.observe(SLOW, at=before)
+    assert done.memory.created_at == before
+    assert confidence(world, done.memory.id) == pytest.approx(0.5, abs=1e-3)
+    world.observe(SLOW, session="x")
+    assert confidence(world, done.memory.id) == pytest.approx(0.6, abs=1e-3)
+
+
+def test_one_of_the_future_is_of_now(world: World) -> None:
+    done = world.observe(SLOW, at=world.clock.now() + timedelta(days=3))
+    assert done.memory.created_at == world.clock.now()
+
+
+def test_secrets_in_it_are_masked(world: World) -> None:
+    secret = shapes("observing")["github-token"][0]
+    done = world.observe(f"The password of the share is {secret}", session="s")
+    told = repr(world.operations.life(done.memory.id, AS_ADA)) + repr(done)
+    assert secret not in told
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error", "says"),
+    [
+        ({"text": " \n "}, Invalid, "empty"),
+        ({"text": "x" * 4_001}, TooLarge, "4,001"),
+        ({"category": " "}, Invalid, "category"),
+        ({"category": "x" * 101}, Invalid, "100"),
+        ({"service": "x" * 101}, Invalid, "100"),
+    ],
+)
+def test_what_cannot_be_taken_in_changes_nothing(
+    world: World, wrong: dict[str, Any], error: type[Exception], says: str
+) -> None:
+    seen = replace(Seen(text=SLOW, category="timing", service="jellyfin"), **wrong)
+    with pytest.raises(error, match=says):
+        world.observing.observe(seen, AS_ADA)
+    assert not world.operations.page(Choice(), AS_OPERATOR, None).memories
+
+
+def test_a_new_memory_is_an_event_and_a_reinforced_one_is_none(world: World) -> None:
+    world.observe(SLOW, session="run-1")
+    world.observe("takes a minute to start", session="run-2")
+    (event,) = world.events.page(AS_BOB, None, 10).events
+    assert (event.level, event.service, event.session) == ("info", "jellyfin", "run-1")
+    assert event.text == "New memory recorded: [timing:jellyfin] Takes 60s to start"
+    world.observe("Look first", service=None, category="behavior")
+    assert world.events.page(AS_BOB, None, 1).events[0].text == "New memory recorded: [behavior] Look first"
+
+
+def test_what_only_quantities_say_counts_where_caution_is_asked_for(cautious: World) -> None:
+    first = cautious.observe("Listens on port 8096", category="behavior")
+    assert cautious.observe("Listens on port 8920", category="behavior").about == (first.memory.id,)
+    before = cautious.observe("Backups are enabled by default", category="maintenance")
+    done = cautious.observe("Backups are disabled by default", category="maintenance")
+    assert (done.effect, done.about) == (Effect.UNCERTAIN, (before.memory.id,))
+    assert confidence(cautious, before.memory.id) == 0.7
+
+
+def test_what_is_uncertain_is_put_to_review(cautious: World) -> None:
+    before = cautious.observe("Backups are enabled by default", session="a")
+    done = cautious.observe("Backups are disabled by default", session="b")
+    with cautious.store.read() as view:
+        (one,) = view.proposals(proposals_visible_to(AS_OPERATOR, LeadSees.ALL), None, 10)
+    assert one.kind is ProposalKind.CONTRADICTION
+    assert [each.memory for each in one.memories] == [before.memory.id, done.memory.id]
+    assert (one.actor, one.session) == ("ada", "b")
+
+
+STATEMENTS = ("Takes 60s to start", "takes about a minute to start", "Listens on port 8096", "Listens on port 8920")
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.sampled_from(STATEMENTS), max_size=8))
+def test_whatever_is_seen_each_memory_is_as_sure_as_its_observations_say(world: World, seen: list[str]) -> None:
+    done: list[Observed] = [world.observe(text, service=f"s{len(seen)}") for text in seen]
+    for memory in {one.memory.id for one in done}:
+        rated, life = world.operations.get(memory, AS_ADA), world.operations.life(memory, AS_ADA)
+        assert 0.0 <= rated.confidence <= 1.0
+        assert life.timeline[-1].confidence == life.timeline[-2].confidence == rated.confidence
+        assert life.observations[0].kind is Kind.CREATED
+
+
+@pytest.fixture
+def cautious(world: World) -> World:
+    return World(world.store, world.keywords, world.clock, matching=Matching.CAUTIOUS, first_id=7_000)
+
+
+@pytest.fixture
+def structural(world: World) -> World:
+    return World(world.store, world.keywords, world.clock, matching=Matching.STRUCTURAL, first_id=9_000)

@@ -1,0 +1,230 @@
+"""What agents are told of running things, and what operators do about it."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from hivelore.domain.memory import MemoryId, Scope
+from hivelore.domain.observed import Change, Rated, State
+from hivelore.domain.operational import Kind
+from hivelore.errors import Forbidden, Invalid, NotFound, Proposed, Stale
+from hivelore.services.operations import Choice
+from support.world import AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, World
+
+SLOW = "Takes 60s to start"
+
+
+def made(world: World, text: str = SLOW, **more: Any) -> Rated:
+    about: dict[str, Any] = {"service": "jellyfin", "confidence": None, "persistent": False, **more}
+    return world.operations.create(text, about.pop("category", "timing"), AS_OPERATOR, **about)
+
+
+def shown(world: World, **choice: Any) -> list[str]:
+    page = world.operations.page(Choice(**choice), AS_ADA, None)
+    return [one.memory.content for one in page.memories]
+
+
+# what agents are told
+
+
+def test_the_block_has_what_is_active_by_service_surest_first(world: World) -> None:
+    made(world, "Look at the logs first", service=None, category="behavior", confidence=0.95)
+    made(world, SLOW, confidence=0.8)
+    made(world, "Caddy has to run before it", category="dependency", confidence=0.9)
+    made(world, "Nobody is sure about this", confidence=0.2)
+    told = world.operations.block(AS_BOB, 2_000)
+    assert told.text.splitlines()[1:] == [
+        "",
+        "### jellyfin",
+        "- [dependency] Caddy has to run before it (confidence: 0.9)",
+        "- [timing] Takes 60s to start (confidence: 0.8)",
+        "",
+        "### general",
+        "- [behavior] Look at the logs first (confidence: 0.95)",
+    ]
+    assert told.text.startswith(f"## Operational Memory (3 of 3 memories, ~{told.tokens} tokens)")
+
+
+def test_of_one_service_it_has_that_and_what_holds_for_all(world: World) -> None:
+    for service in ("jellyfin", "caddy", None):
+        made(world, f"About {service}", service=service)
+    told = world.operations.block(AS_BOB, 2_000, service="caddy")
+    assert (told.included, told.total) == (2, 2)
+    assert "About jellyfin" not in told.text
+    assert world.operations.block(AS_BOB, 2_000, service="general").total == 1
+
+
+def test_what_another_took_the_place_of_is_told_no_more_and_not_observed_again(world: World) -> None:
+    old = made(world, SLOW)
+    new = world.remember("It was replaced by Emby.", AS_OPERATOR, scope=Scope.SWARM, supersedes=old.memory.id)
+    assert world.operations.block(AS_BOB, 2_000).text == ""
+    assert shown(world) == []
+    assert world.observe(SLOW).memory.id != old.memory.id
+    assert new.operational is None
+
+
+def test_it_is_empty_where_nothing_is_known_or_nothing_is_to_be_told(world: World) -> None:
+    assert world.operations.block(AS_BOB, 2_000).text == ""
+    made(world)
+    assert world.operations.block(AS_BOB, 0).text == ""
+    assert world.operations.block(AS_BOB, 2_000, characters=40).text == ""
+
+
+def test_it_keeps_within_its_characters_too(world: World) -> None:
+    for number in range(50):
+        made(world, f"Number {number}: " + "very long " * 20, service=f"s{number}")
+    told = world.operations.block(AS_BOB, 100_000, characters=3_000)
+    assert 2_000 < len(told.text) <= 3_000
+    assert told.total == 50
+
+
+def test_what_is_marked_for_another_project_is_left_out(world: World) -> None:
+    world.observe(SLOW, project="tv")
+    world.observe("Backups run at 3 am", project="web")
+    world.observe("The host restarts on Sundays", service=None)
+    told = world.operations.block(AS_BOB, 2_000, project="tv").text
+    assert "60s" in told
+    assert "Sundays" in told
+    assert "Backups" not in told
+
+
+def test_time_wears_it_off_however_often_somebody_looks(world: World) -> None:
+    memory = made(world).memory.id
+    kept = made(world, "Never forget this", persistent=True).memory.id
+    world.clock.advance(timedelta(days=30))
+    assert world.operations.get(memory, AS_ADA).confidence == 0.7
+    for _ in range(3):
+        world.clock.advance(timedelta(days=7))
+        world.operations.block(AS_BOB, 2_000)
+        world.operations.decay(AS_OPERATOR)
+    assert world.operations.get(memory, AS_ADA).confidence == pytest.approx(0.4)
+    world.clock.advance(timedelta(days=8))
+    assert world.operations.get(memory, AS_ADA).state is State.INACTIVE
+    assert world.operations.get(kept, AS_ADA).confidence == 0.7
+    assert "Never forget" in world.operations.block(AS_BOB, 2_000).text
+    assert SLOW not in world.operations.block(AS_BOB, 2_000).text
+
+
+def test_decay_tells_once_how_many_were_worn_off(world: World) -> None:
+    made(world)
+    made(world, "Another thing", confidence=1.0)
+    assert world.operations.decay(AS_OPERATOR) == 0
+    world.clock.advance(timedelta(days=30 + 29))
+    assert world.operations.decay(AS_OPERATOR) == 1
+    assert world.operations.decay(AS_OPERATOR) == 0
+    with pytest.raises(Forbidden):
+        world.operations.decay(AS_LEA)
+
+
+def test_what_is_inactive_is_not_recalled(world: World) -> None:
+    memory = world.observe(SLOW).memory.id
+    assert [hit.memory.id for hit in world.recall("how long does it take to start").hits] == [memory]
+    world.operations.change(memory, Change(active=False), AS_OPERATOR)
+    assert not world.recall("how long does it take to start").hits
+    world.operations.change(memory, Change(active=True), AS_OPERATOR)
+    world.clock.advance(timedelta(days=365))
+    assert not world.recall("how long does it take to start").hits
+
+
+# what operators do
+
+
+def test_what_an_operator_makes_is_of_tier_0_and_of_no_session(world: World) -> None:
+    memory = made(world, confidence=0.4).memory
+    assert memory.operational is not None
+    assert (memory.operational.tier, memory.session, memory.owner) == (0, None, None)
+    (seen,) = world.operations.life(memory.id, AS_ADA).observations
+    assert (seen.kind, seen.to, seen.actor) == (Kind.CREATED, 0.4, None)
+
+
+@pytest.mark.parametrize(("given", "kept"), [(7.0, 1.0), (-0.1, 0.0), (0.55, 0.55), (None, 0.7)])
+def test_a_confidence_is_clamped(world: World, given: float | None, kept: float) -> None:
+    assert made(world, confidence=given).confidence == kept
+
+
+def test_a_new_text_does_not_touch_how_sure_it_is(world: World) -> None:
+    memory = made(world, confidence=0.5).memory
+    world.clock.advance(timedelta(days=40))
+    before = world.operations.get(memory.id, AS_ADA).confidence
+    after = world.operations.change(memory.id, Change(observation="Takes 90s to start"), AS_OPERATOR)
+    assert (after.memory.content, after.confidence) == ("Takes 90s to start", before)
+
+
+def test_everything_else_can_be_changed_at_once(world: World) -> None:
+    memory = made(world).memory
+    change = Change(category="behavior", service="caddy", confidence=0.9, persistent=True, reason="Seen it.")
+    after = world.operations.change(memory.id, change, AS_OPERATOR)
+    assert after.memory.operational is not None
+    assert (after.memory.category, after.memory.operational.service) == ("behavior", "caddy")
+    assert (after.confidence, after.memory.operational.persistent) == (0.9, True)
+    assert world.operations.life(memory.id, AS_ADA).observations[-1].text == "Seen it."
+    general = world.operations.change(memory.id, Change(service=None), AS_OPERATOR)
+    assert general.memory.operational is not None
+    assert general.memory.operational.service is None
+
+
+def test_an_operator_takes_it_out_of_use_and_back(world: World) -> None:
+    memory = made(world, confidence=0.8).memory.id
+    assert world.operations.change(memory, Change(active=False), AS_OPERATOR).state is State.INACTIVE
+    assert shown(world, state=State.INACTIVE) == [SLOW]
+    assert world.operations.change(memory, Change(active=True), AS_OPERATOR).state is State.ACTIVE
+    world.operations.change(memory, Change(confidence=0.1), AS_OPERATOR)
+    back = world.operations.change(memory, Change(active=True), AS_OPERATOR)
+    assert (back.state, back.confidence) == (State.ACTIVE, 0.3)
+    with pytest.raises(Invalid, match="at least"):
+        world.operations.change(memory, Change(active=True, confidence=0.2), AS_OPERATOR)
+
+
+def test_a_change_is_refused_as_a_whole(world: World) -> None:
+    memory = made(world).memory
+    with pytest.raises(Invalid):
+        world.operations.change(memory.id, Change(observation="New", active=True, confidence=0.1), AS_OPERATOR)
+    with pytest.raises(Stale):
+        world.operations.change(memory.id, Change(observation="New"), AS_OPERATOR, version=7)
+    with pytest.raises(Invalid):
+        world.operations.change(memory.id, Change(confidence=float("nan")), AS_OPERATOR)
+    assert world.operations.get(memory.id, AS_ADA).memory == memory
+
+
+@pytest.mark.parametrize("viewer", [AS_ADA, AS_LEA])
+def test_others_change_nothing(world: World, viewer: Any) -> None:
+    memory = made(world).memory.id
+    with pytest.raises(Proposed, match="Only operators"):
+        world.operations.change(memory, Change(confidence=1.0), viewer)
+    with pytest.raises(Forbidden):
+        world.operations.forget([memory], viewer)
+    with pytest.raises(Forbidden):
+        world.operations.create("x", "timing", viewer, service=None, confidence=None, persistent=False)
+
+
+def test_many_are_deleted_at_once_and_nothing_else(world: World) -> None:
+    first, second = made(world).memory.id, made(world, "Another").memory.id
+    plain = world.remember("A note.").id
+    assert world.operations.forget([first, plain, MemoryId("nowhere"), first], AS_OPERATOR) == 1
+    assert shown(world) == ["Another"]
+    assert world.recalling.get(plain, AS_ADA).content == "A note."
+    assert world.operations.forget([second], AS_OPERATOR) == 1
+
+
+def test_a_page_has_what_is_asked_for_and_leads_to_the_next(world: World) -> None:
+    for number in range(7):
+        made(world, f"Note {number}", service=f"s{number % 2}", confidence=number / 7)
+        world.clock.advance(timedelta(seconds=1))
+    assert shown(world, service="s1") == ["Note 5", "Note 3", "Note 1"]
+    assert shown(world, state=State.INACTIVE) == ["Note 2", "Note 1", "Note 0"]
+    first = world.operations.page(Choice(limit=3, state=State.ACTIVE), AS_ADA, None)
+    last = first.memories[-1].memory
+    rest = world.operations.page(Choice(limit=3, state=State.ACTIVE), AS_ADA, (last.created_at, last.id))
+    assert [one.memory.content for one in (*first.memories, *rest.memories)] == [f"Note {n}" for n in (6, 5, 4, 3)]
+    assert (first.next is None, rest.next) == (False, None)
+
+
+def test_what_is_no_such_memory_says_so(world: World) -> None:
+    plain = world.remember("A note.").id
+    with pytest.raises(NotFound, match="not about running things"):
+        world.operations.get(plain, AS_ADA)
+    with pytest.raises(NotFound):
+        world.operations.life(MemoryId("nowhere"), AS_ADA)
+    with pytest.raises(NotFound):
+        world.operations.get(plain, AS_BOB)

@@ -1,0 +1,438 @@
+"""The review inbox: what is proposed, who sees it, who decides, and what that does."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from hivelore.domain.agent import AgentId, LeadSees, Role, Viewer
+from hivelore.domain.draft import Edit
+from hivelore.domain.memory import Action, Memory, Scope, Trust
+from hivelore.domain.observed import Change, State
+from hivelore.domain.operational import Kind, Observation
+from hivelore.domain.proposal import Decision, Deletion, Proposal, ProposalId, ProposalKind, Wanted
+from hivelore.domain.text import Clean
+from hivelore.errors import Conflict, Forbidden, HiveloreError, Invalid, NotFound, Proposed, Stale
+from hivelore.services import proposing
+from support.memories import an_observation, operational
+from support.stores import present
+from support.world import ADA, AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, LEA, World
+
+AS_LEO = replace(AS_LEA, agent=AgentId("leo"))
+WHY = Clean("60 s or 90 s")
+
+
+def running(world: World, content: str, viewer: Viewer = AS_ADA, **more: Any) -> Memory:
+    return world.remember(content, viewer, scope=Scope.SWARM, operational=operational("jellyfin"), **more)
+
+
+def propose(
+    world: World,
+    kind: ProposalKind,
+    *memories: Memory,
+    viewer: Viewer = AS_ADA,
+    wanted: Wanted | None = None,
+    why: Clean | None = WHY,
+) -> Proposal:
+    stored = [present(world.store, memory) for memory in memories]
+    return world.store.write(lambda tx: world.proposing.propose(tx, kind, stored, viewer, wanted=wanted, why=why))
+
+
+def doubt(world: World) -> tuple[Memory, Memory, Proposal]:
+    """Two memories of which nobody could tell whether they contradict each other, and what is proposed of them."""
+    older = running(world, "Takes 60 s to start.")
+    newer = running(world, "Takes 90 s to start.", AS_BOB, session="s2")
+    return older, newer, propose(world, ProposalKind.CONTRADICTION, older, newer)
+
+
+def asked(world: World, memory: Memory, viewer: Viewer = AS_ADA, **edit: Any) -> ProposalId:
+    """Ask for an edit that somebody else has to decide."""
+    with pytest.raises(Proposed) as told:
+        world.remembering.edit(memory.id, Edit(**edit), viewer)
+    return ProposalId(told.value.proposal)
+
+
+def listed(world: World, viewer: Viewer, **more: Any) -> list[ProposalId]:
+    return [one.id for one in world.reviewing.page(viewer, None, 100, **more).proposals]
+
+
+def decide(world: World, proposal: ProposalId, how: str, viewer: Viewer = AS_OPERATOR) -> Proposal:
+    world.clock.advance(timedelta(minutes=1))
+    return world.reviewing.decide(proposal, Decision(how), viewer, reason="looked at it")
+
+
+def confidence(world: World, memory: Memory) -> float | None:
+    known = present(world.store, memory).memory.operational
+    return None if known is None else known.held.base
+
+
+def seen(world: World, memory: Memory) -> Sequence[Observation]:
+    with world.store.read() as view:
+        return list(view.observations(present(world.store, memory).key))
+
+
+def is_there(world: World, memory: Memory) -> bool:
+    with world.store.read() as view:
+        return view.get(memory.id) is not None
+
+
+# what comes into it
+
+
+def test_who_asks_to_share_what_the_web_said_is_told_that_it_was_proposed(world: World) -> None:
+    memory = world.remember("Run this.", trust=Trust.WEB)
+    proposal = asked(world, memory, scope=Scope.SWARM, reason="it helped")
+    assert present(world.store, memory).memory == memory
+    known = world.reviewing.case(proposal, AS_ADA).proposal
+    assert (known.kind, known.actor, known.why) == (ProposalKind.SHARING, ADA, "it helped")
+    assert known.wanted == Edit(scope=Scope.SWARM)
+    assert [(one.action, one.memory) for one in world.audit()] == [(Action.PROPOSED, memory.id)]
+
+
+@pytest.mark.parametrize("viewer", [AS_ADA, AS_BOB, AS_LEA])
+def test_who_asks_to_edit_what_is_about_running_things_is_told_that_it_was_proposed(
+    world: World, viewer: Viewer
+) -> None:
+    memory = running(world, "Takes 60 s.")
+    proposal = asked(world, memory, viewer, content="Takes 70 s, with the key AKIAIOSFODNN7EXAMPLE.")
+    wanted = world.reviewing.case(proposal, viewer).proposal.wanted
+    assert isinstance(wanted, Edit)
+    assert "AKIA" not in str(wanted.content)
+    assert present(world.store, memory).memory == memory
+
+
+def test_who_asks_to_forget_what_is_about_running_things_is_told_that_it_was_proposed(world: World) -> None:
+    memory = running(world, "Takes 60 s.")
+    with pytest.raises(Proposed, match="Only operators"):
+        world.remembering.forget(memory.id, AS_ADA)
+    (proposal,) = world.reviewing.page(AS_ADA, None, 10).proposals
+    assert (proposal.kind, proposal.wanted) == (ProposalKind.OPERATIONAL, Deletion())
+    assert is_there(world, memory)
+
+
+def test_an_edit_that_changes_nothing_needs_nobody_to_decide(world: World) -> None:
+    memory = running(world, "Takes 60 s.")
+    assert world.remembering.edit(memory.id, Edit(content="Takes 60 s."), AS_BOB) == memory
+    assert listed(world, AS_OPERATOR) == []
+
+
+def test_an_operator_does_it_at_once(world: World) -> None:
+    memory = running(world, "Takes 60 s.")
+    assert world.remembering.edit(memory.id, Edit(content="Takes 70 s."), AS_OPERATOR).content == "Takes 70 s."
+    world.remembering.forget(memory.id, AS_OPERATOR)
+    assert listed(world, AS_OPERATOR) == []
+
+
+def test_what_one_may_not_see_one_cannot_ask_for(world: World) -> None:
+    memory = world.remember("Takes 60 s.", operational=operational())
+    with pytest.raises(NotFound):
+        world.remembering.edit(memory.id, Edit(content="no"), AS_BOB)
+    with pytest.raises(NotFound):
+        world.remembering.forget(memory.id, AS_BOB)
+    assert listed(world, AS_OPERATOR) == []
+
+
+def test_proposing_the_same_twice_gives_the_one_that_is_open(world: World) -> None:
+    memory = running(world, "Takes 60 s.")
+    first = asked(world, memory, content="Takes 70 s.")
+    assert asked(world, memory, content="Takes 70 s.", reason="really") == first
+    others = [asked(world, memory, content="Takes 80 s."), asked(world, memory, AS_BOB, content="Takes 70 s.")]
+    assert set(listed(world, AS_OPERATOR)) == {first, *others}
+
+
+def test_proposing_the_same_of_a_memory_that_changed_takes_the_place_of_the_old_one(world: World) -> None:
+    memory = world.remember("Run this.", trust=Trust.WEB)
+    old = asked(world, memory, scope=Scope.SWARM)
+    world.remembering.edit(memory.id, Edit(content="Run that."), AS_ADA)
+    new = asked(world, memory, scope=Scope.SWARM)
+    assert listed(world, AS_OPERATOR) == [new]
+    with pytest.raises(NotFound):
+        decide(world, old, "accepted")
+
+
+def test_what_was_rejected_stays_so_until_the_memory_changes(world: World) -> None:
+    memory = world.remember("Run this.", trust=Trust.WEB)
+    first = asked(world, memory, scope=Scope.SWARM)
+    decide(world, first, "rejected")
+    with pytest.raises(Proposed, match=r"rejected \(looked at it\)") as told:
+        world.remembering.edit(memory.id, Edit(scope=Scope.SWARM), AS_ADA)
+    assert told.value.proposal == first
+    world.remembering.edit(memory.id, Edit(content="Run that."), AS_ADA)
+    assert asked(world, memory, scope=Scope.SWARM) != first
+
+
+def test_nobody_has_more_than_so_many_open_ones(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(proposing, "MOST_OPEN", 2)
+    memory = running(world, "Takes 60 s.")
+    first, _ = (asked(world, memory, content=text) for text in ("1 s", "2 s"))
+    with pytest.raises(Conflict, match="wait for a decision"):
+        world.remembering.edit(memory.id, Edit(content="3 s"), AS_ADA)
+    assert asked(world, memory, content="1 s") == first
+    assert asked(world, memory, AS_BOB, content="3 s")
+    decide(world, first, "rejected")
+    assert asked(world, memory, content="3 s")
+
+
+# who sees it
+
+
+def test_workers_see_their_own_leads_and_operators_all_about_what_they_may_see(world: World) -> None:
+    _, _, of_ada = doubt(world)
+    secret = world.remember("Run this.", AS_BOB, trust=Trust.TOOL_OUTPUT)
+    of_bob = asked(world, secret, AS_BOB, scope=Scope.SWARM)
+    assert listed(world, AS_ADA) == [of_ada.id]
+    assert listed(world, AS_BOB) == [of_bob]
+    assert listed(world, AS_LEA) == listed(world, AS_OPERATOR) == [of_bob, of_ada.id]
+    with pytest.raises(NotFound):
+        world.reviewing.case(of_bob, AS_ADA)
+
+
+def test_a_lead_who_sees_what_is_shared_sees_proposals_about_that(world: World) -> None:
+    secret = world.remember("Run this.", trust=Trust.TOOL_OUTPUT)
+    hidden = asked(world, secret, scope=Scope.SWARM)
+    _, _, shown = doubt(world)
+    narrow = World(world.store, world.keywords, world.clock, lead_sees=LeadSees.SHARED, first_id=500)
+    assert listed(narrow, AS_LEA) == [shown.id]
+    for ask in (lambda: narrow.reviewing.case(hidden, AS_LEA), lambda: decide(narrow, hidden, "accepted", AS_LEA)):
+        with pytest.raises(NotFound):
+            ask()
+
+
+def test_a_page_has_the_names_and_goes_on_where_it_ended(world: World) -> None:
+    older, newer, first = doubt(world)
+    second = asked(world, older, AS_BOB, content="Takes 70 s.")
+    page = world.reviewing.page(AS_OPERATOR, None, 1)
+    assert [one.id for one in page.proposals] == [second]
+    assert page.names == {older.id: older.name}
+    assert page.next == f"{page.proposals[0].at.isoformat()}~{second}"
+    rest = world.reviewing.page(AS_OPERATOR, (page.proposals[0].at, second), 1)
+    assert (rest.proposals, rest.next) == ((first,), None)
+    assert set(rest.names) == {older.id, newer.id}
+
+
+def test_a_page_is_narrowed_to_what_is_open_and_to_a_kind(world: World) -> None:
+    older, _, doubtful = doubt(world)
+    wish = asked(world, older, content="Takes 70 s.")
+    decide(world, doubtful.id, "rejected")
+    assert listed(world, AS_ADA, is_open=True) == [wish]
+    assert listed(world, AS_ADA, is_open=False) == [doubtful.id]
+    assert listed(world, AS_ADA, kind=ProposalKind.OPERATIONAL) == [wish]
+
+
+def test_reading_a_private_memory_of_another_in_the_inbox_is_in_the_audit_trail(world: World) -> None:
+    secret = world.remember("Run this.", trust=Trust.TOOL_OUTPUT)
+    proposal = asked(world, secret, scope=Scope.SWARM)
+    case = world.reviewing.case(proposal, AS_LEA)
+    assert case.memories == (secret,)
+    assert [(one.action, one.actor) for one in world.audit()] == [(Action.READ, LEA), (Action.PROPOSED, ADA)]
+
+
+# what decisions do
+
+
+def test_an_accepted_contradiction_makes_the_older_one_less_sure(world: World) -> None:
+    older, newer, proposal = doubt(world)
+    decided = decide(world, proposal.id, "accepted", AS_LEA)
+    assert confidence(world, older) == pytest.approx(0.5)
+    assert confidence(world, newer) == pytest.approx(0.7)
+    (judged,) = seen(world, older)
+    assert (judged.kind, judged.actor, judged.text) == (Kind.CONTRADICTED, LEA, newer.content)
+    assert decided.decided is not None
+    assert (decided.decided.how, decided.decided.actor) == (Decision.ACCEPTED, LEA)
+    assert world.reviewing.case(proposal.id, AS_ADA).proposal == decided
+    assert {(one.action, one.memory, one.actor) for one in world.audit()[:2]} == {
+        (Action.DECIDED, older.id, LEA),
+        (Action.DECIDED, newer.id, LEA),
+    }
+
+
+def test_a_rejected_contradiction_leaves_both_as_they_are(world: World) -> None:
+    older, newer, proposal = doubt(world)
+    decide(world, proposal.id, "rejected", AS_LEA)
+    for memory in (older, newer):
+        assert present(world.store, memory).memory == memory
+        assert seen(world, memory) == []
+
+
+def test_merging_a_contradiction_reinforces_the_older_one_and_keeps_the_words_of_the_newer(world: World) -> None:
+    older, newer, proposal = doubt(world)
+    again = an_observation(at=world.clock.now(), text="Took 91 s.")
+    key, held = present(world.store, newer).key, operational().held
+    world.store.write(lambda tx: tx.observe(key, held, again))
+    decide(world, proposal.id, "merged")
+    assert confidence(world, older) == pytest.approx(0.9)
+    assert not is_there(world, newer)
+    assert [(one.kind, one.actor, one.session, one.text) for one in seen(world, older)] == [
+        (Kind.REINFORCED, AS_BOB.agent, "s2", newer.content),
+        (Kind.REINFORCED, again.actor, again.session, again.text),
+    ]
+    assert world.found("90 s") == ["Takes 60 s to start."]
+    told = world.reviewing.case(proposal.id, AS_ADA)
+    assert [one.id for one in told.memories] == [older.id]
+    assert told.proposal.decided is not None
+    assert told.proposal.decided.how is Decision.MERGED
+
+
+def test_accepted_sharing_is_a_promotion_by_who_reviewed_it(world: World) -> None:
+    memory = world.remember("Run this.", trust=Trust.TOOL_OUTPUT)
+    proposal = asked(world, memory, scope=Scope.SWARM)
+    assert world.found("run", AS_BOB) == []
+    decide(world, proposal, "accepted", AS_LEA)
+    shared = present(world.store, memory).memory
+    assert (shared.scope, shared.owner, shared.provenance.actor) == (Scope.SWARM, ADA, LEA)
+    assert shared.provenance.trust is Trust.TOOL_OUTPUT
+    assert world.found("run", AS_BOB) == ["Run this."]
+    assert [one.action for one in world.audit()][:2] == [Action.DECIDED, Action.PROMOTED]
+
+
+def test_a_lead_accepts_a_fact_that_takes_its_place_among_the_shared_ones(world: World) -> None:
+    old = world.remember("The port is 1.", AS_LEA, scope=Scope.SWARM, subject="port")
+    new = world.remember("The port is 2.", trust=Trust.TOOL_OUTPUT, subject="port")
+    decide(world, asked(world, new, scope=Scope.SWARM, valid_from=world.clock.now()), "accepted", AS_LEA)
+    assert present(world.store, new).memory.supersedes == old.id
+
+
+def test_rejected_sharing_stays_private(world: World) -> None:
+    memory = world.remember("Run this.", trust=Trust.TOOL_OUTPUT)
+    decide(world, asked(world, memory, scope=Scope.SWARM), "rejected", AS_LEA)
+    assert present(world.store, memory).memory == memory
+
+
+def test_an_accepted_edit_is_a_version_of_who_accepted_it_and_leaves_confidence_alone(world: World) -> None:
+    memory = running(world, "Takes 60 s.")
+    proposal = asked(world, memory, AS_LEA, content="Takes 70 s.", tags=("slow",), reason="measured")
+    decide(world, proposal, "accepted")
+    edited = present(world.store, memory).memory
+    assert (edited.content, edited.tags, edited.version) == ("Takes 70 s.", ("slow",), 2)
+    assert (edited.provenance.actor, edited.provenance.reason) == (None, "looked at it")
+    assert edited.operational == memory.operational
+    assert world.found("70") == ["Takes 70 s."]
+
+
+def test_an_accepted_deletion_forgets_the_memory_and_the_proposal(world: World) -> None:
+    memory = running(world, "Takes 60 s.")
+    with pytest.raises(Proposed):
+        world.remembering.forget(memory.id, AS_ADA)
+    (proposal,) = listed(world, AS_ADA)
+    decided = decide(world, proposal, "accepted")
+    assert decided.decided is not None
+    assert not is_there(world, memory)
+    assert listed(world, AS_OPERATOR) == []
+    with pytest.raises(NotFound, match="forgotten"):
+        decide(world, proposal, "accepted")
+    assert [one.action for one in world.audit()][:2] == [Action.DECIDED, Action.FORGOTTEN]
+
+
+def test_what_an_agent_asks_of_what_is_known_is_done_as_one_change_by_the_operator(world: World) -> None:
+    memory = running(world, "Takes 60 s.")
+    change = Change(observation="Takes 70 s.", service=" caddy ", confidence=1.5, reason="timed it")
+    with pytest.raises(Proposed) as told:
+        world.operations.change(memory.id, change, AS_LEA)
+    assert present(world.store, memory).memory == memory
+    proposal = ProposalId(told.value.proposal)
+    known = world.reviewing.case(proposal, AS_LEA).proposal
+    assert known.wanted == Change(observation="Takes 70 s.", service="caddy", confidence=1.0)
+    assert known.why == "timed it"
+    world.reviewing.decide(proposal, Decision.ACCEPTED, AS_OPERATOR)
+    after = present(world.store, memory).memory
+    assert after.operational is not None
+    assert (after.content, after.operational.service, after.operational.held.base) == ("Takes 70 s.", "caddy", 1.0)
+    (said,) = seen(world, memory)
+    assert (said.kind, said.to, said.actor, said.text) == (Kind.SET, 1.0, None, "timed it")
+
+
+def test_what_went_out_of_use_comes_back_where_an_operator_agrees(world: World) -> None:
+    memory = running(world, "Takes 60 s.")
+    world.operations.change(memory.id, Change(confidence=0.1), AS_OPERATOR)
+    with pytest.raises(Proposed) as told:
+        world.operations.change(memory.id, Change(active=True), AS_ADA)
+    decide(world, ProposalId(told.value.proposal), "accepted")
+    assert world.operations.get(memory.id, AS_ADA).state is State.ACTIVE
+
+
+# what cannot be decided
+
+
+@pytest.mark.parametrize("how", ["accepted", "rejected", "merged"])
+def test_a_worker_does_not_decide(world: World, how: str) -> None:
+    _, _, proposal = doubt(world)
+    with pytest.raises(Forbidden, match="Operators and leads"):
+        decide(world, proposal.id, how, AS_ADA)
+
+
+@pytest.mark.parametrize("how", ["accepted", "rejected"])
+def test_a_lead_does_not_change_what_is_about_running_things(world: World, how: str) -> None:
+    memory = running(world, "Takes 60 s.")
+    proposal = asked(world, memory, content="Takes 70 s.")
+    with pytest.raises(Forbidden, match="Only an operator"):
+        decide(world, proposal, how, AS_LEA)
+    _, _, doubtful = doubt(world)
+    with pytest.raises(Forbidden, match="Only an operator"):
+        decide(world, doubtful.id, "merged", AS_LEA)
+
+
+def test_a_lead_does_not_vouch_for_what_they_want_to_share_themselves(world: World) -> None:
+    memory = world.remember("Run this.", AS_LEA, trust=Trust.WEB)
+    proposal = asked(world, memory, AS_LEA, scope=Scope.SWARM)
+    with pytest.raises(Forbidden, match="yourself"):
+        decide(world, proposal, "accepted", AS_LEA)
+    decide(world, proposal, "accepted", AS_LEO)
+    assert present(world.store, memory).memory.scope is Scope.SWARM
+
+
+@pytest.mark.parametrize("how", ["accepted", "rejected", "merged"])
+def test_deciding_twice_is_a_conflict_that_says_what_was_decided(world: World, how: str) -> None:
+    older, _, proposal = doubt(world)
+    decide(world, proposal.id, "accepted")
+    before = present(world.store, older)
+    with pytest.raises(Conflict, match="was accepted at"):
+        decide(world, proposal.id, how)
+    assert present(world.store, older) == before
+
+
+@pytest.mark.parametrize("how", ["accepted", "merged"])
+def test_what_was_proposed_of_a_memory_that_changed_can_only_be_rejected(world: World, how: str) -> None:
+    older, _, proposal = doubt(world)
+    edited = world.remembering.edit(older.id, Edit(content="Takes 90 s to start."), AS_OPERATOR)
+    with pytest.raises(Stale, match="Reject") as told:
+        decide(world, proposal.id, how)
+    assert told.value.current == edited.version == 2
+    assert seen(world, older) == []
+    decide(world, proposal.id, "rejected")
+
+
+def test_there_is_nothing_to_merge_in_what_asks_for_a_change(world: World) -> None:
+    proposal = asked(world, running(world, "Takes 60 s."), content="Takes 70 s.")
+    with pytest.raises(Invalid, match="nothing to merge"):
+        decide(world, proposal, "merged")
+
+
+@pytest.mark.parametrize("how", ["accepted", "merged"])
+def test_what_is_not_about_running_things_any_more_contradicts_nothing(world: World, how: str) -> None:
+    plain, other = world.remember("Takes 60 s.", scope=Scope.SWARM), running(world, "Takes 90 s.")
+    proposal = propose(world, ProposalKind.CONTRADICTION, plain, other)
+    with pytest.raises(Conflict, match="Reject"):
+        decide(world, proposal.id, how)
+    assert is_there(world, other)
+
+
+@pytest.mark.parametrize("viewer", [AS_ADA, AS_LEA, AS_OPERATOR])
+def test_an_unknown_proposal_is_told_alike_to_everybody(world: World, viewer: Viewer) -> None:
+    def look() -> object:
+        return world.reviewing.case(ProposalId("none"), viewer)
+
+    def judge() -> object:
+        return decide(world, ProposalId("none"), "accepted", viewer)
+
+    for ask in (look, judge):
+        with pytest.raises(HiveloreError) as told:
+            ask()
+        assert isinstance(told.value, NotFound)
+
+
+def test_a_key_of_an_operator_that_speaks_for_a_worker_decides_nothing(world: World) -> None:
+    _, _, proposal = doubt(world)
+    with pytest.raises(Forbidden):
+        decide(world, proposal.id, "accepted", replace(AS_ADA, role=Role.WORKER, acting=True))

@@ -1,0 +1,111 @@
+"""Facts that change, told in any order and mixed with each other: the present one is on top, and what held at an
+instant is known exactly."""
+
+from collections.abc import Generator, Sequence
+from contextlib import closing
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from hivelore.adapters.onnx.provider import OnnxEmbedder
+from hivelore.domain.draft import Draft
+from hivelore.domain.memory import Memory
+from hivelore.domain.text import Clean
+from support.clocks import START, SteppingClock
+from support.shown import Show
+from support.stores import KEYWORDS, STORES
+from support.update_chains import Chain, told, update_chains
+from support.world import AS_ADA, World
+
+MODERATE = {"sqlite": 60, "postgresql": 20}
+"""How many chains: on a server each statement travels."""
+AT_ONCE = 50
+
+
+def tell(world: World, chains: Sequence[Chain], *, keyed: bool) -> None:
+    drafts = [
+        Draft(content=fact.text, subject=chain.subject, valid_from=fact.since)
+        if keyed
+        else Draft(content=fact.text, created_at=fact.since)
+        for chain, fact in told(chains)
+    ]
+    for start in range(0, len(drafts), AT_ONCE):
+        world.remembering.remember_many(drafts[start : start + AT_ONCE], AS_ADA)
+    world.embed()
+
+
+def on_top(world: World, chains: Sequence[Chain]) -> list[Chain]:
+    """Those whose present fact is the first hit."""
+    return [chain for chain in chains if world.found(chain.question)[:1] == [chain.facts[-1].text]]
+
+
+def known_at(world: World, chain: Chain) -> list[list[Memory]]:
+    """What is listed of a subject, at each instant that matters."""
+    where = replace(world.recalling.listing(AS_ADA), subject=Clean(chain.subject))
+    return [list(world.recalling.page(replace(where, held_at=at), None, 9, AS_ADA).memories) for at in chain.instants()]
+
+
+def wrong_then(world: World, chains: Sequence[Chain], asked: Sequence[Chain]) -> list[str]:
+    """Where a list or a memory says anything else than what held at an instant, or recall does, which takes longer and
+    so is only asked about some of them."""
+    wrong: list[str] = []
+    for chain in chains:
+        for at, listed in zip(chain.instants(), known_at(world, chain), strict=True):
+            fact = chain.at(at)
+            expected = [] if fact is None else [fact.text]
+            if [one.content for one in listed] != expected:
+                wrong.append(f"list {chain.subject} {at}")
+            if [world.recalling.get(one.id, AS_ADA, at).content for one in listed] != expected:
+                wrong.append(f"get {chain.subject} {at}")
+            if chain in asked and recalled(world, chain, at) != expected:
+                wrong.append(f"recall {chain.subject} {at}")
+    return wrong
+
+
+def recalled(world: World, chain: Chain, at: datetime) -> list[str]:
+    """What is found of the chain, or that something else is found before it."""
+    hits = world.recall(chain.question, as_of=at).hits
+    own = [place for place, hit in enumerate(hits) if hit.memory.subject == chain.subject]
+    return [hits[place].memory.content for place in own] if own[:1] in ([], [0]) else ["not first"]
+
+
+@pytest.fixture(params=["postings", "postings on postgres"])
+def kept(request: pytest.FixtureRequest, tmp_path: Path) -> Generator[World]:
+    kind, clock = KEYWORDS[request.param], SteppingClock()
+    with closing(STORES[kind.store].open(tmp_path, clock)) as store:
+        yield World(store, kind.index(), clock, embedder=OnnxEmbedder())
+
+
+def test_the_present_fact_is_on_top_and_what_held_is_known_exactly(kept: World) -> None:
+    chains = update_chains(MODERATE[kept.store.name.partition(" ")[0]], START)
+    tell(kept, chains, keyed=True)
+    assert on_top(kept, chains) == chains
+    assert wrong_then(kept, chains[::3], chains[::12]) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["postings", "postings on postgres"])
+def test_of_a_thousand_chains_every_one(engine: str, tmp_path: Path, show: Show) -> None:
+    chains = update_chains(1_000, START)
+    kind, clock, model = KEYWORDS[engine], SteppingClock(), OnnxEmbedder()
+    asked = chains if engine == "postings" else chains[::10]  # A server takes its time.
+    figures: dict[bool, int] = {}
+    wrong: list[str] = []
+    for keyed in (True, False):
+        with closing(STORES[kind.store].open(tmp_path / str(keyed), clock)) as store:
+            world = World(store, kind.index(), clock, embedder=model)
+            tell(world, chains, keyed=keyed)
+            figures[keyed] = len(on_top(world, chains))
+            wrong += wrong_then(world, chains, asked) if keyed else []
+    answers = sum(len(chain.instants()) * (3 if chain in asked else 2) for chain in chains)
+    show(
+        f"Facts that change, {len(chains)} chains of 2 to 8",
+        [
+            f"{engine}: the present fact first, with a subject {figures[True]}, without {figures[False]}",
+            f"{engine}: as_of wrong in {len(wrong)} of {answers} answers",
+        ],
+    )
+    assert figures[True] == len(chains)
+    assert wrong == []

@@ -1,0 +1,166 @@
+"""Usefulness: what agents say of the use of memories, and what opening one says."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+import pytest
+
+from hivelore.domain.evidence import Evidence, Sign
+from hivelore.domain.memory import Memory, Scope
+from hivelore.domain.usefulness import UNKNOWN, Use
+from hivelore.errors import Forbidden, Invalid, NotFound, TooLarge, Unavailable
+from hivelore.services.tally import UNIT
+from hivelore.services.usefulness import RECENT, SESSION_LENGTH
+from support.memories import ADA
+from support.stores import present
+from support.world import AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, World
+
+PROXY = "Port 8443 is taken by the proxy."
+ABOUT_PROXY = "Which port is taken by the proxy?"
+
+
+def evidence_of(world: World, memory: Memory) -> Sequence[Evidence]:
+    world.tally.flush()
+    with world.store.read() as view:
+        return view.evidence(present(world.store, memory).key)
+
+
+def use(world: World, memory: Memory) -> Use:
+    world.tally.flush()
+    return world.rating.of(memory.id, AS_OPERATOR).use
+
+
+# Rating.
+
+
+def test_a_rating_is_known_at_once_and_moves_the_factor(world: World) -> None:
+    memory = world.remember(PROXY)
+    assert world.rating.of(memory.id, AS_ADA) == (1.0, UNKNOWN)
+    told = world.rating.rate(memory.id, AS_ADA, useful=True)
+    assert told == world.rating.of(memory.id, AS_ADA) == (pytest.approx(1.1), Use(useful=1))
+    assert world.recall(ABOUT_PROXY).hits[0].score.usefulness == told.factor
+    world.clock.advance(timedelta(seconds=1))
+    assert world.rating.rate(memory.id, AS_ADA, useful=False) == (pytest.approx(0.9), Use(useless=1))
+
+
+def test_a_later_rating_of_a_session_takes_the_place_of_the_earlier_one(world: World) -> None:
+    memory = world.remember(PROXY)
+    for useful in (True, True, False):
+        world.clock.advance(timedelta(seconds=1))
+        world.rating.rate(memory.id, AS_ADA, useful=useful, session="s1")
+    assert use(world, memory) == Use(useless=1)
+    world.rating.rate(memory.id, AS_ADA, useful=True, session="s2")
+    assert use(world, memory) == Use(useful=1, useless=1)
+
+
+def test_where_no_session_is_named_a_day_counts_as_one(world: World) -> None:
+    memory = world.remember(PROXY)
+    for hours in (0, 1, 24):
+        world.clock.advance(timedelta(hours=hours))
+        world.rating.rate(memory.id, AS_ADA, useful=True, session=" ")
+    assert use(world, memory) == Use(useful=2)
+
+
+def test_each_agent_that_sees_a_memory_has_a_say_and_an_operator_too(world: World) -> None:
+    memory = world.remember(PROXY, scope=Scope.SWARM)
+    for viewer in (AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR):
+        world.rating.rate(memory.id, viewer, useful=True, session="s1")
+    assert use(world, memory) == Use(useful=4)
+
+
+def test_what_one_may_not_see_is_as_good_as_not_there(world: World) -> None:
+    memory = world.remember(PROXY)
+    with pytest.raises(NotFound):
+        world.rating.rate(memory.id, AS_BOB, useful=True)
+    with pytest.raises(NotFound):
+        world.rating.of(memory.id, AS_BOB)
+    assert use(world, memory) == UNKNOWN
+
+
+def test_a_rating_tells_which_recall_it_is_about(world: World) -> None:
+    memory = world.remember(PROXY)
+    first, second = (world.recall(ABOUT_PROXY).id for _ in range(2))
+    world.recall(ABOUT_PROXY, AS_LEA)
+    world.tally.flush()
+    world.rating.rate(memory.id, AS_ADA, useful=True, session="s1")
+    assert [one.recall for one in evidence_of(world, memory)] == [second]
+    assert first != second
+
+
+def test_a_session_that_is_too_long_or_cannot_be_kept_is_refused(world: World) -> None:
+    memory = world.remember(PROXY)
+    for session, error in (("s" * (SESSION_LENGTH + 1), TooLarge), ("\ud800", Invalid), ("a\0b", Invalid)):
+        with pytest.raises(error):
+            world.rating.rate(memory.id, AS_ADA, useful=True, session=session)
+    world.rating.rate(memory.id, AS_ADA, useful=True, session="é" * SESSION_LENGTH)
+    assert use(world, memory) == Use(useful=1)
+
+
+def test_only_an_operator_takes_back_what_is_known(world: World) -> None:
+    memory = world.remember(PROXY)
+    world.rating.rate(memory.id, AS_ADA, useful=False)
+    for viewer in (AS_ADA, AS_LEA):
+        with pytest.raises(Forbidden):
+            world.rating.reset(memory.id, viewer)
+    world.rating.reset(memory.id, AS_OPERATOR)
+    assert world.rating.of(memory.id, AS_ADA) == (1.0, UNKNOWN)
+
+
+# Opening.
+
+
+def test_a_memory_that_is_opened_after_a_recall_gave_it_was_of_some_use(world: World) -> None:
+    memory = world.remember(PROXY)
+    recall = world.recall(ABOUT_PROXY).id
+    for _ in range(3):
+        world.clock.advance(timedelta(seconds=1))
+        world.recalling.get(memory.id, AS_ADA)
+    (seen,) = evidence_of(world, memory)
+    assert (seen.agent, seen.session, seen.sign, seen.recall) == (ADA, recall, Sign.OPENED, recall)
+
+
+def test_opening_says_nothing_where_no_recall_gave_it_to_that_agent_shortly_before(world: World) -> None:
+    memory = world.remember(PROXY, scope=Scope.SWARM)
+    world.recalling.get(memory.id, AS_ADA)
+    world.clock.advance(timedelta(seconds=1))
+    world.tally.flush()
+    world.recall(ABOUT_PROXY, AS_ADA)
+    world.recalling.get(memory.id, AS_BOB)
+    world.recalling.get(memory.id, AS_OPERATOR)
+    world.clock.advance(RECENT + timedelta(seconds=1))
+    world.recalling.get(memory.id, AS_ADA)
+    assert use(world, memory) == UNKNOWN
+
+
+def test_opening_is_put_down_to_a_recall_that_waits_behind_many(world: World) -> None:
+    memory = world.remember(PROXY)
+    for _ in range(UNIT):
+        world.recall("something else")
+    world.recall(ABOUT_PROXY)
+    world.recalling.get(memory.id, AS_ADA)
+    assert use(world, memory) == Use(opened=1)
+
+
+def test_what_was_opened_and_forgotten_since_is_passed_over(world: World) -> None:
+    memory = world.remember(PROXY)
+    world.recall(ABOUT_PROXY)
+    world.recalling.get(memory.id, AS_ADA)
+    world.remembering.forget(memory.id, AS_ADA)
+    world.tally.flush()
+    with world.store.read() as view:
+        assert view.counts().evidence == 0
+
+
+def test_a_recall_and_an_opening_write_nothing_themselves(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    memory = world.remember(PROXY)
+
+    def refuse(*_: object, **__: object) -> None:
+        raise Unavailable("The disk is full.")
+
+    with monkeypatch.context() as full:
+        full.setattr(world.store, "write", refuse)
+        world.recall(ABOUT_PROXY)
+        world.recalling.get(memory.id, AS_ADA)
+        with pytest.raises(Unavailable):
+            world.tally.flush()
+    assert use(world, memory) == Use(opened=1)

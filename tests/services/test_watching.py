@@ -1,0 +1,220 @@
+"""Watching: what the end of a session says of the use of what was given in it."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from hivelore.domain.agent_event import AgentEvent, Kind, Origin
+from hivelore.domain.memory import Memory
+from hivelore.domain.search import RecallId
+from hivelore.domain.text import Clean
+from hivelore.domain.transcript import Ended, EventId, SubAgent, Task
+from hivelore.domain.usefulness import UNKNOWN, Use
+from hivelore.policies.transcripts import everything
+from hivelore.services.watching import Watching
+from support.clocks import START
+from support.memories import ADA
+from support.sessions import ClaudeSession, an_end
+from support.world import AS_ADA, AS_OPERATOR, World
+
+PROXY = "The quokka gateway wants the flag --legacy-peer-deps, else the wombat cache is stale."
+ABOUT_PROXY = "What does the quokka gateway want?"
+USES = "yarn --legacy-peer-deps"
+FILLERS = 30
+"""So that a word of one memory is a rare one."""
+
+
+class Stage:
+    """Sessions of Ada's in a store that knows other things, too."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.watching = Watching(world.store, world.keywords)
+        for number in range(FILLERS):
+            world.remember(f"The kettle number {number} boils in the kitchen {number % 7}.")
+        self.memory = world.remember(PROXY)
+        self.count = 0
+
+    def event(self, kind: Kind, text: str | None = None, **more: Any) -> AgentEvent:
+        self.count += 1
+        about: dict[str, Any] = {"at": START, **more}
+        said = None if text is None else Clean(text)
+        name = EventId(f"e{self.count}")
+        return AgentEvent(id=name, kind=kind, program="claude-code", session=Clean("s1"), text=said, **about)
+
+    def told(self, kind: Kind = Kind.ASKED, text: str | None = ABOUT_PROXY, **more: Any) -> str:
+        """What is put into the conversation."""
+        return self.world.capture.take(self.event(kind, text, **more), AS_ADA).context or ""
+
+    def asked(self) -> RecallId:
+        recall = self.world.recall(ABOUT_PROXY).id
+        assert recall is not None
+        return recall
+
+    def ends(self, session: ClaudeSession, /, **more: Any) -> None:
+        self.world.tally.flush()
+        ended = an_end("/s1.jsonl", **{"at": self.world.clock.now(), **more})
+        self.watching.watch(ended, ADA, everything("claude-code", session.lines, of_subagent=bool(ended.subagent)))
+
+    def use(self, memory: Memory | None = None) -> Use:
+        return self.world.rating.of((memory or self.memory).id, AS_OPERATOR).use
+
+
+@pytest.fixture
+def stage(world: World) -> Stage:
+    return Stage(world)
+
+
+def searched(session: ClaudeSession, recall: RecallId) -> ClaudeSession:
+    answer = f'{{"success":true,"recallId":"{recall}","results":[{{"snippet":"{PROXY}"}}]}}'
+    return session.uses("mcp__hivelore__memory-search", answer, query=ABOUT_PROXY)
+
+
+def test_what_was_told_with_a_prompt_and_applied_was_of_use(stage: Stage) -> None:
+    assert PROXY in stage.told()
+    stage.ends(ClaudeSession().user(ABOUT_PROXY).runs(USES))
+    assert stage.use() == Use(applied=1)
+
+
+def test_what_was_told_and_is_only_repeated_was_not(stage: Stage) -> None:
+    stage.told()
+    stage.ends(ClaudeSession().user(ABOUT_PROXY).says(PROXY).says(f"So: {PROXY}"))
+    assert stage.use() == Use(unused=1)
+
+
+def test_what_was_asked_for_may_be_told_on(stage: Stage) -> None:
+    session = searched(ClaudeSession().user("Set it up."), stage.asked()).says(PROXY)
+    stage.ends(session)
+    assert stage.use() == Use(repeated=1)
+
+
+def test_a_session_that_ends_again_and_again_is_one_and_the_surest_sign_stays(stage: Stage) -> None:
+    session = searched(ClaudeSession().user("Set it up."), stage.asked())
+    stage.ends(session)
+    assert stage.use() == Use(unused=1)
+    before = len(session.lines)
+    for more, seen in ((PROXY, Use(repeated=1)), (f"See {stage.memory.id}.", Use(cited=1)), ("Bye.", Use(cited=1))):
+        stage.world.clock.advance(timedelta(seconds=1))
+        stage.ends(session.says(more))
+        assert stage.use() == seen
+    del session.lines[before:]
+    stage.ends(session)
+    assert stage.use() == Use(cited=1)
+    stage.ends(session.runs(USES))
+    assert stage.use() == Use(applied=1)
+
+
+def test_while_a_session_goes_on_nothing_counts_as_unused(stage: Stage) -> None:
+    stage.told()
+    stage.ends(ClaudeSession().user(ABOUT_PROXY), goes_on=True)
+    assert stage.use() == UNKNOWN
+    stage.ends(ClaudeSession().user(ABOUT_PROXY))
+    assert stage.use() == Use(unused=1)
+
+
+@pytest.mark.parametrize("cut", ["the beginning is missing", "there is no file", "nothing was read"])
+def test_what_was_not_seen_whole_shows_no_lack_of_use(stage: Stage, cut: str) -> None:
+    stage.told()
+    stage.world.tally.flush()
+    lines = ClaudeSession().user(ABOUT_PROXY).lines if cut != "nothing was read" else []
+    whole = everything("claude-code", lines, cut=cut == "the beginning is missing")
+    ended = an_end(None if cut == "there is no file" else "/s1.jsonl", at=stage.world.clock.now())
+    stage.watching.watch(ended, ADA, whole)
+    assert stage.use() == UNKNOWN
+
+
+def test_notes_that_were_told_because_they_are_new_were_not_recalled(stage: Stage) -> None:
+    note = stage.world.remember("Deploys happen on Friday with the zebra script, zebra-run-9981.")
+    assert "zebra" in stage.told(Kind.STARTED, None)
+    stage.ends(ClaudeSession().user("Hello."))
+    assert stage.use(note) == UNKNOWN
+    stage.ends(ClaudeSession().user("Hello.").runs("./zebra-run-9981"))
+    assert stage.use(note) == Use(applied=1)
+
+
+def test_what_was_opened_is_not_called_unused(stage: Stage) -> None:
+    session = searched(ClaudeSession().user("Set it up."), stage.asked())
+    session.uses("mcp__hivelore__memory-get", PROXY, memoryId=stage.memory.id)
+    stage.world.recalling.get(stage.memory.id, AS_ADA)
+    stage.ends(session)
+    assert stage.use() == Use(opened=1)
+
+
+def test_it_is_known_across_a_compaction_and_not_where_the_answer_never_arrived(stage: Stage) -> None:
+    stage.told()
+    stage.told(Kind.COMPACTING, None)
+    stage.told(Kind.STARTED, None, origin=Origin.COMPACTED)
+    stage.ends(ClaudeSession().runs(USES))
+    assert stage.use() == Use(applied=1)
+    lost = stage.event(Kind.ASKED, ABOUT_PROXY)
+    late = replace(lost, session=Clean("s2"))
+    stage.world.capture.take(late, AS_ADA)
+    stage.world.capture.take_late(late, AS_ADA)
+    stage.ends(ClaudeSession().runs(USES), session="s2")
+    assert stage.use() == Use(applied=1)
+
+
+def test_a_sub_agent_is_a_session_of_its_own(stage: Stage) -> None:
+    helper = SubAgent("h1", "Explore")
+    stage.told()
+    stage.told(Kind.SUBAGENT_STARTED, None, subagent=helper)
+    stage.ends(ClaudeSession(sidechain=True).runs(USES), subagent=helper)
+    assert stage.use() == Use(applied=1)
+    stage.ends(ClaudeSession().user(ABOUT_PROXY).runs(USES))
+    assert stage.use() == Use(applied=2)
+
+
+def test_recalls_of_others_say_nothing_of_this_session(stage: Stage, world: World) -> None:
+    elsewhere = world.recall(ABOUT_PROXY, AS_OPERATOR).id
+    assert elsewhere is not None
+    stage.ends(searched(ClaudeSession(), elsewhere).runs(USES))
+    stage.ends(searched(ClaudeSession(), RecallId("never-was")).runs(USES))
+    assert stage.use() == UNKNOWN
+
+
+def test_what_was_forgotten_since_is_passed_over(stage: Stage) -> None:
+    stage.told()
+    stage.world.remembering.forget(stage.memory.id, AS_ADA)
+    stage.ends(ClaudeSession().user(ABOUT_PROXY).runs(USES))
+    with stage.world.store.read() as view:
+        assert view.counts().evidence == 0
+
+
+Work = Callable[[ClaudeSession], ClaudeSession]
+ENDINGS: list[tuple[Work, Use]] = [
+    (lambda session: session.runs(USES).runs("pytest -q", "1 passed"), Use(applied=1, succeeded=1)),
+    (lambda session: session.runs(USES).runs("pytest -q", "E  KeyError", failed=True), Use(applied=1, failed=1)),
+    (lambda session: session.runs(USES), Use(applied=1)),
+    (lambda session: session.runs("pytest -q", "1 passed"), Use(unused=1)),
+]
+
+
+@pytest.mark.parametrize(("work", "seen"), ENDINGS)
+def test_the_outcome_of_a_task_counts_for_what_was_used_in_it(stage: Stage, work: Work, seen: Use) -> None:
+    stage.told()
+    session = work(ClaudeSession().user(ABOUT_PROXY))
+    stage.ends(session, task=Task("T-7", "Set it up."))
+    assert stage.use() == seen
+    stage.ends(session)
+    assert stage.use() == seen
+
+
+def test_in_a_small_store_no_word_is_rare_enough_to_tell(world: World) -> None:
+    memory = world.remember(PROXY)
+    event = AgentEvent(
+        id=EventId("e1"),
+        kind=Kind.ASKED,
+        program="claude-code",
+        session=Clean("s1"),
+        text=Clean(ABOUT_PROXY),
+        at=world.clock.now(),
+    )
+    assert PROXY in (world.capture.take(event, AS_ADA).context or "")
+    world.tally.flush()
+    ended: Ended = an_end("/s1.jsonl", at=world.clock.now(), goes_on=True)
+    lines = ClaudeSession().user(ABOUT_PROXY).runs(USES).lines
+    Watching(world.store, world.keywords).watch(ended, ADA, everything("claude-code", lines))
+    assert world.rating.of(memory.id, AS_ADA).use == UNKNOWN

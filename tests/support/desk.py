@@ -1,0 +1,69 @@
+"""A workspace with memory folders, and the service that looks after it, over any store."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from pathlib import Path
+
+from hivelore.adapters.workspace import WorkspaceFiles
+from hivelore.domain.agent import Door, Viewer
+from hivelore.domain.memory import Memory
+from hivelore.domain.text import Clean
+from hivelore.policies.redaction import Redactor
+from hivelore.services.folders import Folders
+from hivelore.services.leading import Leading
+from support.world import AS_OPERATOR, World
+
+
+class Desk:
+    """A workspace and the service that looks after it."""
+
+    def __init__(self, world: World, root: Path) -> None:
+        self.world, self.root = world, root
+        self.files = WorkspaceFiles(root, root / "nowhere")
+        self.files.make()
+        local = world.agents.local()
+        self.local = Viewer(role=local.role, agent=local.id, door=Door.CLI)
+        self.restart()
+
+    def restart(self, holder: str = "one") -> Folders:
+        """As a new process, which knows what is written down."""
+        place = ":/w"
+        self.leading = Leading(self.world.store, self.world.clock, holder, f"folders {place}")
+        self.service = Folders(
+            store=self.world.store,
+            workspace=self.files,
+            place=Clean(place),
+            remembering=self.world.remembering,
+            agents=self.world.agents,
+            leading=self.leading,
+            redactor=Redactor(b"a key for tests only"),
+            clock=self.world.clock,
+        )
+        return self.service
+
+    def look(self) -> None:
+        """Twice, as what is new or gone has to be seen twice."""
+        for _ in range(2):
+            self.world.clock.advance(timedelta(seconds=1))
+            self.service.look()
+
+    def write(self, path: str, content: str | bytes) -> Path:
+        file = self.root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content.encode() if isinstance(content, str) else content)
+        return file
+
+    def memory(self, path: str, home: str | None = None) -> Memory:
+        """What is kept of a file, of the shared ones unless told otherwise."""
+        with self.world.store.read() as view:
+            stored = view.at_path(None if home is None else self.local.agent, Clean(f"{self.root}/{path}"))
+        assert stored is not None
+        return stored.memory
+
+    def all(self) -> Sequence[Memory]:
+        where = self.world.recalling.listing(AS_OPERATOR)
+        return self.world.recalling.page(where, None, 100, AS_OPERATOR).memories
+
+    def live(self) -> list[str]:
+        now = self.world.clock.now()
+        return sorted(memory.content for memory in self.all() if memory.is_live(now))

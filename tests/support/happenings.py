@@ -1,0 +1,104 @@
+"""Events and cooldowns for tests: plain ones to say only what matters, and strategies for all that are possible."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from itertools import count
+from typing import TypedDict, Unpack
+
+from hypothesis import strategies as st
+
+from hivelore.domain.agent import AgentId, Door
+from hivelore.domain.cooldown import ACTION_LENGTH, Cooldown
+from hivelore.domain.event_log import Event, EventFilter, Level, LoggedId
+from hivelore.domain.memory import MemoryId
+from hivelore.domain.text import Clean
+from hivelore.ports import MemoryStore
+from support.clocks import START
+from support.memories import ADA, EVERYTHING, agents, characters, contents, instant, instants, services, texts
+
+ALL_EVENTS = EventFilter(seen=EVERYTHING.visibility)
+
+_numbers = count(1)
+
+
+class EventParts(TypedDict, total=False):
+    at: datetime
+    level: Level
+    text: Clean
+    actor: AgentId | None
+    service: Clean | None
+    session: Clean | None
+    memory: MemoryId | None
+
+
+class CooldownParts(TypedDict, total=False):
+    until: datetime
+    set_at: datetime
+    reason: Clean | None
+    count: int
+
+
+def an_event(**parts: Unpack[EventParts]) -> Event:
+    """A warning of Ada's; ids ascend in the order of calls."""
+    number = LoggedId(f"e{next(_numbers):06}")
+    plain = Event(id=number, at=START, level=Level.WARNING, text=Clean("It is late."), actor=ADA, door=Door.MCP)
+    return replace(plain, **parts)
+
+
+def a_cooldown(service: str = "jellyfin", action: str = "restart", **parts: Unpack[CooldownParts]) -> Cooldown:
+    """For half an hour, set by Ada."""
+    plain = Cooldown(
+        service=Clean(service), action=Clean(action), until=instant(30), set_at=START, actor=ADA, door=Door.MCP
+    )
+    return replace(plain, **parts)
+
+
+@st.composite
+def events(draw: st.DrawFn, memories: Sequence[MemoryId]) -> Event:
+    """Any event, about one of these memories or none."""
+    return Event(
+        id=LoggedId(f"e{next(_numbers):06}"),
+        at=draw(instants),
+        level=draw(st.sampled_from(Level)),
+        text=draw(contents),
+        actor=draw(st.none() | agents),
+        door=draw(st.sampled_from(Door)),
+        service=draw(st.none() | services),
+        session=draw(st.none() | texts),
+        memory=draw(st.sampled_from([None, *memories])),
+    )
+
+
+actions = st.text(characters, min_size=1, max_size=ACTION_LENGTH).map(Clean)
+cooldowns = st.builds(
+    Cooldown,
+    service=services,
+    action=actions,
+    until=instants,
+    set_at=instants,
+    actor=st.none() | agents,
+    door=st.sampled_from(Door),
+    session=st.none() | texts,
+    reason=st.none() | texts,
+    count=st.integers(1, 2**31),
+)
+
+
+def log_events(store: MemoryStore, *events: Event) -> None:
+    store.write(lambda tx: tx.log_events(events))
+
+
+def logged_events(store: MemoryStore, where: EventFilter = ALL_EVENTS) -> Sequence[Event]:
+    with store.read() as view:
+        return view.events(where, None, 1_000)
+
+
+def put_cooldowns(store: MemoryStore, *cooldowns: Cooldown) -> None:
+    for one in cooldowns:
+        store.write(lambda tx, one=one: tx.put_cooldown(one))
+
+
+def holding(store: MemoryStore, at: datetime) -> Sequence[Cooldown]:
+    with store.read() as view:
+        return view.cooldowns(at)

@@ -1,0 +1,94 @@
+"""A hook as an agent program starts it: a copy in the home folder, in a process of its own behind pipes."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from support.service import environment
+from support.waiting import until
+
+PATIENCE = 60.0
+"""Seconds after which a test is given up; nothing here is expected to take them."""
+_THEN = "import sys; __file__ = sys.argv.pop(1); exec(open(__file__).read())"
+"""Python's words to go on with a file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    code: int
+    out: bytes
+    err: bytes
+
+    @property
+    def context(self) -> str:
+        """What the model is told; empty where nothing is said at all."""
+        return json.loads(self.out)["hookSpecificOutput"]["additionalContext"] if self.out else ""
+
+
+NOTHING = Said(0, b"", b"")
+
+
+@dataclass(frozen=True, slots=True)
+class Hook:
+    """``file``: as ``hivelore.hooks.copying`` answers it."""
+
+    file: Path
+    home: Path
+    cwd: Path
+    wait: str = str(PATIENCE)
+    """Seconds; long, since this machine may have much else to do. Empty: as it comes."""
+    first: str | None = None
+    """Words of Python that are run before it."""
+    before: Callable[[], None] | None = None
+    """What the process does before it becomes another program."""
+
+    @property
+    def command(self) -> Sequence[str]:
+        words = [] if self.first is None else ["-c", f"{self.first}; {_THEN}"]
+        return [sys.executable, "-I", "-S", *words, str(self.file)]
+
+    def __call__(
+        self, name: str, *, agent: str = "claude-code", environ: Mapping[str, str] | None = None, **payload: Any
+    ) -> Said:
+        told = {"hook_event_name": name, "session_id": "s1", "cwd": str(self.cwd), **payload}
+        return self.given(json.dumps(told).encode(), "--agent", agent, environ=environ)
+
+    def given(self, stdin: bytes, *arguments: str, environ: Mapping[str, str] | None = None) -> Said:
+        done = subprocess.run(
+            [*self.command, *arguments],
+            input=stdin,
+            env={**environment(self.home), "HIVELORE_HOOK_WAIT": self.wait, **(environ or {})},
+            cwd=self.cwd,
+            capture_output=True,
+            check=False,
+            timeout=PATIENCE,
+            preexec_fn=self.before,
+        )
+        return Said(done.returncode, done.stdout, done.stderr)
+
+    def finish(self) -> None:
+        """Wait for what it has left to other processes, which belong to nobody."""
+        until(lambda: not self._is_at_work())
+
+    def _is_at_work(self) -> bool:
+        for process in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):  # It has ended.
+                if os.fsencode(self.file) in (process / "cmdline").read_bytes().split(b"\0"):
+                    return True
+        return False
+
+
+def put_aside(home: Path) -> list[dict[str, Any]]:
+    """The events that wait in a home folder, oldest first."""
+    return [json.loads(file.read_bytes()) for file in sorted((home / "spool").glob("*.json"))]
+
+
+def lost(home: Path) -> int:
+    file = home / "spool" / "lost"
+    return file.stat().st_size if file.exists() else 0

@@ -1,0 +1,125 @@
+"""Proposals for tests: plain ones to say only what matters, and strategies for all that are possible."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from itertools import count
+from typing import TypedDict, Unpack
+
+from hypothesis import strategies as st
+
+from hivelore.domain.agent import AgentId, Door
+from hivelore.domain.draft import UNSET, Edit
+from hivelore.domain.memory import Memory, MemoryId, Scope
+from hivelore.domain.observed import Change
+from hivelore.domain.proposal import (
+    Concerned,
+    Decided,
+    Decision,
+    Deletion,
+    Proposal,
+    ProposalFilter,
+    ProposalId,
+    ProposalKind,
+    Wanted,
+)
+from hivelore.domain.text import Clean
+from hivelore.ports import MemoryStore, View
+from support.clocks import START
+from support.memories import ADA, EVERYTHING, agents, instant, instants, metadata, texts
+
+ALL_PROPOSALS = ProposalFilter(seen=EVERYTHING.visibility)
+
+_numbers = count(1)
+
+
+class Parts(TypedDict, total=False):
+    kind: ProposalKind
+    wanted: Wanted | None
+    actor: AgentId | None
+    why: Clean | None
+    at: datetime
+    decided: Decided | None
+
+
+def a_proposal(*memories: Memory, **parts: Unpack[Parts]) -> Proposal:
+    """Ada's, that two memories contradict each other; ids ascend in the order of calls."""
+    plain = Proposal(
+        id=ProposalId(f"p{next(_numbers):06}"),
+        kind=ProposalKind.CONTRADICTION,
+        memories=tuple(Concerned(one.id, one.version) for one in memories),
+        why=Clean("60 s or 90 s"),
+        actor=ADA,
+        door=Door.HOOK,
+        session=Clean("s1"),
+        at=START,
+    )
+    return replace(plain, **parts)
+
+
+def a_decision(how: Decision = Decision.REJECTED) -> Decided:
+    return Decided(how=how, at=instant(5), actor=None, door=Door.CLI, reason=Clean("both are true"))
+
+
+maybe = st.none() | texts
+edits = st.builds(
+    Edit,
+    name=st.just(UNSET) | texts,
+    content=st.just(UNSET) | texts,
+    scope=st.just(UNSET) | st.sampled_from(Scope),
+    tags=st.just(UNSET) | st.lists(texts, max_size=2).map(tuple),
+    project=st.just(UNSET) | maybe,
+    metadata=st.just(UNSET) | metadata,
+    expires_at=st.just(UNSET) | st.none() | instants,
+    subject=st.just(UNSET) | maybe,
+    valid_from=st.just(UNSET) | st.none() | instants,
+    reason=maybe,
+)
+changes = st.builds(
+    Change,
+    observation=st.just(UNSET) | texts,
+    service=st.just(UNSET) | maybe,
+    confidence=st.just(UNSET) | st.floats(0, 1),
+    active=st.just(UNSET) | st.booleans(),
+)
+wishes = st.none() | edits | st.builds(Deletion) | changes
+decisions = st.builds(
+    Decided,
+    how=st.sampled_from(Decision),
+    at=instants,
+    actor=st.none() | agents,
+    door=st.sampled_from(Door),
+    reason=maybe,
+)
+
+
+@st.composite
+def proposals(draw: st.DrawFn, memories: Sequence[MemoryId]) -> Proposal:
+    """Proposals about some of these."""
+    about = draw(st.lists(st.sampled_from(memories), min_size=1, unique=True))
+    return Proposal(
+        id=ProposalId(f"p{next(_numbers):06}"),
+        kind=draw(st.sampled_from(ProposalKind)),
+        memories=tuple(Concerned(one, draw(st.integers(1, 9))) for one in about),
+        wanted=draw(wishes),
+        why=draw(maybe),
+        actor=draw(st.none() | agents),
+        door=draw(st.sampled_from(Door)),
+        session=draw(maybe),
+        at=draw(instants),
+        decided=draw(st.none() | decisions),
+    )
+
+
+def put(store: MemoryStore, *some: Proposal) -> None:
+    for one in some:
+        store.write(lambda tx, one=one: tx.put_proposal(one))
+
+
+def inbox_of(view: View, where: ProposalFilter = ALL_PROPOSALS) -> list[Proposal]:
+    return list(view.proposals(where, None, 1_000))
+
+
+def inbox(store: MemoryStore, where: ProposalFilter = ALL_PROPOSALS) -> list[Proposal]:
+    with store.read() as view:
+        return inbox_of(view, where)

@@ -1,0 +1,12 @@
+"""Everything below a folder, to compare it with what is there later."""
+
+from pathlib import Path
+
+
+def everything(folder: Path) -> dict[str, bytes | str | None]:
+    """The content of each file, the target of each link, None for a folder; by their names."""
+    found: dict[str, bytes | str | None] = {}
+    for path in sorted(folder.rglob("*")):
+        name = str(path.relative_to(folder))
+        found[name] = str(path.readlink()) if path.is_symlink() else path.read_bytes() if path.is_file() else None
+    return found
