@@ -56,6 +56,7 @@ def operations(settings: Settings, parts: Parts) -> Operations:
         drafting=parts.drafting,
         remembering=parts.remembering,
         proposing=parts.proposing,
+        events=parts.events,
         lifecycle=settings.lifecycle,
         lead_sees=settings.lead_sees,
         clock=parts.clock,

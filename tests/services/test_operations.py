@@ -5,9 +5,11 @@ from typing import Any
 
 import pytest
 
+from hivelore.domain.draft import Draft
 from hivelore.domain.memory import MemoryId, Scope
 from hivelore.domain.observed import Change, Rated, State
-from hivelore.domain.operational import Kind
+from hivelore.domain.operational import Confidence, Held, Kind, Operational
+from hivelore.domain.text import Clean
 from hivelore.errors import Forbidden, Invalid, NotFound, Proposed, Stale
 from hivelore.services.operations import Choice
 from support.world import AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, World
@@ -141,6 +143,37 @@ def test_what_an_operator_makes_is_of_tier_0_and_of_no_session(world: World) -> 
 @pytest.mark.parametrize(("given", "kept"), [(7.0, 1.0), (-0.1, 0.0), (0.55, 0.55), (None, 0.7)])
 def test_a_confidence_is_clamped(world: World, given: float | None, kept: float) -> None:
     assert made(world, confidence=given).confidence == kept
+
+
+def test_what_an_operator_makes_is_an_event(world: World) -> None:
+    memory = made(world).memory
+    (event,) = world.events.page(AS_BOB, None, 10).events
+    assert (event.text, event.memory) == (f"New memory recorded: [timing:jellyfin] {SLOW}", memory.id)
+
+
+def test_the_life_of_what_was_remembered_begins_as_sure_as_it_was_said_to_be(world: World) -> None:
+    now = world.clock.now()
+    since = now - timedelta(days=10)
+    known = Operational(held=Held(base=Confidence(0.5), since=since), service=Clean("jellyfin"))
+    told = Draft(content=SLOW, category="timing", scope=Scope.SWARM, operational=known)
+    memory = world.remembering.remember(told, AS_ADA).memory
+    world.observe(SLOW)
+    life = world.operations.life(memory.id, AS_ADA)
+    assert [one.kind for one in life.observations] == [Kind.CREATED, Kind.REINFORCED]
+    assert [one.at for one in life.timeline[:2]] == [one.at for one in life.observations]
+    assert [one.confidence for one in life.timeline] == [0.5, 0.6, 0.6]
+    assert life.timeline[0].at == since
+
+
+def test_a_memory_that_is_told_again_of_running_things_begins_its_life_then(world: World) -> None:
+    plain = world.remember(SLOW, scope=Scope.SWARM)
+    held = Held(base=Confidence(0.6), since=world.clock.now(), is_off=True)
+    again = Draft(content=SLOW, scope=Scope.SWARM, operational=Operational(held=held))
+    for _ in range(2):
+        world.remembering.remember(again, AS_ADA)
+    assert world.operations.get(plain.id, AS_ADA).memory.operational == Operational(held=held)
+    seen = world.operations.life(plain.id, AS_ADA).observations
+    assert [one.kind for one in seen] == [Kind.CREATED, Kind.SWITCHED_OFF]
 
 
 def test_a_new_text_does_not_touch_how_sure_it_is(world: World) -> None:

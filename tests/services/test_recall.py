@@ -163,6 +163,15 @@ def test_without_an_embedder_the_answer_says_keywords_only(plain_world: World) -
     assert "keywords only" in answer.message
 
 
+def test_the_most_recent_are_none_that_are_out_of_use(plain_world: World) -> None:
+    for number in range(7):
+        sure = 0.2 if number % 3 else 0.9
+        plain_world.operations.create(
+            f"Number {number}", "timing", AS_OPERATOR, service=None, confidence=sure, persistent=False
+        )
+    assert plain_world.found("zeppelin", limit=2) == ["Number 6", "Number 3"]
+
+
 def test_without_an_embedder_and_a_match_the_most_recent_are_given_and_said_to_be_that(plain_world: World) -> None:
     plain_world.remember("first")
     plain_world.remember("second")

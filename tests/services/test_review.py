@@ -69,8 +69,11 @@ def confidence(world: World, memory: Memory) -> float | None:
 
 
 def seen(world: World, memory: Memory) -> Sequence[Observation]:
+    """All but the first, that it was created."""
     with world.store.read() as view:
-        return list(view.observations(present(world.store, memory).key))
+        first, *later = view.observations(present(world.store, memory).key)
+    assert first.kind is Kind.CREATED
+    return later
 
 
 def is_there(world: World, memory: Memory) -> bool:

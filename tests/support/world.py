@@ -113,6 +113,7 @@ class World:
             drafting=drafting,
             remembering=self.remembering,
             proposing=self.proposing,
+            events=self.events,
             lifecycle=Lifecycle(),
             lead_sees=lead_sees,
             clock=clock,

@@ -1,9 +1,8 @@
 """Keeping what an agent says in markers while it says it: from lines of a stream to calls of the service."""
 
 import json
-import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO, Literal, cast
 
@@ -18,8 +17,8 @@ LONGEST_LINE = 32_000_000
 """Bytes of a line; a longer one is passed over: events of stream-json hold whole files."""
 _CHUNK = 65_536
 ATTEMPTS = 4
-PAUSE = 0.5
-"""Seconds before the second attempt, twice as many before each further one."""
+FIRST_PAUSE = 0.5
+"""Seconds, each further one is longer."""
 
 
 @dataclass
@@ -54,13 +53,14 @@ def lines_of(stream: BinaryIO) -> Iterator[bytes]:
 
 
 class Ingesting:
-    def __init__(self, client: Client, session: str | None, tier: int, format_: Format) -> None:
-        """``session`` None: as the stream says."""
-        self._client = client
+    def __init__(self, connect: Callable[[], Client], session: str | None, tier: int, format_: Format) -> None:
+        """``connect`` starts the service where it is away. ``session`` None: as the stream says."""
+        self._connect = connect
+        self._client = connect()
         self._session = session
         self._tier = tier
         self._format = format_
-        self._categories: list[str] = client.call("GET", "/api/status")["categories"]
+        self._categories: list[str] = self._client.call("GET", "/api/status")["categories"]
         self._reader = Reader(self._categories)
         self._kept = Kept()
 
@@ -113,15 +113,17 @@ class Ingesting:
                 self._kept.wrong += 1
 
     def _call(self, method: str, path: str, body: Mapping[str, Any]) -> Any:
-        """Asked again for a few seconds where the service is away or busy: an agent does not say it twice."""
-        for attempt in range(ATTEMPTS):
-            try:
+        """Asked again where the service is busy, or away, and started then: an agent does not say it twice."""
+        import stamina  # Takes 0.1 s, which no other command is to wait for.
+
+        for attempt in stamina.retry_context(
+            on=(Unavailable, Overloaded), attempts=ATTEMPTS, timeout=None, wait_initial=FIRST_PAUSE
+        ):
+            with attempt:
+                if attempt.num > 1:
+                    self._client = self._connect()
                 return self._client.call(method, path, body=body)
-            except (Unavailable, Overloaded):
-                if attempt == ATTEMPTS - 1:
-                    raise
-                time.sleep(PAUSE * 2**attempt)
-        raise AssertionError
+        raise AssertionError("the last attempt returns or raises")
 
 
 def _event(text: str) -> dict[str, Any] | None:

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Mapping
+from contextlib import ExitStack
 from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
@@ -206,8 +207,8 @@ def ingest_stream(
 
     Example: hivelore ingest-stream --session nightly --tee
     """
-    with session.client(agent) as client:
-        ingesting = Ingesting(client, session_id, tier, format_)
+    with ExitStack() as links:
+        ingesting = Ingesting(lambda: links.enter_context(session.client(agent)), session_id, tier, format_)
         for line in lines_of(sys.stdin.buffer):
             if tee:
                 sys.stdout.buffer.write(line)

@@ -4,7 +4,7 @@ A confidence is never written down as time wears it off: it is computed from wha
 it is the same however often and whenever it is asked for (X17).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -66,10 +66,11 @@ def after(known: Operational, seen: Observation, lifecycle: Lifecycle) -> Held:
             return replace(held, is_off=True)
 
 
-def replayed(known: Operational, seen: Sequence[Observation], lifecycle: Lifecycle) -> Held:
-    """What all observations of a memory come to, by their times, whatever the order they arrived in. The first is that
-    it was created, and what is known of it but for ``held`` counts."""
-    first, *later = sorted(seen, key=lambda one: (one.kind is not Kind.CREATED, one.at))
-    for one in (first, *later):
+def replayed(
+    known: Operational, seen: Sequence[Observation], lifecycle: Lifecycle
+) -> Iterator[tuple[Observation, Held]]:
+    """What the observations of a memory come to, one after the other, by their times, whatever the order they arrived
+    in. The first is that it was created, and what is known of it but for ``held`` counts."""
+    for one in sorted(seen, key=lambda one: (one.kind is not Kind.CREATED, one.at)):
         known = replace(known, held=after(known, one, lifecycle))
-    return known.held
+        yield one, known.held

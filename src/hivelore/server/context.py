@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, TypeVar
+from typing import Annotated, TypeVar, get_args, get_origin
 
 from fastapi import Depends, Request
 from fastapi.routing import APIRoute
@@ -65,7 +65,7 @@ def _refuse_what_is_not_asked_for(request: Request) -> None:
     """A filter whose name has a slip of the pen would else be none, and one that comes twice half of what was meant."""
     route: APIRoute = request.scope["route"]
     known = {field.alias for field in route.dependant.query_params}
-    lists = {field.alias for field in route.dependant.query_params if "list[" in str(field.field_info.annotation)}
+    lists = {field.alias for field in route.dependant.query_params if _takes_many(field.field_info.annotation)}
     seen: set[str] = set()
     for name, _ in request.query_params.multi_items():
         if name not in known:
@@ -74,6 +74,10 @@ def _refuse_what_is_not_asked_for(request: Request) -> None:
         if name in seen and name not in lists:
             raise Invalid(f"{name} comes twice: say it once.", field=name)
         seen.add(name)
+
+
+def _takes_many(annotation: object) -> bool:
+    return any(get_origin(one) is list for one in (annotation, *get_args(annotation)))
 
 
 Asking = Annotated[Caller, Depends(_caller)]

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from hivelore.domain.agent import LeadSees, Role, Viewer
 from hivelore.domain.event_log import TEXT_LENGTH, Event, EventFilter, EventPage, Level, LoggedId
-from hivelore.domain.memory import MemoryId
+from hivelore.domain.memory import Memory, MemoryId
 from hivelore.domain.operational import GENERAL, SERVICE_LENGTH
 from hivelore.domain.text import Clean
 from hivelore.errors import Forbidden, Invalid, NotFound, TooLarge
@@ -79,6 +79,13 @@ class Events:
             session=line(self._redactor, session, "session", SESSION_LENGTH),
             memory=memory,
         )
+
+    def recorded(self, memory: Memory, viewer: Viewer) -> Event:
+        """That a memory about running things is new (C39), not kept yet."""
+        service = None if memory.operational is None else memory.operational.service
+        about = memory.category if service is None else f"{memory.category}:{service}"
+        text = f"New memory recorded: [{about}] {memory.content}"[:TEXT_LENGTH]
+        return self.prepared(Level.INFO, text, viewer, service=service, session=memory.session, memory=memory.id)
 
     def page(
         self,

@@ -11,7 +11,6 @@ from datetime import datetime, timedelta
 
 from hivelore.domain.agent import LeadSees, Viewer
 from hivelore.domain.draft import Draft
-from hivelore.domain.event_log import TEXT_LENGTH, Event, Level
 from hivelore.domain.index import DocumentKey, Stored
 from hivelore.domain.memory import Memory, MemoryId, Scope
 from hivelore.domain.observed import Effect, Matching, Observed, Seen
@@ -21,7 +20,7 @@ from hivelore.domain.search import Filter, ScopeChoice
 from hivelore.domain.text import Clean
 from hivelore.errors import Conflict, Invalid, TooLarge
 from hivelore.policies.access import visible_to
-from hivelore.policies.confidence import Lifecycle, after, is_active
+from hivelore.policies.confidence import Lifecycle, is_active
 from hivelore.policies.truth import judging
 from hivelore.policies.truth.constants import Constants
 from hivelore.policies.truth.judging import Judgement, Verdict
@@ -29,6 +28,7 @@ from hivelore.policies.vectors import cosine
 from hivelore.ports import Clock, MemoryStore, Transaction, View
 from hivelore.services.drafting import Drafting, Prepared, utc
 from hivelore.services.events import Events
+from hivelore.services.noting import begin, note
 from hivelore.services.proposing import Proposing
 from hivelore.services.serving import EmbeddedQuery, Serving
 from hivelore.services.shelving import Shelf
@@ -145,12 +145,15 @@ class Observing:
             return {}
         with self._store.read(deadline) as view:
             known = _newest(view, where)
-            likeness = self._likeness(view, memory.content, known)
+        embedded = self._serving.embed_text(memory.content) if known else _NOT_EMBEDDED
+        with self._store.read(deadline) as view:
+            likeness = self._likeness(view, embedded, known)
         return {(one.id, one.version): self._judge(one, memory, likeness.get(key)) for key, one in known.items()}
 
-    def _likeness(self, view: View, text: Clean, known: Mapping[DocumentKey, Memory]) -> Mapping[DocumentKey, float]:
+    def _likeness(
+        self, view: View, embedded: EmbeddedQuery, known: Mapping[DocumentKey, Memory]
+    ) -> Mapping[DocumentKey, float]:
         """The cosines of those that have a vector."""
-        embedded = self._serving.embed_text(text) if known else _NOT_EMBEDDED
         if embedded.vector is None:
             return {}
         chunks = view.chunks_of(known)
@@ -188,15 +191,15 @@ class Observing:
         if same is not None and _said_just_now(tx, same.stored.key, memory):
             return Observed(memory=same.stored.memory, effect=Effect.KNOWN)
         for one in against:
-            self._note(tx, one.stored, Kind.CONTRADICTED, memory, viewer)
+            self._noted(tx, one.stored, Kind.CONTRADICTED, memory, viewer)
         about = tuple(one.stored.memory.id for one in against)
         why = tuple(dict.fromkeys(reason for one in against for reason in one.judgement.reasons))
         if same is not None:
-            self._note(tx, same.stored, Kind.REINFORCED, memory, viewer)
-            return Observed(memory=_fresh(tx, same.stored), effect=Effect.REINFORCED, about=about, why=why)
+            known = self._noted(tx, same.stored, Kind.REINFORCED, memory, viewer)
+            return Observed(memory=known.memory, effect=Effect.REINFORCED, about=about, why=why)
         stored = self._shelf.add(tx, memory, prepared.chunks)
-        self._note(tx, stored, Kind.CREATED, memory, viewer)
-        tx.log_events([self._recorded(memory, viewer)])
+        begin(tx, stored, viewer)
+        tx.log_events([self._events.recorded(memory, viewer)])
         if against:
             return Observed(memory=memory, effect=Effect.CONTRADICTED, about=about, why=why)
         doubtful = [one for one in rivals if one.judgement.verdict is Verdict.UNCERTAIN]
@@ -221,15 +224,6 @@ class Observing:
                     session=stored.memory.session,
                 )
 
-    def _recorded(self, memory: Memory, viewer: Viewer) -> Event:
-        """C39; what reinforces is no event."""
-        service = memory.operational.service if memory.operational is not None else None
-        about = memory.category if service is None else f"{memory.category}:{service}"
-        text = f"New memory recorded: [{about}] {memory.content}"[:TEXT_LENGTH]
-        return self._events.prepared(
-            Level.INFO, text, viewer, service=service, session=memory.session, memory=memory.id
-        )
-
     def _surest(self, same: Sequence[_Rival], at: datetime) -> _Rival | None:
         """The one to reinforce: one in use before one that is not, then the likeliest, the surest, and the oldest."""
         return max(
@@ -243,9 +237,7 @@ class Observing:
             default=None,
         )
 
-    def _note(self, tx: Transaction, stored: Stored, kind: Kind, seen: Memory, viewer: Viewer) -> None:
-        known = stored.memory.operational
-        assert known is not None
+    def _noted(self, tx: Transaction, stored: Stored, kind: Kind, seen: Memory, viewer: Viewer) -> Stored:
         observation = Observation(
             at=seen.created_at,
             kind=kind,
@@ -253,9 +245,8 @@ class Observing:
             door=viewer.door,
             session=seen.session,
             text=seen.content,
-            to=known.held.base if kind is Kind.CREATED else None,
         )
-        tx.observe(stored.key, after(known, observation, self._lifecycle), observation)
+        return note(tx, stored, observation, self._lifecycle)
 
 
 def service_of(name: str | None) -> Clean | None:
@@ -280,8 +271,3 @@ def _said_just_now(tx: Transaction, key: DocumentKey, seen: Memory) -> bool:
         and abs(one.at - seen.created_at) < REPEATED
         for one in tx.observations(key)
     )
-
-
-def _fresh(tx: Transaction, stored: Stored) -> Memory:
-    now = tx.get(stored.memory.id)
-    return stored.memory if now is None else now.memory

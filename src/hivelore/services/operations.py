@@ -1,6 +1,6 @@
 """What is known about running things: what agents are told of it, and what operators do about it (C17, C22, C23)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -16,18 +16,18 @@ from hivelore.domain.search import Filter, ScopeChoice
 from hivelore.domain.text import Clean
 from hivelore.errors import Forbidden, Invalid, NotFound
 from hivelore.policies.access import visible_to
-from hivelore.policies.confidence import Lifecycle, after, confidence_at, is_active, replayed
+from hivelore.policies.confidence import Lifecycle, confidence_at, is_active, replayed
 from hivelore.policies.operational_block import Block, Line, block
 from hivelore.ports import Clock, MemoryStore, Transaction, View
 from hivelore.services.drafting import Drafting
+from hivelore.services.events import Events
+from hivelore.services.noting import begin, note
 from hivelore.services.observing import service_of
 from hivelore.services.proposing import Proposing, proposed
 from hivelore.services.recall import cursor
 from hivelore.services.remember import PreparedEdit, Remembering, unknown
 from hivelore.services.shelving import Shelf
 
-MOST_TOLD = 5_000
-"""Of the surest that is known, so much is looked at for one block."""
 PAGE = 500
 MOST_FORGOTTEN = 1_000
 _DECAYED = "operational.decayed"
@@ -55,7 +55,6 @@ class Choice:
     state: State | None = None
     project: str | None = None
     limit: int = 50
-    after: str | None = None
 
 
 class Operations:
@@ -67,6 +66,7 @@ class Operations:
         drafting: Drafting,
         remembering: Remembering,
         proposing: Proposing,
+        events: Events,
         lifecycle: Lifecycle,
         lead_sees: LeadSees,
         clock: Clock,
@@ -77,6 +77,7 @@ class Operations:
         self._drafting = drafting
         self._remembering = remembering
         self._proposing = proposing
+        self._events = events
         self._lifecycle = lifecycle
         self._lead_sees = lead_sees
         self._clock = clock
@@ -102,8 +103,7 @@ class Operations:
         named = service_of(service)
         wanted = None if service is None else {named, None}
         with self._store.read() as view:
-            known = [one for one in _all(view, where) if wanted is None or _service(one) in wanted]
-        rated = [self._rated(one, now) for one in known]
+            rated = [self._rated(one, now) for one in _all(view, where) if wanted is None or _service(one) in wanted]
         active = sorted(
             (one for one in rated if one.state is State.ACTIVE),
             key=lambda one: (-one.confidence, -one.memory.updated_at.timestamp(), one.memory.id),
@@ -122,6 +122,10 @@ class Operations:
         shown = tuple(found[: choice.limit])
         return RatedPage(shown, cursor(shown[-1].memory) if len(found) > choice.limit else None)
 
+    def rated(self, memory: Memory) -> Rated:
+        """As it stands now."""
+        return self._rated(memory, self._clock.now())
+
     def get(self, memory: MemoryId, viewer: Viewer) -> Rated:
         with self._store.read() as view:
             return self._rated(self._known(view, memory, viewer).memory, self._clock.now())
@@ -135,8 +139,8 @@ class Operations:
         known = stored.memory.operational
         assert known is not None
         points = [
-            Point(one.at, replayed(known, seen[: number + 1], self._lifecycle).base)
-            for number, one in enumerate(seen)
+            Point(one.at, held.base)
+            for one, held in replayed(known, seen, self._lifecycle)
             if one.kind is not Kind.SWITCHED_OFF
         ]
         return Life(stored.memory, seen, (*points, Point(now, confidence_at(known, now, self._lifecycle))))
@@ -164,7 +168,8 @@ class Operations:
 
         def work(tx: Transaction) -> None:
             stored = self._shelf.add(tx, memory, prepared.chunks)
-            self._note(tx, stored, Kind.CREATED, viewer, now, to=sure, text=memory.content)
+            begin(tx, stored, viewer)
+            tx.log_events([self._events.recorded(memory, viewer)])
             tx.record(AuditEntry(at=now, actor=viewer.agent, door=viewer.door, action=Action.CREATED, memory=memory.id))
 
         self._store.write(work)
@@ -209,28 +214,21 @@ class Operations:
         """``change`` as a part of a unit of work, by an operator."""
         self._known(tx, memory, viewer)
         stored = self._remembering.edit_within(tx, memory, change.edit, viewer, version)
-        self._describe(tx, stored, change.change)
-        self._judge(tx, memory, change.change, viewer, change.edit.reason)
-        return self._known(tx, memory, viewer).memory
+        stored = self._described(tx, stored, change.change)
+        return self._judged(tx, stored, change.change, viewer, change.edit.reason).memory
 
     def forget(self, memories: Sequence[MemoryId], viewer: Viewer) -> int:
         """For good. Answers how many there were; what is unknown is passed over."""
         _refuse_others(viewer)
         if len(memories) > MOST_FORGOTTEN:
             raise Invalid(f"At most {MOST_FORGOTTEN:,} are deleted at once; these are {len(memories):,}.", field="ids")
-        now = self._clock.now()
 
         def work(tx: Transaction) -> int:
-            gone = 0
-            for memory in dict.fromkeys(memories):
-                stored = tx.get(memory)
-                if stored is not None and stored.memory.operational is not None:
-                    self._shelf.forget(tx, stored)
-                    tx.record(
-                        AuditEntry(at=now, actor=viewer.agent, door=viewer.door, action=Action.FORGOTTEN, memory=memory)
-                    )
-                    gone += 1
-            return gone
+            found = (tx.get(memory) for memory in dict.fromkeys(memories))
+            gone = [one for one in found if one is not None and one.memory.operational is not None]
+            for stored in gone:
+                self._remembering.remove(tx, stored, viewer)
+            return len(gone)
 
         return self._store.write(work)
 
@@ -255,27 +253,22 @@ class Operations:
 
     # steps
 
-    def _describe(self, tx: Transaction, stored: Stored, change: Change) -> None:
+    def _described(self, tx: Transaction, stored: Stored, change: Change) -> Stored:
         """What is no matter of how sure it is."""
         known = stored.memory.operational
         assert known is not None
-        after = known
-        if not isinstance(change.service, Unset):
-            after = replace(after, service=self._drafting.field(service_of(change.service), "service"))
-        if not isinstance(change.persistent, Unset):
-            after = replace(after, persistent=change.persistent)
-        if after != known:
-            now = self._clock.now()
-            memory = replace(stored.memory, operational=after, version=stored.memory.version + 1, updated_at=now)
-            self._shelf.change(tx, stored, memory, None, Action.EDITED)
-
-    def _judge(self, tx: Transaction, memory: MemoryId, change: Change, viewer: Viewer, reason: Clean | None) -> None:
+        given = {name: value for name, value in change.given().items() if name in ("service", "persistent")}
+        described = replace(known, **given)
+        if described == known:
+            return stored
         now = self._clock.now()
-        stored = tx.get(memory)
-        if stored is None or stored.memory.operational is None:
-            raise unknown(memory)
-        known = stored.memory.operational
-        to = None if isinstance(change.confidence, Unset) else self._sure(change.confidence)
+        memory = replace(stored.memory, operational=described, version=stored.memory.version + 1, updated_at=now)
+        return self._shelf.change(tx, stored, memory, None, Action.EDITED)
+
+    def _judged(self, tx: Transaction, stored: Stored, change: Change, viewer: Viewer, reason: Clean | None) -> Stored:
+        known, now = stored.memory.operational, self._clock.now()
+        assert known is not None
+        to = None if isinstance(change.confidence, Unset) else Confidence(change.confidence)
         if change.active is True and (to is None or to < self._lifecycle.threshold):
             if to is not None:
                 raise Invalid(
@@ -284,28 +277,15 @@ class Operations:
                 )
             if not is_active(known, now, self._lifecycle):
                 to = Confidence(max(confidence_at(known, now, self._lifecycle), self._lifecycle.threshold))
-        if to is not None:
-            self._note(tx, stored, Kind.SET, viewer, now, to=to, text=reason)
-        if change.active is False:
-            again = tx.get(memory)
-            assert again is not None
-            self._note(tx, again, Kind.SWITCHED_OFF, viewer, now, to=None, text=reason)
 
-    def _note(
-        self,
-        tx: Transaction,
-        stored: Stored,
-        kind: Kind,
-        viewer: Viewer,
-        at: datetime,
-        *,
-        to: Confidence | None,
-        text: Clean | None,
-    ) -> None:
-        known = stored.memory.operational
-        assert known is not None
-        seen = Observation(at=at, kind=kind, actor=viewer.agent, door=viewer.door, text=text, to=to)
-        tx.observe(stored.key, after(known, seen, self._lifecycle), seen)
+        def judgement(kind: Kind, to: Confidence | None) -> Observation:
+            return Observation(at=now, kind=kind, actor=viewer.agent, door=viewer.door, text=reason, to=to)
+
+        if to is not None:
+            stored = note(tx, stored, judgement(Kind.SET, to), self._lifecycle)
+        if change.active is False:
+            stored = note(tx, stored, judgement(Kind.SWITCHED_OFF, None), self._lifecycle)
+        return stored
 
     def _sure(self, confidence: float) -> Confidence:
         """Clamped where it is out of its bounds (C01); Invalid for what is no number."""
@@ -345,9 +325,10 @@ def _refuse_others(viewer: Viewer) -> None:
         raise Forbidden(_OPERATORS_ONLY)
 
 
-def _all(view: View, where: Filter) -> Sequence[Memory]:
-    keys = sorted(view.matching(where), reverse=True)[:MOST_TOLD]
-    return list(view.admitted(keys, where).values())
+def _all(view: View, where: Filter) -> Iterator[Memory]:
+    keys = sorted(view.matching(where), reverse=True)
+    for start in range(0, len(keys), PAGE):
+        yield from view.admitted(keys[start : start + PAGE], where).values()
 
 
 def _service(memory: Memory) -> Clean | None:

@@ -7,7 +7,8 @@ from datetime import datetime
 from hivelore.domain.agent import LeadSees, Role, Viewer
 from hivelore.domain.audit import AuditEntry
 from hivelore.domain.index import Candidate, Candidates, DocumentKey, Near, Vector
-from hivelore.domain.memory import Action, Memory, MemoryId, Standing
+from hivelore.domain.memory import Action, Memory, MemoryId
+from hivelore.domain.operational import Operational
 from hivelore.domain.search import (
     Answer,
     Difference,
@@ -155,7 +156,7 @@ class Recalling:
             if ranked or embedded.vector is not None or query.only_fitting:
                 path = Path.HYBRID if embedded.vector is not None else Path.KEYWORDS
             else:
-                hits, path = self._recent(view, where, query.limit), Path.RECENT
+                hits, path = self._recent(view, where, query.limit, now), Path.RECENT
             if query.as_of is not None:
                 hits = shown_then(view, hits, query.as_of, terms)
         hits = within([hit for hit in hits if (hit.memory.id, hit.memory.version) not in query.known], query.budget)
@@ -302,7 +303,9 @@ class Recalling:
     def _ranked(self, view: View, found: _Found, where: Filter, now: datetime, question: str) -> list[Ranked]:
         """Read what else ranking needs in the same snapshot, checked against the filter, and put all in order."""
         standings = {
-            key: one for key, one in view.standings(found.relevance.keys(), where).items() if self._is_in_use(one, now)
+            key: one
+            for key, one in view.standings(found.relevance.keys(), where).items()
+            if self._is_in_use(one.operational, now)
         }
         relevance = {key: found.relevance[key].fused for key in standings}
         priors = prior(standings, relevance, question, self._priors, spans(question, now))
@@ -313,9 +316,9 @@ class Recalling:
             ]
         )
 
-    def _is_in_use(self, one: Standing, now: datetime) -> bool:
+    def _is_in_use(self, known: Operational | None, now: datetime) -> bool:
         """What is known about running things and was contradicted, or worn off, is kept for whoever looks it up."""
-        return one.operational is None or is_active(one.operational, now, self._lifecycle)
+        return known is None or is_active(known, now, self._lifecycle)
 
     def _vectors(self, view: View, embedded: EmbeddedQuery, found: _Found) -> Vectors:
         def vectors(keys: Sequence[DocumentKey]) -> Mapping[DocumentKey, Vector]:
@@ -334,10 +337,14 @@ class Recalling:
         best = memories([one.key for one in ranked[: max(limit, self._updating.among)]])
         return renewed(ranked, frozenset(terms), vectors, best, self._updating)
 
-    def _recent(self, view: View, where: Filter, limit: int) -> list[Hit]:
+    def _recent(self, view: View, where: Filter, limit: int, now: datetime) -> list[Hit]:
+        found, after = list[Memory](), None
+        while len(found) < limit and (page := view.page(where, after, limit)):
+            found += [one for one in page if self._is_in_use(one.operational, now)]
+            after = page[-1].created_at, page[-1].id
         return [
             Hit(memory=memory, passage=opening(memory), score=Score(total=0.0, similarity=0.0))
-            for memory in view.page(where, None, limit)
+            for memory in found[:limit]
         ]
 
     def _note_reads(self, memories: Sequence[Memory], viewer: Viewer) -> None:

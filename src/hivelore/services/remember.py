@@ -20,6 +20,7 @@ from hivelore.policies.ttl import Lifetimes
 from hivelore.ports import Clock, MemoryStore, Transaction
 from hivelore.services.drafting import Drafting, Prepared, utc
 from hivelore.services.linking import stays
+from hivelore.services.noting import begin
 from hivelore.services.proposing import Proposing, proposed
 from hivelore.services.retelling import rewritten, says_the_same
 from hivelore.services.shelving import Shelf
@@ -233,6 +234,7 @@ class Remembering:
         if known is None:
             memory = self._following(tx, prepared.memory, prepared.draft, viewer)
             stored = self._shelf.add(tx, memory, prepared.chunks)
+            begin(tx, stored, viewer)
             if viewer.agent != memory.owner:
                 tx.record(_audit(memory, Action.CREATED, viewer, memory.updated_at))
             return Remembered(memory=stored.memory, created=True, changed=True)
@@ -244,6 +246,8 @@ class Remembering:
             return self._renew(tx, known, prepared)
         chunks = prepared.chunks if after.content != known.memory.content else None
         changed = self._shelf.change(tx, known, after, chunks, Action.EDITED)
+        if known.memory.operational is None:
+            begin(tx, changed, viewer)
         return Remembered(memory=changed.memory, created=False, changed=True)
 
     def _renew(self, tx: Transaction, known: Stored, prepared: Prepared) -> Remembered:
@@ -357,7 +361,6 @@ def _exported(tx: Transaction, memory: Memory) -> Stored | None:
 
 
 def _has_time(draft: Draft) -> bool:
-    """Whether it was said since when this holds."""
     return draft.created_at is not None or draft.valid_from is not None
 
 

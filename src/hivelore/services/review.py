@@ -10,7 +10,7 @@ from hivelore.domain.draft import Edit
 from hivelore.domain.index import Stored
 from hivelore.domain.memory import Action
 from hivelore.domain.observed import Change
-from hivelore.domain.operational import Kind, Observation, Operational
+from hivelore.domain.operational import Kind, Observation
 from hivelore.domain.proposal import (
     DECISIONS,
     Case,
@@ -26,9 +26,10 @@ from hivelore.domain.proposal import (
 from hivelore.domain.text import Clean
 from hivelore.errors import Conflict, Forbidden, Invalid, NotFound, Stale
 from hivelore.policies.access import may_decide, proposals_visible_to, reads_of_others
-from hivelore.policies.confidence import Lifecycle, after
+from hivelore.policies.confidence import Lifecycle
 from hivelore.ports import Clock, MemoryStore, Transaction, View
 from hivelore.services.drafting import Drafting
+from hivelore.services.noting import note
 from hivelore.services.operations import Operations, PreparedChange
 from hivelore.services.proposing import audited
 from hivelore.services.remember import PreparedEdit, Remembering
@@ -155,6 +156,7 @@ class Reviewing:
     def _contradiction(self, tx: Transaction, matter: _Matter) -> None:
         """Accepted: the older is less sure. Merged: the newer was the older one, seen again; its words stay as such."""
         older, newer = matter.memories
+        _refuse_plain(older)
         if matter.how is Decision.ACCEPTED:
             judged = Observation(
                 at=matter.now,
@@ -164,9 +166,10 @@ class Reviewing:
                 session=newer.memory.session,
                 text=newer.memory.content,
             )
-            self._observe(tx, older, [judged])
+            note(tx, older, judged, self._lifecycle)
             return
-        self._observe(tx, older, _seen_again(tx, newer))
+        for seen in _seen_again(tx, newer):
+            older = note(tx, older, seen, self._lifecycle)
         self._remembering.remove(tx, newer, matter.viewer)
 
     def _wanted(self, tx: Transaction, matter: _Matter) -> None:
@@ -191,12 +194,6 @@ class Reviewing:
                 return self._operations.prepared(replace(wanted, reason=reason))
             case Deletion() | None:
                 return None
-
-    def _observe(self, tx: Transaction, stored: Stored, seen: Sequence[Observation]) -> None:
-        known = _operational(stored)
-        for one in seen:
-            known = replace(known, held=after(known, one, self._lifecycle))
-            tx.observe(stored.key, known.held, one)
 
     # what may be decided
 
@@ -250,10 +247,9 @@ def _refuse_changed(proposal: Proposal, memories: Sequence[Stored]) -> None:
             )
 
 
-def _operational(stored: Stored) -> Operational:
+def _refuse_plain(stored: Stored) -> None:
     if stored.memory.operational is None:
         raise Conflict(f"Memory {stored.memory.id} is not about running things any more. Reject the proposal.")
-    return stored.memory.operational
 
 
 def _seen_again(tx: Transaction, newer: Stored) -> list[Observation]:

@@ -1,6 +1,8 @@
 """observe, observations, curate, context and ingest-stream."""
 
 import json
+import os
+import signal
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -8,9 +10,12 @@ from uuid import uuid4
 
 import pytest
 
+from hivelore import launch
 from hivelore.cli import exits
+from hivelore.lock import read_owner
 from support.command_line import HIVELORE, CommandLine, environment
 from support.service import Service
+from support.waiting import until
 
 
 @pytest.fixture
@@ -172,3 +177,24 @@ def test_it_is_kept_while_the_agent_still_speaks(
             pass
         run.kill()
     assert len(known(cli, about)) == 2
+
+
+def test_a_service_that_dies_meanwhile_is_started_again(alone: CommandLine, elsewhere: Path) -> None:
+    command, env = [HIVELORE, "ingest-stream", "--tee", "--session", "run"], environment(elsewhere)
+    try:
+        with subprocess.Popen(command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as run:
+            assert run.stdin is not None
+            assert run.stdout is not None
+            run.stdin.write(b"[MEMORY:timing:jellyfin] Takes 60s to start\n")
+            run.stdin.flush()
+            run.stdout.readline()
+            until(lambda: read_owner(elsewhere) is not None and len(known(alone, "jellyfin")) == 1)
+            owner = read_owner(elsewhere)
+            assert owner is not None
+            assert owner.pid
+            os.kill(owner.pid, signal.SIGKILL)
+            run.communicate(b"[MEMORY:behavior:jellyfin] Locks up while it scans\n", timeout=120)
+        assert run.returncode == 0
+        assert len(known(alone, "jellyfin")) == 2
+    finally:
+        launch.stop(elsewhere)

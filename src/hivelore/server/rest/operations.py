@@ -62,9 +62,8 @@ async def observe(request: ObservationRequest, caller: Asking) -> Response:
         raise Forbidden("How sure something is, and that time does not wear it off, only an operator says.")
     seen = request.seen()
     done = await caller.run(Lane.WRITE, lambda until: app.observing.observe(seen, viewer, until))
-    now = await caller.run(Lane.RECALL, lambda _: app.operations.get(done.memory.id, viewer))
     is_known = done.effect in (Effect.REINFORCED, Effect.KNOWN)
-    return json(wire.observed(done, now), 200 if is_known else 201)
+    return json(wire.observed(done, app.operations.rated(done.memory)), 200 if is_known else 201)
 
 
 @router.delete("/memories/bulk", response_model=answers.DeletedAnswer)

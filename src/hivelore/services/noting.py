@@ -1,0 +1,39 @@
+"""Noting what was observed of an operational memory, as a part of the unit of work in which it is seen."""
+
+from dataclasses import replace
+
+from hivelore.domain.agent import Viewer
+from hivelore.domain.index import Stored
+from hivelore.domain.operational import Kind, Observation
+from hivelore.policies.confidence import Lifecycle, after
+from hivelore.ports import Transaction
+
+
+def begin(tx: Transaction, stored: Stored, viewer: Viewer) -> None:
+    """Of a memory that is operational from now on: as sure as it was said to be, since when it was said to be."""
+    memory = stored.memory
+    if memory.operational is None:
+        return
+    held = memory.operational.held
+    first = Observation(
+        at=held.since,
+        kind=Kind.CREATED,
+        actor=viewer.agent,
+        door=viewer.door,
+        session=memory.session,
+        text=memory.content,
+        to=held.base,
+    )
+    tx.observe(stored.key, replace(held, is_off=False), first)
+    if held.is_off:
+        off = Observation(at=held.since, kind=Kind.SWITCHED_OFF, actor=viewer.agent, door=viewer.door)
+        tx.observe(stored.key, held, off)
+
+
+def note(tx: Transaction, stored: Stored, seen: Observation, lifecycle: Lifecycle) -> Stored:
+    """Of one that is known; the memory as it is then."""
+    known = stored.memory.operational
+    assert known is not None
+    held = after(known, seen, lifecycle)
+    tx.observe(stored.key, held, seen)
+    return Stored(stored.key, replace(stored.memory, operational=replace(known, held=held)))
