@@ -243,7 +243,7 @@ class Application:
         budgets = Budgets(self.settings.briefing_tokens, self.settings.prompt_tokens, self.memory_budget.of())
         capture = Capture(
             self.store,
-            Briefing(self.recalling, self.operations, budgets),
+            Briefing(self.recalling, self.operations, self.cooldowns, budgets),
             self.remembering,
             self.knowing,
             self.distilling.hand_over,

@@ -65,6 +65,24 @@ def test_a_session_is_told_what_is_known_at_its_start_and_what_fits_its_prompts(
     assert program.tells("UserPromptSubmit", prompt="Who has the key to the cellar?") is None
 
 
+def test_a_session_is_told_what_must_wait_and_what_is_known_of_running_things(service: Service) -> None:
+    client, operator = service.client(service.add("running")), service.client(service.operator_key)
+    seen = {"observation": "Takes 60s to start", "category": "timing", "service": "jellyfin"}
+    memory = client.call("POST", "/memories", body=seen)["memory"]["id"]
+    rest = {"service": "jellyfin", "action": "restart", "minutes": 30, "reason": "it did not help"}
+    client.call("PUT", "/api/cooldowns", body=rest)
+    try:
+        said = context(Program(client, "s1").tells("SessionStart", source="startup"), "SessionStart")
+        again = Program(client, "s1").tells("UserPromptSubmit", prompt="Nothing of that kind")
+    finally:
+        operator.call("DELETE", "/api/cooldowns", query={"service": "jellyfin"})
+        operator.call("DELETE", f"/memories/{memory}")
+    waits, block = said.index("- jellyfin: restart until "), said.index("### jellyfin\n- [timing] Takes 60s to start")
+    assert waits < block
+    assert "(it did not help)" in said
+    assert again is None
+
+
 def test_a_sub_agent_is_told_too_and_one_that_the_program_made_for_itself_is_not_heard(service: Service) -> None:
     client = service.client(service.add("helped"))
     remember(client, PROXY, project=PROJECT)

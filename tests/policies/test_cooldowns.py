@@ -93,3 +93,10 @@ def test_of_very_many_the_rest_is_counted() -> None:
 def test_each_takes_one_line_whatever_it_holds(some: list[Cooldown], now: object) -> None:
     holding = [one for one in some if one.until > instant(0)]
     assert len(told(some, instant(0)).splitlines()) == (len(holding) + 1 if holding else 0)
+
+
+def test_they_are_told_as_far_as_they_have_room() -> None:
+    many = [a_cooldown(f"s{number}", until=instant(number + 1), reason=Clean("x" * 300)) for number in range(10)]
+    shown = told(many, instant(0), characters=1_000).splitlines()
+    assert len("\n".join(shown[1:-1])) <= 1_000
+    assert [line.split(":")[0] for line in shown[1:]] == ["- s9", "- s8", "- and 8 more"]

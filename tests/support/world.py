@@ -155,7 +155,9 @@ class World:
         )
         redactor = Redactor(b"a key for tests only")
         self.rating = Rating(store=store, worth=Worth(), lead_sees=lead_sees, redactor=redactor, clock=clock)
-        briefing = Briefing(self.recalling, self.operations, Budgets(start=1_500, prompt=1_000, operational=2_000))
+        briefing = Briefing(
+            self.recalling, self.operations, self.cooldowns, Budgets(start=1_500, prompt=1_000, operational=2_000)
+        )
         self.handed_over: list[Ended] = []
         self.knowing = Knowing(store, keywords, Lifetimes(), clock)
         self.capture = Capture(

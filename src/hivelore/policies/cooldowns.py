@@ -3,11 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from itertools import accumulate
 
 from hivelore.domain.cooldown import Cooldown
 
 MOST_TOLD = 20
 """Of more, the agent is told how many others there are."""
+CHARACTERS_TOLD = 2_000
 _HEADING = "Cooldowns (do not take these actions again before their time):"
 _MINUTE = timedelta(minutes=1)
 _HOURS = timedelta(hours=2)
@@ -22,21 +24,19 @@ def set_again(before: Cooldown | None, new: Cooldown) -> Cooldown:
     return replace(new, until=max(before.until, new.until), count=before.count + 1, reason=new.reason or before.reason)
 
 
-def told(cooldowns: Sequence[Cooldown], now: datetime, most: int = MOST_TOLD) -> str:
-    """Those that hold ``now``, for what an agent is told of its environment: the longest first, each in one line. Empty
-    where there is none."""
+def told(cooldowns: Sequence[Cooldown], now: datetime, most: int = MOST_TOLD, characters: int = CHARACTERS_TOLD) -> str:
+    """Those that hold ``now``, for what an agent is told of its environment: the longest first, each in one line, as
+    far as they have room. Empty where there is none."""
     holding = sorted(
         (one for one in cooldowns if one.until > now), key=lambda one: (now - one.until, one.service, one.action)
     )
     if not holding:
         return ""
-    lines = [
-        "Cooldowns (do not take these actions again before their time):",
-        *(_line(one, now) for one in holding[:most]),
-    ]
-    if len(holding) > most:
-        lines.append(f"- and {len(holding) - most:,} more")
-    return "\n".join(lines)
+    lines = [_line(one, now) for one in holding[:most]]
+    ends = accumulate(len(line) + 1 for line in lines)
+    shown = [line for line, end in zip(lines, ends, strict=True) if end <= characters]
+    more = [f"- and {len(holding) - len(shown):,} more"] if len(shown) < len(holding) else []
+    return "\n".join((_HEADING, *shown, *more))
 
 
 def _line(one: Cooldown, now: datetime) -> str:

@@ -12,6 +12,7 @@ from hivelore.domain.session import Session
 from hivelore.domain.text import Clean
 from hivelore.policies.briefing import OPERATIONAL, Briefed, Note, Section, brief, opening
 from hivelore.services.asking import QUERY_LENGTH
+from hivelore.services.cooldowns import Cooldowns
 from hivelore.services.operations import Operations
 from hivelore.services.recall import Recalling
 
@@ -35,9 +36,10 @@ class Budgets:
 
 
 class Briefing:
-    def __init__(self, recalling: Recalling, operations: Operations, budgets: Budgets) -> None:
+    def __init__(self, recalling: Recalling, operations: Operations, cooldowns: Cooldowns, budgets: Budgets) -> None:
         self._recalling = recalling
         self._operations = operations
+        self._cooldowns = cooldowns
         self._budgets = budgets
 
     def of(self, event: AgentEvent, session: Session, viewer: Viewer, deadline: float | None = None) -> Briefed:
@@ -57,9 +59,14 @@ class Briefing:
         return brief(sections if tokens else (), tokens, self._running(event, viewer) if begins else "")
 
     def _running(self, event: AgentEvent, viewer: Viewer) -> str:
-        """What is known about running things."""
+        """What must wait (C42), and what is known about running things."""
         budget = self._budgets.operational
-        return self._operations.block(viewer, budget, project=event.project, characters=OPERATIONAL).text
+        if not budget:
+            return ""
+        waits = self._cooldowns.told()
+        room = OPERATIONAL - len(waits)
+        block = self._operations.block(viewer, budget, project=event.project, characters=room)
+        return "\n\n".join(text for text in (waits, block.text) if text)
 
     def _relevant(
         self,
