@@ -69,7 +69,7 @@ def test_a_small_library_ranks_as_in_fts5() -> None:
 columns = st.lists(st.sampled_from(["a", "b", "c", "d", "e", "x1", "foo_bar", "c++"]), max_size=8)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     rows=st.lists(st.tuples(columns, columns, columns), max_size=12),
     asked=st.lists(st.sampled_from(["a", "b", "c", "x1", "foo_bar", "c++", "unknown"]), min_size=1, max_size=5),

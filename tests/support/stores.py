@@ -78,9 +78,8 @@ KEYWORDS: Mapping[str, KeywordKind] = {
 
 law = settings(
     max_examples=30,
-    deadline=None,
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 """For laws about stores: each example opens one of its own, so a failing one is shown as it was found."""
 

@@ -43,7 +43,7 @@ def sampled(shelf: Shelf, size: int, least: int) -> Sample | None:
     return drawn(shelf.look, int(shelf.keys[0]), int(shelf.keys[-1]), size, least)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(
     size=st.integers(2_000, 60_000),
     every=st.sampled_from([1, 3, 50]),

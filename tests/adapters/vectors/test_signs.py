@@ -114,7 +114,7 @@ def held(rows: np.ndarray, dimension: int) -> Slabs:
     return Slabs(dimension, 1_000).added(made)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(
     seed=st.integers(0, 999),
     size=st.integers(300, 20_000),

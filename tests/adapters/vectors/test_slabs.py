@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hivelore.adapters.vectors.attributes import Labels
@@ -59,7 +59,6 @@ def content(slabs: Slabs) -> Content:
     return found
 
 
-@settings(deadline=None)
 @given(data=st.data())
 def test_a_state_is_what_was_done_to_it_and_never_changes_after(data: st.DataObject) -> None:
     slabs, expected = Slabs(DIMENSION, SIZE), dict[int, Row]()
