@@ -1,7 +1,6 @@
 """The real agent programs, and a service for their tools."""
 
 import os
-import socket
 from collections.abc import Generator
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from hivelore import launch
 from support.agent_programs import OPENCODE, ClaudeCode, Codex, Copilot, Gemini, OpenCode, Program
 from support.anthropic_server import anthropic_server
 from support.gemini_server import gemini_server
+from support.ports import free_url
 from support.responses_server import responses_server
 from support.service import Service
 
@@ -93,8 +93,7 @@ def program(kind: str, request: pytest.FixtureRequest) -> Program:
 def env(tmp_path: Path, home: Path) -> Generator[dict[str, str]]:
     """Of somebody who has Hivelore and nothing else: all settings are the defaults, but for the port and
     the workspace, which is not /workspace of this machine."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        url = f"http://127.0.0.1:{free.getsockname()[1]}"
+    url = free_url()
     data = tmp_path / 'hivelore\'s "data" ☃'
     yield {
         "HOME": str(home),

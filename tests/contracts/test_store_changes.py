@@ -17,7 +17,7 @@ from hivelore.ports import MemoryStore, Transaction
 from support.memories import a_memory, document, instant, next_version, whole
 from support.stores import Fresh, add, chunks, forget, law, told
 
-PATIENCE = 20.0
+PATIENCE = 60.0
 """Seconds after which a test that hangs fails."""
 
 

@@ -19,7 +19,7 @@ from support.stores import STORES, add, chunks
 
 NOW = instant(10)
 HOUR, NO_TIME = timedelta(hours=1), timedelta()
-PATIENCE = 20.0
+PATIENCE = 60.0
 
 
 def queued(store: MemoryStore, size: int) -> tuple[ModelKey, list[PassageKey]]:

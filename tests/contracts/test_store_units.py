@@ -18,7 +18,7 @@ from support.clocks import START, SteppingClock
 from support.memories import ADA, EVERYTHING, a_memory, instant, next_version, whole
 from support.stores import add, change, forget, listed, present, told
 
-PATIENCE = 20.0
+PATIENCE = 60.0
 """Seconds after which a test that hangs fails."""
 
 

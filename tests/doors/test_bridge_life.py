@@ -20,7 +20,7 @@ from support.odd_service import Exchange, OddService
 from support.service import Service, environment
 
 HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
-SOON = 5.0
+SOON = 30.0
 """Seconds that stand for the one it may take to end, on a machine that has much else to do."""
 WITHOUT_HANDLE = [
     *DIRECT[:3],

@@ -10,7 +10,7 @@ import hivelore
 from hivelore.domain.memory import Memory
 from hivelore.hive.base import Hive
 
-PATIENCE = 20.0
+PATIENCE = 60.0
 WORDS = ("xylophone", "quetzalcoatl", "zwitterion", "vuvuzela")
 
 

@@ -59,7 +59,7 @@ def listening(replica: Replica) -> Replica:
     began = Event()
     replica.app.agents.on_change(began.set)
     replica.app.start()
-    assert began.wait(20)
+    assert began.wait(60)
     return replica
 
 

@@ -5,7 +5,6 @@ import os
 import resource
 import shutil
 import signal
-import socket
 import stat
 import subprocess
 import sys
@@ -25,6 +24,7 @@ from hivelore.policies.fence import fenced
 from support.fake_secrets import scramble
 from support.hooks import NOTHING, PATIENCE, Hook, lost, put_aside
 from support.odd_service import Exchange, OddService
+from support.ports import free_url
 from support.service import Service, environment
 from support.waiting import until
 
@@ -142,8 +142,7 @@ def test_what_cannot_be_handed_over_is_put_aside_without_secrets_and_delivered_o
 
 
 def test_a_session_that_starts_where_no_service_runs_starts_one_and_is_told_with_its_first_prompt(alone: Hook) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        url = f"http://127.0.0.1:{free.getsockname()[1]}"
+    url = free_url()
     assert alone("SessionStart", source="startup", environ={"HIVELORE_URL": url}) == NOTHING
     until(lambda: launch.running(alone.home) is not None and launch.is_alive(launch.running(alone.home) or ""))
     until(lambda: not put_aside(alone.home))

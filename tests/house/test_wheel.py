@@ -2,13 +2,14 @@
 
 import json
 import os
-import socket
 import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+
+from support.ports import free_url
 
 ROOT = Path(__file__).parents[2]
 PYTHON_API = """
@@ -98,8 +99,7 @@ def test_the_wheel_brings_its_model_and_licences(installed: Path) -> None:
 
 
 def test_the_wheel_brings_what_is_put_into_agent_programs(installed: Path, elsewhere: dict[str, str]) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        elsewhere["HIVELORE_URL"] = f"http://127.0.0.1:{free.getsockname()[1]}"
+    elsewhere["HIVELORE_URL"] = free_url()
     home = Path(elsewhere["HOME"])
     try:
         _run(installed / "hivelore", "setup", "claude-code", cwd=home, env=elsewhere)

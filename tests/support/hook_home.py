@@ -1,7 +1,6 @@
 """A home folder whose service is a process of its own, and hooks that tell it of session after session."""
 
 import os
-import socket
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from hivelore.client import Client
 from hivelore.hooks.copying import copy_to
 from hivelore.lock import read_owner
 from support.hooks import Hook
+from support.ports import free_url
 from support.sessions import ClaudeSession
 from support.waiting import until
 
@@ -103,8 +103,7 @@ class Home:
 def opened(place: Path, monkeypatch: pytest.MonkeyPatch, **more: str) -> Generator[Home]:
     """A home with a service on a port of its own. Its folders have spaces, quotes, newlines and letters of other
     scripts in their names."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        url = f"http://127.0.0.1:{free.getsockname()[1]}"
+    url = free_url()
     transcripts = place / f"sessions {_ODD}"
     transcripts.mkdir()
     environ = {"HIVELORE_URL": url, "HIVELORE_TRANSCRIPTS": str(transcripts), "HIVELORE_EMBEDDER": "none", **more}

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 from contextlib import closing
@@ -11,6 +10,7 @@ from time import monotonic, sleep
 
 from hivelore.client import Client
 from hivelore.errors import HiveloreError
+from support.ports import free_port
 from support.service import environment
 
 _START = 60.0
@@ -23,8 +23,7 @@ class Replica:
     def __init__(self, home: Path, database: str, **settings: str) -> None:
         self.home = home
         home.mkdir(parents=True, exist_ok=True)
-        with socket.create_server(("127.0.0.1", 0)) as listener:
-            self._port: int = listener.getsockname()[1]
+        self._port = free_port()
         self.url = f"http://127.0.0.1:{self._port}"
         self._environment = environment(home, HIVELORE_DATABASE=database, **settings)
         self._log = home / "output.txt"

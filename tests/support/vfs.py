@@ -18,7 +18,7 @@ from typing import Any
 import apsw
 
 SECTOR = 512
-PATIENCE = 20.0
+PATIENCE = 60.0
 """Seconds after which a test that hangs fails."""
 _numbers = count(1)
 

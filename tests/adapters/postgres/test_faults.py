@@ -22,11 +22,12 @@ from hivelore.domain.text import Clean
 from hivelore.errors import Expired, Invalid, Unavailable
 from hivelore.ports import Transaction, View
 from support import postgres
+from support.clocks import FixedClock
 from support.memories import EVERYTHING, a_memory, whole
 from support.postgres_line import Line, line
 from support.stores import add, listed, present
 
-PATIENCE = 20.0
+PATIENCE = 60.0
 MANY = "SELECT COUNT(*) FROM generate_series(1, 1000000000)"
 
 
@@ -113,8 +114,8 @@ def test_while_the_server_is_away_calls_say_so_and_when_it_is_back_they_work(
     far: tuple[Line, PostgresStore], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     to_server, store = far
-    monkeypatch.setattr(lending, "PATIENCE", 0.2)
     add(store, a_memory("before"))
+    monkeypatch.setattr(lending, "PATIENCE", 0.2)
     to_server.cut()
     with pytest.raises(Unavailable):
         add(store, a_memory("lost"))
@@ -292,18 +293,27 @@ def test_namespaces_of_one_database_do_not_see_each_other(url: str) -> None:
 # Deadlines.
 
 
+@pytest.fixture
+def timeless(url: str) -> Generator[PostgresStore]:
+    """A store to which every call has just begun, however busy the machine is: what ends it is the server."""
+    with closing(PostgresStore(url, clock=FixedClock(), connections=2)) as store:
+        yield store
+
+
+SOON = FixedClock().monotonic() + 0.3
+
+
 def test_a_statement_that_takes_longer_than_the_deadline_is_ended_and_its_connection_is_fine(
-    store: PostgresStore,
+    timeless: PostgresStore,
 ) -> None:
-    clock = SystemClock()
-    with store.read(clock.monotonic() + 0.1) as view:
+    with timeless.read(SOON) as view:
         assert isinstance(view, PostgresView)
         with pytest.raises(Expired):
             view.rows(MANY)
     with pytest.raises(Expired):
-        store.write(_counting, clock.monotonic() + 0.1)
-    add(store, a_memory())
-    assert len(listed(store)) == 1
+        timeless.write(_counting, SOON)
+    add(timeless, a_memory())
+    assert len(listed(timeless)) == 1
 
 
 def test_a_statement_of_a_call_without_a_deadline_ends_too(store: PostgresStore) -> None:
@@ -316,15 +326,14 @@ def _counting(tx: Transaction) -> None:
     tx.rows(MANY)
 
 
-def test_who_waits_for_a_connection_too_long_is_told(store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = SystemClock()
-    monkeypatch.setattr(lending, "PATIENCE", 0.05)
-    with store.read(), store.read():
-        with pytest.raises(Expired, match="stayed busy"), store.read(clock.monotonic() + 0.05):
+def test_who_waits_for_a_connection_too_long_is_told(timeless: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    with timeless.read(), timeless.read():
+        monkeypatch.setattr(lending, "PATIENCE", 0.05)
+        with pytest.raises(Expired, match="stayed busy"), timeless.read(SOON):
             pass
-        with pytest.raises(Unavailable, match="No connection"), store.read():
+        with pytest.raises(Unavailable, match="No connection"), timeless.read():
             pass
-    assert listed(store) == []
+    assert listed(timeless) == []
 
 
 # Texts.

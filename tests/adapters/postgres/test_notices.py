@@ -13,7 +13,7 @@ from hivelore.domain.notice import Notice
 from support import postgres
 from support.postgres_line import line
 
-PATIENCE = 20.0
+PATIENCE = 60.0
 NAMESPACE = 77
 
 
