@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 from hypothesis import HealthCheck, settings
 
+from support import places
 from support.shown import Show
 
 _SHOWN = "shown"
@@ -20,6 +21,8 @@ settings.load_profile("test")
 # Tests start Python hundreds of times: what is compiled is kept, so that not each of them compiles all of it again.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+if (_folder := places.of_everything()) is not None:
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_folder))
 
 
 @pytest.fixture

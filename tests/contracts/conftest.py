@@ -11,18 +11,14 @@ from hypothesis import settings
 from hivelore.ports import KeywordIndex, MemoryStore
 from support.clocks import SteppingClock
 from support.keywords import Indexed
+from support.places import IN_MEMORY
 from support.stores import KEYWORDS, STORES, Fresh, OpenStore
-
-IN_MEMORY = Path("/dev/shm")
-"""Where folders are made where there is one: making a database is mostly waiting for the disk."""
 
 
 def _fresh(open_store: OpenStore, clock: SteppingClock) -> Fresh:
-    where = IN_MEMORY if IN_MEMORY.is_dir() else None
-
     @contextmanager
     def fresh() -> Generator[MemoryStore]:
-        with TemporaryDirectory(dir=where) as folder, closing(open_store(Path(folder), clock)) as store:
+        with TemporaryDirectory(dir=IN_MEMORY) as folder, closing(open_store(Path(folder), clock)) as store:
             yield store
 
     return fresh

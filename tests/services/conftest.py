@@ -3,10 +3,12 @@
 from collections.abc import Generator
 from contextlib import closing
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
 from support.clocks import SteppingClock
+from support.places import IN_MEMORY
 from support.stores import KEYWORDS, STORES
 from support.world import World, hashing
 
@@ -18,7 +20,7 @@ def clock() -> SteppingClock:
 
 # Gathering is the same on both databases, and slow where each statement travels to a server.
 @pytest.fixture(params=[name for name in KEYWORDS if name != "postings on postgres, gathered at once"])
-def world(request: pytest.FixtureRequest, tmp_path: Path, clock: SteppingClock) -> Generator[World]:
+def world(request: pytest.FixtureRequest, clock: SteppingClock) -> Generator[World]:
     kind = KEYWORDS[request.param]
-    with closing(STORES[kind.store].open(tmp_path, clock)) as store:
+    with TemporaryDirectory(dir=IN_MEMORY) as folder, closing(STORES[kind.store].open(Path(folder), clock)) as store:
         yield World(store, kind.index(), clock, embedder=hashing())

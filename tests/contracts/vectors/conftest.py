@@ -12,6 +12,7 @@ from hivelore.domain.memory import Scope
 from hivelore.ports import MemoryStore, VectorIndex
 from support.clocks import SteppingClock
 from support.memories import BOB, a_memory
+from support.places import IN_MEMORY
 from support.stores import STORES
 from support.vector_engines import (
     DIMENSION,
@@ -26,15 +27,11 @@ from support.vector_engines import (
     near,
 )
 
-IN_MEMORY = Path("/dev/shm")
-"""Where folders are made where there is one: making a database is mostly waiting for the disk."""
-
 
 @contextmanager
 def opened(store: str) -> Generator[MemoryStore]:
-    where = IN_MEMORY if IN_MEMORY.is_dir() else None
     with (
-        TemporaryDirectory(dir=where) as folder,
+        TemporaryDirectory(dir=IN_MEMORY) as folder,
         closing(STORES[store].open(Path(folder), SteppingClock())) as opened_store,
     ):
         yield opened_store
