@@ -37,9 +37,9 @@ test-agents: dev ## Run the real agent programs (from npm) against stand-ins for
 	@$(bin)/python scripts/install_agents.py
 	@exec $(bin)/python -m pytest -m agents $(PYTEST_ARGS) tests/agents
 
-soak: ## Run the long tests that `make test` leaves out
+soak: ## Run the long tests that `make test` leaves out, and try laws on many more examples
 	@sh scripts/bootstrap.sh soak
-	@$(with_data); exec $(bin)/python -m pytest $(spread) -m slow $(PYTEST_ARGS)
+	@$(with_data); export HIVELORE_TEST_SOAK=1; exec $(bin)/python -m pytest $(spread) -m "slow or hypothesis" $(PYTEST_ARGS)
 
 check: lint format types imports docs ## Check style, types, the direction of imports and the documents
 

@@ -5,18 +5,13 @@ import sys
 from collections.abc import Callable
 
 import pytest
-from hypothesis import HealthCheck, settings
 
-from support import places
+from support import laws, places
 from support.shown import Show
 
 _SHOWN = "shown"
 
-# Laws are about values, not about how fast this machine is just now; and `make test` tries the same values each time.
-_UNTIMED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("test", _UNTIMED, derandomize=True)
-settings.register_profile("soak", _UNTIMED, max_examples=1_000)
-settings.load_profile("test")
+laws.load_profile()
 
 # Tests start Python hundreds of times: what is compiled is kept, so that not each of them compiles all of it again.
 sys.dont_write_bytecode = False

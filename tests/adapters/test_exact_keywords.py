@@ -13,6 +13,7 @@ from hivelore.adapters.inmemory.store import InMemoryStore
 from hivelore.domain.index import ChunkKey, DocumentKey, KeywordEntry
 from hivelore.ports import Transaction, View
 from support.clocks import FixedClock
+from support.laws import examples
 from support.memories import EVERYTHING, a_memory, whole
 
 Columns = tuple[Sequence[str], Sequence[str], Sequence[str]]
@@ -69,7 +70,7 @@ def test_a_small_library_ranks_as_in_fts5() -> None:
 columns = st.lists(st.sampled_from(["a", "b", "c", "d", "e", "x1", "foo_bar", "c++"]), max_size=8)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(
     rows=st.lists(st.tuples(columns, columns, columns), max_size=12),
     asked=st.lists(st.sampled_from(["a", "b", "c", "x1", "foo_bar", "c++", "unknown"]), min_size=1, max_size=5),

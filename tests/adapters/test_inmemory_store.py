@@ -8,13 +8,14 @@ from hivelore.adapters.inmemory.state import Shelf
 from hivelore.adapters.inmemory.store import InMemoryStore
 from hivelore.errors import Unavailable
 from support.clocks import FixedClock
+from support.laws import examples
 from support.memories import a_memory
 from support.stores import add
 
 keys = st.integers(-300, 300) | st.text(max_size=2) | st.tuples(st.integers(0, 3), st.integers(0, 300))
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(steps=st.lists(st.tuples(keys, st.none() | st.integers())))
 def test_a_shelf_is_a_map_of_which_every_earlier_state_stays(steps: list[tuple[object, int | None]]) -> None:
     shelf, plain = Shelf[object, int](), dict[object, int]()

@@ -27,6 +27,7 @@ from hivelore.policies.late_interaction import SIZE, maxsim
 from hivelore.policies.vectors import cosine
 from hivelore.ports import EmbeddingProvider
 from support.embedders import clean
+from support.laws import examples
 
 SHIPPED = Path(provider.__file__).parent / "model"
 TEXTS = clean(
@@ -186,7 +187,7 @@ def test_a_text_that_says_nothing_to_the_model_is_refused(embedder: OnnxEmbedder
     assert refused.value.field == "2"
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(text=st.text(max_size=80))
 def test_any_text_has_a_vector_or_is_refused_and_plain_ascii_never_is(embedder: OnnxEmbedder, text: str) -> None:
     try:

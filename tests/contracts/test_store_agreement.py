@@ -20,6 +20,7 @@ from hivelore.errors import Conflict
 from hivelore.ports import MemoryStore, Transaction
 from support.clocks import FixedClock
 from support.happenings import events
+from support.laws import examples
 from support.memories import (
     ADA,
     BOB,
@@ -270,7 +271,7 @@ def play(store: MemoryStore, script: Sequence[Step]) -> tuple[list[object], obje
     return answers, inside
 
 
-@settings(law, max_examples=80)
+@settings(law, max_examples=examples(80))
 @given(script=scripts())
 def test_any_script_plays_as_in_memory(fresh: Fresh, script: list[Step]) -> None:
     with fresh() as store:

@@ -20,7 +20,10 @@ from schemathesis.generation import GenerationMode
 from schemathesis.specs.openapi.schemas import OpenApiSchema
 
 from hivelore.server.asgi import ROUTERS
+from support.laws import examples
 from support.service import Service
+
+pytestmark = pytest.mark.hypothesis
 
 OPERATIONS = sorted(
     (route.path, method)
@@ -43,10 +46,8 @@ PROMISES = (
     "ignored_auth",
 )
 fuzzing = settings(
-    max_examples=15,
-    derandomize=True,
+    max_examples=examples(6),
     database=None,
-    deadline=None,
     phases=[Phase.generate],
     suppress_health_check=list(HealthCheck),
 )

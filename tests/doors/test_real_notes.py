@@ -58,7 +58,7 @@ Ids = Sequence[str]
 class Notes(NamedTuple):
     questions: list[tuple[str, str]]
     """About the oldest notes: each with the note it is about."""
-    count: int
+    size: int
     service: Service
     corpus: Path
     printed: str
@@ -91,8 +91,8 @@ def _import(service: Service, corpus: Path) -> str:
 
 def test_all_notes_come_in_and_the_same_file_changes_nothing(notes: Notes) -> None:
     first, again = json.loads(notes.printed), json.loads(_import(notes.service, notes.corpus))
-    assert (first["created"], first["refused"]) == (notes.count, 0)
-    assert (again["created"], again["changed"], again["unchanged"]) == (0, 0, notes.count)
+    assert (first["created"], first["refused"]) == (notes.size, 0)
+    assert (again["created"], again["changed"], again["unchanged"]) == (0, 0, notes.size)
 
 
 @pytest.mark.parametrize("question", WANTED)

@@ -20,6 +20,7 @@ from hivelore.policies.access import (
     to_review,
     visible_to,
 )
+from support.laws import examples
 from support.memories import ADA, BOB, a_memory, operational
 from support.proposals import a_proposal
 from support.small_world import census, filters
@@ -193,7 +194,7 @@ def test_reading_what_is_private_to_another_belongs_in_the_audit_trail(who: str,
     assert reads_of_others(VIEWERS[who], MEMORIES[kind]) == noted
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(st.sampled_from(EVERYBODY), st.sampled_from(LeadSees), filters())
 def test_no_filter_shows_more_than_its_viewer_may_see(viewer: Viewer, lead_sees: LeadSees, where: Filter) -> None:
     allowed = visible_to(viewer, lead_sees)

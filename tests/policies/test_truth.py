@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from hivelore.policies.truth.constants import Constants
 from hivelore.policies.truth.judging import Verdict, judge
 from hivelore.policies.truth.pieces import LONGEST
+from support.laws import examples
 
 STATEMENTS = Path(__file__).parents[2] / "bench" / "data" / "statements.jsonl"
 PAIRS = [json.loads(line) for line in STATEMENTS.read_text(encoding="utf-8").splitlines()]
@@ -122,7 +123,7 @@ def test_a_note_says_the_same_as_itself(text: str, likeness: float | None) -> No
 
 
 @given(st.sampled_from(PAIRS))
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_case_spaces_and_a_full_stop_change_nothing(pair: dict[str, str]) -> None:
     plain = judge(pair["older"], pair["newer"], None).verdict
     loud = f"  {pair['newer'].upper().replace(' ', '   ')} "

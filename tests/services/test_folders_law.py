@@ -12,6 +12,7 @@ from hivelore.adapters.inmemory.store import InMemoryStore
 from hivelore.domain.memory import Scope
 from support.clocks import SteppingClock
 from support.desk import Desk
+from support.laws import examples
 from support.stores import law
 from support.world import World
 
@@ -24,7 +25,7 @@ happenings = st.one_of(
 )
 
 
-@settings(law, max_examples=100)
+@settings(law, max_examples=examples(100))
 @given(script=st.lists(happenings, max_size=25))
 def test_whatever_happens_to_files_their_memories_are_what_they_say_in_the_end(
     script: list[tuple[str, str, str]],

@@ -18,6 +18,7 @@ from hivelore.domain.search import Query
 from hivelore.domain.text import Clean
 from hivelore.errors import Forbidden, Invalid, NotFound
 from support.clocks import START, SteppingClock
+from support.laws import examples
 from support.world import AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, World
 
 SUBJECT = "db.port"
@@ -271,7 +272,7 @@ def chain(order: Sequence[int], forgotten: set[int]) -> list[tuple[str, datetime
     return sorted(told, key=lambda one: one[1])
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(order=st.permutations(range(6)), forgotten=st.sets(st.integers(0, 5), max_size=4))
 def test_the_order_in_which_facts_come_and_go_makes_no_difference(order: list[int], forgotten: set[int]) -> None:
     told = chain(order, forgotten)

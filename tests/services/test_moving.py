@@ -24,6 +24,7 @@ from hivelore.services.moves import MOVE, Stand, refuse_unfinished
 from hivelore.services.moving import ENDED_BY_MOVE, Moving
 from hivelore.services.shelving import Shelf
 from support.clocks import START, FixedClock, SteppingClock
+from support.laws import examples
 from support.memories import EVERYTHING, a_memory, memory_id, whole
 from support.moving import COLOURS, Deed, deeds, do, everything, moved, moving, some_deeds
 from support.pairs import PAIRS
@@ -129,7 +130,7 @@ def test_what_is_known_of_files_arrives_and_what_was_dropped_meanwhile_goes(ends
         assert list(view.files_behind("", "", 9)) == [*files[:2], *files[3:]]
 
 
-@settings(law, max_examples=60)
+@settings(law, max_examples=examples(60))
 @given(
     script=st.lists(deeds | st.sampled_from(["follow", "logs", "index", "again"]), max_size=40),
     kind=st.sampled_from(["exact", "postings"]),

@@ -17,6 +17,7 @@ from hivelore.errors import Invalid, TooLarge
 from hivelore.policies.access import proposals_visible_to
 from hivelore.services.operations import Choice
 from support.fake_secrets import shapes
+from support.laws import examples
 from support.world import AS_ADA, AS_BOB, AS_OPERATOR, World
 
 SLOW = "Takes 60s to start"
@@ -182,7 +183,7 @@ def test_what_is_uncertain_is_put_to_review(cautious: World) -> None:
 STATEMENTS = ("Takes 60s to start", "takes about a minute to start", "Listens on port 8096", "Listens on port 8920")
 
 
-@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(max_examples=examples(15), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(st.lists(st.sampled_from(STATEMENTS), max_size=8))
 def test_whatever_is_seen_each_memory_is_as_sure_as_its_observations_say(world: World, seen: list[str]) -> None:
     done: list[Observed] = [world.observe(text, service=f"s{len(seen)}") for text in seen]

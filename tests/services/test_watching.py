@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from hivelore.domain.agent_event import AgentEvent, Kind, Origin
+from hivelore.domain.draft import Draft
 from hivelore.domain.memory import Memory
 from hivelore.domain.search import RecallId
 from hivelore.domain.text import Clean
@@ -33,8 +34,8 @@ class Stage:
     def __init__(self, world: World) -> None:
         self.world = world
         self.watching = Watching(world.store, world.keywords)
-        for number in range(FILLERS):
-            world.remember(f"The kettle number {number} boils in the kitchen {number % 7}.")
+        fillers = [f"The kettle number {number} boils in the kitchen {number % 7}." for number in range(FILLERS)]
+        world.remembering.remember_many([Draft(content=filler) for filler in fillers], AS_ADA)
         self.memory = world.remember(PROXY)
         self.count = 0
 

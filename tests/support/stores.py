@@ -18,6 +18,7 @@ from hivelore.domain.memory import Action, Chunk, Memory, Version
 from hivelore.domain.search import Filter
 from hivelore.ports import Clock, KeywordIndex, MemoryStore, MemoryView
 from support import partitions, postgres
+from support.laws import examples
 from support.memories import EVERYTHING, whole
 
 OpenStore = Callable[[Path, Clock], MemoryStore]
@@ -77,7 +78,7 @@ KEYWORDS: Mapping[str, KeywordKind] = {
 }
 
 law = settings(
-    max_examples=30,
+    max_examples=examples(30),
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from hivelore.adapters.vectors.cosines import spread
 from hivelore.adapters.vectors.samples import Sample, Samples, drawn
+from support.laws import examples
 from support.vector_engines import clustered
 
 DIMENSION = 32
@@ -43,7 +44,7 @@ def sampled(shelf: Shelf, size: int, least: int) -> Sample | None:
     return drawn(shelf.look, int(shelf.keys[0]), int(shelf.keys[-1]), size, least)
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(
     size=st.integers(2_000, 60_000),
     every=st.sampled_from([1, 3, 50]),

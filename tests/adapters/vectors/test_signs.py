@@ -18,6 +18,7 @@ from hivelore.adapters.vectors.slabs import Rows, Slabs
 from hivelore.adapters.vectors.stages import Admitted, Look, by_bytes, by_signs
 from hivelore.domain.search import Filter, Visibility
 from support.clocks import SteppingClock
+from support.laws import examples
 from support.memories import ADA, BOB, EVERYTHING, a_memory
 from support.vector_engines import MODEL, Library, assert_right, batched, clustered, follow
 
@@ -114,7 +115,7 @@ def held(rows: np.ndarray, dimension: int) -> Slabs:
     return Slabs(dimension, 1_000).added(made)
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(
     seed=st.integers(0, 999),
     size=st.integers(300, 20_000),

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from hivelore.domain.index import DocumentKey
 from hivelore.domain.search import Filter, Visibility
 from hivelore.ports import View
+from support.laws import examples
 from support.memories import ADA, a_memory
 from support.small_world import filters, inhabitants
 from support.stores import law
@@ -132,7 +133,7 @@ def test_random_clustered_and_equal_vectors_are_found_as_exact_search_finds_them
 
 
 @compared
-@settings(law, max_examples=10)
+@settings(law, max_examples=examples(10))
 @given(
     degrees=st.floats(0, 60),
     where=st.sampled_from([Filter(visibility=Visibility(own=ADA, swarm=swarm)) for swarm in (True, False)]),

@@ -1,0 +1,25 @@
+"""How hard laws are tried: the same examples in every `make test`, and many more, always new ones, in `make soak`."""
+
+import os
+
+from hypothesis import HealthCheck, settings
+
+IS_SOAKING = os.environ.get("HIVELORE_TEST_SOAK") == "1"
+TIMES = 10 if IS_SOAKING else 1
+
+
+def examples(number: int) -> int:
+    """So many in `make test`."""
+    return number * TIMES
+
+
+def load_profile() -> None:
+    """Laws are about values, not about how fast this machine is just now."""
+    settings.register_profile(
+        "hivelore",
+        deadline=None,
+        derandomize=not IS_SOAKING,
+        max_examples=examples(100),
+        suppress_health_check=[HealthCheck.too_slow],
+    )
+    settings.load_profile("hivelore")
