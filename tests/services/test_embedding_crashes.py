@@ -28,7 +28,8 @@ from hivelore.services.serving import Model, Serving
 from support.crashing_embedder import AT_ONCE, BATCH, Point, embedder, texts
 from support.memories import EVERYTHING
 
-ROUNDS = 20
+ROUNDS = 6
+"""Each of another length; `make soak` makes more."""
 TESTS = Path(__file__).parents[1]
 
 
@@ -81,12 +82,13 @@ def program(path: Path) -> Generator[Program]:
 
 
 @pytest.mark.parametrize("point", Point)
-def test_what_was_acknowledged_before_a_kill_is_embedded_after_it(point: Point, tmp_path: Path) -> None:
+@pytest.mark.parametrize("rounds", [ROUNDS, pytest.param(5 * ROUNDS, marks=pytest.mark.slow)])
+def test_what_was_acknowledged_before_a_kill_is_embedded_after_it(point: Point, rounds: int, tmp_path: Path) -> None:
     path = tmp_path / "hivelore.db"
     kept: dict[MemoryId, str] = {}
     before = 0
     with program(path) as running:
-        for number in range(ROUNDS):
+        for number in range(rounds):
             # One batch is always left, and none or one was finished: a round has three and more.
             begun = number % 2 + (point is not Point.LOOKING)
             finished = begun if point in (Point.LOOKING, Point.WRITTEN) else begun - 1
@@ -96,7 +98,7 @@ def test_what_was_acknowledged_before_a_kill_is_embedded_after_it(point: Point, 
                 # The edit takes one vector away, where it came this far and its note had one.
                 assert before + finished * BATCH - count_of_vectors(path) in (0, 1)
                 embed_all(store)
-                look_at(store, kept if number == ROUNDS - 1 else new)
+                look_at(store, kept if number == rounds - 1 else new)
                 look_for(store, texts(number)[1:AT_ONCE:3])
             before = count_of_vectors(path)
             assert before == len(numbers(path, "SELECT key FROM passage"))

@@ -30,7 +30,7 @@ from support.crashing_settler import AT_ONCE, ONE_BY_ONE, SIZES, Place, Step
 from support.memories import EVERYTHING
 
 ROUNDS = 2
-RANDOM_ROUNDS = 12
+RANDOM_ROUNDS = 6
 TESTS = Path(__file__).parents[1]
 Found = Mapping[str, list[tuple[DocumentKey, float]]]
 
@@ -117,9 +117,10 @@ def test_a_kill_at_any_step_of_settling_loses_nothing(
     look_at_all(path, all_told)
 
 
-def test_a_kill_at_any_moment_loses_nothing(program: Program, tmp_path: Path) -> None:
+@pytest.mark.parametrize("rounds", [RANDOM_ROUNDS, pytest.param(5 * RANDOM_ROUNDS, marks=pytest.mark.slow)])
+def test_a_kill_at_any_moment_loses_nothing(program: Program, rounds: int, tmp_path: Path) -> None:
     path, all_told, chance = tmp_path / "hivelore.db", Told(), Random(7)
-    for number in range(RANDOM_ROUNDS):
+    for number in range(rounds):
         after = chance.randrange(AT_ONCE, AT_ONCE + ONE_BY_ONE)
         all_told.add(program.killed(path, number, Step.NONE, Place.AFTER, after=after))
         look(path, all_told, settled=number % 5 == 4)
