@@ -136,7 +136,7 @@ def test_a_slow_answer_holds_up_no_other(start: Start) -> None:
 
     def answer(exchange: Exchange) -> None:
         if exchange.message["id"] == "slow":
-            go.wait(30)
+            go.wait(120)
         exchange.result()
 
     bridge, _ = start(answer)
@@ -154,14 +154,14 @@ def test_only_so_many_are_under_way_at_once_and_none_is_lost(start: Start) -> No
             too_many.set()
         elif len(service.heard) == MOST_AT_ONCE:
             full.set()
-        go.wait(30)
+        go.wait(120)
         places.release()
         exchange.result()
 
     bridge, service = start(answer)
     for number in range(2 * MOST_AT_ONCE):
         bridge.say({"jsonrpc": "2.0", "id": number, "method": "ping"})
-    assert full.wait(30)
+    assert full.wait(120)
     assert not too_many.wait(0.2)
     go.set()
     assert sorted(bridge.hear()["id"] for _ in range(2 * MOST_AT_ONCE)) == list(range(2 * MOST_AT_ONCE))
@@ -177,7 +177,7 @@ def test_a_stream_comes_event_by_event_while_others_are_answered(start: Start) -
         exchange.begin_stream()
         exchange.chunk(b": ping\r\n\r\n")
         exchange.event({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
-        go.wait(30)
+        go.wait(120)
         exchange.chunk(b'data: {"jsonrpc": "2.0",\r\ndata: "id": "s", ')
         exchange.chunk(b'"result": {}}\r\n\r\n')
         exchange.chunk(b"")
@@ -206,7 +206,7 @@ def test_streams_take_no_places_and_are_limited_themselves(start: Start) -> None
 
     def answer(exchange: Exchange) -> None:
         if exchange.message["method"] != "subscriptions/listen":
-            all_there.wait(30)
+            all_there.wait(120)
             exchange.result()
             return
         exchange.begin_stream()
@@ -238,11 +238,11 @@ def test_what_the_client_cancels_is_hung_up_on_and_not_answered(start: Start, me
 
     bridge, service = start(answer)
     bridge.say({"jsonrpc": "2.0", "id": 7, "method": method, "params": {"name": "memory-search"}})
-    assert begun.wait(30)
+    assert begun.wait(120)
     bridge.say({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "7"}})
     assert not ended.wait(0.2)
     bridge.say({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}})
-    assert ended.wait(30)
+    assert ended.wait(120)
     assert bridge.ask("ping", 8)["id"] == 8
     assert [heard.message["method"] for heard in service.heard] == [method, "ping"]
 
@@ -337,7 +337,7 @@ def test_without_a_key_a_service_elsewhere_is_not_asked(tmp_path: Path) -> None:
 
 def test_a_service_that_stays_silent_is_given_up() -> None:
     def answer(_: Exchange) -> None:
-        service.over.wait(30)
+        service.over.wait(120)
 
     with OddService(answer) as service:
         connection = Connection(Place(service.url), silence=0.05)

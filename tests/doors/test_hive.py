@@ -261,7 +261,7 @@ def test_a_folder_is_indexed_as_git_would_see_it(hive: Hive, tmp_path: Path) -> 
 
 def test_waiting_with_nothing_to_wait_for_returns(hive: Hive) -> None:
     hive.remember("x")
-    assert hive.wait_until_indexed(5)
+    assert hive.wait_until_indexed(120)
 
 
 def test_both_hives_have_the_same_methods() -> None:

@@ -255,7 +255,7 @@ def test_an_import_goes_on_after_its_service_was_killed_and_changes_nothing_the_
         while (counts := running.counts())[0] < 200:
             Event().wait(0.01)
         acknowledged = running.memories()
-    _, errors = importing.communicate(lines(range(220, NOTES)), timeout=60)
+    _, errors = importing.communicate(lines(range(220, NOTES)), timeout=150)
     assert counts[1] > 0, "everything was embedded before the kill"
     assert len(acknowledged) == 200
     assert importing.returncode == UNAVAILABLE

@@ -18,7 +18,7 @@ with hivelore.open() as hive:
     hive.remember("The API requires a Bearer prefix on all auth headers. Without it you get a misleading 403.")
     hive.remember("Use pnpm instead of npm in this repository.")
     hive.remember("The nightly job writes its report to the reports bucket at 03:00 UTC.")
-    assert hive.wait_until_indexed(60)
+    assert hive.wait_until_indexed(200)
     hits = hive.recall("why is my login token rejected")
     assert "Bearer" in hits[0].memory.content, hits
     assert hits.path == "hybrid", hits.path

@@ -86,10 +86,10 @@ def test_a_thousand_notes_written_during_an_outage_are_embedded_after_it_without
     with _in_background(down.embedding):
         _write(down, *(f"note r{number}" for number in range(1, 1_000)))
         assert down.embedding.pending() == 1_000
-        assert down.embedding.last_error is not None
+        until(lambda: down.embedding.last_error is not None)
         assert down.found("r777") == ["note r777"]
         provider.down_for = 0
-        assert down.embedding.wait(60.0)
+        assert down.embedding.wait(200)
     stats = down.recalling.stats(AS_ADA)
     assert (stats.pending_embeddings, stats.failed, down.embedding.last_error) == (0, 0, None)
     assert sorted(text for text in provider.embedded if text != "memory") == sorted(f"note r{n}" for n in range(1_000))
@@ -260,7 +260,7 @@ def test_vectors_of_a_model_that_serves_no_more_are_dropped(world: World) -> Non
         old = view.models()[hashing().fingerprint]
         assert view.pending(old) == 0
     with _in_background(other.embedding):
-        assert other.embedding.wait(30)
+        assert other.embedding.wait(200)
         until(lambda: _pending(other, old) == 5)
     assert other.embedding.pending() == 0
     assert other.recall("alpha 3").hits[0].score.vector == 1.0
@@ -367,7 +367,7 @@ class _Telling(HashingEmbedder):
         self.go = Event()
 
     def embed_query(self, text: Clean) -> Vector:
-        if not self.go.wait(10.0):
+        if not self.go.wait(60.0):
             raise Unavailable("Nobody let it go.")
         self.threads.append(current_thread())
         return super().embed_query(text)

@@ -83,7 +83,7 @@ def hivelore(
     *words: str,
     env: Mapping[str, str],
     stdin: str = "",
-    timeout: float = 60.0,
+    timeout: float = 150.0,
     before: Callable[[], None] | None = None,
 ) -> Result:
     """Run the console script to its end, in a process of its own, which runs ``before`` first."""

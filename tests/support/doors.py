@@ -241,7 +241,7 @@ def _exchanged(port: int, key: str | None, method: str, path: str, body: bytes |
         headers["Authorization"] = f"Bearer {key}"
     if body is not None:
         headers["Content-Type"] = "application/json"
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=150)
     try:
         connection.request(method, path, body, headers)
         response = connection.getresponse()

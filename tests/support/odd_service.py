@@ -75,7 +75,7 @@ class Exchange(BaseHTTPRequestHandler):
 
     def hung_up(self) -> bool:
         """Wait for the client to close the connection."""
-        self.connection.settimeout(30)
+        self.connection.settimeout(120)
         with suppress(OSError):
             return self.rfile.read(1) == b""
         return True

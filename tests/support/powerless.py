@@ -34,7 +34,7 @@ def bounded() -> Callable[[], None] | None:
     """As ``without_override``; where root cannot give that power up, the test is skipped."""
     before = without_override()
     try:
-        subprocess.run([sys.executable, "-c", ""], preexec_fn=before, check=True, timeout=60)
+        subprocess.run([sys.executable, "-c", ""], preexec_fn=before, check=True, timeout=150)
     except subprocess.SubprocessError:
         pytest.skip("root cannot give up its power over permission bits here: A READ-ONLY DIRECTORY WAS NOT TRIED")
     return before

@@ -13,7 +13,7 @@ from hivelore.errors import HiveloreError
 from support.ports import free_port
 from support.service import environment
 
-_START = 60.0
+_START = 150.0
 """Seconds that a service may take to answer, on a busy machine."""
 
 

@@ -60,7 +60,7 @@ class Service:
 
     def raw(self, request: bytes) -> tuple[int, bytes]:
         """Send bytes as they are; the status and the whole answer."""
-        with socket.create_connection(("127.0.0.1", self.port), timeout=60) as connection:
+        with socket.create_connection(("127.0.0.1", self.port), timeout=150) as connection:
             connection.sendall(request)
             answer = b""
             while part := connection.recv(65_536):

@@ -122,10 +122,10 @@ def test_a_call_under_way_when_it_is_closed_is_unavailable(server: EmbeddingServ
     embedder = make(timeout=0.5)
     with ThreadPoolExecutor(1) as pool:
         call = pool.submit(embedder.embed_documents, [HELLO])
-        assert arrived.wait(10)
+        assert arrived.wait(60)
         embedder.close()
         with pytest.raises(Unavailable):
-            call.result(10)
+            call.result(60)
 
 
 def test_the_fingerprint_of_openai_names_model_and_dimension(make: Make) -> None:

@@ -159,7 +159,7 @@ class Starter:
         words = [sys.executable, "-c", SCRIPT]
         env = {name: value for name, value in self.given.env.items() if name != "HIVELORE_URL"}
         done = subprocess.run(
-            words, env=env, preexec_fn=self.given.before, capture_output=True, text=True, timeout=60, check=False
+            words, env=env, preexec_fn=self.given.before, capture_output=True, text=True, timeout=150, check=False
         )
         kind, said = (done.stdout + "\n").split("\n", 1)
         return Outcome(kind, said.strip(), done.stdout + done.stderr)

@@ -60,7 +60,7 @@ def filled(home: Path, **settings: Any) -> tuple[str, list[list[str]]]:
             memory = remember(service, note, scope="swarm" if place % 2 else "agent", session="s", tags=["t"])
             if place % 2 == 0:
                 talk(service).call("PATCH", f"/api/memory/{memory}", body={"summary": "Changed."})
-        service.app.embedding.wait(60)
+        service.app.embedding.wait(200)
         return asked(service), recalled(service)
 
 
@@ -178,7 +178,7 @@ def test_who_waits_follows_the_service_until_it_ends(tmp_path: Path) -> None:
         said = [process.stderr.readline(), process.stderr.readline()]
         assert "this ends by itself then" in said[1]
         remember(service, "Kept while it waits.")
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=150)
     assert process.returncode == 0, err
     assert json.loads(out)["target"]["counts"]["memories"] == 1
 

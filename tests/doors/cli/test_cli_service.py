@@ -43,7 +43,7 @@ def test_serving_on_a_terminal_says_how_to_go_on_and_ends_with_ctrl_c(elsewhere:
     assert f"answers at {owner.url}" in shown
     assert "hivelore setup claude-code" in shown
     os.kill(process.pid, signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=150)
     os.close(terminal)
     assert (process.returncode, errors.decode().splitlines()[-1]) == (0, "Hivelore has ended.")
     assert read_owner(elsewhere) is None

@@ -32,7 +32,7 @@ def on_a_terminal(*words: str, env: dict[str, str]) -> Result:
     except OSError:
         pass  # The other side is closed.
     os.close(terminal)
-    return Result(process.wait(timeout=60), shown.decode(), "")
+    return Result(process.wait(timeout=150), shown.decode(), "")
 
 
 def importing(service: Service, me: str, lines: list[str]) -> "subprocess.Popen[bytes]":
@@ -71,7 +71,7 @@ def test_an_import_that_was_killed_goes_on_where_it_was(cli: CommandLine, servic
 def test_ctrl_c_ends_an_import_quietly(service: Service, me: str) -> None:
     process = importing(service, me, facts(260))
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=150)
     assert (process.returncode, out) == (130, b"")
     assert err.startswith(b"Stopped at line 2")
     assert err.count(b"\n") == 1
@@ -88,7 +88,7 @@ def test_a_pipe_that_is_closed_ends_a_verb_quietly(service: Service, me: str, wo
         [HIVELORE, *words, *speaker], env=environment(service.home), stdout=writing, stderr=subprocess.PIPE
     )
     os.close(writing)
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=150)
     assert (process.returncode, err) == (141, b"")
 
 
@@ -121,7 +121,7 @@ def test_a_terminal_sees_how_far_it_is(service: Service, me: str, tmp_path: Path
 
 def test_no_streams_are_needed(service: Service, me: str) -> None:
     shell = f'"{HIVELORE}" remember nobody listens --agent {me} >&- 2>&- <&-'
-    done = subprocess.run(["sh", "-c", shell], env=environment(service.home), timeout=60, check=False)
+    done = subprocess.run(["sh", "-c", shell], env=environment(service.home), timeout=150, check=False)
     assert (done.returncode, count(service, me)) == (0, 1)
 
 
@@ -142,7 +142,7 @@ def test_talking_to_a_service_loads_nothing_of_one(service: Service, me: str) ->
         env=environment(service.home),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=150,
         check=True,
     )
     assert done.stdout.splitlines()[-1] == "set()"
@@ -156,7 +156,7 @@ def test_bash_completes_verbs_and_options(tmp_path: Path) -> None:
 
     def completed(*words: str) -> set[str]:
         done = subprocess.run(
-            ["bash", "-c", ask, "-", str(script), *words], capture_output=True, text=True, timeout=60, check=True
+            ["bash", "-c", ask, "-", str(script), *words], capture_output=True, text=True, timeout=150, check=True
         )
         return set(done.stdout.split())
 
