@@ -14,10 +14,19 @@ import pytest
 from hivelore import launch
 from hivelore.client import Client
 from hivelore.config import load
+from hivelore.services import folders
 from support.command_line import HIVELORE, environment
 from support.postgres import DATABASES, service_on
 from support.service import Service
 from support.waiting import until
+
+
+@pytest.fixture(scope="module", autouse=True)
+def looking_often() -> Generator[None]:
+    """Services of this process do not let anybody wait for their next look."""
+    with pytest.MonkeyPatch.context() as changes:
+        changes.setattr(folders, "EVERY", 0.05)
+        yield
 
 
 def by_shell(command: str) -> Callable[[Path, str], object]:
