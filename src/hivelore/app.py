@@ -35,7 +35,6 @@ from hivelore.services.briefing import Briefing, Budgets
 from hivelore.services.capture import Capture
 from hivelore.services.cooldowns import Cooldowns
 from hivelore.services.distilling import Distilling
-from hivelore.services.drafting import Drafting
 from hivelore.services.draining import Draining
 from hivelore.services.embedding import Embedding
 from hivelore.services.events import Events
@@ -43,20 +42,20 @@ from hivelore.services.folders import Folders
 from hivelore.services.hooks import Hooks
 from hivelore.services.knowing import Knowing
 from hivelore.services.leading import Leading
+from hivelore.services.maintenance import Maintenance
 from hivelore.services.marking import Marking
 from hivelore.services.moves import refuse_unfinished
 from hivelore.services.observing import Observing
 from hivelore.services.operations import Operations
-from hivelore.services.proposing import Proposing
 from hivelore.services.recall import Recalling
 from hivelore.services.recall_log import RecallLog
 from hivelore.services.reembed import Reembedding
 from hivelore.services.reindexing import Reindexing
-from hivelore.services.remember import Remembering
 from hivelore.services.review import Reviewing
 from hivelore.services.shelving import Shelf
 from hivelore.services.spending import Spending
 from hivelore.services.tally import Tally
+from hivelore.services.undoing import Undoing
 from hivelore.services.upkeep import Upkeep
 from hivelore.services.usefulness import Rating
 from hivelore.services.watching import Watching
@@ -110,8 +109,14 @@ class Application:
         self.recalling = self.recalling_by(
             settings.ranking_constants, Weighting(), Priors(), Updating(), self.recall_log
         )
-        recalls, events = settings.recall_log_lifetime, settings.event_lifetime
-        self.upkeep = Upkeep(self.store, self.keywords, self.clock, recalls=recalls, events=events)
+        self.upkeep = Upkeep(
+            self.store,
+            self.keywords,
+            self.clock,
+            recalls=settings.recall_log_lifetime,
+            events=settings.event_lifetime,
+            undo=settings.undo_lifetime,
+        )
         self.leading = Leading(self.store, self.clock, randomness.job_id(self.clock.now()))
         self.spending = Spending(self.store, self.clock, settings.summarizer_daily_tokens)
         self.knowing = Knowing(self.store, self.keywords, settings.lifetimes, self.clock)
@@ -121,24 +126,13 @@ class Application:
         self._threads: list[threading.Thread] = []
 
     def _made_parts(self, shelf: Shelf) -> Parts:
-        drafting = Drafting(self.redactor, self.settings.lifetimes, self.clock, randomness.memory_id)
-        proposing = Proposing(self.clock, randomness.proposal_id)
-        remembering = Remembering(
+        ids = wiring.Ids(randomness.memory_id, randomness.proposal_id, randomness.batch_id)
+        return wiring.parts(
+            self.settings,
+            ids,
             store=self.store,
             shelf=shelf,
-            drafting=drafting,
-            proposing=proposing,
-            lifetimes=self.settings.lifetimes,
-            lead_sees=self.settings.lead_sees,
-            clock=self.clock,
-            written=self.embedding.wake,
-        )
-        return Parts(
-            store=self.store,
-            shelf=shelf,
-            drafting=drafting,
-            proposing=proposing,
-            remembering=remembering,
+            redactor=self.redactor,
             serving=self.serving,
             events=self.events,
             clock=self.clock,
@@ -160,6 +154,14 @@ class Application:
     @cached_property
     def reviewing(self) -> Reviewing:
         return wiring.reviewing(self.settings, self._parts, self.operations, self.tally)
+
+    @cached_property
+    def undoing(self) -> Undoing:
+        return wiring.undoing(self.settings, self._parts)
+
+    @cached_property
+    def maintenance(self) -> Maintenance:
+        return wiring.maintenance(self.settings, self._parts, self.reindexing)
 
     def _agents(self) -> Agents:
         return Agents(

@@ -10,6 +10,7 @@ from typing import Protocol, TypeVar
 
 from hivelore.domain.agent import Agent, AgentId, ApiKey, KeyId
 from hivelore.domain.audit import AuditEntry
+from hivelore.domain.batch import Batch, BatchFilter, BatchId, Former, Preimage
 from hivelore.domain.cooldown import Cooldown
 from hivelore.domain.event_log import Event, EventFilter, LoggedId
 from hivelore.domain.evidence import Evidence
@@ -310,6 +311,10 @@ class SwarmView(Protocol):
         admits."""
         ...
 
+    def events_about(self, document: DocumentKey) -> Sequence[Event]:
+        """Those that tell of this memory, newest first, id as tie."""
+        ...
+
     def cooldowns(self, at: datetime) -> Sequence[Cooldown]:
         """Those that are not over then, by service, then action."""
         ...
@@ -358,6 +363,18 @@ class SwarmView(Protocol):
 
     def open_proposals(self, actor: AgentId | None) -> int:
         """How many of this one wait for a decision; None: those of nobody in particular."""
+        ...
+
+    def batch(self, batch: BatchId) -> Batch | None: ...
+
+    def batches(self, where: BatchFilter, after: tuple[datetime, BatchId] | None, limit: int) -> Sequence[Batch]:
+        """Newest first, id as tie; strictly behind ``after``."""
+        ...
+
+    def preimage(self, batch: BatchId, document: DocumentKey) -> Preimage | None: ...
+
+    def preimages(self, batch: BatchId) -> Sequence[Preimage]:
+        """What is kept of it, by key."""
         ...
 
     def setting(self, name: str) -> str | None:
@@ -417,6 +434,16 @@ class MemoryTransaction(Protocol):
     def forget(self, key: DocumentKey) -> None:
         """Remove the row, its history, observations, evidence, chunks, passages and vectors, the events that tell of it
         and the proposals about it. Forgetting twice is fine."""
+        ...
+
+    def keeping(self) -> AbstractContextManager[Mapping[DocumentKey, Former | None]]:
+        """Inside, every memory is noted as it is before it is first changed, with its whole history; None: it was not
+        there. Access counts are no change. Not inside another one."""
+        ...
+
+    @property
+    def is_keeping(self) -> bool:
+        """Whether this is inside ``keeping``."""
         ...
 
     def touch(self, reads: Mapping[DocumentKey, tuple[int, datetime]]) -> None:
@@ -576,6 +603,25 @@ class SwarmTransaction(Protocol):
         """Dropping twice is fine."""
         ...
 
+    def put_batch(self, batch: Batch, preimages: Sequence[Preimage] = ()) -> None:
+        """Insert, or replace the one with this id; its ``preimages`` are added to those that are there, in the place of
+        those of the same memories."""
+        ...
+
+    def drop_batch(self, batch: BatchId) -> None:
+        """With its preimages. Dropping twice is fine."""
+        ...
+
+    def drop_preimages(self, document: DocumentKey) -> None:
+        """Keep nothing of what this memory was, nor of the others of a decision about it: the batches stay. Dropping
+        twice is fine."""
+        ...
+
+    def prune_batches(self, before: datetime, limit: int) -> int:
+        """Remove up to ``limit`` batches from before an instant, oldest first, with their preimages. Answers how many;
+        fewer than ``limit``: there are no more."""
+        ...
+
     def lease(self, name: str, holder: str, now: datetime, lease: timedelta) -> bool:
         """Whether ``holder`` alone does what is called so, until the lease is over: nobody else has it. Who has it
         renews it, or gives it back with a lease of no time. A store that is shared goes by a clock of its own."""
@@ -631,6 +677,11 @@ class MemoryStore(Snapshots, Protocol):
     def tidy(self) -> bool:
         """Wipe what is neither in the present state nor in that of a reader from the files of the store, such as its
         log. False where that has to wait for somebody: ask again later."""
+        ...
+
+    def vacuum(self) -> None:
+        """Give back the room that nothing takes any more; may take a while, and writes wait for it. Raises
+        Unavailable."""
         ...
 
 

@@ -1,20 +1,30 @@
-"""Putting together the services of operational memory and of the review inbox, which share most of what they need."""
+"""Putting together the services that share most of what they need: those of memories, review and maintenance."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 
 from hivelore.config import Settings
+from hivelore.domain.batch import BatchId
+from hivelore.domain.memory import MemoryId
+from hivelore.domain.proposal import ProposalId
+from hivelore.policies.redaction import Redactor
 from hivelore.ports import Clock, MemoryStore
 from hivelore.services.drafting import Drafting
+from hivelore.services.duplicates import Duplicates
 from hivelore.services.events import Events
+from hivelore.services.keeping import Keeping
+from hivelore.services.maintenance import Maintenance
 from hivelore.services.observing import Observing
 from hivelore.services.operations import Operations
 from hivelore.services.proposing import Proposing
+from hivelore.services.reindexing import Reindexing
 from hivelore.services.remember import Remembering
 from hivelore.services.review import Reviewing
 from hivelore.services.serving import Serving
 from hivelore.services.shelving import Shelf
 from hivelore.services.tally import Tally
+from hivelore.services.undoing import Undoing
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +35,62 @@ class Parts:
     shelf: Shelf
     drafting: Drafting
     proposing: Proposing
+    keeping: Keeping
     remembering: Remembering
     serving: Serving
     events: Events
     clock: Clock
     written: Callable[[], None]
     """Is called after every write that may have left passages without vectors."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ids:
+    """What makes new ids."""
+
+    memory: Callable[[datetime], MemoryId]
+    proposal: Callable[[datetime], ProposalId]
+    batch: Callable[[datetime], BatchId]
+
+
+def parts(
+    settings: Settings,
+    ids: Ids,
+    *,
+    store: MemoryStore,
+    shelf: Shelf,
+    redactor: Redactor,
+    serving: Serving,
+    events: Events,
+    clock: Clock,
+    written: Callable[[], None],
+) -> Parts:
+    drafting = Drafting(redactor, settings.lifetimes, clock, ids.memory)
+    proposing = Proposing(clock, ids.proposal)
+    keeping = Keeping(store, clock, ids.batch, settings.undo_lifetime)
+    remembering = Remembering(
+        store=store,
+        shelf=shelf,
+        drafting=drafting,
+        proposing=proposing,
+        keeping=keeping,
+        lifetimes=settings.lifetimes,
+        lead_sees=settings.lead_sees,
+        clock=clock,
+        written=written,
+    )
+    return Parts(
+        store=store,
+        shelf=shelf,
+        drafting=drafting,
+        proposing=proposing,
+        keeping=keeping,
+        remembering=remembering,
+        serving=serving,
+        events=events,
+        clock=clock,
+        written=written,
+    )
 
 
 def observing(settings: Settings, parts: Parts) -> Observing:
@@ -57,6 +117,7 @@ def operations(settings: Settings, parts: Parts) -> Operations:
         remembering=parts.remembering,
         proposing=parts.proposing,
         events=parts.events,
+        keeping=parts.keeping,
         lifecycle=settings.lifecycle,
         lead_sees=settings.lead_sees,
         clock=parts.clock,
@@ -67,6 +128,8 @@ def operations(settings: Settings, parts: Parts) -> Operations:
 def reviewing(settings: Settings, parts: Parts, operations: Operations, tally: Tally) -> Reviewing:
     return Reviewing(
         store=parts.store,
+        shelf=parts.shelf,
+        keeping=parts.keeping,
         remembering=parts.remembering,
         operations=operations,
         drafting=parts.drafting,
@@ -75,4 +138,29 @@ def reviewing(settings: Settings, parts: Parts, operations: Operations, tally: T
         lead_sees=settings.lead_sees,
         clock=parts.clock,
         written=parts.written,
+    )
+
+
+def undoing(settings: Settings, parts: Parts) -> Undoing:
+    return Undoing(
+        store=parts.store,
+        shelf=parts.shelf,
+        keeping=parts.keeping,
+        drafting=parts.drafting,
+        lead_sees=settings.lead_sees,
+        clock=parts.clock,
+        written=parts.written,
+    )
+
+
+def maintenance(settings: Settings, parts: Parts, reindexing: Reindexing) -> Maintenance:
+    return Maintenance(
+        store=parts.store,
+        shelf=parts.shelf,
+        keeping=parts.keeping,
+        proposing=parts.proposing,
+        duplicates=Duplicates(parts.serving),
+        reindexing=reindexing,
+        share=settings.purge_share,
+        clock=parts.clock,
     )

@@ -13,14 +13,15 @@ import pytest
 from apsw import SQLITE_OK, Connection
 
 from hivelore.adapters.clock import SystemClock
-from hivelore.adapters.sql import happenings, proposals, recalls
+from hivelore.adapters.sql import batches, happenings, proposals, recalls
 from hivelore.adapters.sql.where import Params, condition, parts
 from hivelore.adapters.sqlite.connection import connect, rows
 from hivelore.adapters.sqlite.store import SqliteStore
 from hivelore.adapters.sqlite.view import SQL, SqliteView
+from hivelore.domain.batch import BatchFilter, BatchId
 from hivelore.domain.event_log import EventFilter, Level, LoggedId
 from hivelore.domain.index import DocumentKey, PassageKey
-from hivelore.domain.memory import Memory
+from hivelore.domain.memory import Memory, MemoryId
 from hivelore.domain.operational import GENERAL
 from hivelore.domain.proposal import ProposalFilter, ProposalKind
 from hivelore.domain.recall_log import RecallFilter
@@ -48,6 +49,8 @@ LARGE = {
     "cooldown": "",
     "proposal": "pr",
     "concerned": "co",
+    "batch": "b",
+    "preimage": "pi",
 }
 """The tables that grow with what is remembered, and what statements call them."""
 TABLES = {name: table for table, aliases in LARGE.items() for name in (table, *aliases.split())}
@@ -62,6 +65,7 @@ LOOKS_AT_EVERYTHING = {
     "events": "walks back from the newest and stops at the limit, where it is not about one service or session",
     "event_nth": "walks back from the newest, and once in a while",
     "cooldowns": "a thousand at most",
+    "batches": "walks back from the newest and stops at the limit",
 }
 """Each with the reason why it is better so."""
 
@@ -106,6 +110,13 @@ FRAGMENTS = {
         for is_open in (None, True)
         for kind in (None, ProposalKind.SHARING)
         for behind in ("", " AND (pr.at, pr.id) < (:after_at, :after_id)")
+    ),
+    "{batched}": tuple(
+        batches.asked(BatchFilter(seen=seen, memory=memory, undone=undone), after)[0]
+        for seen in (EVERYBODY, WORKER, OWN)
+        for memory in (None, MemoryId("m"))
+        for undone in (None, False)
+        for after in (None, (instant(0), BatchId("b")))
     ),
 }
 LISTED_BY_PARTS = ("memory_page", "memory_keys", "memory_counts")

@@ -19,6 +19,7 @@ from hivelore.domain.moving import Counts, WholeMemory
 from hivelore.domain.text import Clean
 from hivelore.errors import Conflict, NotFound
 from hivelore.ports import MemoryStore, Transaction, View
+from support.batches import a_batch, a_preimage, put_batch
 from support.clocks import START, FixedClock
 from support.happenings import a_cooldown, an_event, log_events, put_cooldowns
 from support.memories import (
@@ -292,6 +293,8 @@ def test_everything_is_counted(store: MemoryStore) -> None:
         tx.put_job(Job(id=JobId("j"), kind="re-embed", state=state, created_at=START, updated_at=START))
 
     store.write(work)
+    put_batch(store, a_batch(), [a_preimage(store, running)])
+    put_batch(store, a_batch())
     with store.read() as view:
         passages = sum(len(one.passages) for one in chunks(store, stored.key)) + 1
         assert view.counts() == Counts(
@@ -310,6 +313,8 @@ def test_everything_is_counted(store: MemoryStore) -> None:
             events=7,
             cooldowns=8,
             proposals=5,
+            batches=2,
+            preimages=1,
             jobs=1,
         )
 

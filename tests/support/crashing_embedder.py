@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from datetime import timedelta
 from enum import StrEnum
 from pathlib import Path
 from threading import Event, Thread, current_thread, main_thread
@@ -19,7 +20,7 @@ from typing import TypeVar
 from hivelore.adapters.clock import SystemClock
 from hivelore.adapters.hashing import HashingEmbedder
 from hivelore.adapters.keywords.postings.engine import Postings
-from hivelore.adapters.randomness import memory_id, proposal_id
+from hivelore.adapters.randomness import batch_id, memory_id, proposal_id
 from hivelore.adapters.sqlite.store import SqliteStore
 from hivelore.adapters.vectors.exact import ExactVectors
 from hivelore.domain.agent import AgentId, Door, LeadSees, Role, Viewer
@@ -34,6 +35,7 @@ from hivelore.ports import Transaction, View
 from hivelore.services import embedding as queue
 from hivelore.services.drafting import Drafting
 from hivelore.services.embedding import Embedding
+from hivelore.services.keeping import Keeping
 from hivelore.services.proposing import Proposing
 from hivelore.services.remember import Remembering
 from hivelore.services.serving import Model, Serving
@@ -132,6 +134,7 @@ def live(path: Path, number: int, halt: Halt) -> None:
         shelf=Shelf(Postings()),
         drafting=Drafting(Redactor(b"a key for tests only"), lifetimes, clock, memory_id),
         proposing=Proposing(clock, proposal_id),
+        keeping=Keeping(store, clock, batch_id, timedelta(days=7)),
         lifetimes=lifetimes,
         lead_sees=LeadSees.ALL,
         clock=clock,

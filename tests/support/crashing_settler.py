@@ -12,6 +12,7 @@ import json
 import os
 import sys
 from collections.abc import Callable
+from datetime import timedelta
 from enum import StrEnum
 from pathlib import Path
 from threading import Event, Thread, current_thread
@@ -21,7 +22,7 @@ from hivelore.adapters.clock import SystemClock
 from hivelore.adapters.keywords.postings.engine import Postings
 from hivelore.adapters.keywords.postings.gathering import Begin, Fill, Gathering, Sizes, SwitchOn, Work
 from hivelore.adapters.keywords.postings.sql import Segment
-from hivelore.adapters.randomness import memory_id, proposal_id
+from hivelore.adapters.randomness import batch_id, memory_id, proposal_id
 from hivelore.adapters.sql.view import SqlView
 from hivelore.adapters.sqlite.store import SqliteStore
 from hivelore.domain.agent import AgentId, Door, LeadSees, Role, Viewer
@@ -32,6 +33,7 @@ from hivelore.policies.ttl import Lifetimes
 from hivelore.ports import MemoryStore, Transaction
 from hivelore.services import upkeep
 from hivelore.services.drafting import Drafting
+from hivelore.services.keeping import Keeping
 from hivelore.services.proposing import Proposing
 from hivelore.services.remember import Remembering
 from hivelore.services.shelving import Shelf
@@ -162,6 +164,7 @@ def live(path: Path, number: int, halt: Halt) -> None:
         shelf=Shelf(keywords),
         drafting=Drafting(Redactor(b"a key for tests only"), lifetimes, clock, memory_id),
         proposing=Proposing(clock, proposal_id),
+        keeping=Keeping(store, clock, batch_id, timedelta(days=7)),
         lifetimes=lifetimes,
         lead_sees=LeadSees.ALL,
         clock=clock,

@@ -10,8 +10,10 @@ import numpy as np
 from hypothesis import strategies as st
 
 from hivelore.adapters.clock import SystemClock
+from hivelore.adapters.noting import former
 from hivelore.domain.agent import Agent, AgentId, ApiKey, Door, KeyId, Role
 from hivelore.domain.audit import AuditEntry
+from hivelore.domain.batch import Preimage
 from hivelore.domain.evidence import Sign
 from hivelore.domain.index import DocumentKey, PassageKey
 from hivelore.domain.job import Job, JobId, JobState
@@ -21,6 +23,7 @@ from hivelore.domain.text import Clean
 from hivelore.errors import Conflict
 from hivelore.ports import KeywordIndex, MemoryStore, Snapshots, Transaction
 from hivelore.services.moving import Comparison, Moving
+from support.batches import a_batch
 from support.clocks import START
 from support.happenings import a_cooldown, an_event
 from support.memories import (
@@ -90,6 +93,8 @@ KINDS = (
     "clear",
     "propose",
     "decide",
+    "keep",
+    "let go",
 )
 deeds = st.builds(Deed, st.sampled_from(KINDS), st.integers(0, 5), st.integers(0, 3))
 PATHS = (None, None, Clean("/a"), None, None, Clean("/b"))
@@ -195,6 +200,12 @@ def _do_to(tx: Transaction, deed: Deed, key: DocumentKey, memory: Memory) -> Non
             tx.observe(key, held, an_observation(at=instant(deed.number), text=f"{next(_numbers)}"))
         case "observe":
             pass
+        case "keep":
+            was = former(tx, key) if deed.number else None
+            tx.put_batch(a_batch(at=instant(deed.number)), [Preimage(key, memory.id, was, "m", memory.owner)])
+        case "let go":
+            tx.drop_preimages(key)
+            tx.prune_batches(instant(deed.number), 1)
         case "propose":
             about = tx.admitted({key, *sorted(tx.matching(EVERYTHING))[: deed.number]}, EVERYTHING).values()
             tx.put_proposal(a_proposal(*about, at=instant(deed.number)))

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from hivelore.domain.index import DocumentKey, ModelKey, PassageKey
 from hivelore.domain.memory import Memory, MemoryId, Topic
 from hivelore.ports import View
+from hivelore.services.moving_batches import everything
 from support.happenings import ALL_EVENTS
 from support.memories import EVERYTHING, instant
 from support.proposals import inbox_of
@@ -29,6 +30,7 @@ def observed(view: View, fingerprints: tuple[str, ...] = ()) -> Mapping[str, obj
         "events": list(view.events(ALL_EVENTS, None, ALL)),
         "cooldowns": list(view.cooldowns(instant(-1))),
         "proposals": inbox_of(view),
+        "batches": list(everything(view)),
     }
 
 

@@ -10,6 +10,7 @@ from hivelore.adapters.hashing import HashingEmbedder
 from hivelore.adapters.vectors.exact import ExactVectors
 from hivelore.domain.agent import Agent, AgentId, Door, KeyId, LeadSees, Role, Viewer
 from hivelore.domain.audit import AuditEntry
+from hivelore.domain.batch import BatchId
 from hivelore.domain.draft import Draft
 from hivelore.domain.event_log import LoggedId
 from hivelore.domain.job import JobId
@@ -33,20 +34,25 @@ from hivelore.services.briefing import Briefing, Budgets
 from hivelore.services.capture import Capture
 from hivelore.services.cooldowns import Cooldowns
 from hivelore.services.drafting import Drafting
+from hivelore.services.duplicates import Duplicates
 from hivelore.services.embedding import Embedding
 from hivelore.services.events import Events
+from hivelore.services.keeping import Keeping
 from hivelore.services.knowing import Knowing
+from hivelore.services.maintenance import Maintenance
 from hivelore.services.observing import Observing
 from hivelore.services.operations import Operations
 from hivelore.services.proposing import Proposing
 from hivelore.services.recall import Recalling
 from hivelore.services.recall_log import RecallLog
 from hivelore.services.reembed import Reembedding
+from hivelore.services.reindexing import Reindexing
 from hivelore.services.remember import Remembering
 from hivelore.services.review import Reviewing
 from hivelore.services.serving import Model, Serving
 from hivelore.services.shelving import Shelf
 from hivelore.services.tally import Tally
+from hivelore.services.undoing import Undoing
 from hivelore.services.usefulness import Rating
 from support.clocks import SteppingClock
 
@@ -73,6 +79,7 @@ class World:
         logged_for: timedelta = timedelta(days=30),
         first_id: int = 1,
         matching: Matching = Matching.MEANING,
+        share: float = 0.05,
     ) -> None:
         self.store, self.keywords, self.clock = store, keywords, clock
         model = None if embedder is None else Model(embedder, ExactVectors(embedder.fingerprint, embedder.dimension))
@@ -84,11 +91,13 @@ class World:
         self.events = Events(store, redactor, clock, lead_sees, lambda _: LoggedId(f"e{next(ids):04}"))
         self.cooldowns = Cooldowns(store, redactor, clock)
         self.proposing = Proposing(clock, lambda _: ProposalId(f"p{next(ids):04}"))
+        self.keeping = Keeping(store, clock, lambda _: BatchId(f"b{next(ids):04}"), timedelta(days=7))
         self.remembering = Remembering(
             store=store,
             shelf=shelf,
             drafting=drafting,
             proposing=self.proposing,
+            keeping=self.keeping,
             lifetimes=Lifetimes(),
             lead_sees=lead_sees,
             clock=clock,
@@ -114,6 +123,7 @@ class World:
             remembering=self.remembering,
             proposing=self.proposing,
             events=self.events,
+            keeping=self.keeping,
             lifecycle=Lifecycle(),
             lead_sees=lead_sees,
             clock=clock,
@@ -121,6 +131,8 @@ class World:
         )
         self.reviewing = Reviewing(
             store=store,
+            shelf=shelf,
+            keeping=self.keeping,
             remembering=self.remembering,
             operations=self.operations,
             drafting=drafting,
@@ -129,6 +141,28 @@ class World:
             lead_sees=lead_sees,
             clock=clock,
             written=lambda: None,
+        )
+        self.undoing = Undoing(
+            store=store,
+            shelf=shelf,
+            keeping=self.keeping,
+            drafting=drafting,
+            lead_sees=lead_sees,
+            clock=clock,
+            written=lambda: None,
+        )
+        self.reindexing = Reindexing(store, keywords, (), shelf, clock)
+        self.reindexing.begin()
+        self.duplicates = Duplicates(self.serving)
+        self.maintenance = Maintenance(
+            store=store,
+            shelf=shelf,
+            keeping=self.keeping,
+            proposing=self.proposing,
+            duplicates=self.duplicates,
+            reindexing=self.reindexing,
+            share=share,
+            clock=clock,
         )
         self.recall_log = RecallLog(
             store=store,

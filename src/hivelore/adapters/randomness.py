@@ -4,6 +4,7 @@ import secrets
 from datetime import datetime
 
 from hivelore.domain.agent import AgentId, KeyId
+from hivelore.domain.batch import BatchId
 from hivelore.domain.event_log import LoggedId
 from hivelore.domain.job import JobId
 from hivelore.domain.memory import MemoryId
@@ -43,6 +44,10 @@ def event_id(now: datetime) -> LoggedId:
 
 def proposal_id(now: datetime) -> ProposalId:
     return ProposalId(uuid7(now))
+
+
+def batch_id(now: datetime) -> BatchId:
+    return BatchId(uuid7(now))
 
 
 def key_id() -> KeyId:

@@ -238,6 +238,22 @@ class Settings(OperationalSettings):
         le=36_500,
     )
 
+    undo_days: float = setting(
+        "HIVELORE_UNDO_DAYS",
+        "Days that changes can be taken back: as long what memories were before is kept. 0: nothing is kept, and what "
+        "maintenance purges is gone at once.",
+        default=7,
+        ge=0,
+        le=36_500,
+    )
+    purge_share: float = setting(
+        "HIVELORE_PURGE_SHARE",
+        "Of all memories, how much maintenance takes away without being told exactly how many: 0 to 1.",
+        default=0.05,
+        ge=0,
+        le=1,
+    )
+
     briefing_tokens: int = setting(
         "HIVELORE_BRIEFING_TOKENS",
         "Tokens, about, of what an agent is told of its project when a session starts. 0: nothing.",
@@ -307,6 +323,10 @@ class Settings(OperationalSettings):
     @property
     def event_lifetime(self) -> timedelta:
         return timedelta(days=self.event_days)
+
+    @property
+    def undo_lifetime(self) -> timedelta:
+        return timedelta(days=self.undo_days)
 
     @property
     def ranking_constants(self) -> Ranking:

@@ -226,6 +226,8 @@ class Action(StrEnum):
     """Somebody asked others to decide about it."""
     DECIDED = "decided"
     """Somebody did."""
+    UNDONE = "undone"
+    """What was done to it was taken back: it is as it was before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

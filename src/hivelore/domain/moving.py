@@ -45,4 +45,6 @@ class Counts:
     events: int
     cooldowns: int
     proposals: int
+    batches: int
+    preimages: int
     jobs: int

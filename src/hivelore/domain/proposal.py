@@ -24,6 +24,8 @@ class ProposalKind(StrEnum):
     """To share what a tool or the web said."""
     OPERATIONAL = "operational"
     """To change what is known about running things, as only operators do."""
+    DUPLICATE = "duplicate"
+    """To make one of two memories that say the same; the older one first."""
 
 
 class Decision(StrEnum):

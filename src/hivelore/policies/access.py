@@ -89,6 +89,8 @@ def may_decide(viewer: Viewer, proposal: Proposal, how: Decision) -> bool:
             return how is not Decision.MERGED
         case ProposalKind.SHARING:
             return proposal.actor != viewer.agent
+        case ProposalKind.DUPLICATE:
+            return True
         case ProposalKind.OPERATIONAL:
             return False
 

@@ -21,7 +21,7 @@ from hivelore.domain.search import EVERYTHING, RecallId
 from hivelore.domain.text import Clean
 from hivelore.domain.transcript import EventId, Handover
 from hivelore.ports import Clock, KeywordIndex, MemoryStore, Snapshots, Transaction, View
-from hivelore.services import happenings, loads, moving_proposals
+from hivelore.services import happenings, loads, moving_batches, moving_proposals
 from hivelore.services.loads import Load, Sum
 from hivelore.services.moves import MOVE, Stand, fitting, known, origin_of
 from hivelore.services.reindexing import INDEX, Reindexing
@@ -225,6 +225,7 @@ class Moving:
         self._copy_recalls(view)
         happenings.copy(view, self._target)
         moving_proposals.copy(view, self._target)
+        moving_batches.copy(view, self._target)
         self._copy_handovers(view)
         self._copy_files(view)
         values = {name: value for name in self._settings if (value := view.setting(name)) is not None}
@@ -368,8 +369,8 @@ def _files(view: View) -> Iterable[Sequence[KnownFile]]:
 
 
 def _side(view: View, memories: Sum) -> Side:
-    kinds = [memories, *(Sum() for _ in range(8))]
-    _, agents, keys, jobs, audit, recalls, events, cooldowns, proposals = kinds
+    kinds = [memories, *(Sum() for _ in range(9))]
+    _, agents, keys, jobs, audit, recalls, events, cooldowns, proposals, batches = kinds
     agents.add_all(view.agents())
     keys.add_all(view.api_keys())
     jobs.add_all(map(_as_moved, view.jobs()))
@@ -384,5 +385,6 @@ def _side(view: View, memories: Sum) -> Side:
     cooldowns.add_all(happenings.cooldowns(view))
     for page_of_proposals in moving_proposals.pages(view):
         proposals.add_all(page_of_proposals)
+    batches.add_all(moving_batches.everything(view))
     together = hashlib.sha256(b"".join(kind.digest for kind in kinds)).hexdigest()
     return Side(counts=view.counts(), sha256=together)

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 from hivelore.domain.agent import LeadSees, Role, Viewer
 from hivelore.domain.audit import AuditEntry
+from hivelore.domain.batch import BatchKind
 from hivelore.domain.draft import Draft, Edit, Unset
 from hivelore.domain.index import Stored
 from hivelore.domain.memory import Action, Memory, MemoryId, Scope
@@ -21,6 +22,7 @@ from hivelore.policies.operational_block import Block, Line, block
 from hivelore.ports import Clock, MemoryStore, Transaction, View
 from hivelore.services.drafting import Drafting
 from hivelore.services.events import Events
+from hivelore.services.keeping import Keeping
 from hivelore.services.noting import begin, note
 from hivelore.services.observing import service_of
 from hivelore.services.proposing import Proposing, proposed
@@ -67,6 +69,7 @@ class Operations:
         remembering: Remembering,
         proposing: Proposing,
         events: Events,
+        keeping: Keeping,
         lifecycle: Lifecycle,
         lead_sees: LeadSees,
         clock: Clock,
@@ -78,6 +81,7 @@ class Operations:
         self._remembering = remembering
         self._proposing = proposing
         self._events = events
+        self._keeping = keeping
         self._lifecycle = lifecycle
         self._lead_sees = lead_sees
         self._clock = clock
@@ -189,7 +193,7 @@ class Operations:
                 tx, ProposalKind.OPERATIONAL, [stored], viewer, wanted=prepared.change, why=edit.reason
             )
 
-        done = self._store.write(work)
+        done = self._keeping.write(BatchKind.OPERATED, viewer, work, reason=prepared.edit.reason)
         self._written()
         if isinstance(done, Proposal):
             raise proposed(done)

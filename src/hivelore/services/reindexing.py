@@ -32,28 +32,36 @@ class Reindexing:
         self._others = others
         self._shelf = shelf
         self._clock = clock
+        self._wanted = f"{keywords.name} {TERMS_VERSION}"
         self._left: list[DocumentKey] | None = None
         """Ascending; None where there are some that were not looked up yet."""
 
     def begin(self) -> None:
         """To be called before anything is written: if the index is another one, clear it and begin anew."""
-        wanted = f"{self._keywords.name} {TERMS_VERSION}"
         with self._store.read() as view:
-            if view.setting(INDEX) == wanted:
+            if view.setting(INDEX) == self._wanted:
                 self._left = None if view.setting(BUILDING) else []
                 return
 
         def work(tx: Transaction) -> bool:
-            if tx.setting(INDEX) == wanted:  # Another process on the same store was quicker.
+            if tx.setting(INDEX) == self._wanted:  # Another process on the same store was quicker.
                 return bool(tx.setting(BUILDING))
-            for engine in (self._keywords, *self._others):
-                engine.clear(tx)
-            newest = max(tx.matching(EVERYTHING), default=0)
-            tx.set_setting(INDEX, wanted)
-            tx.set_setting(BUILDING, str(newest + 1) if newest else "")
-            return bool(newest)
+            return self._cleared(tx)
 
         self._left = None if self._store.write(work) else []
+
+    def again(self) -> None:
+        """Begin anew, though the index is the right one; ``go_on`` and ``look`` do the rest."""
+        self._left = None if self._store.write(self._cleared) else []
+
+    def _cleared(self, tx: Transaction) -> bool:
+        """Whether there is anything to be indexed anew."""
+        for engine in (self._keywords, *self._others):
+            engine.clear(tx)
+        newest = max(tx.matching(EVERYTHING), default=0)
+        tx.set_setting(INDEX, self._wanted)
+        tx.set_setting(BUILDING, str(newest + 1) if newest else "")
+        return bool(newest)
 
     def go_on(self, stopping: Callable[[], bool] = lambda: False) -> None:
         """Index some more; to be called about once a second."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from hivelore.domain.agent import AgentId, LeadSees, Role, Viewer
 from hivelore.domain.audit import AuditEntry
+from hivelore.domain.batch import BatchKind
 from hivelore.domain.draft import Draft, Edit, Remembered
 from hivelore.domain.index import Stored
 from hivelore.domain.memory import Action, Chunk, Memory, MemoryId, Scope
@@ -19,6 +20,8 @@ from hivelore.policies.summary import named_after, summarise
 from hivelore.policies.ttl import Lifetimes
 from hivelore.ports import Clock, MemoryStore, Transaction
 from hivelore.services.drafting import Drafting, Prepared, utc
+from hivelore.services.editing import action, owner_of, permit, verb_of
+from hivelore.services.keeping import Keeping
 from hivelore.services.linking import stays
 from hivelore.services.noting import begin
 from hivelore.services.proposing import Proposing, proposed
@@ -52,6 +55,7 @@ class Remembering:
         shelf: Shelf,
         drafting: Drafting,
         proposing: Proposing,
+        keeping: Keeping,
         lifetimes: Lifetimes,
         lead_sees: LeadSees,
         clock: Clock,
@@ -62,6 +66,7 @@ class Remembering:
         self._shelf = shelf
         self._drafting = drafting
         self._proposing = proposing
+        self._keeping = keeping
         self._lifetimes = lifetimes
         self._lead_sees = lead_sees
         self._clock = clock
@@ -83,14 +88,16 @@ class Remembering:
                 beside(tx, placed.memory)
             return placed
 
-        done = self._store.write(work, deadline)
+        done = self._keeping.write(BatchKind.TOLD, viewer, work, deadline)
         self._written()
         return done
 
     def remember_many(self, drafts: Sequence[Draft], viewer: Viewer, deadline: float | None = None) -> list[Remembered]:
         """Store several in one unit, all or none, in their order."""
         prepared = self._prepared(drafts, viewer)
-        done = self._store.write(lambda tx: [self._place(tx, one, viewer) for one in prepared], deadline)
+        done = self._keeping.write(
+            BatchKind.TOLD, viewer, lambda tx: [self._place(tx, one, viewer) for one in prepared], deadline
+        )
         self._written()
         return done
 
@@ -107,7 +114,7 @@ class Remembering:
                 raise NotFound(f"No agent {target}. The lead's key sees all of them with GET /api/agents.")
         draft = Draft(content=learning, scope=scope, category=category, tags=(category,))
         (prepared,) = self._prepared([draft], viewer, target)
-        done = self._store.write(lambda tx: self._place(tx, prepared, viewer))
+        done = self._keeping.write(BatchKind.TOLD, viewer, lambda tx: self._place(tx, prepared, viewer))
         self._written()
         return done.memory
 
@@ -121,7 +128,7 @@ class Remembering:
         def work(tx: Transaction) -> Memory | Proposal:
             before = self._visible(tx, memory, viewer)
             _still(before.memory, version)
-            kind = to_review(viewer, before.memory, _verb(change.of(before.memory)))
+            kind = to_review(viewer, before.memory, verb_of(change.of(before.memory)))
             if kind is None:
                 return self.edit_within(tx, memory, change, viewer, version).memory
             if not change.of(before.memory):
@@ -129,7 +136,7 @@ class Remembering:
             wanted = Edit(**change.given)
             return self._proposing.propose(tx, kind, [before], viewer, wanted=wanted, why=change.reason)
 
-        done = self._store.write(work, deadline)
+        done = self._keeping.write(BatchKind.EDITED, viewer, work, deadline, reason=change.reason)
         self._written()
         if isinstance(done, Proposal):
             raise proposed(done)
@@ -149,7 +156,7 @@ class Remembering:
         """``edit`` as a part of a unit of work, where nobody else decides; the memory as it is then."""
         before = self._visible(tx, memory, viewer)
         _still(before.memory, version)
-        _permit(before.memory, change.of(before.memory), viewer)
+        permit(before.memory, change.of(before.memory), viewer)
         return self.apply(tx, before, change, viewer)
 
     def apply(self, tx: Transaction, before: Stored, change: PreparedEdit, viewer: Viewer) -> Stored:
@@ -162,8 +169,8 @@ class Remembering:
             # A memory that is edited has its time already.
             after = self._succeeding(tx, after, viewer, named=change.given.get("supersedes") is not None, has_time=True)
         chunks = change.chunks if after.content != before.memory.content else None
-        stored = self._shelf.change(tx, before, after, chunks, _action(changes))
-        tx.record(_audit(after, _action(changes), viewer, after.updated_at))
+        stored = self._shelf.change(tx, before, after, chunks, action(changes))
+        tx.record(_audit(after, action(changes), viewer, after.updated_at))
         return stored
 
     def renew(self, memory: MemoryId, viewer: Viewer) -> None:
@@ -188,7 +195,7 @@ class Remembering:
             if kind is not None:
                 return self._proposing.propose(tx, kind, [stored], viewer, wanted=Deletion())
             if not may_change(viewer, stored.memory, Verb.DELETE):
-                raise Forbidden(f"You may not delete memory {memory}: it belongs to {_owner(stored.memory)}.")
+                raise Forbidden(f"You may not delete memory {memory}: it belongs to {owner_of(stored.memory)}.")
             return self.remove(tx, stored, viewer)
 
         done = self._store.write(work)
@@ -364,36 +371,12 @@ def _has_time(draft: Draft) -> bool:
     return draft.created_at is not None or draft.valid_from is not None
 
 
-def _action(changes: Mapping[str, Any]) -> Action:
-    match changes.get("scope"):
-        case Scope.SWARM:
-            return Action.PROMOTED
-        case Scope.AGENT:
-            return Action.DEMOTED
-        case _:
-            return Action.EDITED
-
-
-def _verb(changes: Mapping[str, Any]) -> Verb:
-    return {Action.PROMOTED: Verb.PROMOTE, Action.DEMOTED: Verb.DEMOTE}.get(_action(changes), Verb.EDIT)
-
-
-def _permit(before: Memory, changes: Mapping[str, Any], viewer: Viewer) -> None:
-    verb = _verb(changes)
-    if not may_change(viewer, before, verb) or (len(changes) > 1 and not may_change(viewer, before, Verb.EDIT)):
-        raise Forbidden(f"You may not {verb} memory {before.id}: it belongs to {_owner(before)}.")
-
-
 def _still(memory: Memory, version: int | None) -> None:
     if version is not None and memory.version != version:
         raise Stale(
             f"Memory {memory.id} is at version {memory.version} by now, not {version}. Read it again and decide anew.",
             current=memory.version,
         )
-
-
-def _owner(memory: Memory) -> str:
-    return "the swarm" if memory.owner is None else "another agent"
 
 
 def _audit(memory: Memory, action: Action, viewer: Viewer, at: datetime) -> AuditEntry:

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from hivelore.domain.agent import LeadSees, Role, Viewer
 from hivelore.domain.audit import AuditEntry
+from hivelore.domain.batch import BatchKind
 from hivelore.domain.draft import Edit
 from hivelore.domain.index import Stored
 from hivelore.domain.memory import Action
@@ -29,10 +30,13 @@ from hivelore.policies.access import may_decide, proposals_visible_to, reads_of_
 from hivelore.policies.confidence import Lifecycle
 from hivelore.ports import Clock, MemoryStore, Transaction, View
 from hivelore.services.drafting import Drafting
+from hivelore.services.keeping import Keeping
+from hivelore.services.merging import merge
 from hivelore.services.noting import note
 from hivelore.services.operations import Operations, PreparedChange
 from hivelore.services.proposing import audited
 from hivelore.services.remember import PreparedEdit, Remembering
+from hivelore.services.shelving import Shelf
 from hivelore.services.tally import Tally
 
 MERGEABLE = (ProposalKind.CONTRADICTION,)
@@ -58,6 +62,8 @@ class Reviewing:
         self,
         *,
         store: MemoryStore,
+        shelf: Shelf,
+        keeping: Keeping,
         remembering: Remembering,
         operations: Operations,
         drafting: Drafting,
@@ -69,6 +75,8 @@ class Reviewing:
     ) -> None:
         """``written`` is called after every decision that may have left passages without vectors."""
         self._store = store
+        self._shelf = shelf
+        self._keeping = keeping
         self._remembering = remembering
         self._operations = operations
         self._drafting = drafting
@@ -81,6 +89,7 @@ class Reviewing:
             ProposalKind.CONTRADICTION: self._contradiction,
             ProposalKind.SHARING: self._wanted,
             ProposalKind.OPERATIONAL: self._wanted,
+            ProposalKind.DUPLICATE: self._duplicate,
         }
 
     def page(
@@ -139,7 +148,7 @@ class Reviewing:
             now = self._clock.now()
             if how is not Decision.REJECTED:
                 _refuse_changed(known, memories)
-                self._deciding[known.kind](tx, _Matter(known, memories, how, prepared, viewer, now))
+                self._do(tx, _Matter(known, memories, how, prepared, viewer, now), why)
             by = Decided(how=how, at=now, actor=viewer.agent, door=viewer.door, reason=why)
             decided = replace(known, decided=by)
             tx.put_proposal(decided)
@@ -152,6 +161,20 @@ class Reviewing:
         return done
 
     # what decisions do
+
+    def _do(self, tx: Transaction, matter: _Matter, why: Clean | None) -> None:
+        def work() -> None:
+            self._deciding[matter.proposal.kind](tx, matter)
+
+        if isinstance(matter.proposal.wanted, Deletion):
+            work()  # What is forgotten for good is not kept.
+        else:
+            self._keeping.unit(tx, BatchKind.DECIDED, matter.viewer, work, reason=why)
+
+    def _duplicate(self, tx: Transaction, matter: _Matter) -> None:
+        """Of two memories that say the same, one; the other one is what it took the place of."""
+        older, newer = matter.memories
+        merge(tx, self._shelf, older, newer, matter.viewer, matter.now, self._lifecycle)
 
     def _contradiction(self, tx: Transaction, matter: _Matter) -> None:
         """Accepted: the older is less sure. Merged: the newer was the older one, seen again; its words stay as such."""

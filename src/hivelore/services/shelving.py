@@ -75,6 +75,9 @@ class Shelf:
         return link(tx, Stored(before.key, memory))
 
     def forget(self, tx: Transaction, stored: Stored) -> None:
+        """For good, with all that is kept of what it was, unless what is done here is itself kept."""
+        if not tx.is_keeping:
+            tx.drop_preimages(stored.key)
         concerned = loosen(tx, stored, None)
         self._take_off(tx, stored, self._keywords.forget)
         settle(tx, concerned)

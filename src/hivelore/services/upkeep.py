@@ -1,5 +1,5 @@
-"""Upkeep: what keeps searches quick, wiping what forgetting left in the files, and letting go of old recalls,
-events and sessions and of cooldowns that are over, a step at a time beside the calls.
+"""Upkeep: what keeps searches quick, wiping what forgetting left in the files, and letting go of old recalls, events,
+sessions, cooldowns that are over and what changes could be taken back with, a step at a time beside the calls.
 
 Whether words are to be wiped is kept with the data, so a killed process goes on where it was; the log of the
 store is emptied at every start.
@@ -40,13 +40,15 @@ class Upkeep:
         *,
         recalls: timedelta = timedelta(days=30),
         events: timedelta = timedelta(days=30),
+        undo: timedelta = timedelta(days=7),
     ) -> None:
-        """``recalls``, ``events``: how long they stay in their log."""
+        """``recalls``, ``events``: how long they stay in their log; ``undo``: how long changes can be taken back."""
         self._store = store
         self._keywords = keywords
         self._clock = clock
         self._recalls = recalls
         self._events = events
+        self._undo = undo
         self._pruned_at: float | None = None
         self._log_left = True
         self._asked = False
@@ -91,7 +93,9 @@ class Upkeep:
             lambda tx: tx.prune_cooldowns(at, PRUNED),
             lambda tx: tx.prune_sessions(at - SESSION_AGE, SESSIONS, PRUNED),
         )
-        gone = max(map(self._store.write, steps))
+        batches = self._store.write(lambda tx: tx.prune_batches(at - self._undo, PRUNED))
+        self._log_left |= batches > 0  # What memories were is to leave the log of the store, too.
+        gone = max(batches, *map(self._store.write, steps))
         self._pruned_at = None if gone == PRUNED else now
 
     def _wipe_words(self, stopping: Callable[[], bool]) -> None:

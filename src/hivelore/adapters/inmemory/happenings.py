@@ -23,6 +23,10 @@ def events(state: State, where: EventFilter, after: tuple[datetime, LoggedId] | 
     return nlargest(limit, found, key=_age)
 
 
+def about(state: State, document: DocumentKey) -> Sequence[Event]:
+    return sorted((one.event for one in state.events.values() if one.document == document), key=_age, reverse=True)
+
+
 def _counts(event: Event, where: EventFilter) -> bool:
     return (
         (where.level is None or _LEVELS.index(event.level) >= _LEVELS.index(where.level))

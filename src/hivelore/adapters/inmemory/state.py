@@ -7,6 +7,7 @@ from typing import Final, TypeVar
 
 from hivelore.domain.agent import Agent, AgentId, ApiKey, KeyId
 from hivelore.domain.audit import AuditEntry
+from hivelore.domain.batch import Batch, BatchId, Preimage
 from hivelore.domain.cooldown import Cooldown
 from hivelore.domain.event_log import Event, LoggedId
 from hivelore.domain.evidence import Evidence
@@ -129,6 +130,14 @@ class LoggedEvent:
 
 
 @dataclass(frozen=True, slots=True)
+class Kept:
+    """A batch, and what is kept of it in the order in which it came."""
+
+    batch: Batch
+    preimages: tuple[Preimage, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class State:
     documents: Shelf[DocumentKey, Document] = field(default_factory=Shelf[DocumentKey, Document])
     places: Shelf[Place, frozenset[DocumentKey]] = field(default_factory=Shelf[Place, frozenset[DocumentKey]])
@@ -163,6 +172,7 @@ class State:
     jobs: Shelf[JobId, Job] = field(default_factory=Shelf[JobId, Job])
     handovers: Shelf[EventId, Handover] = field(default_factory=Shelf[EventId, Handover])
     proposals: Shelf[ProposalId, Proposal] = field(default_factory=Shelf[ProposalId, Proposal])
+    batches: Shelf[BatchId, Kept] = field(default_factory=Shelf[BatchId, Kept])
     settings: Shelf[str, str] = field(default_factory=Shelf[str, str])
     terms: Shelf[ChunkKey, Counted] = field(default_factory=Shelf[ChunkKey, Counted])
     """The keyword index."""

@@ -57,6 +57,9 @@ class InMemoryStore:
     def tidy(self) -> bool:
         return True
 
+    def vacuum(self) -> None:
+        self._refuse_closed()
+
     def close(self) -> None:
         with self._writing:
             self._closed = True

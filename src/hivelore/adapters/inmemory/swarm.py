@@ -5,14 +5,16 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from heapq import nlargest, nsmallest
 
-from hivelore.adapters.inmemory import happenings, proposals
+from hivelore.adapters.inmemory import batches, happenings, proposals
 from hivelore.adapters.inmemory.state import Lease, Logged
 from hivelore.adapters.inmemory.views import InMemoryView
 from hivelore.domain.agent import Agent, ApiKey, KeyId
 from hivelore.domain.audit import AuditEntry
+from hivelore.domain.batch import Batch, BatchId, Preimage
 from hivelore.domain.cooldown import Cooldown
 from hivelore.domain.event_log import Event, LoggedId
 from hivelore.domain.folder import KnownFile
+from hivelore.domain.index import DocumentKey
 from hivelore.domain.job import Job
 from hivelore.domain.proposal import Proposal, ProposalId
 from hivelore.domain.recall_log import Recall
@@ -142,6 +144,21 @@ class InMemorySwarm(InMemoryView):
 
     def drop_proposal(self, proposal: ProposalId) -> None:
         self.state = replace(self.state, proposals=self.state.proposals.drop(proposal))
+
+    def put_batch(self, batch: Batch, preimages: Sequence[Preimage] = ()) -> None:
+        self.state = batches.put(self.state, batch, preimages)
+
+    def drop_batch(self, batch: BatchId) -> None:
+        self.state = replace(self.state, batches=self.state.batches.drop(batch))
+
+    def drop_preimages(self, document: DocumentKey) -> None:
+        self.state = batches.without(self.state, document)
+
+    def prune_batches(self, before: datetime, limit: int) -> int:
+        old = batches.too_old(self.state, before, limit)
+        for batch in old:
+            self.drop_batch(batch)
+        return len(old)
 
     def lease(self, name: str, holder: str, now: datetime, lease: timedelta) -> bool:
         held = self.state.leases.get(name)

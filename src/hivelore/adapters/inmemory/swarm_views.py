@@ -8,6 +8,7 @@ from heapq import nlargest, nsmallest
 from itertools import islice
 
 from hivelore.adapters.inmemory import happenings
+from hivelore.adapters.inmemory.batches import BatchesView
 from hivelore.adapters.inmemory.proposals import ProposalsView
 from hivelore.adapters.inmemory.state import (
     Logged,
@@ -17,6 +18,7 @@ from hivelore.domain.audit import AuditEntry
 from hivelore.domain.cooldown import Cooldown
 from hivelore.domain.event_log import Event, EventFilter, LoggedId
 from hivelore.domain.folder import KnownFile
+from hivelore.domain.index import DocumentKey
 from hivelore.domain.job import Job, JobId
 from hivelore.domain.memory import MemoryId
 from hivelore.domain.recall_log import Recall, RecallFilter
@@ -26,7 +28,7 @@ from hivelore.domain.text import Clean
 from hivelore.domain.transcript import EventId, Handover, HandoverState
 
 
-class InMemorySwarmView(ProposalsView):
+class InMemorySwarmView(ProposalsView, BatchesView):
     """Implements ``ports.SwarmView``."""
 
     def agent(self, agent: AgentId) -> Agent | None:
@@ -68,6 +70,9 @@ class InMemorySwarmView(ProposalsView):
 
     def events(self, where: EventFilter, after: tuple[datetime, LoggedId] | None, limit: int) -> Sequence[Event]:
         return happenings.events(self.state, where, after, limit)
+
+    def events_about(self, document: DocumentKey) -> Sequence[Event]:
+        return happenings.about(self.state, document)
 
     def cooldowns(self, at: datetime) -> Sequence[Cooldown]:
         return happenings.cooldowns(self.state, at)

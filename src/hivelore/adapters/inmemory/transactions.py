@@ -23,6 +23,7 @@ from hivelore.adapters.inmemory.state import (
 )
 from hivelore.adapters.inmemory.swarm import InMemorySwarm
 from hivelore.adapters.inmemory.views import detached
+from hivelore.adapters.noting import Noting
 from hivelore.domain.evidence import Evidence, together
 from hivelore.domain.index import (
     Change,
@@ -45,7 +46,7 @@ from hivelore.errors import Conflict, NotFound, Stale
 from hivelore.policies.vectors import refuse_unfit
 
 
-class InMemoryTransaction(InMemorySwarm):
+class InMemoryTransaction(Noting, InMemorySwarm):
     def add(self, memory: Memory, chunks: Sequence[Chunk]) -> Stored:
         self._refuse_taken(memory, None)
         key = DocumentKey(self._new_key())
@@ -53,6 +54,7 @@ class InMemoryTransaction(InMemorySwarm):
         stored = tuple(self._new_chunk(key, chunk) for chunk in chunks)
         self._put_document(key, Document(memory, (version_of(memory, Action.CREATED),), stored))
         self._log(ChangeKind.CREATED, key)
+        self._note_new(key)
         return self._stored(key)
 
     def move_in(self, memories: Sequence[WholeMemory]) -> None:
@@ -74,6 +76,7 @@ class InMemoryTransaction(InMemorySwarm):
             taken = taken.put(passage, one.key)
         last = max(self.state.last_key, one.key, *passages, *(stored.key for stored in one.chunks))
         self.state = replace(self.state, passages=taken, last_key=last)
+        self._note_new(one.key)
         document = Document(detached(one.memory), one.history, one.chunks, one.observations, one.evidence)
         self._put_document(one.key, document)
         self._log(ChangeKind.CREATED, one.key)
@@ -88,6 +91,7 @@ class InMemoryTransaction(InMemorySwarm):
                 current=before.memory.version,
             )
         self._refuse_taken(memory, key)
+        self._note(key)
         memory = replace(
             detached(memory), access_count=before.memory.access_count, accessed_at=before.memory.accessed_at
         )
@@ -97,6 +101,7 @@ class InMemoryTransaction(InMemorySwarm):
         self._log(ChangeKind.ATTRIBUTES if chunks is None else ChangeKind.CONTENT, key)
 
     def renew(self, key: DocumentKey, expires_at: datetime | None) -> None:
+        self._note(key)
         document = self.state.documents.get(key)
         if document is None:
             return
@@ -106,6 +111,7 @@ class InMemoryTransaction(InMemorySwarm):
         self._log(ChangeKind.ATTRIBUTES, key)
 
     def link(self, key: DocumentKey, valid_until: datetime | None, supersedes: MemoryId | None) -> None:
+        self._note(key)
         document = self.state.documents.get(key)
         if document is not None:
             memory = replace(document.memory, valid_until=valid_until, supersedes=supersedes)
@@ -113,6 +119,7 @@ class InMemoryTransaction(InMemorySwarm):
             self._log(ChangeKind.ATTRIBUTES, key)
 
     def observe(self, key: DocumentKey, held: Held, observation: Observation) -> None:
+        self._note(key)
         document = self.state.documents.get(key)
         if document is None or document.memory.operational is None:
             return
@@ -122,6 +129,7 @@ class InMemoryTransaction(InMemorySwarm):
         self._log(ChangeKind.ATTRIBUTES, key)
 
     def add_evidence(self, found: Mapping[DocumentKey, Sequence[Evidence]]) -> None:
+        self._note(*found)
         for key, new in found.items():
             self._put_evidence(key, together(self.evidence(key), new))
 
@@ -137,6 +145,7 @@ class InMemoryTransaction(InMemorySwarm):
     def forget(self, key: DocumentKey) -> None:
         if key not in self.state.documents:
             return
+        self._note(key)
         self._drop_passages(self.state.documents[key].chunks)
         self.state = proposals.without(self.state, self.state.documents[key].memory.id)
         self._leave_places(key)

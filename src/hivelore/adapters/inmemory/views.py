@@ -269,6 +269,8 @@ class InMemoryView(InMemorySwarmView):
             events=len(self.state.events),
             cooldowns=len(self.state.cooldowns),
             proposals=len(self.state.proposals),
+            batches=len(self.state.batches),
+            preimages=sum(len(one.preimages) for one in self.state.batches.values()),
             jobs=len(self.state.jobs),
         )
 

@@ -1,6 +1,7 @@
 """How choices are numbered in tables. A number that has shipped is never given to something else."""
 
 from hivelore.domain.agent import Door, Role
+from hivelore.domain.batch import BatchKind
 from hivelore.domain.event_log import Level
 from hivelore.domain.evidence import Aspect, Sign
 from hivelore.domain.job import JobState
@@ -20,7 +21,12 @@ HANDOVER_STATE = {HandoverState.WAITING: 1, HandoverState.DONE: 2, HandoverState
 KIND = {Kind.CREATED: 1, Kind.REINFORCED: 2, Kind.CONTRADICTED: 3, Kind.SET: 4, Kind.SWITCHED_OFF: 5}
 LEVEL = {Level.INFO: 1, Level.WARNING: 2, Level.ERROR: 3, Level.CRITICAL: 4}
 """Graver ones are greater."""
-PROPOSAL_KIND = {ProposalKind.CONTRADICTION: 1, ProposalKind.SHARING: 2, ProposalKind.OPERATIONAL: 3}
+PROPOSAL_KIND = {
+    ProposalKind.CONTRADICTION: 1,
+    ProposalKind.SHARING: 2,
+    ProposalKind.OPERATIONAL: 3,
+    ProposalKind.DUPLICATE: 4,
+}
 DECISION = {Decision.ACCEPTED: 1, Decision.REJECTED: 2, Decision.MERGED: 3}
 ASPECT = {Aspect.USE: 1, Aspect.RATING: 2, Aspect.OUTCOME: 3}
 SIGN = {
@@ -44,6 +50,15 @@ ACTION = {
     Action.READ: 6,
     Action.PROPOSED: 7,
     Action.DECIDED: 8,
+    Action.UNDONE: 9,
+}
+BATCH_KIND = {
+    BatchKind.EDITED: 1,
+    BatchKind.TOLD: 2,
+    BatchKind.OPERATED: 3,
+    BatchKind.DECIDED: 4,
+    BatchKind.PURGED: 5,
+    BatchKind.UNDONE: 6,
 }
 
 SCOPE_OF = {code: scope for scope, code in SCOPE.items()}
@@ -59,4 +74,5 @@ PROPOSAL_KIND_OF = {code: kind for kind, code in PROPOSAL_KIND.items()}
 DECISION_OF = {code: how for how, code in DECISION.items()}
 SIGN_OF = {code: sign for sign, code in SIGN.items()}
 PATH_OF = {code: path for path, code in PATH.items()}
+BATCH_KIND_OF = {code: kind for kind, code in BATCH_KIND.items()}
 ACTION_OF = {code: action for action, code in ACTION.items()}

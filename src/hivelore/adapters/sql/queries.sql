@@ -433,6 +433,8 @@ SELECT
   (SELECT COUNT(*) FROM event WHERE namespace = :namespace),
   (SELECT COUNT(*) FROM cooldown WHERE namespace = :namespace),
   (SELECT COUNT(*) FROM proposal WHERE namespace = :namespace),
+  (SELECT COUNT(*) FROM batch WHERE namespace = :namespace),
+  (SELECT COUNT(*) FROM preimage WHERE namespace = :namespace),
   (SELECT COUNT(*) FROM job WHERE namespace = :namespace)
 
 -- name: recall_insert
@@ -614,3 +616,51 @@ DELETE FROM concerned WHERE namespace = :namespace AND proposal = :id
 -- name: concerned_delete
 DELETE FROM concerned WHERE namespace = :namespace
   AND proposal IN (SELECT proposal FROM concerned WHERE namespace = :namespace AND document = :document)
+
+-- name: events_about
+SELECT e.id, e.at, e.level, e.text, e.actor, e.door, e.service, e.session, m.id
+FROM event e JOIN memory m ON m.namespace = e.namespace AND m.key = e.document
+WHERE e.namespace = :namespace AND e.document = :document ORDER BY e.at DESC, e.id DESC
+
+-- name: batch_by_id
+SELECT id, kind, at, actor, door, reason, changes, private, undoes, undone_at, undone_by
+FROM batch WHERE namespace = :namespace AND id = :id
+
+-- name: batches
+SELECT b.id, b.kind, b.at, b.actor, b.door, b.reason, b.changes, b.private, b.undoes, b.undone_at, b.undone_by
+FROM batch b WHERE b.namespace = :namespace {batched} ORDER BY b.at DESC, b.id DESC LIMIT :limit
+
+-- name: batch_put
+INSERT INTO batch (namespace, id, kind, at, actor, door, reason, changes, private, undoes, undone_at, undone_by)
+VALUES (:namespace, :id, :kind, :at, :actor, :door, :reason, :changes, :private, :undoes, :undone_at, :undone_by)
+ON CONFLICT (namespace, id) DO UPDATE SET kind = excluded.kind, at = excluded.at, actor = excluded.actor,
+  door = excluded.door, reason = excluded.reason, changes = excluded.changes, private = excluded.private,
+  undoes = excluded.undoes, undone_at = excluded.undone_at, undone_by = excluded.undone_by
+
+-- name: batch_drop
+DELETE FROM batch WHERE namespace = :namespace AND id = :id
+
+-- name: batches_old
+SELECT id FROM batch WHERE namespace = :namespace AND at < :before ORDER BY at, id LIMIT :limit
+
+-- name: preimages
+SELECT document, memory, before, after, owner FROM preimage WHERE namespace = :namespace AND batch = :batch
+ORDER BY document
+
+-- name: preimage_of
+SELECT document, memory, before, after, owner FROM preimage
+WHERE namespace = :namespace AND batch = :batch AND document = :document
+
+-- name: preimage_put
+INSERT INTO preimage (namespace, batch, document, memory, before, after, owner)
+VALUES (:namespace, :batch, :document, :memory, :before, :after, :owner)
+ON CONFLICT (namespace, batch, document) DO UPDATE SET memory = excluded.memory, before = excluded.before,
+  after = excluded.after, owner = excluded.owner
+
+-- name: preimages_drop
+DELETE FROM preimage WHERE namespace = :namespace AND batch = :id
+
+-- name: preimages_delete
+DELETE FROM preimage WHERE namespace = :namespace AND (document = :document OR batch IN (
+  SELECT b.id FROM preimage pi JOIN batch b ON b.namespace = pi.namespace AND b.id = pi.batch
+  WHERE pi.namespace = :namespace AND pi.document = :document AND b.kind = :decided))

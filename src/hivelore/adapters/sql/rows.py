@@ -272,9 +272,9 @@ def passage_params(document: DocumentKey, chunk: ChunkKey, of_chunk: Chunk) -> l
 
 def counts(row: Row) -> Counts:
     """Memories, past versions, characters of each of both, observations, evidence, passages, vectors, codes of tokens,
-    agents, keys, audit, recalls, events, cooldowns, proposals and jobs."""
+    agents, keys, audit, recalls, events, cooldowns, proposals, batches, preimages and jobs."""
     memories, past, characters, of_past, observations, evidence, passages, vectors, *others = map(int, row)
-    codes, agents, keys, audit, recalls, events, cooldowns, proposals, jobs = others
+    codes, agents, keys, audit, recalls, events, cooldowns, proposals, batches, preimages, jobs = others
     return Counts(
         memories=memories,
         versions=memories + past,
@@ -291,6 +291,8 @@ def counts(row: Row) -> Counts:
         events=events,
         cooldowns=cooldowns,
         proposals=proposals,
+        batches=batches,
+        preimages=preimages,
         jobs=jobs,
     )
 

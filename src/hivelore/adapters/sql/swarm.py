@@ -10,13 +10,15 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hivelore.adapters.sql import handovers, happenings, proposals, rows, sessions
+from hivelore.adapters.sql import batches, handovers, happenings, proposals, rows, sessions
 from hivelore.adapters.sql.codes import HANDOVER_STATE
 from hivelore.adapters.sql.instants import to_micros
 from hivelore.adapters.sql.where import Param, Params, condition
 from hivelore.domain.agent import Agent, AgentId, ApiKey, KeyId
 from hivelore.domain.audit import AuditEntry
+from hivelore.domain.batch import Batch, BatchFilter, BatchId, Preimage
 from hivelore.domain.cooldown import Cooldown
+from hivelore.domain.event_log import Event
 from hivelore.domain.folder import KnownFile
 from hivelore.domain.index import DocumentKey, ModelKey, Vector
 from hivelore.domain.job import Job, JobId
@@ -174,6 +176,25 @@ class SqlSwarm(ABC):
             for proposal, memory, version in self.rows(self.SQL["concerned_of"], {"ids": self.array(memories.keys())}):
                 memories[proposal].append(Concerned(memory, version))
         return [proposals.proposal(row, memories[row[0]]) for row in found if memories[row[0]]]
+
+    def events_about(self, document: DocumentKey) -> Sequence[Event]:
+        return [happenings.event(row) for row in self.rows(self.SQL["events_about"], {"document": document})]
+
+    def batch(self, batch: BatchId) -> Batch | None:
+        row = self.row("batch_by_id", id=batch)
+        return None if row is None else batches.batch(row)
+
+    def batches(self, where: BatchFilter, after: tuple[datetime, BatchId] | None, limit: int) -> Sequence[Batch]:
+        sql, params = batches.asked(where, after)
+        found = self.rows(self.SQL["batches"].replace("{batched}", sql), {**params, "limit": limit})
+        return [batches.batch(row) for row in found]
+
+    def preimage(self, batch: BatchId, document: DocumentKey) -> Preimage | None:
+        row = self.row("preimage_of", batch=batch, document=document)
+        return None if row is None else batches.preimage(row)
+
+    def preimages(self, batch: BatchId) -> Sequence[Preimage]:
+        return [batches.preimage(row) for row in self.rows(self.SQL["preimages"], {"batch": batch})]
 
     def setting(self, name: str) -> str | None:
         return self.facts().settings.get(name)

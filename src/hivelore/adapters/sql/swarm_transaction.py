@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import cast
 
 from hivelore.adapters.sql import (
+    batches,
     handovers,
     happenings,
     proposals,
@@ -15,16 +16,18 @@ from hivelore.adapters.sql import (
     rows,
     sessions,
 )
-from hivelore.adapters.sql.codes import HANDOVER_STATE
+from hivelore.adapters.sql.codes import BATCH_KIND, HANDOVER_STATE
 from hivelore.adapters.sql.instants import MICROSECOND, to_micros
 from hivelore.adapters.sql.swarm import Facts
 from hivelore.adapters.sql.view import SqlView
 from hivelore.adapters.sql.where import Param, Params
 from hivelore.domain.agent import Agent, ApiKey, KeyId
 from hivelore.domain.audit import AuditEntry
+from hivelore.domain.batch import Batch, BatchId, BatchKind, Preimage
 from hivelore.domain.cooldown import Cooldown
 from hivelore.domain.event_log import Event, LoggedId
 from hivelore.domain.folder import KnownFile
+from hivelore.domain.index import DocumentKey
 from hivelore.domain.job import Job
 from hivelore.domain.proposal import Proposal, ProposalId
 from hivelore.domain.recall_log import Recall
@@ -153,6 +156,23 @@ class SqlSwarmTransaction(SqlView):
     def drop_proposal(self, proposal: ProposalId) -> None:
         for name in ("concerned_drop", "proposal_drop"):
             self.run(name, {"id": proposal})
+
+    def put_batch(self, batch: Batch, preimages: Sequence[Preimage] = ()) -> None:
+        self.run("batch_put", batches.params(batch))
+        self.run_many(self.SQL["preimage_put"], [batches.preimage_params(batch.id, one) for one in preimages])
+
+    def drop_batch(self, batch: BatchId) -> None:
+        for name in ("preimages_drop", "batch_drop"):
+            self.run(name, {"id": batch})
+
+    def drop_preimages(self, document: DocumentKey) -> None:
+        self.run("preimages_delete", {"document": document, "decided": BATCH_KIND[BatchKind.DECIDED]})
+
+    def prune_batches(self, before: datetime, limit: int) -> int:
+        old = self.rows(self.SQL["batches_old"], {"before": to_micros(before), "limit": limit})
+        for (batch,) in old:
+            self.drop_batch(batch)
+        return len(old)
 
     def lease(self, name: str, holder: str, now: datetime, lease: timedelta) -> bool:
         asked = {"name": name, "holder": holder, "now": to_micros(now), "lease": lease // MICROSECOND}

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
+from hivelore.adapters.noting import Noting
 from hivelore.adapters.sql import (
     operational,
     rows,
@@ -33,7 +34,7 @@ from hivelore.errors import Conflict, NotFound, Stale
 from hivelore.policies.vectors import refuse_unfit
 
 
-class SqlTransaction(SqlSwarmTransaction):
+class SqlTransaction(Noting, SqlSwarmTransaction):
     """Implements ``ports.Transaction`` but for the change log; the store opens and ends the transaction around it."""
 
     def add(self, memory: Memory, chunks: Sequence[Chunk]) -> Stored:
@@ -46,6 +47,7 @@ class SqlTransaction(SqlSwarmTransaction):
         for chunk in chunks:
             self._add_chunk(document, chunk)
         self._changed(ChangeKind.CREATED, document)
+        self._note_new(document)
         return Stored(document, memory)
 
     def move_in(self, memories: Sequence[WholeMemory]) -> None:
@@ -63,6 +65,8 @@ class SqlTransaction(SqlSwarmTransaction):
             chunks = [stored for one in memories for stored in one.chunks]
             self._move_in("chunk", [{**rows.chunk_params(one.document, one.chunk), "key": one.key} for one in chunks])
             self._move_in("passage", [moved for one in chunks for moved in _passages_moved(one)])
+        for one in memories:
+            self._note_new(one.key)
         created = [{"kind": ChangeKind.CREATED, "document": one.key} for one in memories]
         self.run_many(self.SQL["change_insert"], created)
 
@@ -72,6 +76,7 @@ class SqlTransaction(SqlSwarmTransaction):
             raise NotFound("This memory is gone.")
         if memory.version != before.memory.version + 1:
             raise Stale("This memory was changed meanwhile.", current=before.memory.version)
+        self._note(key)
         with self.savepoint():
             self.run("version_keep", {"key": key})
             self.run("memory_update", {**rows.memory_params(memory, action), "key": key})
@@ -128,20 +133,24 @@ class SqlTransaction(SqlSwarmTransaction):
             self.run(name, {"document": document, "chunk": chunk})
 
     def renew(self, key: DocumentKey, expires_at: datetime | None) -> None:
+        self._note(key)
         if self.count("memory_renew", {"key": key, "expires_at": to_micros_or_none(expires_at)}):
             self._changed(ChangeKind.ATTRIBUTES, key)
 
     def link(self, key: DocumentKey, valid_until: datetime | None, supersedes: MemoryId | None) -> None:
+        self._note(key)
         place = {"key": key, "valid_until": to_micros_or_none(valid_until), "supersedes": supersedes}
         if self.count("memory_link", place):
             self._changed(ChangeKind.ATTRIBUTES, key)
 
     def observe(self, key: DocumentKey, held: Held, observation: Observation) -> None:
+        self._note(key)
         if self.count("operational_hold", operational.held_params(key, held)):
             self.run("observation_insert", operational.observation_params(key, observation))
             self._changed(ChangeKind.ATTRIBUTES, key)
 
     def add_evidence(self, found: Mapping[DocumentKey, Sequence[Evidence]]) -> None:
+        self._note(*found)
         known = self.evidence_of(found)
         for key, new in found.items():
             before = known.get(key, ())
@@ -162,6 +171,7 @@ class SqlTransaction(SqlSwarmTransaction):
     def forget(self, key: DocumentKey) -> None:
         if self.row("memory_exists", key=key) is None:
             return
+        self._note(key)
         for stored in self.chunks(key):
             self._drop_passages(key, stored.key)
         about = ("observations", "operational", "evidence", "usefulness", "events", "proposals", "concerned")

@@ -96,6 +96,17 @@ class SqliteStore:
                 return False  # a reader still needs it
         return True
 
+    def vacuum(self) -> None:
+        with our_errors(), self._writer.resting():
+            if self._closed.is_set():
+                raise Unavailable("The store is closed.")
+            connection = connect(self._path, vfs=self._vfs)
+            try:
+                run_script(connection, "PRAGMA temp_store = FILE; PRAGMA secure_delete = ON; VACUUM;")
+            finally:
+                connection.close()
+        self.tidy()
+
     def close(self) -> None:
         if self._closed.is_set():
             return

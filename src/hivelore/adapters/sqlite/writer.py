@@ -4,6 +4,7 @@ import queue
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,6 +42,7 @@ class Writer:
         self._queue: queue.SimpleQueue[_Unit | None] = queue.SimpleQueue()
         self._closing = threading.Lock()
         self._closed = False
+        self._committing = threading.Lock()
         self._at_once = 1
         """As many as wrote at the same time just now: those of the last group, and those who had to wait for it."""
         self._thread = threading.Thread(target=self._run, name="hivelore-writer", daemon=True)
@@ -53,6 +55,10 @@ class Writer:
                 raise Unavailable("The store is closed.")
             self._queue.put(_Unit(work, deadline, answer))
         return answer
+
+    def resting(self) -> AbstractContextManager[object]:
+        """Between two transactions: whoever writes waits meanwhile."""
+        return self._committing
 
     def close(self) -> None:
         """Finish what was submitted, then end the thread and close the connection."""
@@ -68,7 +74,8 @@ class Writer:
             if first is None:
                 break
             group, ended = self._gather(first)
-            self._commit(group)
+            with self._committing:
+                self._commit(group)
             if ended:
                 break
         self._connection.close()

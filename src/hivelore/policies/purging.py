@@ -1,0 +1,22 @@
+"""How much maintenance may take away without being told exactly how much (N14)."""
+
+from hivelore.errors import Conflict
+
+
+def most(memories: int, share: float) -> int:
+    """Of so many memories, how many may go without a word."""
+    return int(memories * share)
+
+
+def refuse_too_many(doomed: int, memories: int, share: float, said: int | None) -> None:
+    """Raises Conflict where more than that would go and nobody has said how many, or where another number was said."""
+    if said is not None and said != doomed:
+        raise Conflict(
+            f"You said {said} memories, and it would be {doomed}: nothing was done. Look at the preview again, and say "
+            f"{doomed} (--yes-delete {doomed}, yesDelete) if that is meant."
+        )
+    if said is None and doomed > most(memories, share):
+        raise Conflict(
+            f"{doomed} of {memories} memories would go, more than {share:.2%} (HIVELORE_PURGE_SHARE): nothing was "
+            f"done. Look at the preview, and say --yes-delete {doomed} (yesDelete) if that is meant."
+        )

@@ -1,0 +1,174 @@
+"""Maintenance: what has expired goes, what says the same is put to review, indexes and files are put in order (N14).
+
+A preview tells exactly what would happen and writes nothing. What goes can be taken back for a while.
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime
+
+from hivelore.domain.agent import Role, Viewer
+from hivelore.domain.audit import AuditEntry
+from hivelore.domain.batch import BatchId, BatchKind
+from hivelore.domain.index import DocumentKey, Stored
+from hivelore.domain.maintenance import Alike, Expired, Maintained, Wish
+from hivelore.domain.memory import Action
+from hivelore.domain.proposal import ProposalKind
+from hivelore.domain.search import EVERYTHING, Filter
+from hivelore.domain.text import Clean
+from hivelore.errors import Conflict, Forbidden, Invalid
+from hivelore.policies.purging import most, refuse_too_many
+from hivelore.ports import Clock, MemoryStore, Transaction, View
+from hivelore.services.duplicates import Duplicates, Pair
+from hivelore.services.keeping import Keeping
+from hivelore.services.loads import in_batches
+from hivelore.services.proposing import MOST_OPEN, Proposing
+from hivelore.services.reindexing import Reindexing
+from hivelore.services.shelving import Shelf
+
+EXAMPLES = 1_000
+"""Of those that are to go, so many are shown."""
+_AT_A_TIME = 200
+"""Memories that go in one unit of work."""
+
+
+class Maintenance:
+    def __init__(
+        self,
+        *,
+        store: MemoryStore,
+        shelf: Shelf,
+        keeping: Keeping,
+        proposing: Proposing,
+        duplicates: Duplicates,
+        reindexing: Reindexing,
+        share: float,
+        clock: Clock,
+    ) -> None:
+        """``share``: of all memories, how much may go without somebody saying how many."""
+        self._store = store
+        self._shelf = shelf
+        self._keeping = keeping
+        self._proposing = proposing
+        self._duplicates = duplicates
+        self._reindexing = reindexing
+        self._share = share
+        self._clock = clock
+
+    def preview(self, wish: Wish, viewer: Viewer) -> Maintained:
+        """What would be done. Nothing is written."""
+        _permit(wish, viewer)
+        return self._looked(wish)[0]
+
+    def apply(self, wish: Wish, viewer: Viewer, yes_delete: int | None = None) -> Maintained:
+        """Do it. ``yes_delete``: how many are to go, exactly. Raises Conflict where that is another number, or where it
+        is not said and more than the share would go; then nothing is done."""
+        _permit(wish, viewer)
+        plan, doomed, pairs = self._looked(wish)
+        if wish.purge_expired:
+            refuse_too_many(plan.expired, plan.memories, self._share, yes_delete)
+        elif yes_delete is not None:
+            raise Invalid("There is a number to delete only with a purge (purgeExpired).", field="yesDelete")
+        batch = self._keeping.new_id()
+        purged = self._purge(doomed, viewer, batch)
+        proposed = sum(self._store.write(lambda tx, pair=pair: self._propose(tx, pair, viewer)) for pair in pairs)
+        steps: list[tuple[str, bool, Callable[[], None]]] = [
+            ("reindex", wish.reindex, self._reindexing.again),
+            ("vacuum", wish.vacuum, self._store.vacuum),
+        ]
+        done: dict[str, bool] = {}
+        for name, wanted, step in steps:
+            if wanted:
+                step()
+                done[name] = True
+        with self._store.read() as view:
+            kept = view.batch(batch)
+        return replace(
+            plan, applied=True, purged=purged, proposed=proposed, batch=None if kept is None else batch, done=done
+        )
+
+    # steps
+
+    def _looked(self, wish: Wish) -> tuple[Maintained, Sequence[DocumentKey], Sequence[Pair]]:
+        now = self._clock.now()
+        with self._store.read() as view:
+            total = len(view.matching(EVERYTHING))
+            doomed = sorted(view.matching(_gone(now))) if wish.purge_expired else []
+            examples = _examples(view, doomed)
+            pairs = self._duplicates.find(view, now, MOST_OPEN) if wish.merge else []
+        alike = [
+            Alike(older=one.memory.id, newer=other.memory.id, names=(one.memory.name, other.memory.name), why=why)
+            for one, other, why in pairs
+        ]
+        plan = Maintained(
+            applied=False,
+            memories=total,
+            expired=len(doomed),
+            most=most(total, self._share),
+            examples=examples,
+            alike=tuple(alike),
+        )
+        return plan, doomed, pairs
+
+    def _purge(self, doomed: Sequence[DocumentKey], viewer: Viewer, batch: BatchId) -> int:
+        gone = 0
+        for some in in_batches(doomed, _AT_A_TIME):
+            gone += self._store.write(lambda tx, some=some: self._purge_some(tx, some, viewer, batch))
+        return gone
+
+    def _purge_some(self, tx: Transaction, keys: Sequence[DocumentKey], viewer: Viewer, batch: BatchId) -> int:
+        """Without those that were renewed meanwhile."""
+        now = self._clock.now()
+        there = tx.admitted(keys, _gone(now))
+        detail = Clean(f"expired: batch {batch}")
+
+        def work() -> None:
+            for key, memory in there.items():
+                self._shelf.forget(tx, _fresh(tx, Stored(key, memory)))
+                entry = AuditEntry(
+                    at=now,
+                    actor=viewer.agent,
+                    door=viewer.door,
+                    action=Action.FORGOTTEN,
+                    memory=memory.id,
+                    detail=detail,
+                )
+                tx.record(entry)
+
+        self._keeping.unit(tx, BatchKind.PURGED, viewer, work, reason=Clean("expired"), batch=batch)
+        return len(there)
+
+    def _propose(self, tx: Transaction, pair: Pair, viewer: Viewer) -> bool:
+        """Whether it is in the inbox: not where one of them was changed meanwhile, or too much waits there."""
+        older, newer, why = pair
+        stored = [tx.get(one.memory.id) for one in (older, newer)]
+        there = [one for one in stored if one is not None]
+        if [one.memory.version for one in there] != [older.memory.version, newer.memory.version]:
+            return False
+        with suppress(Conflict):
+            self._proposing.propose(tx, ProposalKind.DUPLICATE, there, viewer, why=Clean(why))
+            return True
+        return False
+
+
+def _permit(wish: Wish, viewer: Viewer) -> None:
+    if viewer.role is not Role.OPERATOR:
+        raise Forbidden("Only an operator does maintenance. Use the operator's key.")
+    if wish.is_empty:
+        raise Invalid("Say what is to be done: purgeExpired, merge, reindex or vacuum.", field="purgeExpired")
+
+
+def _gone(now: datetime) -> Filter:
+    return Filter(visibility=EVERYTHING.visibility, expired_at=now)
+
+
+def _fresh(tx: Transaction, stored: Stored) -> Stored:
+    """As it is now that others, to which it was linked, are gone."""
+    return tx.get(stored.memory.id) or stored
+
+
+def _examples(view: View, keys: Sequence[DocumentKey]) -> tuple[Expired, ...]:
+    memories = (memory for some in in_batches(keys, _AT_A_TIME) for memory in view.admitted(some, EVERYTHING).values())
+    found = [Expired(id=one.id, name=one.name, expired_at=one.expires_at) for one in memories if one.expires_at]
+    return tuple(sorted(found, key=lambda one: (one.expired_at, one.id))[:EXAMPLES])

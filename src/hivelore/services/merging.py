@@ -1,0 +1,97 @@
+"""Making one memory of two that say the same, as a part of a unit of work.
+
+The newer one stays, with the words of the better one, and all that was seen of both. The older one is what it took the
+place of: recalled no more, but in the history, and as it was for whoever asks about the time before.
+"""
+
+from dataclasses import replace
+from datetime import datetime
+
+from hivelore.domain.agent import Viewer
+from hivelore.domain.audit import AuditEntry
+from hivelore.domain.evidence import use_of
+from hivelore.domain.index import Stored
+from hivelore.domain.memory import Action, Memory
+from hivelore.domain.operational import Kind, Observation, Operational
+from hivelore.domain.text import Clean
+from hivelore.domain.usefulness import Usefulness
+from hivelore.errors import Conflict, Forbidden
+from hivelore.policies.access import Verb, may_change
+from hivelore.policies.confidence import Lifecycle, replayed
+from hivelore.policies.merging import better, may_merge
+from hivelore.policies.usefulness import Worth, factor
+from hivelore.ports import Transaction
+from hivelore.services.shelving import Shelf
+
+
+def merge(
+    tx: Transaction, shelf: Shelf, older: Stored, newer: Stored, viewer: Viewer, now: datetime, lifecycle: Lifecycle
+) -> None:
+    """Raises Forbidden where the viewer may not change both, Conflict where they may not become one any more."""
+    for one in (older.memory, newer.memory):
+        if not may_change(viewer, one, Verb.EDIT):
+            raise Forbidden(f"You may not change memory {one.id}: an operator merges the two.")
+    if not may_merge(older.memory, newer.memory, now):
+        raise Conflict("These two cannot become one any more: one has expired or was replaced. Reject the proposal.")
+    words = better(_rated(tx, older), _rated(tx, newer))
+    chunks = None
+    if words.content != newer.memory.content:
+        chunks = [stored.chunk for stored in tx.chunks(older.key)]
+    shelf.change(tx, newer, _merged(older.memory, newer.memory, words, viewer, now), chunks, Action.EDITED)
+    _tell_of_both(tx, older, newer, lifecycle)
+    detail = Clean(f"merged: {older.memory.id} into {newer.memory.id}")
+    for one in (older.memory, newer.memory):
+        tx.record(
+            AuditEntry(at=now, actor=viewer.agent, door=viewer.door, action=Action.EDITED, memory=one.id, detail=detail)
+        )
+
+
+def _rated(tx: Transaction, stored: Stored) -> tuple[Memory, Usefulness]:
+    use = use_of(tx.evidence(stored.key))
+    return stored.memory, Usefulness(factor(use, Worth()), use)
+
+
+def _merged(older: Memory, newer: Memory, words: Memory, viewer: Viewer, now: datetime) -> Memory:
+    ends = [one.expires_at for one in (older, newer) if one.expires_at is not None]
+    origin = replace(
+        newer.provenance,
+        actor=viewer.agent,
+        door=viewer.door,
+        trust=words.provenance.trust,
+        reason=Clean(f"It said the same as {older.id}."),
+    )
+    return replace(
+        newer,
+        content=words.content,
+        name=words.name,
+        summary=words.summary,
+        tags=tuple(dict.fromkeys((*newer.tags, *older.tags))),
+        metadata={**older.metadata, **newer.metadata},
+        expires_at=max(ends) if len(ends) == 2 else None,
+        supersedes=older.id,
+        operational=_known_of_both(older.operational, newer.operational),
+        version=newer.version + 1,
+        updated_at=now,
+        provenance=origin,
+    )
+
+
+def _known_of_both(older: Operational | None, newer: Operational | None) -> Operational | None:
+    if older is None or newer is None:
+        return newer
+    return replace(newer, tier=min(older.tier, newer.tier), persistent=older.persistent or newer.persistent)
+
+
+def _tell_of_both(tx: Transaction, older: Stored, newer: Stored, lifecycle: Lifecycle) -> None:
+    tx.add_evidence({newer.key: tx.evidence(older.key)})
+    known = newer.memory.operational
+    if known is None:
+        return
+    seen = [_as_seen_again(one) for one in tx.observations(older.key)]
+    held = replayed(known, [*tx.observations(newer.key), *seen], lifecycle)
+    for one in seen:
+        tx.observe(newer.key, held, one)
+
+
+def _as_seen_again(one: Observation) -> Observation:
+    return replace(one, kind=Kind.REINFORCED, to=None) if one.kind is Kind.CREATED else one

@@ -1,0 +1,61 @@
+"""Putting memories back as they were, as a part of a unit of work: row, history, chunks, keywords, links and vectors.
+
+A vector is there again at once where its passage never went; the others are made anew in the background.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+
+from hivelore.domain.batch import Preimage
+from hivelore.domain.evidence import Evidence, together
+from hivelore.domain.index import DocumentKey, Stored
+from hivelore.domain.moving import WholeMemory
+from hivelore.ports import Transaction
+from hivelore.services import loads
+from hivelore.services.linking import has_place, link
+from hivelore.services.shelving import Shelf
+
+
+def restore(tx: Transaction, shelf: Shelf, parts: Sequence[Preimage], *, reopen: bool) -> None:
+    """Let these be as they were before. ``reopen``: what was proposed about them waits for a decision again."""
+    present = loads.read(tx, [one.key for one in parts])
+    there = {one.key: one for one in present.memories}
+    proposals = [one for key in there for one in tx.proposals_about(key)]
+    events = [one for key in there for one in tx.events_about(key)]
+    for one in parts:
+        if one.key in there:
+            take_off = shelf.drop if one.before is None else shelf.withdraw
+            take_off(tx, Stored(one.key, there[one.key].memory))
+    counted = {each for one in parts if one.before is not None for each in one.before.whole.evidence}
+    back = [_whole(one, there.get(one.key), counted) for one in parts if one.before is not None]
+    shelf.move_in(tx, back)
+    for fingerprint, made in present.embedded.items():
+        tx.put_vectors(tx.register_model(fingerprint, made.dimension), made.vectors, made.tokens)
+    for one in parts:
+        if one.before is not None:
+            events += one.before.events
+            proposals += one.before.proposals if reopen or one.key not in there else ()
+    for proposal in proposals:
+        tx.put_proposal(proposal)
+    tx.log_events(events)
+    _put_in_place(tx, back, there)
+
+
+def _whole(one: Preimage, now: WholeMemory | None, counted: Collection[Evidence]) -> WholeMemory:
+    assert one.before is not None
+    was = one.before.whole
+    if now is None:
+        return was
+    earlier = tuple(version for version in now.history if version.number < was.memory.version)
+    since = [each for each in now.evidence if each not in counted]
+    read = replace(was.memory, access_count=now.memory.access_count, accessed_at=now.memory.accessed_at)
+    return replace(was, memory=read, history=(*earlier, was.history[-1]), evidence=together(was.evidence, since))
+
+
+def _put_in_place(tx: Transaction, back: Sequence[WholeMemory], there: Mapping[DocumentKey, WholeMemory]) -> None:
+    """What came back finds its place between those that came meanwhile."""
+    for one in back:
+        if one.key not in there and has_place(one.memory):
+            stored = tx.get(one.memory.id)
+            assert stored is not None
+            link(tx, stored)

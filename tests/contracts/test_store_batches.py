@@ -1,0 +1,276 @@
+"""Every store: noting what memories were, and keeping it so that it can come back."""
+
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import replace
+from datetime import datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hivelore.adapters.noting import former
+from hivelore.domain.batch import Batch, BatchFilter, BatchId, BatchKind, Former
+from hivelore.domain.index import DocumentKey, Stored
+from hivelore.domain.memory import Action, Memory
+from hivelore.domain.operational import Confidence, Held
+from hivelore.domain.proposal import Proposal
+from hivelore.domain.search import Visibility
+from hivelore.domain.text import Clean
+from hivelore.ports import MemoryStore, Transaction
+from support.batches import ALL_BATCHES, a_batch, a_preimage, batches, batches_of, preimages_of, put_batch
+from support.clocks import START
+from support.happenings import an_event, log_events
+from support.memories import (
+    ADA,
+    a_memory,
+    an_observation,
+    chunks_of,
+    evidence,
+    evidences,
+    instant,
+    memories,
+    next_version,
+    observations,
+    operational,
+    whole,
+)
+from support.proposals import a_proposal, put
+from support.stores import Fresh, add, change, forget, law
+
+
+def kept(store: MemoryStore, work: Callable[[Transaction], object]) -> dict[DocumentKey, Former | None]:
+    """What is noted while work is done."""
+
+    def noting(tx: Transaction) -> dict[DocumentKey, Former | None]:
+        with tx.keeping() as noted:
+            assert tx.is_keeping
+            work(tx)
+            found = dict(noted)
+        assert not tx.is_keeping
+        return found
+
+    return store.write(noting)
+
+
+def now(store: MemoryStore, key: DocumentKey) -> Former | None:
+    with store.read() as view:
+        return former(view, key)
+
+
+CHANGES: dict[str, Callable[[Transaction, Stored], None]] = {
+    "change": lambda tx, one: tx.change(one.key, next_version(one.memory, "New."), whole("New."), Action.EDITED),
+    "attributes": lambda tx, one: tx.change(one.key, next_version(one.memory, tags=(Clean("t"),)), None, Action.EDITED),
+    "renew": lambda tx, one: tx.renew(one.key, instant(9)),
+    "link": lambda tx, one: tx.link(one.key, instant(9), None),
+    "observe": lambda tx, one: tx.observe(one.key, Held(base=Confidence(0.1), since=instant(1)), an_observation()),
+    "evidence": lambda tx, one: tx.add_evidence({one.key: [evidence()]}),
+    "forget": lambda tx, one: tx.forget(one.key),
+}
+
+
+@pytest.mark.parametrize("how", CHANGES)
+def test_a_memory_is_noted_as_it_was_before_it_first_changed(store: MemoryStore, how: str) -> None:
+    stored = add(store, a_memory(operational=operational()))
+    add(store, a_memory())
+    put(store, a_proposal(stored.memory))
+    log_events(store, an_event(memory=stored.memory.id))
+    before = now(store, stored.key)
+    assert before is not None
+    assert (len(before.proposals), len(before.events)) == (1, 1)
+
+    def work(tx: Transaction) -> None:
+        CHANGES[how](tx, stored)
+        tx.forget(stored.key)
+
+    assert kept(store, work) == {stored.key: before}
+
+
+def test_a_new_memory_is_noted_as_not_there_whatever_becomes_of_it(store: MemoryStore) -> None:
+    def work(tx: Transaction) -> None:
+        one = tx.add(a_memory(), whole(a_memory().content))
+        tx.renew(one.key, instant(1))
+        tx.add(a_memory(), ())
+
+    assert list(kept(store, work).values()) == [None, None]
+
+
+def test_reading_is_no_change(store: MemoryStore) -> None:
+    stored = add(store, a_memory())
+    assert kept(store, lambda tx: tx.touch({stored.key: (1, START)})) == {}
+
+
+def test_nothing_is_noted_outside_nor_of_the_unit_before(store: MemoryStore) -> None:
+    stored = add(store, a_memory())
+    assert list(kept(store, lambda tx: tx.renew(stored.key, None))) == [stored.key]
+    store.write(lambda tx: tx.renew(stored.key, instant(2)))
+    assert kept(store, lambda tx: None) == {}
+
+
+def test_a_unit_that_failed_leaves_nothing_noted_for_the_next(store: MemoryStore) -> None:
+    stored = add(store, a_memory())
+
+    def fails(tx: Transaction) -> None:
+        with tx.keeping():
+            tx.renew(stored.key, None)
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        store.write(fails)
+    assert kept(store, lambda tx: None) == {}
+
+
+@law
+@given(data=st.data())
+def test_what_was_noted_comes_back_as_it_was_put(fresh: Fresh, data: st.DataObject) -> None:
+    memory: Memory = data.draw(memories())
+    with fresh() as store:
+        stored = add(store, memory, data.draw(chunks_of(memory.content)))
+        if memory.operational is not None:
+            held = memory.operational.held
+            for one in data.draw(st.lists(observations(), max_size=2)):
+                store.write(lambda tx, one=one: tx.observe(stored.key, held, one))
+        found = data.draw(st.lists(evidences, max_size=3))
+        store.write(lambda tx: tx.add_evidence({stored.key: found}))
+        put(store, a_proposal(stored.memory))
+        log_events(store, an_event(memory=stored.memory.id))
+        batch = data.draw(batches())
+        preimage = a_preimage(store, stored)
+        put_batch(store, batch, [preimage])
+        assert preimages_of(store, batch) == [preimage]
+        assert batches_of(store) == [batch]
+        assert preimage.before is not None
+        store.write(lambda tx: tx.forget(stored.key))
+        store.write(lambda tx: _back(tx, preimage.before))
+        assert now(store, stored.key) == preimage.before
+
+
+def _back(tx: Transaction, was: Former | None) -> None:
+    assert was is not None
+    tx.move_in([was.whole])
+    for proposal in was.proposals:
+        tx.put_proposal(proposal)
+    tx.log_events(was.events)
+
+
+def test_putting_a_batch_again_adds_to_what_is_kept_of_it(store: MemoryStore) -> None:
+    first, second = add(store, a_memory()), add(store, a_memory())
+    batch = a_batch()
+    put_batch(store, batch, [a_preimage(store, second)])
+    put_batch(store, replace(batch, changes=2), [a_preimage(store, first), a_preimage(store, second, "other")])
+    assert batches_of(store) == [replace(batch, changes=2)]
+    assert preimages_of(store, batch) == [a_preimage(store, first), a_preimage(store, second, "other")]
+    with store.read() as view:
+        assert view.preimage(batch.id, first.key) == a_preimage(store, first)
+        assert view.preimage(batch.id, DocumentKey(first.key + 10)) is None
+        assert (view.counts().batches, view.counts().preimages) == (1, 2)
+
+
+def test_what_was_not_there_before_is_kept_too(store: MemoryStore) -> None:
+    stored = add(store, a_memory())
+    preimage = replace(a_preimage(store, stored), before=None, owner=None)
+    batch = a_batch()
+    put_batch(store, batch, [preimage])
+    assert preimages_of(store, batch) == [preimage]
+
+
+@pytest.mark.parametrize("limit", [1, 2, 10])
+def test_pages_hold_every_batch_once_newest_first(store: MemoryStore, limit: int) -> None:
+    told = [a_batch(at=instant(minute)) for minute in (3, 1, 2, 2, 0)]
+    for one in told:
+        put_batch(store, one)
+    found: list[Batch] = []
+    after: tuple[datetime, BatchId] | None = None
+    while True:
+        with store.read() as view:
+            page: Sequence[Batch] = view.batches(ALL_BATCHES, after, limit)
+        found += page
+        if len(page) < limit:
+            break
+        after = page[-1].at, page[-1].id
+    assert found == sorted(told, key=lambda one: (one.at, one.id), reverse=True)
+
+
+def test_batches_are_narrowed(store: MemoryStore) -> None:
+    stored = add(store, a_memory())
+    shared, undone = a_batch(is_private=False), a_batch(at=instant(1), undone_at=instant(2))
+    put_batch(store, shared)
+    put_batch(store, undone, [a_preimage(store, stored)])
+    everybody, agent = ALL_BATCHES.seen, Visibility(own=ADA, swarm=True)
+    assert batches_of(store, BatchFilter(seen=agent)) == [shared]
+    assert batches_of(store, BatchFilter(seen=Visibility(own=ADA, swarm=False))) == []
+    assert batches_of(store, BatchFilter(seen=everybody, undone=True)) == [undone]
+    assert batches_of(store, BatchFilter(seen=everybody, undone=False)) == [shared]
+    assert batches_of(store, BatchFilter(seen=everybody, memory=stored.memory.id)) == [undone]
+    assert batches_of(store, BatchFilter(seen=everybody, memory=a_memory().id)) == []
+
+
+def test_nothing_is_kept_of_a_memory_once_that_is_asked(store: MemoryStore) -> None:
+    one, other = add(store, a_memory()), add(store, a_memory())
+    batch = a_batch(changes=2)
+    put_batch(store, batch, [a_preimage(store, one), a_preimage(store, other)])
+    for _ in range(2):
+        store.write(lambda tx: tx.drop_preimages(one.key))
+    assert preimages_of(store, batch) == [a_preimage(store, other)]
+    assert batches_of(store) == [batch]
+    for _ in range(2):
+        store.write(lambda tx: tx.drop_batch(batch.id))
+    assert (batches_of(store), preimages_of(store, batch)) == ([], [])
+
+
+def test_of_a_decision_nothing_is_kept_once_one_of_its_memories_is_forgotten(store: MemoryStore) -> None:
+    """One may be what was made of the other."""
+    one, other = add(store, a_memory()), add(store, a_memory())
+    batch = a_batch(kind=BatchKind.DECIDED, changes=2)
+    put_batch(store, batch, [a_preimage(store, one), a_preimage(store, other)])
+    store.write(lambda tx: tx.drop_preimages(one.key))
+    assert (batches_of(store), preimages_of(store, batch)) == ([batch], [])
+
+
+def test_forgetting_a_memory_leaves_what_is_kept_of_it(store: MemoryStore) -> None:
+    """Maintenance takes away what can come back; who forgets for good drops that, too."""
+    stored = add(store, a_memory())
+    batch, preimage = a_batch(), a_preimage(store, stored)
+    put_batch(store, batch, [preimage])
+    forget(store, stored.key)
+    assert preimages_of(store, batch) == [preimage]
+
+
+def test_old_batches_go_with_what_is_kept_of_them_oldest_first(store: MemoryStore) -> None:
+    stored = add(store, a_memory())
+    told = [a_batch(at=instant(minute)) for minute in (0, 1, 2, 3)]
+    for one in told:
+        put_batch(store, one, [a_preimage(store, stored)])
+    assert store.write(lambda tx: tx.prune_batches(instant(3), 2)) == 2
+    assert batches_of(store) == [told[3], told[2]]
+    assert preimages_of(store, told[0]) == []
+    assert store.write(lambda tx: tx.prune_batches(instant(3), 2)) == 1
+    assert batches_of(store) == [told[3]]
+
+
+def test_vacuuming_changes_nothing_that_is_seen(store: MemoryStore) -> None:
+    stored = [add(store, a_memory(f"Note {number}.")) for number in range(5)]
+    forget(store, stored[0].key)
+    change(store, stored[1].key, next_version(stored[1].memory, "Another."), whole("Another."))
+    before = [now(store, one.key) for one in stored]
+    store.vacuum()
+    assert [now(store, one.key) for one in stored] == before
+    assert add(store, a_memory()).key > stored[-1].key
+
+
+def test_what_is_kept_is_there_after_opening_again(open_durable: Callable[[], MemoryStore]) -> None:
+    batch = a_batch()
+    with closing(open_durable()) as store:
+        preimage = a_preimage(store, add(store, a_memory()))
+        put_batch(store, batch, [preimage])
+    with closing(open_durable()) as store:
+        assert (batches_of(store), preimages_of(store, batch)) == ([batch], [preimage])
+
+
+def test_proposals_about_a_memory_are_noted_whatever_became_of_them(store: MemoryStore) -> None:
+    stored = add(store, a_memory())
+    told: list[Proposal] = [a_proposal(stored.memory), a_proposal(stored.memory)]
+    put(store, *told)
+    (was,) = kept(store, lambda tx: tx.forget(stored.key)).values()
+    assert was is not None
+    assert set(was.proposals) == set(told)

@@ -1,0 +1,349 @@
+"""Taking back what was done: everything is as it was, or it is said why not."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from hivelore.domain.agent import LeadSees, Viewer
+from hivelore.domain.batch import Batch, BatchId, BatchKind
+from hivelore.domain.draft import Draft, Edit
+from hivelore.domain.evidence import Sign
+from hivelore.domain.memory import Action, Memory, MemoryId, Scope, Trust
+from hivelore.domain.observed import Change
+from hivelore.domain.proposal import Decision, ProposalKind
+from hivelore.domain.search import Query
+from hivelore.domain.text import Clean
+from hivelore.errors import Conflict, Forbidden, NotFound, Proposed
+from hivelore.services.keeping import Keeping
+from support.batches import batches_of, preimages_of
+from support.clocks import START
+from support.memories import evidence, operational
+from support.stores import present
+from support.undoing import known, whole
+from support.world import AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, World
+
+PORT = "The port is 5432."
+
+
+def newest(world: World) -> Batch:
+    return batches_of(world.store)[0]
+
+
+def undo(world: World, which: str, viewer: Viewer = AS_OPERATOR) -> None:
+    world.clock.advance(timedelta(minutes=1))
+    world.undoing.undo(which, viewer, reason="a mistake")
+
+
+def edited(world: World, memory: Memory, viewer: Viewer = AS_ADA, **edit: Any) -> BatchId:
+    world.clock.advance(timedelta(minutes=1))
+    world.remembering.edit(memory.id, Edit(**edit), viewer)
+    return newest(world).id
+
+
+def names(world: World, words: str, viewer: Viewer = AS_ADA) -> list[str]:
+    return [hit.memory.name for hit in world.recalling.recall(Query(text=Clean(words), limit=5), viewer).hits]
+
+
+EDITS: dict[str, dict[str, Any]] = {
+    "words": {"content": "The port is 6543 now, and the host is heron.", "reason": "moved"},
+    "tags": {"tags": ["db", "net"]},
+    "metadata": {"metadata": {"a": 1}},
+    "place": {"subject": "db.port", "project": "hive"},
+    "scope": {"scope": Scope.SWARM},
+    "expiry": {"expires_at": START + timedelta(days=400)},
+}
+
+
+@pytest.mark.parametrize("what", EDITS)
+def test_an_edit_is_taken_back_by_its_id(world: World, what: str) -> None:
+    memory = world.remember(PORT, tags=("old",), session="s1")
+    world.remember("Before that, the heron slept.", session="s1")
+    before = known(world)
+    batch = edited(world, memory, **EDITS[what])
+    assert known(world) != before
+    undo(world, batch)
+    assert known(world) == before
+
+
+def test_the_last_change_of_a_memory_is_taken_back_by_the_id_of_the_memory(world: World) -> None:
+    memory = world.remember(PORT)
+    edited(world, memory, content="The port is 1.")
+    before = known(world)
+    edited(world, memory, content="The port is 2.")
+    undo(world, memory.id.upper())
+    assert known(world) == before
+    undo(world, memory.id)
+    assert present(world.store, memory).memory.content == PORT
+    with pytest.raises(NotFound, match="does not come back"):
+        undo(world, memory.id)
+
+
+def test_words_find_what_came_back_and_not_what_went(world: World) -> None:
+    memory = world.remember("The heron sleeps at noon.")
+    batch = edited(world, memory, content="The owl sleeps at noon.")
+    world.embed()
+    undo(world, batch)
+    world.embed()
+    assert names(world, "heron") == ["The heron sleeps at noon."]
+    hits = world.recalling.recall(Query(text=Clean("owl"), limit=5), AS_ADA).hits
+    assert all("owl" not in hit.memory.content for hit in hits)
+
+
+def test_what_never_went_keeps_its_vectors_and_the_rest_waits_for_new_ones(world: World) -> None:
+    memory = world.remember(PORT)
+    world.embed()
+    tagged = edited(world, memory, tags=["a"])
+    undo(world, tagged)
+    assert world.embedding.pending() == 0
+    reworded = edited(world, memory, content="Something else altogether.")
+    world.embed()
+    undo(world, reworded)
+    assert world.embedding.pending() == 1
+
+
+def test_taking_back_is_told_in_the_audit_trail_and_among_the_changes(world: World) -> None:
+    memory = world.remember(PORT)
+    batch = edited(world, memory, content="The port is 1.")
+    done = world.undoing.undo(batch, AS_LEA if memory.owner is None else AS_OPERATOR, reason="wrong port")
+    assert world.audit()[0].action is Action.UNDONE
+    assert (world.audit()[0].memory, world.audit()[0].detail) == (memory.id, f"edited: batch {batch}")
+    by, taken_back = batches_of(world.store)
+    assert (by.id, by.kind, by.undoes, by.reason) == (done.by, BatchKind.UNDONE, batch, "wrong port")
+    assert (taken_back.id, taken_back.undone_at) == (batch, world.clock.now())
+    assert done.memories == (memory.id,)
+
+
+def test_taking_back_can_be_taken_back(world: World) -> None:
+    memory = world.remember(PORT)
+    batch = edited(world, memory, content="The port is 1.")
+    after = known(world)
+    undo(world, batch)
+    with pytest.raises(Conflict, match="already"):
+        undo(world, batch)
+    undo(world, newest(world).id)
+    assert known(world) == after
+    assert world.undoing.case(batch, AS_OPERATOR).batch.undone_at is None
+    undo(world, batch)
+    assert present(world.store, memory).memory.content == PORT
+
+
+def test_what_was_changed_since_is_left_alone(world: World) -> None:
+    memory = world.remember(PORT)
+    first = edited(world, memory, content="The port is 1.")
+    second = edited(world, memory, content="The port is 2.")
+    before = whole(world)
+    with pytest.raises(Conflict, match=f"{memory.id}.*later first"):
+        undo(world, first)
+    assert whole(world) == before
+    undo(world, second)
+    undo(world, first)
+    assert present(world.store, memory).memory.content == PORT
+
+
+def test_reading_and_what_is_seen_of_its_use_is_no_change_and_stays(world: World) -> None:
+    memory = world.remember(PORT)
+    key = present(world.store, memory).key
+    batch = edited(world, memory, content="The port is 1.")
+    world.store.write(lambda tx: tx.touch({key: (3, world.clock.now())}))
+    world.store.write(lambda tx: tx.add_evidence({key: [evidence(Sign.CITED)]}))
+    undo(world, batch)
+    assert present(world.store, memory).memory.access_count == 3
+    with world.store.read() as view:
+        assert [one.sign for one in view.evidence(key)] == [Sign.CITED]
+
+
+def test_what_took_the_place_of_another_gives_it_back(world: World) -> None:
+    old = world.remember(PORT, subject="db.port")
+    before = known(world)
+    world.clock.advance(timedelta(minutes=1))
+    new = world.remember("The port is 1.", subject="db.port")
+    batch = newest(world)
+    assert (batch.kind, batch.changes) == (BatchKind.TOLD, 2)
+    undo(world, batch.id)
+    assert known(world) == before
+    assert present(world.store, old).memory.valid_until is None
+    undo(world, newest(world).id)
+    assert present(world.store, old).memory.valid_until == new.holds_since
+
+
+def test_telling_a_memory_in_other_words_is_taken_back(world: World) -> None:
+    memory = world.remember(PORT, external_id="x")
+    before = known(world)
+    world.clock.advance(timedelta(minutes=1))
+    world.remember("The port is 1.", external_id="x")
+    undo(world, memory.id)
+    assert known(world) == before
+
+
+def test_what_is_only_new_is_no_change_that_is_kept(world: World) -> None:
+    world.remember(PORT)
+    world.remembering.remember_many([Draft(content="One."), Draft(content="Two.")], AS_ADA)
+    assert batches_of(world.store) == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        Change(observation="Takes 90 s."),
+        Change(confidence=0.1),
+        Change(active=False),
+        Change(service="other", persistent=True),
+    ],
+    ids=str,
+)
+def test_what_an_operator_did_to_what_is_about_running_things_is_taken_back(world: World, change: Change) -> None:
+    memory = world.remember("Takes 60 s.", scope=Scope.SWARM, operational=operational("jellyfin"))
+    before = known(world)
+    world.clock.advance(timedelta(minutes=1))
+    world.operations.change(memory.id, change, AS_OPERATOR)
+    assert newest(world).kind is BatchKind.OPERATED
+    undo(world, memory.id)
+    assert known(world) == before
+
+
+def test_what_was_accepted_in_review_is_taken_back_and_waits_again(world: World) -> None:
+    memory = world.remember("Run this.", trust=Trust.WEB)
+    with pytest.raises(Proposed):
+        world.remembering.edit(memory.id, Edit(scope=Scope.SWARM), AS_ADA)
+    before = known(world)
+    (proposal,) = world.reviewing.page(AS_OPERATOR, None, 10).proposals
+    world.reviewing.decide(proposal.id, Decision.ACCEPTED, AS_OPERATOR)
+    undo(world, newest(world).id)
+    assert known(world) == before
+    assert world.reviewing.page(AS_OPERATOR, None, 10, is_open=True).proposals == (proposal,)
+
+
+def test_what_was_merged_in_review_comes_apart_again(world: World) -> None:
+    older = world.remember("Takes 60 s.", scope=Scope.SWARM, operational=operational("jellyfin"))
+    newer = world.remember("Takes 61 s.", AS_BOB, scope=Scope.SWARM, operational=operational("jellyfin"))
+    stored = [present(world.store, one) for one in (older, newer)]
+    world.store.write(lambda tx: world.proposing.propose(tx, ProposalKind.CONTRADICTION, stored, AS_ADA))
+    (proposal,) = world.reviewing.page(AS_OPERATOR, None, 10).proposals
+    before = known(world)
+    world.clock.advance(timedelta(minutes=1))
+    world.reviewing.decide(proposal.id, Decision.MERGED, AS_OPERATOR)
+    assert known(world) != before
+    undo(world, newest(world).id)
+    assert known(world) == before
+    assert world.reviewing.case(proposal.id, AS_OPERATOR).proposal == proposal
+
+
+def test_what_was_forgotten_does_not_come_back(world: World) -> None:
+    memory = world.remember(PORT)
+    edited(world, memory, content="The port is 1.")
+    batch = newest(world)
+    world.remembering.forget(memory.id, AS_ADA)
+    assert preimages_of(world.store, batch) == []
+    with pytest.raises(NotFound, match="forgotten"):
+        undo(world, memory.id)
+    with pytest.raises(Conflict, match="forgotten for good"):
+        undo(world, batch.id)
+
+
+def test_a_deletion_that_was_accepted_is_for_good(world: World) -> None:
+    memory = world.remember("Takes 60 s.", scope=Scope.SWARM, operational=operational("jellyfin"))
+    world.operations.change(memory.id, Change(confidence=0.2), AS_OPERATOR)
+    with pytest.raises(Proposed):
+        world.remembering.forget(memory.id, AS_ADA)
+    (proposal,) = world.reviewing.page(AS_OPERATOR, None, 10).proposals
+    world.reviewing.decide(proposal.id, Decision.ACCEPTED, AS_OPERATOR)
+    assert [preimages_of(world.store, one) for one in batches_of(world.store)] == [[]]
+
+
+def test_a_place_that_is_taken_by_now_is_a_conflict_and_nothing_happens(world: World) -> None:
+    memory = world.remember(PORT, source_path="/a")
+    batch = edited(world, memory, source_path="/b")
+    world.remember("Another.", source_path="/a")
+    before = whole(world)
+    with pytest.raises(Conflict):
+        undo(world, batch)
+    assert whole(world) == before
+
+
+@pytest.mark.parametrize("which", ["", "nonsense", "0" * 36, "m9999", "\u0000", "ä" * 10_000, "b0001'--"])
+def test_what_nobody_knows_is_not_found(world: World, which: str) -> None:
+    with pytest.raises(NotFound, match="No change"):
+        world.undoing.undo(which, AS_OPERATOR)
+
+
+# who may
+
+
+def test_workers_neither_see_nor_take_back_what_was_done(world: World) -> None:
+    memory = world.remember(PORT)
+    batch = edited(world, memory, content="The port is 1.")
+    for look in (
+        lambda: world.undoing.page(AS_ADA, None, 10),
+        lambda: world.undoing.case(batch, AS_ADA),
+        lambda: world.undoing.undo(batch, AS_ADA),
+        lambda: world.undoing.undo(memory.id, AS_ADA),
+        lambda: world.undoing.drop(batch, AS_ADA),
+    ):
+        with pytest.raises(Forbidden):
+            look()
+
+
+def test_leads_take_back_what_was_done_to_what_is_shared(world: World) -> None:
+    shared = world.remember(PORT, scope=Scope.SWARM)
+    running = world.remember("Takes 60 s.", scope=Scope.SWARM, operational=operational("jellyfin"))
+    private = world.remember("Mine.")
+    allowed = edited(world, shared, content="The port is 1.")
+    refused = edited(world, private, content="Not mine.")
+    world.operations.change(running.id, Change(confidence=0.2), AS_OPERATOR)
+    for one in (refused, newest(world).id):
+        with pytest.raises(Forbidden, match="only an operator"):
+            undo(world, one, AS_LEA)
+    undo(world, allowed, AS_LEA)
+    assert present(world.store, shared).memory.content == PORT
+    with pytest.raises(Forbidden):
+        world.undoing.drop(allowed, AS_LEA)
+
+
+def test_leads_who_see_no_private_memories_do_not_see_what_was_done_to_them(world: World) -> None:
+    private, shared = world.remember("Mine."), world.remember(PORT, scope=Scope.SWARM)
+    batch, other = edited(world, private, content="Still mine."), edited(world, shared, tags=["a"])
+    world.undoing._lead_sees = LeadSees.SHARED
+    assert [one.id for one in world.undoing.page(AS_LEA, None, 10).batches] == [other]
+    for look in (
+        lambda: world.undoing.case(batch, AS_LEA),
+        lambda: world.undoing.undo(batch, AS_LEA),
+        lambda: world.undoing.undo(private.id, AS_LEA),
+    ):
+        with pytest.raises(NotFound):
+            look()
+
+
+# looking
+
+
+def test_changes_are_listed_newest_first_and_by_memory(world: World) -> None:
+    one, other = world.remember("One."), world.remember("Other.")
+    first, second, third = (edited(world, which, tags=[tag]) for which, tag in ((one, "a"), (other, "b"), (one, "c")))
+    page = world.undoing.page(AS_OPERATOR, None, 2)
+    assert [each.id for each in page.batches] == [third, second]
+    assert page.next is not None
+    assert page.next.endswith(second)
+    assert [each.id for each in world.undoing.page(AS_OPERATOR, None, 9, memory=one.id).batches] == [third, first]
+    (touched,) = world.undoing.case(first, AS_OPERATOR).memories
+    assert (touched.id, touched.name) == (one.id, "One.")
+
+
+def test_an_operator_drops_what_is_kept(world: World) -> None:
+    memory = world.remember(PORT)
+    batch = edited(world, memory, content="The port is 1.")
+    world.undoing.drop(batch, AS_OPERATOR)
+    assert batches_of(world.store) == []
+    with pytest.raises(NotFound):
+        undo(world, memory.id)
+    with pytest.raises(NotFound):
+        world.undoing.drop(batch, AS_OPERATOR)
+
+
+def test_where_nothing_is_to_be_kept_nothing_is(world: World) -> None:
+    memory = world.remember(PORT)
+    world.remembering._keeping = Keeping(world.store, world.clock, lambda _: BatchId("b"), timedelta())
+    world.remembering.edit(memory.id, Edit(content="The port is 1."), AS_ADA)
+    assert batches_of(world.store) == []
+    with pytest.raises(NotFound):
+        undo(world, MemoryId(memory.id))

@@ -1,0 +1,40 @@
+"""What a world knows, to be compared before something was done and after it was taken back."""
+
+from hashlib import sha256
+
+from hivelore.domain.search import EVERYTHING, Query
+from hivelore.domain.text import Clean
+from hivelore.hive.exchange import _print
+from support.observed import observed
+from support.world import AS_OPERATOR, World
+
+ALL = 10_000
+
+
+def export_hash(world: World) -> str:
+    """As ``hivelore export --hash`` prints it, of everything."""
+    with world.store.read() as view:
+        memories = view.page(EVERYTHING, None, ALL)
+    return sha256(b"".join(sorted(_print(memory) for memory in memories))).hexdigest()
+
+
+def known(world: World) -> object:
+    """What is known: all but who did what, and what is proposed, with how it is found by its words."""
+    with world.store.read() as view:
+        seen = {name: value for name, value in observed(view).items() if name not in ("audit", "batches", "proposals")}
+        words = sorted({word for memory in view.page(EVERYTHING, None, ALL) for word in memory.content.split()[:4]})
+        found = {
+            word: sorted(world.keywords.search(view, [word.lower().strip(".")], EVERYTHING, 50).documents.tolist())
+            for word in words
+        }
+    return export_hash(world), seen, found
+
+
+def whole(world: World) -> object:
+    """Everything."""
+    with world.store.read() as view:
+        return observed(view)
+
+
+def asked(world: World, words: str) -> list[str]:
+    return [hit.memory.id for hit in world.recalling.recall(Query(text=Clean(words), limit=10), AS_OPERATOR).hits]
