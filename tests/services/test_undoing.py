@@ -12,8 +12,6 @@ from hivelore.domain.evidence import Sign
 from hivelore.domain.memory import Action, Memory, MemoryId, Scope, Trust
 from hivelore.domain.observed import Change
 from hivelore.domain.proposal import Decision, ProposalKind
-from hivelore.domain.search import Query
-from hivelore.domain.text import Clean
 from hivelore.errors import Conflict, Forbidden, NotFound, Proposed
 from hivelore.services.keeping import Keeping
 from support.batches import batches_of, preimages_of
@@ -39,10 +37,6 @@ def edited(world: World, memory: Memory, viewer: Viewer = AS_ADA, **edit: Any) -
     world.clock.advance(timedelta(minutes=1))
     world.remembering.edit(memory.id, Edit(**edit), viewer)
     return newest(world).id
-
-
-def names(world: World, words: str, viewer: Viewer = AS_ADA) -> list[str]:
-    return [hit.memory.name for hit in world.recalling.recall(Query(text=Clean(words), limit=5), viewer).hits]
 
 
 EDITS: dict[str, dict[str, Any]] = {
@@ -85,9 +79,8 @@ def test_words_find_what_came_back_and_not_what_went(world: World) -> None:
     world.embed()
     undo(world, batch)
     world.embed()
-    assert names(world, "heron") == ["The heron sleeps at noon."]
-    hits = world.recalling.recall(Query(text=Clean("owl"), limit=5), AS_ADA).hits
-    assert all("owl" not in hit.memory.content for hit in hits)
+    assert world.found("heron")[:1] == ["The heron sleeps at noon."]
+    assert not any("owl" in content for content in world.found("owl"))
 
 
 def test_what_never_went_keeps_its_vectors_and_the_rest_waits_for_new_ones(world: World) -> None:

@@ -2,11 +2,10 @@
 
 from hashlib import sha256
 
-from hivelore.domain.search import EVERYTHING, Query
-from hivelore.domain.text import Clean
+from hivelore.domain.search import EVERYTHING
 from hivelore.hive.exchange import _print
 from support.observed import observed
-from support.world import AS_OPERATOR, World
+from support.world import World
 
 ALL = 10_000
 
@@ -34,7 +33,3 @@ def whole(world: World) -> object:
     """Everything."""
     with world.store.read() as view:
         return observed(view)
-
-
-def asked(world: World, words: str) -> list[str]:
-    return [hit.memory.id for hit in world.recalling.recall(Query(text=Clean(words), limit=10), AS_OPERATOR).hits]

@@ -1,7 +1,9 @@
 """Finding memories that say the same, to be put to review: similarity alone merges nothing (N07)."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
+from itertools import pairwise
 
 from hivelore.domain.index import DocumentKey, Stored
 from hivelore.domain.memory import Memory
@@ -24,6 +26,8 @@ _AT_A_TIME = 500
 
 Pair = tuple[Stored, Stored, str]
 """The older, the newer, and why."""
+_Group = tuple[Sequence[Stored], str]
+"""Memories that say the same, and why."""
 
 
 class Duplicates:
@@ -36,23 +40,23 @@ class Duplicates:
         keys = sorted(view.matching(where), reverse=True)
         found: list[Pair] = []
         taken: set[DocumentKey] = set()
-        for one, other, why in self._pairs(view, keys, where):
-            older, newer = sorted((one, other), key=lambda stored: (stored.memory.holds_since, stored.key))
-            if {older.key, newer.key} & taken or not may_merge(older.memory, newer.memory, now):
+        for group, why in self._groups(view, keys, where):
+            members = {one.key for one in group}
+            if members & taken:
                 continue
-            if _was_asked(view.proposals_about(newer.key), older.memory, newer.memory):
-                continue
-            taken |= {older.key, newer.key}
-            found.append((older, newer, why))
+            taken |= members
+            pair = _next_of(view, group, now)
+            if pair is not None:
+                found.append((*pair, why))
             if len(found) == limit:
                 break
         return found
 
-    def _pairs(self, view: View, keys: Sequence[DocumentKey], where: Filter) -> Iterator[Pair]:
+    def _groups(self, view: View, keys: Sequence[DocumentKey], where: Filter) -> Iterator[_Group]:
         yield from _of_same_words(view, keys)
         yield from self._near(view, keys[:LOOKED_AT], where)
 
-    def _near(self, view: View, keys: Sequence[DocumentKey], where: Filter) -> Iterator[Pair]:
+    def _near(self, view: View, keys: Sequence[DocumentKey], where: Filter) -> Iterator[_Group]:
         model = self._serving.current
         key_of_model = None if model is None else view.model(model.provider.fingerprint)
         if model is None or key_of_model is None or not model.index.ready:
@@ -72,10 +76,14 @@ class Duplicates:
                 others = view.admitted([one.document for one in near if one.document != key], where)
                 passages = {one.document: one.passage for one in near}
                 known = view.vectors(key_of_model, [passages[other] for other in others])
-                for other, memory in others.items():
-                    likeness = cosine(vector, known[passages[other]]) if passages[other] in known else 0.0
-                    if likeness >= LEAST_LIKENESS and _say_the_same(memories[key], memory, likeness):
-                        yield Stored(key, memories[key]), Stored(other, memory), f"they say the same ({likeness:.2f})"
+                alike = [
+                    Stored(other, memory)
+                    for other, memory in others.items()
+                    if passages[other] in known
+                    and _say_the_same(memories[key], memory, cosine(vector, known[passages[other]]))
+                ]
+                if alike:
+                    yield [Stored(key, memories[key]), *alike], "they say the same in other words"
 
 
 def _beside(memory: Memory, where: Filter) -> Filter:
@@ -84,32 +92,45 @@ def _beside(memory: Memory, where: Filter) -> Filter:
     return Filter(visibility=seen, superseded=where.superseded, live_at=where.live_at, category=memory.category)
 
 
-def _of_same_words(view: View, keys: Iterable[DocumentKey]) -> Iterator[Pair]:
-    known: dict[object, Stored] = {}
+def _of_same_words(view: View, keys: Iterable[DocumentKey]) -> Iterator[_Group]:
+    known: defaultdict[object, list[DocumentKey]] = defaultdict(list)
     for some in in_batches(keys, _AT_A_TIME):
         for key, memory in view.admitted(some, EVERYTHING).items():
             words = hash(" ".join(memory.content.split()).casefold())
-            place = memory.owner, memory.scope, memory.project, memory.category, words
-            other = known.pop(place, None)
-            if other is None:
-                known[place] = Stored(key, memory)
-            elif says_the_same(memory.content, other.memory.content):
-                yield Stored(key, memory), other, "the same words"
+            known[memory.owner, memory.scope, memory.project, memory.category, words].append(key)
+    for alike in known.values():
+        if len(alike) > 1:
+            yield [Stored(*one) for one in view.admitted(alike[:_AT_A_TIME], EVERYTHING).items()], "the same words"
+
+
+def _next_of(view: View, group: Sequence[Stored], now: datetime) -> tuple[Stored, Stored] | None:
+    """The first two that may become one, the oldest first: what one of them has replaced stays replaced then."""
+    members = sorted(group, key=lambda one: (one.memory.holds_since, one.key))
+    for older, newer in pairwise(members):
+        known = _put_to_review(view.proposals_about(newer.key), older.memory, newer.memory)
+        if any(one.decided is None for one in known):
+            return None
+        if not known and may_merge(older.memory, newer.memory, now):
+            return older, newer
+    return None
 
 
 def _say_the_same(one: Memory, other: Memory, likeness: float) -> bool:
     if says_the_same(one.content, other.content):
         return True
+    if likeness < LEAST_LIKENESS:
+        return False
     service = one.operational.service if one.operational is not None else None
     return judge(one.content, other.content, likeness, service=service or "").verdict is Verdict.SAME
 
 
-def _was_asked(known: Iterable[Proposal], older: Memory, newer: Memory) -> bool:
-    """Whether it waits for a decision, or was rejected of the memories as they are."""
+def _put_to_review(known: Iterable[Proposal], older: Memory, newer: Memory) -> list[Proposal]:
+    """What waits for a decision about these two, or was rejected of them as they are."""
     now = {(one.id, one.version) for one in (older, newer)}
-    return any(
-        one.kind is ProposalKind.DUPLICATE
+    return [
+        one
+        for one in known
+        if one.kind is ProposalKind.DUPLICATE
         and {tuple(each) for each in one.memories} == now
         and (one.decided is None or one.decided.how is Decision.REJECTED)
-        for one in known
-    )
+    ]

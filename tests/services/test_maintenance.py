@@ -1,0 +1,423 @@
+"""Maintenance: a preview writes nothing, no share is passed unawares, and nothing goes that cannot come back."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from hivelore.domain.batch import BatchKind
+from hivelore.domain.draft import Edit
+from hivelore.domain.evidence import Sign
+from hivelore.domain.maintenance import Maintained, Wish
+from hivelore.domain.memory import Action, Memory, MemoryId, Scope, Trust
+from hivelore.domain.operational import Kind
+from hivelore.domain.proposal import Decision, ProposalId, ProposalKind
+from hivelore.domain.search import EVERYTHING
+from hivelore.errors import Conflict, Forbidden, Invalid, Stale
+from hivelore.services import maintenance
+from hivelore.services.keeping import Keeping
+from hivelore.services.upkeep import Upkeep
+from support.batches import batches_of, preimages_of
+from support.clocks import START
+from support.happenings import an_event, log_events
+from support.memories import an_observation, evidence, operational
+from support.proposals import a_proposal, put
+from support.stores import present
+from support.undoing import known, whole
+from support.world import AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, World
+
+PURGE, MERGE = Wish(purge_expired=True), Wish(merge=True)
+HOUR = timedelta(hours=1)
+
+
+def expiring(world: World, content: str, **more: Any) -> Memory:
+    return world.remember(content, expires_at=START + HOUR, **more)
+
+
+def filled(world: World, kept: int = 20) -> list[Memory]:
+    """One memory that has expired, among others."""
+    gone = expiring(world, "The heron leaves at noon.", session="s1")
+    for number in range(kept):
+        world.remember(f"Note {number} is about {'abcdefghijklmnopqrstuvwxyz'[number]}.", session="s1")
+    world.clock.advance(2 * HOUR)
+    return [gone]
+
+
+def purge(world: World, yes: int | None = None) -> Maintained:
+    return world.maintenance.apply(PURGE, AS_OPERATOR, yes)
+
+
+def ids(world: World) -> set[MemoryId]:
+    with world.store.read() as view:
+        return {memory.id for memory in view.page(EVERYTHING, None, 1_000)}
+
+
+def undo(world: World, which: str | None) -> None:
+    assert which is not None
+    world.clock.advance(timedelta(minutes=1))
+    world.undoing.undo(which, AS_OPERATOR)
+
+
+# purging
+
+
+@pytest.mark.parametrize("wish", [PURGE, MERGE, Wish(reindex=True), Wish(vacuum=True)], ids=str)
+def test_a_preview_writes_nothing(world: World, wish: Wish) -> None:
+    filled(world)
+    world.remember("Note 1 is about b!")
+    before = whole(world)
+    plan = world.maintenance.preview(wish, AS_OPERATOR)
+    assert whole(world) == before
+    assert (plan.applied, plan.purged, plan.proposed, plan.batch) == (False, 0, 0, None)
+    assert (plan.expired, len(plan.alike)) == (int(wish.purge_expired), int(wish.merge))
+
+
+def test_what_has_expired_goes_and_comes_back(world: World) -> None:
+    (gone,) = filled(world)
+    log_events(world.store, an_event(memory=gone.id))
+    put(world.store, a_proposal(present(world.store, gone).memory))
+    world.store.write(lambda tx: tx.add_evidence({present(world.store, gone).key: [evidence()]}))
+    before = whole(world)
+    plan = world.maintenance.preview(PURGE, AS_OPERATOR)
+    assert [(one.id, one.expired_at) for one in plan.examples] == [(gone.id, gone.expires_at)]
+    done = purge(world)
+    assert (done.applied, done.memories, done.expired, done.purged) == (True, 21, 1, 1)
+    assert gone.id not in ids(world)
+    assert world.audit()[0].action is Action.FORGOTTEN
+    undo(world, done.batch)
+    assert whole(world) != before
+    for part in ("memories", "documents", "events", "proposals"):
+        assert whole(world)[part] == before[part]  # pyright: ignore[reportIndexIssue]
+
+
+def test_of_a_purge_one_memory_comes_back_by_its_id(world: World) -> None:
+    one, other = expiring(world, "One expires."), expiring(world, "The other does, too.")
+    world.clock.advance(2 * HOUR)
+    before = known(world)
+    done = purge(world, 2)
+    undo(world, one.id)
+    assert ids(world) == {one.id}
+    undo(world, done.batch)
+    assert ids(world) == {one.id, other.id}
+    assert known(world) == before
+
+
+def test_words_find_what_came_back(world: World) -> None:
+    filled(world)
+    done = purge(world)
+    assert "The heron leaves at noon." not in world.found("heron", now=START)
+    undo(world, done.batch)
+    world.embed()
+    assert "The heron leaves at noon." in world.found("heron", now=START)
+
+
+def test_more_than_the_share_goes_only_where_it_is_said_how_many(world: World) -> None:
+    gone = [expiring(world, f"Number {number} expires.") for number in range(2)]
+    for number in range(18):
+        world.remember(f"Note {number} stays.")
+    world.clock.advance(2 * HOUR)
+    before = whole(world)
+    assert world.maintenance.preview(PURGE, AS_OPERATOR).most == 1
+    for wrong in (None, 0, 1, 3, 20, -2, 2**70):
+        with pytest.raises(Conflict, match="yes-delete 2"):
+            purge(world, wrong)
+        assert whole(world) == before
+    assert purge(world, 2).purged == 2
+    assert not ids(world) & {one.id for one in gone}
+
+
+def test_the_exact_number_has_to_be_said_even_below_the_share(world: World) -> None:
+    filled(world)
+    with pytest.raises(Conflict, match="it would be 1"):
+        purge(world, 2)
+    assert purge(world, 1).purged == 1
+
+
+def test_a_purge_in_many_units_is_one_batch(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Facts of one subject are linked to each other, and go in different units."""
+    monkeypatch.setattr(maintenance, "_AT_A_TIME", 2)
+    ends = [START + (9 * HOUR if number % 4 == 0 else HOUR) for number in range(9)]
+    facts = [
+        world.remember(f"The port is {number}.", subject="db.port", expires_at=end) for number, end in enumerate(ends)
+    ]
+    edited = world.remembering.edit(facts[1].id, Edit(tags=("a",)), AS_ADA)
+    world.clock.advance(2 * HOUR)
+    before = known(world)
+    done = purge(world, 6)
+    assert done.purged == 6
+    assert len(ids(world)) == 3
+    assert edited.version == 2
+    undo(world, done.batch)
+    assert known(world) == before
+
+
+def test_what_was_renewed_meanwhile_stays(world: World) -> None:
+    (gone,) = filled(world)
+    key = present(world.store, gone).key
+    looked = world.maintenance._looked
+
+    def late(wish: Wish) -> Any:
+        found = looked(wish)
+        world.store.write(lambda tx: tx.renew(key, None))
+        return found
+
+    world.maintenance._looked = late
+    assert purge(world).purged == 0
+    assert gone.id in ids(world)
+
+
+def test_a_fact_that_was_told_meanwhile_keeps_its_place(world: World) -> None:
+    old = expiring(world, "The port is 1.", subject="db.port")
+    world.clock.advance(2 * HOUR)
+    done = purge(world, 1)
+    new = world.remember("The port is 2.", subject="db.port")
+    undo(world, done.batch)
+    assert present(world.store, old).memory.valid_until == new.holds_since
+    assert present(world.store, new).memory.supersedes == old.id
+
+
+def test_what_is_kept_of_a_purge_is_wiped_after_a_while(world: World) -> None:
+    filled(world)
+    done = purge(world)
+    upkeep = Upkeep(world.store, world.keywords, world.clock, undo=timedelta(days=7))
+    upkeep.tend()
+    assert len(batches_of(world.store)) == 1
+    world.clock.advance(timedelta(days=7, minutes=1))
+    upkeep.tend()
+    assert batches_of(world.store) == []
+    assert done.batch is not None
+    with pytest.raises(Exception, match="No change"):
+        undo(world, done.batch)
+
+
+def test_where_nothing_is_kept_a_purge_is_for_good(world: World) -> None:
+    filled(world)
+    world.maintenance._keeping = Keeping(world.store, world.clock, world.keeping._batch_id, timedelta())
+    done = purge(world)
+    assert (done.purged, done.batch) == (1, None)
+    assert batches_of(world.store) == []
+
+
+def test_an_edit_of_before_a_purge_is_taken_back_after_that(world: World) -> None:
+    memory = expiring(world, "The heron leaves at noon.")
+    before = known(world)
+    world.clock.advance(timedelta(minutes=1))
+    world.remembering.edit(memory.id, Edit(tags=("a",)), AS_ADA)
+    (edit,) = batches_of(world.store)
+    world.clock.advance(2 * HOUR)
+    done = purge(world, 1)
+    with pytest.raises(Conflict, match="later first"):
+        undo(world, edit.id)
+    undo(world, done.batch)
+    undo(world, edit.id)
+    assert known(world) == before
+
+
+# indexes and files
+
+
+def test_reindexing_finds_the_same_again(world: World) -> None:
+    world.remember("The heron sleeps.")
+    done = world.maintenance.apply(Wish(reindex=True, vacuum=True), AS_OPERATOR)
+    assert done.done == {"reindex": True, "vacuum": True}
+    while not world.reindexing.is_done:
+        world.reindexing.go_on()
+    assert world.found("heron") == ["The heron sleeps."]
+
+
+# who may
+
+
+@pytest.mark.parametrize("viewer", [AS_ADA, AS_LEA])
+def test_only_operators_do_maintenance(world: World, viewer: Any) -> None:
+    with pytest.raises(Forbidden):
+        world.maintenance.preview(PURGE, viewer)
+    with pytest.raises(Forbidden):
+        world.maintenance.apply(PURGE, viewer)
+
+
+def test_nothing_to_do_is_an_error(world: World) -> None:
+    with pytest.raises(Invalid, match="purgeExpired"):
+        world.maintenance.preview(Wish(), AS_OPERATOR)
+    with pytest.raises(Invalid, match="purge"):
+        world.maintenance.apply(MERGE, AS_OPERATOR, 3)
+
+
+# making one of two
+
+
+def proposed(world: World) -> list[ProposalId]:
+    world.maintenance.apply(MERGE, AS_OPERATOR)
+    page = world.reviewing.page(AS_OPERATOR, None, 100, is_open=True, kind=ProposalKind.DUPLICATE)
+    return [one.id for one in page.proposals]
+
+
+def decide(world: World, proposal: ProposalId, how: Decision, viewer: Any = AS_OPERATOR) -> None:
+    world.clock.advance(timedelta(minutes=1))
+    world.reviewing.decide(proposal, how, viewer)
+
+
+def twins(world: World, **more: Any) -> tuple[Memory, Memory]:
+    """Two private memories that say the same."""
+    return world.remember("The heron sleeps.", session="s1", **more), world.remember("the  heron sleeps", session="s2")
+
+
+def test_what_says_the_same_is_put_to_review_and_nothing_else_happens(world: World) -> None:
+    older, newer = twins(world)
+    before = known(world)
+    done = world.maintenance.apply(MERGE, AS_OPERATOR)
+    assert [(one.older, one.newer) for one in done.alike] == [(older.id, newer.id)]
+    assert (done.proposed, done.purged, done.batch) == (1, 0, None)
+    assert known(world) == before
+    (proposal,) = proposed(world)
+    assert [one.memory for one in world.reviewing.case(proposal, AS_OPERATOR).proposal.memories] == [older.id, newer.id]
+
+
+def test_accepting_makes_one_of_two_and_taking_that_back_two_of_one(world: World) -> None:
+    older, newer = twins(world, tags=("a",), metadata={"x": 1})
+    key = present(world.store, older).key
+    world.store.write(lambda tx: tx.add_evidence({key: [evidence(Sign.USEFUL)]}))
+    (proposal,) = proposed(world)
+    before = known(world)
+    decide(world, proposal, Decision.ACCEPTED)
+    one = present(world.store, newer)
+    assert (one.memory.tags, one.memory.metadata, one.memory.supersedes) == (("a",), {"x": 1}, older.id)
+    assert one.memory.content == older.content
+    assert present(world.store, older).memory.valid_until == newer.holds_since
+    with world.store.read() as view:
+        assert [each.sign for each in view.evidence(one.key)] == [Sign.USEFUL]
+    assert world.recalling.history(newer.id, AS_ADA).supersedes == older.id
+    assert [hit.memory.id for hit in world.recall("heron").hits] == [newer.id]
+    (batch,) = batches_of(world.store)
+    assert (batch.kind, batch.changes) == (BatchKind.DECIDED, 2)
+    undo(world, batch.id)
+    assert known(world) == before
+    assert proposed(world) == [proposal]
+
+
+def test_of_what_is_about_running_things_the_observations_of_both_are_kept(world: World) -> None:
+    older = world.remember("Takes 60 s.", scope=Scope.SWARM, category="timing", operational=operational("jellyfin"))
+    newer = world.remember("takes 60 s", scope=Scope.SWARM, category="timing", operational=operational("jellyfin"))
+    seen = an_observation(at=world.clock.now(), kind=Kind.CONTRADICTED)
+    for one in (older, newer):
+        stored = present(world.store, one)
+        assert stored.memory.operational is not None
+        held = stored.memory.operational.held
+        world.store.write(lambda tx, key=stored.key, held=held: tx.observe(key, held, seen))
+    (proposal,) = proposed(world)
+    before = known(world)
+    decide(world, proposal, Decision.ACCEPTED)
+    one = present(world.store, newer)
+    with world.store.read() as view:
+        assert list(view.observations(one.key)) == [seen, seen]
+    assert present(world.store, older).memory.valid_until is not None
+    undo(world, newer.id)
+    assert known(world) == before
+
+
+def test_rejecting_keeps_both_and_it_is_not_asked_again(world: World) -> None:
+    twins(world)
+    (proposal,) = proposed(world)
+    before = known(world)
+    decide(world, proposal, Decision.REJECTED)
+    assert known(world) == before
+    assert world.maintenance.preview(MERGE, AS_OPERATOR).alike == ()
+    assert proposed(world) == []
+
+
+def test_it_is_asked_once_as_long_as_it_waits(world: World) -> None:
+    twins(world)
+    first = proposed(world)
+    assert proposed(world) == first
+    assert len(first) == 1
+
+
+def test_what_changed_since_cannot_be_accepted(world: World) -> None:
+    older, _ = twins(world)
+    (proposal,) = proposed(world)
+    world.remembering.edit(older.id, Edit(content="The owl sleeps."), AS_ADA)
+    with pytest.raises(Stale):
+        decide(world, proposal, Decision.ACCEPTED)
+
+
+def test_merging_is_done_by_accepting(world: World) -> None:
+    twins(world)
+    (proposal,) = proposed(world)
+    with pytest.raises(Invalid, match="accept or reject"):
+        decide(world, proposal, Decision.MERGED)
+
+
+def test_leads_merge_what_they_may_change(world: World) -> None:
+    for text in ("The heron sleeps.", "the heron  sleeps"):
+        world.remember(text, AS_BOB, scope=Scope.SWARM, session=text)
+    twins(world)
+    shared, private = proposed(world)
+    decided = {one: world.reviewing.case(one, AS_LEA).memories[0].scope for one in (shared, private)}
+    for one, scope in decided.items():
+        if scope is Scope.SWARM:
+            decide(world, one, Decision.ACCEPTED, AS_LEA)
+        else:
+            with pytest.raises(Forbidden, match="operator"):
+                decide(world, one, Decision.ACCEPTED, AS_LEA)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        ("The heron sleeps.", {"viewer": AS_BOB}),
+        ("The heron sleeps.", {"scope": Scope.SWARM}),
+        ("The heron sleeps.", {"project": "hive"}),
+        ("The heron sleeps.", {"category": "preference"}),
+        ("The heron sleeps.", {"subject": "heron"}),
+        ("The heron sleeps.", {"source_path": "/heron.md"}),
+        ("The heron does not sleep.", {}),
+        ("The heron sleeps for 60 minutes.", {}),
+        ("Nothing of the kind.", {}),
+    ],
+    ids=str,
+)
+def test_what_others_read_or_what_says_something_else_is_never_put_together(
+    world: World, other: tuple[str, dict[str, Any]]
+) -> None:
+    content, more = other
+    world.remember("The heron sleeps.", session="s1")
+    world.remember(content, session="s2", **more)
+    assert world.maintenance.preview(MERGE, AS_OPERATOR).alike == ()
+
+
+def test_many_that_say_the_same_are_put_together_two_at_a_time(world: World) -> None:
+    for number in range(4):
+        world.remember("The heron sleeps.", session=f"s{number}")
+    rounds: list[int] = []
+    while found := proposed(world):
+        rounds.append(len(found))
+        for proposal in found:
+            decide(world, proposal, Decision.ACCEPTED)
+    assert rounds == [1, 1, 1]
+    assert len(world.recall("heron").hits) == 1
+
+
+def test_words_that_can_be_relied_on_more_stay(world: World) -> None:
+    reliable = world.remember("The heron sleeps.", session="s1")
+    told = world.remember("The Heron sleeps!!", session="s2", trust=Trust.WEB)
+    (proposal,) = proposed(world)
+    decide(world, proposal, Decision.ACCEPTED)
+    one = present(world.store, told).memory
+    assert (one.content, one.provenance.trust) == (reliable.content, Trust.AGENT)
+
+
+def test_forgetting_what_was_made_of_two_leaves_no_word_of_it(world: World) -> None:
+    _, newer = twins(world)
+    (proposal,) = proposed(world)
+    decide(world, proposal, Decision.ACCEPTED)
+    (batch,) = batches_of(world.store)
+    world.remembering.forget(newer.id, AS_ADA)
+    assert preimages_of(world.store, batch) == []
+
+
+def test_no_more_is_put_to_review_than_may_wait(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hivelore.services.proposing.MOST_OPEN", 2)
+    for number in range(6):
+        world.remember(f"The heron {'abcdef'[number // 2]}.", session=f"s{number}")
+    done = world.maintenance.apply(MERGE, AS_OPERATOR)
+    assert (len(done.alike), done.proposed) == (3, 2)
