@@ -67,8 +67,8 @@ class Former:
     """A memory as it was, with all that goes when it goes."""
 
     whole: WholeMemory
-    """Where the memory was still there after the change, its history is the last version alone: the others are where
-    they were."""
+    """Where the memory was still there after the change, its history is that which it has no more: the versions before
+    are where they were."""
     proposals: tuple[Proposal, ...] = ()
     events: tuple[Event, ...] = ()
 

@@ -12,7 +12,7 @@ from typing import TypeVar
 from hivelore.domain.agent import AgentId, Viewer
 from hivelore.domain.batch import GONE, Batch, BatchId, BatchKind, Former, Preimage
 from hivelore.domain.index import DocumentKey
-from hivelore.domain.memory import Memory, Scope
+from hivelore.domain.memory import Memory, Scope, Version
 from hivelore.domain.operational import Observation
 from hivelore.domain.proposal import Proposal
 from hivelore.domain.search import EVERYTHING
@@ -107,7 +107,7 @@ def _changed(tx: Transaction, noted: Mapping[DocumentKey, Former | None], kind: 
         after = mark(memory, observations.get(key, ()))
         told = memory or (None if was is None else was.whole.memory)
         if told is not None and after != mark_of(was):
-            kept = None if was is None else _kept(was, kind, is_there=memory is not None)
+            kept = None if was is None else _kept(was, kind, memory)
             found.append(Preimage(key, told.id, kept, after, _private_to(was, memory)))
     return found
 
@@ -126,23 +126,33 @@ def _since(first: Preimage | None, last: Preimage) -> Preimage:
         return last if first is None else replace(last, before=first.before)
     whole, later = first.before.whole, last.before
     if last.after == GONE:
-        earlier = (one for one in later.whole.history if one.number < whole.memory.version)
-        whole = replace(whole, history=(*earlier, whole.history[-1]))
+        whole = replace(whole, history=joined(later.whole.history, whole.history))
     kept = Former(whole, later.proposals, later.events)
     return replace(last, before=kept, owner=last.owner or first.owner)
 
 
-def _kept(was: Former, kind: BatchKind, *, is_there: bool) -> Former:
+def _kept(was: Former, kind: BatchKind, now: Memory | None) -> Former:
     """What of a memory has to be kept: not what stays where it is as long as the memory does, and no word of others.
     What was proposed about several may have some: it is kept of decisions alone, of which nothing is left when one of
     these is forgotten."""
-    whole = replace(was.whole, history=was.whole.history[-1:]) if is_there else was.whole
-    proposals = was.proposals if kind is BatchKind.DECIDED else _of_it_alone(was.proposals) if not is_there else ()
-    return Former(whole, proposals, () if is_there else was.events)
+    whole = was.whole
+    if now is not None:
+        least = min(now.version, whole.memory.version)
+        whole = replace(whole, history=tuple(one for one in whole.history if one.number >= least))
+    if kind is BatchKind.DECIDED:
+        proposals = was.proposals
+    else:
+        proposals = _of_it_alone(was.proposals) if now is None else ()
+    return Former(whole, proposals, was.events if now is None else ())
 
 
 def _of_it_alone(proposals: Sequence[Proposal]) -> tuple[Proposal, ...]:
     return tuple(one for one in proposals if len(one.memories) == 1)
+
+
+def joined(earlier: Sequence[Version], last: Sequence[Version]) -> tuple[Version, ...]:
+    """A history of its last part, and of another one which begins as it did."""
+    return (*(one for one in earlier if one.number < last[0].number), *last)
 
 
 def _private_to(was: Former | None, memory: Memory | None) -> AgentId | None:

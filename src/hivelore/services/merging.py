@@ -17,7 +17,7 @@ from hivelore.domain.text import Clean
 from hivelore.domain.usefulness import Usefulness
 from hivelore.errors import Conflict, Forbidden
 from hivelore.policies.access import Verb, may_change
-from hivelore.policies.confidence import Lifecycle, replayed
+from hivelore.policies.confidence import Lifecycle, after
 from hivelore.policies.merging import better, may_merge
 from hivelore.policies.usefulness import Worth, factor
 from hivelore.ports import Transaction
@@ -87,11 +87,21 @@ def _tell_of_both(tx: Transaction, older: Stored, newer: Stored, lifecycle: Life
     known = newer.memory.operational
     if known is None:
         return
-    seen = [_as_seen_again(one) for one in tx.observations(older.key)]
-    held = replayed(known, [*tx.observations(newer.key), *seen], lifecycle)
-    for one in seen:
-        tx.observe(newer.key, held, one)
+    for one in seen_again(tx, older):
+        known = replace(known, held=after(known, one, lifecycle))
+        tx.observe(newer.key, known.held, one)
 
 
-def _as_seen_again(one: Observation) -> Observation:
-    return replace(one, kind=Kind.REINFORCED, to=None) if one.kind is Kind.CREATED else one
+def seen_again(tx: Transaction, other: Stored) -> list[Observation]:
+    """The observations of a memory as they are of the one that it is merged into."""
+    memory = other.memory
+    first = Observation(
+        at=memory.created_at,
+        kind=Kind.REINFORCED,
+        actor=memory.provenance.actor,
+        door=memory.provenance.door,
+        session=memory.session,
+        text=memory.content,
+    )
+    later = [one for one in tx.observations(other.key) if one.kind in (Kind.REINFORCED, Kind.CONTRADICTED)]
+    return [first, *later]

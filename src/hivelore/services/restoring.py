@@ -12,6 +12,7 @@ from hivelore.domain.index import DocumentKey, Stored
 from hivelore.domain.moving import WholeMemory
 from hivelore.ports import Transaction
 from hivelore.services import loads
+from hivelore.services.keeping import joined
 from hivelore.services.linking import has_place, link
 from hivelore.services.shelving import Shelf
 
@@ -46,10 +47,9 @@ def _whole(one: Preimage, now: WholeMemory | None, counted: Collection[Evidence]
     was = one.before.whole
     if now is None:
         return was
-    earlier = tuple(version for version in now.history if version.number < was.memory.version)
     since = [each for each in now.evidence if each not in counted]
     read = replace(was.memory, access_count=now.memory.access_count, accessed_at=now.memory.accessed_at)
-    return replace(was, memory=read, history=(*earlier, was.history[-1]), evidence=together(was.evidence, since))
+    return replace(was, memory=read, history=joined(now.history, was.history), evidence=together(was.evidence, since))
 
 
 def _put_in_place(tx: Transaction, back: Sequence[WholeMemory], there: Mapping[DocumentKey, WholeMemory]) -> None:

@@ -31,7 +31,7 @@ from hivelore.policies.confidence import Lifecycle
 from hivelore.ports import Clock, MemoryStore, Transaction, View
 from hivelore.services.drafting import Drafting
 from hivelore.services.keeping import Keeping
-from hivelore.services.merging import merge
+from hivelore.services.merging import merge, seen_again
 from hivelore.services.noting import note
 from hivelore.services.operations import Operations, PreparedChange
 from hivelore.services.proposing import audited
@@ -193,6 +193,7 @@ class Reviewing:
             return
         for seen in _seen_again(tx, newer):
             older = note(tx, older, seen, self._lifecycle)
+        self._observe(tx, older, seen_again(tx, newer))
         self._remembering.remove(tx, newer, matter.viewer)
 
     def _wanted(self, tx: Transaction, matter: _Matter) -> None:
@@ -288,3 +289,4 @@ def _seen_again(tx: Transaction, newer: Stored) -> list[Observation]:
     )
     later = [one for one in tx.observations(newer.key) if one.kind in (Kind.REINFORCED, Kind.CONTRADICTED)]
     return [first, *later]
+    return stored.memory.operational
