@@ -31,6 +31,7 @@ from hivelore.hive.base import Hive
 from hivelore.hive.remote import RemoteHive
 from hivelore.policies.hooks import PROGRAMS
 from hivelore.server.mcp.tools import TOOLS
+from support.batches import batches_of
 from support.command_line import CommandLine
 from support.postgres import DATABASES, service_on
 from support.proposals import a_proposal
@@ -54,6 +55,7 @@ class Asker:
     hive: Hive
     ids: dict[str, str]
     proposals: list[str]
+    batches: list[str]
     command_line: CommandLine
 
     def verb(self, *words: str, stdin: bytes = b"") -> Any:
@@ -74,6 +76,9 @@ class Asker:
     def each_proposal(self, ask: Callable[[str], Any]) -> list[Any]:
         """None of them can be merged: whoever decides so changes nothing."""
         return [ask(proposal) for proposal in self.proposals]
+
+    def each_batch(self, ask: Callable[[str], Any]) -> list[Any]:
+        return [ask(batch) for batch in self.batches]
 
 
 def _told(ask: Callable[[], Any]) -> Any:
@@ -247,6 +252,17 @@ ROUTES: dict[tuple[str, str], Probe] = {
     ("POST", "/api/review/{proposal_id}/{decision}"): lambda asker: asker.each_proposal(
         lambda proposal: asker.rest("POST", f"/api/review/{proposal}/merge")
     ),
+    ("GET", "/api/batches"): lambda asker: [
+        asker.rest("GET", "/api/batches", query={"memory": memory}) for memory in (None, *asker.ids.values())
+    ],
+    ("GET", "/api/batches/{batch_id}"): lambda asker: asker.each_batch(
+        lambda batch: asker.rest("GET", f"/api/batches/{batch}")
+    ),
+    ("DELETE", "/api/batches/{batch_id}"): lambda asker: [asker.rest("DELETE", f"/api/batches/{NOWHERE}")],
+    ("POST", "/api/undo"): lambda asker: [asker.rest("POST", "/api/undo", body={"id": NOWHERE})],
+    ("POST", "/api/maintenance"): lambda asker: [
+        asker.rest("POST", "/api/maintenance", body={"purgeExpired": True, "merge": True})
+    ],
     ("GET", "/api/check"): lambda asker: [asker.rest("GET", "/api/check")],
     ("GET", "/api/me"): lambda asker: [asker.rest("GET", "/api/me")],
     ("GET", "/api/status"): lambda asker: [asker.rest("GET", "/api/status")],
@@ -296,6 +312,11 @@ METHODS: dict[str, Probe] = {
     "review": lambda asker: [_told(lambda: asker.hive.review(status="all"))],
     "proposal": lambda asker: asker.each_proposal(lambda proposal: _told(lambda: asker.hive.proposal(proposal))),
     "decide": lambda asker: asker.each_proposal(lambda proposal: _told(lambda: asker.hive.decide(proposal, "merge"))),
+    "batches": lambda asker: [_told(lambda: asker.hive.batches(limit=100))],
+    "batch": lambda asker: asker.each_batch(lambda batch: _told(lambda: asker.hive.batch(batch))),
+    "drop_batch": lambda asker: [_told(lambda: asker.hive.drop_batch(NOWHERE))],
+    "undo": lambda asker: [_told(lambda: asker.hive.undo(NOWHERE))],
+    "maintain": lambda asker: [_told(lambda: asker.hive.maintain(purge_expired=True, merge=True))],
     "remember": lambda asker: [_told(lambda: asker.hive.remember(" "))],
     "remember_many": lambda asker: [_told(lambda: asker.hive.remember_many([" "]))],
     "index": lambda asker: [_told(lambda: asker.hive.index("/nowhere"))],
@@ -362,6 +383,12 @@ COMMANDS: dict[str, Probe] = {
     "hivelore review merge": lambda asker: asker.each_proposal(
         lambda proposal: asker.verb("review", "merge", proposal)
     ),
+    "hivelore undo": lambda asker: [asker.verb("undo", NOWHERE)],
+    "hivelore batches": lambda asker: [
+        asker.verb("batches"),
+        *asker.each_batch(lambda batch: [asker.verb("batches", batch, *how) for how in ((), ("--json",))]),
+    ],
+    "hivelore maintain": lambda asker: [asker.verb("maintain"), asker.verb("maintain", "--json")],
     "hivelore agent add": lambda asker: [asker.verb("agent", "add", " ")],
     "hivelore agent list": lambda asker: [asker.verb("agent", "list")],
     "hivelore agent revoke": lambda asker: [asker.verb("agent", "revoke", "nobody")],
@@ -405,6 +432,8 @@ class World:
     ids: dict[str, str]
     proposals: list[str]
     """One about each of the memories, by its owner."""
+    batches: list[str]
+    """Of each of the private ones, that it became so."""
     keys: dict[str, str]
 
 
@@ -423,7 +452,7 @@ def asking(world: World, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
         monkeypatch.setenv("HIVELORE_KEY", world.keys[who])
         client = world.service.client(world.keys[who])
         command_line = CommandLine(monkeypatch, capsys)
-        return Asker(client, RemoteHive(client), world.ids, world.proposals, command_line)
+        return Asker(client, RemoteHive(client), world.ids, world.proposals, world.batches, command_line)
 
     return asker
 
@@ -457,7 +486,9 @@ def _world(home: Path, lead_sees: str, database: str) -> Generator[World]:
             assert {hit["memory"]["id"] for hit in found["results"]} == set(ids.values())
         for whose in EVERYTHING - SHARED:
             service.client(keys[whose]).call("PATCH", f"/api/memory/{ids[whose]}", body={"scope": "agent"})
-        yield World(service, ids, [_proposed(service, ids[whose], word) for whose, word in WORDS.items()], keys)
+        proposals = [_proposed(service, ids[whose], word) for whose, word in WORDS.items()]
+        batches = [batch.id for batch in batches_of(service.app.store)]
+        yield World(service, ids, proposals, batches, keys)
 
 
 def _proposed(service: Service, memory: str, word: str) -> str:
@@ -530,6 +561,15 @@ def test_the_inbox_shows_workers_their_own_and_others_what_is_about_what_they_ma
     own = {"ada": {"ada", "shared"}, "bob": {"bob"}}
     for door in (("GET", "/api/review"), ("GET", "/api/review/{proposal_id}"), "hivelore review list", "proposal"):
         assert _seen(ALL[door](asking(who))) == own.get(who, _may_see(who, world))
+
+
+@pytest.mark.parametrize("who", ["ada", "bob", "lea", "operator"])
+def test_what_was_done_to_private_memories_is_for_those_who_see_them_all(
+    world: World, asking: Asking, who: str
+) -> None:
+    seen = EVERYTHING - SHARED if _may_see(who, world) == EVERYTHING else set[str]()
+    for door in (("GET", "/api/batches/{batch_id}"), "batch", "hivelore batches"):
+        assert _seen(ALL[door](asking(who))) == seen
 
 
 @pytest.mark.parametrize("suffix", ["", "/chunks", "/history"])

@@ -29,7 +29,7 @@ app = App(name="review", help="What others propose: list, show, accept, reject, 
 def list_proposals(
     *,
     status: Literal["open", "decided", "all"] = "open",
-    kind: Literal["contradiction", "sharing", "operational"] | None = None,
+    kind: Literal["contradiction", "sharing", "operational", "duplicate"] | None = None,
     limit: Annotated[int, Parameter(alias="-n", help="1 to 100.", converter=whole)] = 20,
     after: Annotated[str | None, Parameter(help="Go on behind a page: its `next` (--json).")] = None,
     agent: Reviewer = None,
@@ -39,7 +39,7 @@ def list_proposals(
 
     Example: hivelore review list --status all
     """
-    with _hive(agent) as hive:
+    with as_reviewer(agent) as hive:
         page = hive.review(limit=limit, after=after, status=status, kind=kind)
     if json:
         output.as_json(wire.page(page))
@@ -66,7 +66,7 @@ def show(proposal: Which, /, *, agent: Reviewer = None, json: AsJson = False) ->
 
     Example: hivelore review show ID
     """
-    with _hive(agent) as hive:
+    with as_reviewer(agent) as hive:
         case = hive.proposal(proposal)
     if json:
         output.as_json(wire.case(case))
@@ -80,7 +80,7 @@ def show(proposal: Which, /, *, agent: Reviewer = None, json: AsJson = False) ->
 def accept(proposal: Which, /, *, reason: Why = None, agent: Reviewer = None, json: AsJson = False) -> None:
     """Do what is proposed.
 
-    Of a contradiction: the older memory is less sure from now on.
+    Of a contradiction: the older memory is less sure from now on. Of a duplicate: the two become one.
 
     Example: hivelore review accept ID --reason "measured it"
     """
@@ -110,7 +110,7 @@ def merge(proposal: Which, /, *, reason: Why = None, agent: Reviewer = None, jso
 def _decide(
     proposal: str, decision: Literal["accept", "reject", "merge"], reason: str | None, agent: str | None, json: bool
 ) -> None:
-    with _hive(agent) as hive:
+    with as_reviewer(agent) as hive:
         done = hive.decide(proposal, decision, reason=reason)
     if json:
         output.as_json(wire.proposal(done))
@@ -120,7 +120,7 @@ def _decide(
 
 
 @contextmanager
-def _hive(agent: str | None) -> Generator[RemoteHive]:
+def as_reviewer(agent: str | None) -> Generator[RemoteHive]:
     """Deciding is for people: without an agent that is named, the operator speaks for nobody."""
     with session.operator() if agent is None else session.client(agent) as client:
         yield RemoteHive(client)

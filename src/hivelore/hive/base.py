@@ -43,6 +43,7 @@ from hivelore.hive.checking import (
 from hivelore.hive.happenings import Happenings
 from hivelore.hive.intake import Skipped, drafts_under
 from hivelore.hive.looking_back import LookingBack
+from hivelore.hive.maintaining import Maintaining
 
 E = TypeVar("E", Scope, Source, ScopeChoice, Level, ProposalKind)
 ProposalStatus = Literal["open", "decided", "all"]
@@ -81,7 +82,7 @@ class Indexed(list[Memory]):
         self.skipped: list[Skipped] = list(skipped)
 
 
-class Hive(LookingBack, Happenings, ABC):
+class Hive(LookingBack, Happenings, Maintaining, ABC):
     """Where memories are kept. Use it as a context manager; ``hivelore.open`` makes one.
 
     Everything raises the errors of ``hivelore.errors``.

@@ -6,9 +6,11 @@ from typing import Literal
 
 from hivelore.app import Application
 from hivelore.domain.agent import AgentId, Viewer
+from hivelore.domain.batch import BatchCase, BatchId, BatchPage, Undone
 from hivelore.domain.cooldown import Cooldown
 from hivelore.domain.draft import Draft, Edit, Remembered
 from hivelore.domain.event_log import Event, EventPage, Level, LoggedId
+from hivelore.domain.maintenance import Maintained, Wish
 from hivelore.domain.memory import Memory, MemoryId, Source
 from hivelore.domain.proposal import DECISIONS, Case, Proposal, ProposalId, ProposalKind, ProposalPage
 from hivelore.domain.recall_log import RecallPage
@@ -17,12 +19,14 @@ from hivelore.domain.usefulness import Usefulness
 from hivelore.hive.base import Hive, ProposalStatus, choice
 from hivelore.hive.checking import ID, IN_REVIEW, INSTANT, NUMBER, STATUS, TEXT, TRUTH, WHOLE, WORD, check
 from hivelore.services.asking import (
+    BatchListing,
     EventListing,
     Listing,
     ProposalListing,
     RecallListing,
     asked,
     listed,
+    listed_batches,
     listed_events,
     listed_proposals,
     listed_recalls,
@@ -246,6 +250,19 @@ class EmbeddedHive(Hive):
         check(ID, memory=memory)
         self._app.rating.reset(MemoryId(memory), self._viewer)
 
+    def batches(self, *, limit: int = 20, after: str | None = None, memory: str | None = None) -> BatchPage:
+        check(WHOLE, limit=limit)
+        check(ID.or_none(), after=after, memory=memory)
+        return listed_batches(self._app.undoing, BatchListing(limit=limit, after=after, memory=memory), self._viewer)
+
+    def batch(self, batch: str) -> BatchCase:
+        check(ID, batch=batch)
+        return self._app.undoing.case(BatchId(batch.lower()), self._viewer)
+
+    def drop_batch(self, batch: str) -> None:
+        check(ID, batch=batch)
+        self._app.undoing.drop(BatchId(batch.lower()), self._viewer)
+
     def stats(self) -> Stats:
         return self._app.recalling.stats(self._viewer)
 
@@ -261,6 +278,13 @@ class EmbeddedHive(Hive):
 
     def _decide(self, proposal: str, decision: str, reason: str | None) -> Proposal:
         return self._app.reviewing.decide(ProposalId(proposal), DECISIONS[decision], self._viewer, reason=reason)
+
+    def _undo(self, which: str, reason: str | None) -> Undone:
+        return self._app.undoing.undo(which, self._viewer, reason=reason)
+
+    def _maintain(self, wish: Wish, apply: bool, yes_delete: int | None) -> Maintained:
+        maintenance = self._app.maintenance
+        return maintenance.apply(wish, self._viewer, yes_delete) if apply else maintenance.preview(wish, self._viewer)
 
     def _store(self, drafts: Sequence[Draft]) -> Sequence[Remembered]:
         return self._app.remembering.remember_many(drafts, self._viewer)

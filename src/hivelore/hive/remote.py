@@ -7,10 +7,12 @@ from typing import Literal
 from urllib.parse import quote
 
 from hivelore.client import Client
-from hivelore.domain import wire, wire_happening, wire_review, wire_versions
+from hivelore.domain import wire, wire_batch, wire_happening, wire_review, wire_versions
+from hivelore.domain.batch import BatchCase, BatchPage, Undone
 from hivelore.domain.cooldown import Cooldown
 from hivelore.domain.draft import Draft, Edit, Remembered
 from hivelore.domain.event_log import Event, EventPage, Level
+from hivelore.domain.maintenance import Maintained, Wish
 from hivelore.domain.memory import Memory, MemoryId, Source
 from hivelore.domain.proposal import Case, Proposal, ProposalKind, ProposalPage
 from hivelore.domain.recall_log import RecallPage
@@ -224,6 +226,20 @@ class RemoteHive(Hive):
         check(ID, memory=memory)
         self._client.call("DELETE", f"{memory_path(memory)}/usefulness")
 
+    def batches(self, *, limit: int = 20, after: str | None = None, memory: str | None = None) -> BatchPage:
+        check(WHOLE, limit=limit)
+        check(ID.or_none(), after=after, memory=memory)
+        query = {"limit": limit, "after": after, "memory": memory}
+        return wire_batch.read_page(self._client.call("GET", "/api/batches", query=query))
+
+    def batch(self, batch: str) -> BatchCase:
+        check(ID, batch=batch)
+        return wire_batch.read_case(self._client.call("GET", _batch_path(batch)))
+
+    def drop_batch(self, batch: str) -> None:
+        check(ID, batch=batch)
+        self._client.call("DELETE", _batch_path(batch))
+
     def stats(self) -> Stats:
         return wire.read_stats(self._client.call("GET", "/api/memory/stats"))
 
@@ -278,6 +294,14 @@ class RemoteHive(Hive):
         answer = self._client.call("POST", f"{_at(proposal)}/{decision}", body={"reason": reason})
         return wire_review.read_proposal(answer)
 
+    def _undo(self, which: str, reason: str | None) -> Undone:
+        body = {"id": which, "reason": reason}
+        return wire_batch.read_undone(self._client.call("POST", "/api/undo", body=body))
+
+    def _maintain(self, wish: Wish, apply: bool, yes_delete: int | None) -> Maintained:
+        body = {**wire_batch.wish(wish), "apply": apply, "yesDelete": yes_delete}
+        return wire_batch.read_maintained(self._client.call("POST", "/api/maintenance", body=body))
+
     def _store(self, drafts: Sequence[Draft]) -> Sequence[Remembered]:
         body = {"memories": [wire.draft(one) for one in drafts]}
         answer = self._client.call("POST", "/api/memory/batch", body=body)
@@ -288,6 +312,12 @@ def _at(proposal: str) -> str:
     if not proposal:
         raise NotFound("No proposal has an empty id. The inbox lists what there is.")
     return f"/api/review/{quote(proposal, safe='')}"
+
+
+def _batch_path(batch: str) -> str:
+    if not batch:
+        raise NotFound("No batch has an empty id. List them for the one you mean.")
+    return f"/api/batches/{quote(batch, safe='')}"
 
 
 def memory_path(memory: str) -> str:

@@ -23,7 +23,7 @@ from hivelore.server.metrics import Measured, Metrics
 from hivelore.server.mishaps import Mishaps, Shield
 from hivelore.server.pools import Pools
 from hivelore.server.problems import TITLES, on_error, problem
-from hivelore.server.rest import admin, happenings, hooks, memories, operations, recalls, review
+from hivelore.server.rest import admin, happenings, hooks, maintenance, memories, operations, recalls, review
 from hivelore.server.rest.description import Api
 
 _CODES = {400: "bad-request", 404: "not-found", 405: "method-not-allowed", 413: "too-large"}
@@ -32,7 +32,7 @@ _DETAILS = {
     404: "There is nothing here. GET /openapi.json lists what there is.",
     405: "This cannot be done here. GET /openapi.json lists what can.",
 }
-ROUTERS = tuple(part.router for part in (memories, hooks, operations, happenings, review, recalls, admin))
+ROUTERS = tuple(part.router for part in (memories, hooks, operations, happenings, review, recalls, maintenance, admin))
 """One route after the other is tried, the busiest first. Listed, because a router that is included is tried twice."""
 
 

@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Literal
 
 from hivelore.domain.agent import AgentId, Viewer
+from hivelore.domain.batch import BatchId, BatchPage
 from hivelore.domain.event_log import EventPage, Level, LoggedId
 from hivelore.domain.memory import NAME_LENGTH, MemoryId, Source
 from hivelore.domain.proposal import ProposalId, ProposalKind, ProposalPage
@@ -28,6 +29,7 @@ from hivelore.services.events import Events
 from hivelore.services.recall import Recalling
 from hivelore.services.recall_log import RecallLog
 from hivelore.services.review import Reviewing
+from hivelore.services.undoing import Undoing
 
 QUERY_LENGTH = 100_000
 LIMITS = {
@@ -41,6 +43,7 @@ LIMITS = {
 PAGE_RANGE = (1, 500)
 RECALLS_RANGE = (1, 100)
 PROPOSALS_RANGE = (1, 100)
+BATCHES_RANGE = (1, 100)
 
 Status = Literal["all", "live", "expired"]
 ProposalStatus = Literal["open", "decided", "all"]
@@ -222,6 +225,28 @@ def listed_proposals(
         listing.limit,
         is_open=None if listing.status == "all" else listing.status == "open",
         kind=listing.kind,
+        deadline=deadline,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchListing:
+    """What a page of what can be taken back may be asked for."""
+
+    limit: int = 20
+    after: str | None = None
+    memory: str | None = None
+
+
+def listed_batches(undoing: Undoing, listing: BatchListing, viewer: Viewer, deadline: float | None = None) -> BatchPage:
+    """A page of the batches that the viewer may see."""
+    _within(listing.limit, BATCHES_RANGE)
+    after = position_of(listing.after)
+    return undoing.page(
+        viewer,
+        None if after is None else (after[0], BatchId(after[1])),
+        listing.limit,
+        memory=None if listing.memory is None else MemoryId(listing.memory.lower()),
         deadline=deadline,
     )
 

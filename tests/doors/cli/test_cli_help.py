@@ -28,6 +28,7 @@ PROCESSES = {
     "reembed": "test_cli_upkeep.py",
     "move": "test_cli_move.py",
     "review": "test_cli_review.py",
+    "undo": "test_cli_maintaining.py",
 }
 """Verbs whose example needs another setting, and where it runs."""
 

@@ -214,3 +214,17 @@ class ReembedRequest(Body):
 
 Instant = Moment | None
 Status = Literal["all", "live", "expired"]
+
+
+class UndoRequest(Body):
+    id: Text
+    reason: Text | None = None
+
+
+class MaintenanceRequest(Body):
+    apply: Annotated[bool, Field(strict=True)] = False
+    purge_expired: Annotated[bool, Field(strict=True)] = False
+    merge: Annotated[bool, Field(strict=True)] = False
+    reindex: Annotated[bool, Field(strict=True)] = False
+    vacuum: Annotated[bool, Field(strict=True)] = False
+    yes_delete: Annotated[int, Field(strict=True)] | None = None
