@@ -487,7 +487,7 @@ def _world(home: Path, lead_sees: str, database: str) -> Generator[World]:
         for whose in EVERYTHING - SHARED:
             service.client(keys[whose]).call("PATCH", f"/api/memory/{ids[whose]}", body={"scope": "agent"})
         proposals = [_proposed(service, ids[whose], word) for whose, word in WORDS.items()]
-        batches = [batch.id for batch in batches_of(service.app.store)]
+        batches = [str(batch.id) for batch in batches_of(service.app.store)]
         yield World(service, ids, proposals, batches, keys)
 
 

@@ -1,0 +1,112 @@
+"""``hivelore undo``, ``batches`` and ``maintain``."""
+
+import re
+import shlex
+
+import pytest
+
+from support.command_line import CommandLine
+
+
+def remembered(cli: CommandLine, content: str, *more: str) -> str:
+    return str(cli.json("remember", content, *more)["memory"]["id"])
+
+
+def test_an_edit_is_listed_shown_and_taken_back(cli: CommandLine) -> None:
+    memory = remembered(cli, "The walrus sleeps.")
+    assert cli("edit", memory, "--content", "The walrus swims.", "--reason", "saw it").code == 0
+    (batch,) = cli.json("batches", "--memory", memory)["batches"]
+    shown = cli("batches", batch["id"])
+    assert all(part in shown.out for part in (batch["id"], "edited", "saw it", memory))
+    assert cli.json("batches", batch["id"])["memories"][0]["id"] == memory
+    done = cli("undo", batch["id"], "--reason", "it did not")
+    assert (done.code, done.out) == (0, f"As before: {memory}\n")
+    assert cli.json("get", memory)["content"] == "The walrus sleeps."
+    again = cli("undo", batch["id"])
+    assert again.code == 5
+    assert "already" in again.err
+    by = cli.json("batches", "--memory", memory)["batches"][0]["id"]
+    assert cli.json("undo", by)["memories"] == [memory]
+    assert cli.json("get", memory)["content"] == "The walrus swims."
+
+
+def test_what_is_kept_can_be_dropped(cli: CommandLine) -> None:
+    memory = remembered(cli, "The dugong sleeps.")
+    cli("edit", memory, "--content", "The dugong swims.")
+    (batch,) = cli.json("batches", "--memory", memory)["batches"]
+    assert cli("batches", batch["id"], "--drop").out == f"Dropped: {batch['id']}\n"
+    assert cli.json("batches", "--memory", memory)["batches"] == []
+    assert cli("batches", "--drop").code == 2
+
+
+def test_maintenance_shows_first_what_it_would_do(cli: CommandLine) -> None:
+    gone = remembered(cli, "The manatee left.", "--expires", "2020-01-01T00:00:00Z")
+    shown = cli("maintain")
+    assert shown.code == 0
+    assert gone in shown.out
+    plan = cli.json("maintain", "--purge-expired", "--dry-run")
+    assert (plan["applied"], plan["purged"]) == (False, 0)
+    count = str(plan["expired"])
+    refused = cli("maintain", "--purge-expired", "--apply", "--yes-delete", str(plan["expired"] + 7))
+    assert refused.code == 5
+    assert f"--yes-delete {count}" in refused.err
+    assert cli("get", gone).code == 0
+    done = cli.json("maintain", "--purge-expired", "--apply", "--yes-delete", count)
+    assert done["purged"] == plan["expired"]
+    assert cli("get", gone).code == 3
+    assert cli("undo", done["batch"]).code == 0
+    assert cli("get", gone).code == 0
+    assert cli("forget", gone, "--yes").code == 0
+
+
+def test_twins_are_put_to_review(cli: CommandLine) -> None:
+    for content in ("The narwhal sings.", "the narwhal  sings."):
+        remembered(cli, content, "--session", content)
+    done = cli("maintain", "--merge", "--reindex", "--vacuum", "--apply")
+    assert done.code == 0
+    assert "in the review inbox" in done.out
+    (proposal,) = [
+        one["id"]
+        for one in cli.json("review", "list", "--kind", "duplicate", "--limit", "100")["proposals"]
+        if "narwhal" in cli("review", "show", one["id"]).out
+    ]
+    assert cli("review", "accept", proposal).code == 0
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("undo",),
+        ("undo", ""),
+        ("undo", "nonsense"),
+        ("undo", "猫"),
+        ("undo", "x" * 5_000),
+        ("undo", "a\0b"),
+        ("batches", "nonsense"),
+        ("batches", "nonsense", "--drop"),
+        ("batches", "--limit", "0"),
+        ("batches", "--limit", "many"),
+        ("batches", "--after", "nonsense"),
+        ("maintain", "--apply"),
+        ("maintain", "--apply", "--dry-run"),
+        ("maintain", "--merge", "--apply", "--yes-delete", "3"),
+        ("maintain", "--purge-expired", "--apply", "--yes-delete", "-1"),
+        ("maintain", "--purge-expired", "--apply", "--yes-delete", "1e3"),
+        ("maintain", "--purge-expired", "--apply", "--yes-delete", "9" * 40),
+    ],
+    ids=lambda words: " ".join(words)[:40],
+)
+def test_what_makes_no_sense_is_an_error_that_says_so(cli: CommandLine, words: tuple[str, ...]) -> None:
+    before = cli.json("export", "--hash")
+    result = cli(*words)
+    assert result.code in (2, 3, 5), result.out
+    assert result.err
+    assert cli.json("export", "--hash") == before
+
+
+def test_the_example_of_undo_runs(cli: CommandLine) -> None:
+    memory = remembered(cli, "The beluga hums.")
+    cli("edit", memory, "--content", "The beluga whistles.")
+    (example,) = re.findall(r"^Example: (.+)$", cli("undo", "--help").out, re.MULTILINE)
+    _, *words = shlex.split(example.replace("ID", memory))
+    assert cli(*words).code == 0
