@@ -104,6 +104,7 @@ class Undoing:
             tx.drop_batch(batch)
 
         self._store.write(work)
+        self._store.tidy()  # Where somebody still reads, the next one does.
 
     # steps
 

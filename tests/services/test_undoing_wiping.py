@@ -1,0 +1,65 @@
+"""What is kept to be taken back is wiped from the files: once it is forgotten, dropped, or too old."""
+
+from collections.abc import Callable
+from contextlib import closing
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from hivelore.adapters.keywords.fts5 import Fts5
+from hivelore.adapters.sqlite.store import SqliteStore
+from hivelore.domain.draft import Edit
+from hivelore.domain.maintenance import Wish
+from hivelore.domain.memory import Memory
+from hivelore.services.upkeep import Upkeep
+from support.batches import batches_of
+from support.clocks import START, SteppingClock
+from support.stores import in_files
+from support.world import AS_ADA, AS_OPERATOR, World, hashing
+
+WORD = "quokkaheron"
+
+
+def edited(world: World, memory: Memory) -> None:
+    """The word is in what it was before, and nowhere else."""
+    world.remembering.edit(memory.id, Edit(content="Nothing of the kind.", name="x", summary="y"), AS_ADA)
+
+
+def purged(world: World, memory: Memory) -> None:
+    world.clock.advance(timedelta(hours=2))
+    assert world.maintenance.apply(Wish(purge_expired=True), AS_OPERATOR, 1).purged == 1
+
+
+def forget(world: World, memory: Memory) -> None:
+    world.remembering.forget(memory.id, AS_ADA)
+
+
+def drop(world: World, memory: Memory) -> None:
+    for batch in batches_of(world.store):
+        world.undoing.drop(batch.id, AS_OPERATOR)
+
+
+def grow_old(world: World, memory: Memory) -> None:
+    world.clock.advance(timedelta(days=8))
+
+
+@pytest.mark.parametrize(("done", "ended"), [(edited, forget), (purged, drop), (purged, grow_old)])
+def test_no_word_of_it_is_left(
+    tmp_path: Path, done: Callable[[World, Memory], None], ended: Callable[[World, Memory], None]
+) -> None:
+    clock, keywords = SteppingClock(), Fts5()
+    with closing(SqliteStore(tmp_path / "hivelore.db", clock=clock)) as store:
+        world = World(store, keywords, clock, embedder=hashing())
+        upkeep = Upkeep(store, keywords, clock)
+        memory = world.remember(f"The {WORD} sleeps.", expires_at=START + timedelta(hours=1))
+        done(world, memory)
+        upkeep.tend()
+        upkeep.tend()
+        assert WORD.encode() in in_files(tmp_path)
+        ended(world, memory)
+        for _ in range(3):
+            clock.advance(timedelta(minutes=2))
+            upkeep.tend()
+        upkeep.finish(10)
+    assert WORD.encode() not in in_files(tmp_path)
