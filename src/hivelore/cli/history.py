@@ -32,6 +32,9 @@ def history(memory: Which, /, *, agent: Speaker = None, json: AsJson = False) ->
         output.say(("replaced        ", "dim"), found.supersedes)
     for one in found.superseded_by:
         output.say(("was replaced by ", "dim"), one)
+    for undone in found.taken_back:
+        at = undone.at.isoformat(timespec="seconds").replace("+00:00", "Z")
+        output.say(("taken back      ", "dim"), f"{at} by {undone.actor or 'operator'}: {undone.change}")
 
 
 def _row(version: Version) -> list[str]:

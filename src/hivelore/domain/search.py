@@ -6,7 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple, NewType
 
-from hivelore.domain.agent import AgentId
+from hivelore.domain.agent import AgentId, Door
 from hivelore.domain.memory import Memory, MemoryId, Scope, Source, Version
 from hivelore.domain.operational import GENERAL
 from hivelore.domain.text import Clean
@@ -226,6 +226,18 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TakenBack:
+    """That a change of a memory was taken back."""
+
+    at: datetime
+    actor: AgentId | None
+    """None: an operator who acted for nobody."""
+    door: Door
+    change: str
+    """What it was, and its batch."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class History:
     """How a memory became what it is."""
 
@@ -234,6 +246,8 @@ class History:
     supersedes: MemoryId | None
     superseded_by: tuple[MemoryId, ...]
     """As far as whoever asks may see them."""
+    taken_back: tuple[TakenBack, ...] = ()
+    """Changes that are no version any more, newest first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

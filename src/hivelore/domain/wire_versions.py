@@ -6,7 +6,7 @@ from typing import Any
 
 from hivelore.domain.agent import Door
 from hivelore.domain.memory import Action, MemoryId, Scope, Version
-from hivelore.domain.search import Difference, History
+from hivelore.domain.search import Difference, History, TakenBack
 from hivelore.domain.text import Clean
 from hivelore.domain.wire import Object, instant, read_instant
 
@@ -58,7 +58,17 @@ def history(value: History) -> Object:
         "versions": [version(one) for one in value.versions],
         "supersedes": value.supersedes,
         "supersededBy": list(value.superseded_by),
+        "takenBack": [_taken_back(one) for one in value.taken_back],
     }
+
+
+def _taken_back(value: TakenBack) -> Object:
+    return {"at": instant(value.at), "actor": value.actor, "door": value.door.value, "change": value.change}
+
+
+def _read_taken_back(data: Mapping[str, Any]) -> TakenBack:
+    at = datetime.fromisoformat(data["at"]).astimezone(UTC)
+    return TakenBack(at=at, actor=data["actor"], door=Door(data["door"]), change=data["change"])
 
 
 def read_history(data: Mapping[str, Any]) -> History:
@@ -66,6 +76,7 @@ def read_history(data: Mapping[str, Any]) -> History:
         versions=tuple(read_version(one) for one in data["versions"]),
         supersedes=data["supersedes"],
         superseded_by=tuple(MemoryId(one) for one in data["supersededBy"]),
+        taken_back=tuple(_read_taken_back(one) for one in data.get("takenBack", ())),
     )
 
 

@@ -22,6 +22,7 @@ from hivelore.domain.search import (
     ScopeChoice,
     Score,
     Stats,
+    TakenBack,
     Visibility,
 )
 from hivelore.domain.text import Clean
@@ -45,6 +46,8 @@ from hivelore.services.showing import excerpt_of, opening, shown, shown_then, th
 from hivelore.services.tally import Tally
 from hivelore.services.updates import Ranked, in_order, renewed
 
+_LOOKED_BACK = 1_000
+"""Entries of the audit trail of a memory."""
 LEAST_CANDIDATES = 50
 """Candidates asked of each index even for small limits: fusion needs a list to compare within."""
 KEYWORD_DEPTH = 500
@@ -199,6 +202,7 @@ class Recalling:
                 versions=tuple(view.history(key)),
                 supersedes=found.supersedes,
                 superseded_by=tuple(one.id for one in after.values() if seen.admits(one.owner, one.scope)),
+                taken_back=_taken_back(view, found.id),
             )
 
     def difference(
@@ -384,3 +388,9 @@ def _message(count: int, path: Path, why_not: str | None, *, silent: bool) -> st
             return f"{found} by keywords only: {why_not}."
         case Path.RECENT:
             return f"No keyword matches, and no semantic search ({why_not}): the {count} most recent instead."
+
+
+def _taken_back(view: View, memory: MemoryId) -> tuple[TakenBack, ...]:
+    entries = view.audit(_LOOKED_BACK, memory)
+    undone = [one for one in entries if one.action is Action.UNDONE]
+    return tuple(TakenBack(at=one.at, actor=one.actor, door=one.door, change=one.detail or "") for one in undone)

@@ -22,6 +22,7 @@ def test_an_edit_is_listed_shown_and_taken_back(cli: CommandLine) -> None:
     done = cli("undo", batch["id"], "--reason", "it did not")
     assert (done.code, done.out) == (0, f"As before: {memory}\n")
     assert cli.json("get", memory)["content"] == "The walrus sleeps."
+    assert f"edited: batch {batch['id']}" in cli("history", memory).out
     again = cli("undo", batch["id"])
     assert again.code == 5
     assert "already" in again.err

@@ -226,12 +226,22 @@ class VersionAnswer(Shown):
     valid_from: datetime | None
 
 
+class TakenBackAnswer(Shown):
+    at: datetime
+    actor: str | None
+    door: Door
+    change: str
+    """What it was, and its batch."""
+
+
 class HistoryAnswer(Shown):
     versions: list[VersionAnswer]
     supersedes: str | None
     """The memory whose place this one took."""
     superseded_by: list[str]
     """Those that took its place, as far as the caller may see them."""
+    taken_back: list[TakenBackAnswer]
+    """Changes that are no version any more, newest first."""
 
 
 class DifferenceAnswer(Shown):
