@@ -65,9 +65,11 @@ class Keeping:
             return work()
         with tx.keeping() as noted:
             done = work()
+        if kind is BatchKind.TOLD and all(was is None for was in noted.values()):
+            return done  # What is only new is forgotten, not taken back.
         preimages = _changed(tx, noted, kind)
         if not preimages or (kind is BatchKind.TOLD and all(one.before is None for one in preimages)):
-            return done  # What is only new is forgotten, not taken back.
+            return done
         known = None if batch is None else tx.batch(batch)
         before = {one.key: one for one in _there(tx, known, preimages)}
         now = self._clock.now()

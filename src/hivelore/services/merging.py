@@ -17,10 +17,11 @@ from hivelore.domain.text import Clean
 from hivelore.domain.usefulness import Usefulness
 from hivelore.errors import Conflict, Forbidden
 from hivelore.policies.access import Verb, may_change
-from hivelore.policies.confidence import Lifecycle, after
+from hivelore.policies.confidence import Lifecycle
 from hivelore.policies.merging import better, may_merge
 from hivelore.policies.usefulness import Worth, factor
 from hivelore.ports import Transaction
+from hivelore.services.observations import note
 from hivelore.services.shelving import Shelf
 
 
@@ -84,12 +85,9 @@ def _known_of_both(older: Operational | None, newer: Operational | None) -> Oper
 
 def _tell_of_both(tx: Transaction, older: Stored, newer: Stored, lifecycle: Lifecycle) -> None:
     tx.add_evidence({newer.key: tx.evidence(older.key)})
-    known = newer.memory.operational
-    if known is None:
-        return
-    for one in seen_again(tx, older):
-        known = replace(known, held=after(known, one, lifecycle))
-        tx.observe(newer.key, known.held, one)
+    if newer.memory.operational is not None:
+        for one in seen_again(tx, older):
+            newer = note(tx, newer, one, lifecycle)
 
 
 def seen_again(tx: Transaction, other: Stored) -> list[Observation]:

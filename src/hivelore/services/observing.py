@@ -28,7 +28,7 @@ from hivelore.policies.vectors import cosine
 from hivelore.ports import Clock, MemoryStore, Transaction, View
 from hivelore.services.drafting import Drafting, Prepared, utc
 from hivelore.services.events import Events
-from hivelore.services.noting import begin, note
+from hivelore.services.observations import begin, note
 from hivelore.services.proposing import Proposing
 from hivelore.services.serving import EmbeddedQuery, Serving
 from hivelore.services.shelving import Shelf

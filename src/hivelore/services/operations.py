@@ -23,7 +23,7 @@ from hivelore.ports import Clock, MemoryStore, Transaction, View
 from hivelore.services.drafting import Drafting
 from hivelore.services.events import Events
 from hivelore.services.keeping import Keeping
-from hivelore.services.noting import begin, note
+from hivelore.services.observations import begin, note
 from hivelore.services.observing import service_of
 from hivelore.services.proposing import Proposing, proposed
 from hivelore.services.recall import cursor

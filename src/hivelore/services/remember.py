@@ -23,7 +23,7 @@ from hivelore.services.drafting import Drafting, Prepared, utc
 from hivelore.services.editing import action, owner_of, permit, verb_of
 from hivelore.services.keeping import Keeping
 from hivelore.services.linking import stays
-from hivelore.services.noting import begin
+from hivelore.services.observations import begin
 from hivelore.services.proposing import Proposing, proposed
 from hivelore.services.retelling import rewritten, says_the_same
 from hivelore.services.shelving import Shelf

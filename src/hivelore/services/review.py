@@ -32,7 +32,7 @@ from hivelore.ports import Clock, MemoryStore, Transaction, View
 from hivelore.services.drafting import Drafting
 from hivelore.services.keeping import Keeping
 from hivelore.services.merging import merge, seen_again
-from hivelore.services.noting import note
+from hivelore.services.observations import note
 from hivelore.services.operations import Operations, PreparedChange
 from hivelore.services.proposing import audited
 from hivelore.services.remember import PreparedEdit, Remembering
@@ -191,9 +191,8 @@ class Reviewing:
             )
             note(tx, older, judged, self._lifecycle)
             return
-        for seen in _seen_again(tx, newer):
+        for seen in seen_again(tx, newer):
             older = note(tx, older, seen, self._lifecycle)
-        self._observe(tx, older, seen_again(tx, newer))
         self._remembering.remove(tx, newer, matter.viewer)
 
     def _wanted(self, tx: Transaction, matter: _Matter) -> None:
@@ -274,19 +273,3 @@ def _refuse_changed(proposal: Proposal, memories: Sequence[Stored]) -> None:
 def _refuse_plain(stored: Stored) -> None:
     if stored.memory.operational is None:
         raise Conflict(f"Memory {stored.memory.id} is not about running things any more. Reject the proposal.")
-
-
-def _seen_again(tx: Transaction, newer: Stored) -> list[Observation]:
-    """The observations of a memory as they are of the one that it is merged into."""
-    memory = newer.memory
-    first = Observation(
-        at=memory.created_at,
-        kind=Kind.REINFORCED,
-        actor=memory.provenance.actor,
-        door=memory.provenance.door,
-        session=memory.session,
-        text=memory.content,
-    )
-    later = [one for one in tx.observations(newer.key) if one.kind in (Kind.REINFORCED, Kind.CONTRADICTED)]
-    return [first, *later]
-    return stored.memory.operational
