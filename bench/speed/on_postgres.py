@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 FOLDER = Path("/var/tmp") / f"hivelore-bench-{os.getuid()}"
 """Not below the home folder: the package opens every folder above its data to everybody."""
-DATABASE = "hivelore_bench"
+DATABASE = f"hivelore_bench_{os.getpid()}"
+"""Another run may be going on."""
 
 
 @contextmanager

@@ -309,7 +309,8 @@ def test_of_what_is_about_running_things_the_observations_of_both_are_kept(world
     decide(world, proposal, Decision.ACCEPTED)
     one = present(world.store, newer)
     with world.store.read() as view:
-        observed = [(each.kind, each.text) for each in view.observations(one.key)]
+        first, *observed = [(each.kind, each.text) for each in view.observations(one.key)]
+    assert first == (Kind.CREATED, newer.content)
     assert observed == [(Kind.REINFORCED, older.content), (seen.kind, seen.text), (seen.kind, seen.text)]
     assert present(world.store, older).memory.valid_until is not None
     undo(world, newer.id)
