@@ -19,7 +19,7 @@ from hivelore.adapters.workspace import WorkspaceFiles, host
 from hivelore.config import Settings
 from hivelore.domain.agent import Door
 from hivelore.domain.notice import Notice
-from hivelore.engines import keyword_engines, make_notices, make_serving, make_store, make_summarizer
+from hivelore.engines import keyword_engines, make_judge, make_notices, make_serving, make_store, make_summarizer
 from hivelore.errors import HiveloreError, Unauthenticated, Unavailable
 from hivelore.lock import SERVICE, Lock, Owner
 from hivelore.policies.budget import Budget, budget
@@ -29,7 +29,7 @@ from hivelore.policies.ranking import Ranking
 from hivelore.policies.redaction import Redactor
 from hivelore.policies.updates import Updating
 from hivelore.ports import Clock, MemoryStore
-from hivelore.services import distilling
+from hivelore.services import adjudicating, distilling
 from hivelore.services.agents import Agents, Random
 from hivelore.services.briefing import Briefing, Budgets
 from hivelore.services.capture import Capture
@@ -105,7 +105,7 @@ class Application:
         self.reembedding = Reembedding(self.store, self.serving, self.embedding, self.clock, randomness.job_id)
         self._parts = self._made_parts(shelf)
         self.remembering = self._parts.remembering
-        self.recall_log = _recall_log(settings, self.store, self.tally, self.clock)
+        self.recall_log = wiring.recall_log(settings, self.store, self.tally, self.clock, randomness.recall_id)
         self.recalling = self.recalling_by(
             settings.ranking_constants, Weighting(), Priors(), Updating(), self.recall_log
         )
@@ -122,6 +122,7 @@ class Application:
         self.knowing = Knowing(self.store, self.keywords, settings.lifetimes, self.clock)
         self.distilling = self._distilling()
         self.folders = self._folders()
+        self.adjudicating = self._adjudicating()
         self._stop = threading.Event()
         self._threads: list[threading.Thread] = []
 
@@ -186,6 +187,19 @@ class Application:
             clock=self.clock,
             leading=Leading(self.store, self.clock, process, distilling.DISTILLING, distilling.LEASE),
             marked=Marking(self.observing, self.events, self.cooldowns, self.settings.categories).take,
+        )
+
+    def _adjudicating(self) -> adjudicating.Adjudicating | None:
+        """None where rules alone judge."""
+        if (model := make_judge(self.settings, self.clock, self._connections)) is None:
+            return None
+        process = randomness.job_id(self.clock.now())
+        return adjudicating.Adjudicating(
+            store=self.store,
+            reviewing=self.reviewing,
+            model=model,
+            spending=self.spending,
+            leading=Leading(self.store, self.clock, process, adjudicating.ADJUDICATING, adjudicating.LEASE),
         )
 
     def _folders(self) -> Folders | None:
@@ -267,8 +281,9 @@ class Application:
         self._background("hivelore-tending", self._tend)
         self._background("hivelore-distilling", lambda: self.distilling.run(self._stop, IDLE_LOOK))
         self._background("hivelore-draining", self._drain)
-        if self.folders is not None:
-            folders = self.folders
+        if (judging := self.adjudicating) is not None:
+            self._background("hivelore-adjudicating", lambda: judging.run(self._stop, IDLE_LOOK))
+        if (folders := self.folders) is not None:
             self._background("hivelore-folders", lambda: folders.run(self._stop))
         if self.settings.postgres_url is not None:
             self._background("hivelore-settling", self._settle)
@@ -385,14 +400,3 @@ def _redaction_key(store: MemoryStore) -> bytes:
         store.write(lambda tx: None if tx.setting(REDACTION_KEY) else tx.set_setting(REDACTION_KEY, fresh))
         return _redaction_key(store)
     return bytes.fromhex(known)
-
-
-def _recall_log(settings: Settings, store: MemoryStore, tally: Tally, clock: Clock) -> RecallLog:
-    return RecallLog(
-        store=store,
-        tally=tally,
-        clock=clock,
-        lead_sees=settings.lead_sees,
-        lifetime=settings.recall_log_lifetime,
-        recall_id=randomness.recall_id,
-    )

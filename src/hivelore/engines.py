@@ -20,7 +20,7 @@ from hivelore.adapters.vectors.exact import ExactVectors
 from hivelore.adapters.vectors.in_database import sqlite_vec
 from hivelore.adapters.vectors.pgvector import PgVectors
 from hivelore.adapters.vectors.scan import ScanVectors
-from hivelore.config import Embedder, Keywords, Settings, Summarizers, Vectors
+from hivelore.config import Embedder, Judges, Keywords, Settings, Summarizers, Vectors
 from hivelore.errors import Invalid
 from hivelore.ports import (
     Clock,
@@ -154,11 +154,12 @@ def _openai(settings: Settings, clock: Clock, connections: ExitStack) -> Embeddi
 def make_summarizer(settings: Settings, spending: Spending, clock: Clock, connections: ExitStack) -> Summarizer:
     """What makes summaries at the end of a session."""
     rules = Extractive()
-    model = _language_model(settings, clock, connections)
+    model = language_model(settings, clock, connections)
     return rules if model is None else ByModel(model, spending, rules)
 
 
-def _language_model(settings: Settings, clock: Clock, connections: ExitStack) -> LanguageModel | None:
+def language_model(settings: Settings, clock: Clock, connections: ExitStack) -> LanguageModel | None:
+    """The one of the summaries; None where rules make them. Not for two threads at the same time."""
     match settings.summarizer:
         case Summarizers.EXTRACTIVE:
             return None
@@ -190,6 +191,20 @@ def _language_model(settings: Settings, clock: Clock, connections: ExitStack) ->
             )
     connections.callback(made.close)
     return made
+
+
+def make_judge(settings: Settings, clock: Clock, connections: ExitStack) -> LanguageModel | None:
+    """Who is asked where rules cannot tell; None: nobody. Raises Invalid where there is no model to ask."""
+    if settings.judge is Judges.RULES:
+        return None
+    model = language_model(settings, clock, connections)
+    if model is None:
+        raise Invalid(
+            "HIVELORE_JUDGE=model asks the language model of the summaries, and rules make those: set "
+            "HIVELORE_SUMMARIZER to claude, anthropic or openai.",
+            field="HIVELORE_JUDGE",
+        )
+    return model
 
 
 def _text(secret: SecretStr | None) -> str | None:

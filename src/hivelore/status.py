@@ -39,6 +39,8 @@ def of(app: Application) -> Mapping[str, object]:
         "pendingSummaries": handovers[HandoverState.WAITING],
         "failedSummaries": handovers[HandoverState.FAILED],
         "summaryTrouble": app.distilling.last_error,
+        "judge": app.settings.judge.value,
+        "judgeTrouble": None if app.adjudicating is None else app.adjudicating.last_error,
         "hookEventsWaiting": app.draining.waiting(),
         "hookEventsLost": app.draining.lost(),
         "briefingTokens": app.settings.briefing_tokens,

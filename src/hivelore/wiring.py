@@ -1,4 +1,5 @@
-"""Putting together the services that share most of what they need: those of memories, review and maintenance."""
+"""Putting together the services that share most of what they need: those of memories, review, maintenance and the log of
+recalls."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,6 +9,7 @@ from hivelore.config import Settings
 from hivelore.domain.batch import BatchId
 from hivelore.domain.memory import MemoryId
 from hivelore.domain.proposal import ProposalId
+from hivelore.domain.search import RecallId
 from hivelore.policies.redaction import Redactor
 from hivelore.ports import Clock, MemoryStore
 from hivelore.services.drafting import Drafting
@@ -18,6 +20,7 @@ from hivelore.services.maintenance import Maintenance
 from hivelore.services.observing import Observing
 from hivelore.services.operations import Operations
 from hivelore.services.proposing import Proposing
+from hivelore.services.recall_log import RecallLog
 from hivelore.services.reindexing import Reindexing
 from hivelore.services.remember import Remembering
 from hivelore.services.review import Reviewing
@@ -163,4 +166,17 @@ def maintenance(settings: Settings, parts: Parts, reindexing: Reindexing) -> Mai
         reindexing=reindexing,
         share=settings.purge_share,
         clock=parts.clock,
+    )
+
+
+def recall_log(
+    settings: Settings, store: MemoryStore, tally: Tally, clock: Clock, recall_id: Callable[[datetime], RecallId]
+) -> RecallLog:
+    return RecallLog(
+        store=store,
+        tally=tally,
+        clock=clock,
+        lead_sees=settings.lead_sees,
+        lifetime=settings.recall_log_lifetime,
+        recall_id=recall_id,
     )

@@ -12,7 +12,7 @@ from pydantic_settings import SettingsConfigDict
 
 from hivelore import endpoint
 from hivelore.config.operational import OperationalSettings
-from hivelore.config.parts import Embedder, Folders, Keywords, Names, Summarizers, Vectors, setting
+from hivelore.config.parts import Embedder, Folders, Judges, Keywords, Names, Summarizers, Vectors, setting
 from hivelore.domain.agent import LeadSees
 from hivelore.domain.memory import Source
 from hivelore.errors import Invalid
@@ -20,7 +20,7 @@ from hivelore.policies.ranking import Profile, Ranking
 from hivelore.policies.ttl import Lifetimes
 from hivelore.policies.usefulness import LEAST, MOST, Worth
 
-__all__ = ["IN_MEMORY", "Embedder", "Keywords", "Settings", "Summarizers", "Vectors", "load"]
+__all__ = ["IN_MEMORY", "Embedder", "Judges", "Keywords", "Settings", "Summarizers", "Vectors", "load"]
 
 IN_MEMORY = "memory:"
 POSTGRES = ("postgresql://", "postgres://")
@@ -211,8 +211,8 @@ class Settings(OperationalSettings):
     )
     summarizer_daily_tokens: int = setting(
         "HIVELORE_SUMMARIZER_DAILY_TOKENS",
-        "Tokens that summaries may take in a day (UTC), all services on one database together; beyond them they are "
-        "made by rules.",
+        "Tokens that summaries, and HIVELORE_JUDGE=model, may take in a day (UTC), all services on one database "
+        "together; beyond them summaries are made by rules, and people decide.",
         default=500_000,
         ge=0,
         le=1_000_000_000,

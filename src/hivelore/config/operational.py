@@ -5,7 +5,7 @@ from datetime import timedelta
 from pydantic import field_validator
 from pydantic_settings import BaseSettings
 
-from hivelore.config.parts import Names, setting
+from hivelore.config.parts import Judges, Names, setting
 from hivelore.domain.observed import Matching
 from hivelore.errors import Invalid
 from hivelore.policies.budget import budget
@@ -31,6 +31,13 @@ class OperationalSettings(BaseSettings):
         "opposite contradicts; `cautious`, likewise, but only quantities contradict and all else is put to review; "
         "`structural`, any of the same service and category.",
         default=Matching.MEANING,
+    )
+    judge: Judges = setting(
+        "HIVELORE_JUDGE",
+        "Who decides where it is uncertain whether one observation contradicts another. `rules`: a person, in the "
+        "review inbox; `model`: the language model of HIVELORE_SUMMARIZER is asked first, beside the calls and within "
+        "HIVELORE_SUMMARIZER_DAILY_TOKENS, and a person where it is not sure.",
+        default=Judges.RULES,
     )
     confidence_default: float = setting(
         "HIVELORE_CONFIDENCE_DEFAULT", "How sure a new observation is, 0 to 1.", default=0.7, ge=0, le=1

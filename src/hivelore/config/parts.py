@@ -31,6 +31,11 @@ class Summarizers(StrEnum):
     OPENAI = "openai"
 
 
+class Judges(StrEnum):
+    RULES = "rules"
+    MODEL = "model"
+
+
 class Vectors(StrEnum):
     SCAN = "scan"
     EXACT = "exact"

@@ -1,0 +1,239 @@
+"""What rules could not tell is put to a language model: what it decides, what it costs, and when it is not asked."""
+
+import json
+from collections.abc import Generator
+from contextlib import closing
+from pathlib import Path
+from threading import Event, Thread
+
+import pytest
+
+from hivelore.adapters.openai.chat import ChatModel
+from hivelore.app import Application
+from hivelore.config import load
+from hivelore.domain.agent import Door
+from hivelore.domain.draft import Edit
+from hivelore.domain.memory import MemoryId
+from hivelore.domain.observed import Effect
+from hivelore.domain.operational import Kind
+from hivelore.domain.proposal import Decision, Proposal, ProposalKind
+from hivelore.errors import Invalid
+from hivelore.services.adjudicating import ADJUDICATING, LEASE, Adjudicating
+from hivelore.services.leading import Leading
+from hivelore.services.spending import Spending
+from support.language_server import LanguageServer
+from support.remote_embedder import KEY
+from support.waiting import until
+from support.world import AS_OPERATOR, World
+
+CAP = 100_000
+OLDER = "The scheduler retries failed exports on worker3"
+NEWER = "The scheduler retries failed exports on old-nas today"
+
+
+@pytest.fixture
+def server() -> Generator[LanguageServer]:
+    with LanguageServer() as server:
+        says(server, "conflict")
+        yield server
+
+
+def says(server: LanguageServer, verdict: str, *, sure: bool = True) -> None:
+    server.answer = json.dumps({"reason": "another host", "verdict": verdict, "sure": sure})
+
+
+@pytest.fixture
+def judge(world: World, server: LanguageServer) -> Generator[Adjudicating]:
+    with closing(a_model(world, server)) as model:
+        yield judged_by(world, model)
+
+
+def a_model(world: World, server: LanguageServer) -> ChatModel:
+    return ChatModel(clock=world.clock, base_url=f"{server.url}/v1", api_key=KEY, model="small")
+
+
+def judged_by(world: World, model: ChatModel, cap: int = CAP, holder: str = "one") -> Adjudicating:
+    return Adjudicating(
+        store=world.store,
+        reviewing=world.reviewing,
+        model=model,
+        spending=Spending(world.store, world.clock, cap),
+        leading=Leading(world.store, world.clock, holder, ADJUDICATING, LEASE),
+    )
+
+
+def doubt(world: World, service: str = "jellyfin") -> tuple[MemoryId, MemoryId]:
+    """Two observations of which the rules cannot tell how they stand to each other."""
+    older, newer = world.observe(OLDER, service), world.observe(NEWER, service)
+    assert newer.effect is Effect.UNCERTAIN
+    return older.memory.id, newer.memory.id
+
+
+def inbox(world: World) -> list[Proposal]:
+    """Oldest first."""
+    page = world.reviewing.page(AS_OPERATOR, None, 100, kind=ProposalKind.CONTRADICTION)
+    return list(reversed(page.proposals))
+
+
+def confidence(world: World, memory: MemoryId) -> float:
+    return world.operations.get(memory, AS_OPERATOR).confidence
+
+
+def test_a_contradiction_that_the_model_is_sure_of_is_accepted(
+    world: World, judge: Adjudicating, server: LanguageServer
+) -> None:
+    older, newer = doubt(world)
+    assert judge.step()
+    (proposal,) = inbox(world)
+    assert proposal.decided is not None
+    assert (proposal.decided.how, proposal.decided.actor) == (Decision.ACCEPTED, None)
+    assert proposal.decided.door is Door.SERVICE
+    assert proposal.decided.reason == "openai small: conflict: another host"
+    assert (confidence(world, older), confidence(world, newer)) == (0.5, 0.7)
+    (*_, last) = world.operations.life(older, AS_OPERATOR).observations
+    assert (last.kind, last.door, last.text) == (Kind.CONTRADICTED, Door.SERVICE, NEWER)
+    (asked,) = server.asked
+    assert OLDER in asked[2]["messages"][0]["content"]
+    assert NEWER in asked[2]["messages"][0]["content"]
+
+
+@pytest.mark.parametrize("verdict", ["same", "different"])
+def test_what_is_no_contradiction_is_rejected_and_nothing_else_changes(
+    world: World, judge: Adjudicating, server: LanguageServer, verdict: str
+) -> None:
+    says(server, verdict)
+    memories = doubt(world)
+    assert judge.step()
+    (proposal,) = inbox(world)
+    assert proposal.decided is not None
+    assert proposal.decided.how is Decision.REJECTED
+    assert [confidence(world, memory) for memory in memories] == [0.7, 0.7]
+
+
+@pytest.mark.parametrize(("verdict", "sure"), [("conflict", False), ("unsure", True)])
+def test_where_the_model_is_not_sure_a_person_decides_and_it_is_not_asked_again(
+    world: World, judge: Adjudicating, server: LanguageServer, verdict: str, sure: bool
+) -> None:
+    says(server, verdict, sure=sure)
+    doubt(world)
+    assert judge.step()
+    assert not judge.step()
+    (proposal,) = inbox(world)
+    assert proposal.decided is None
+    assert len(server.asked) == 1
+    with closing(a_model(world, server)) as model:
+        assert not judged_by(world, model).step()
+
+
+def test_each_is_asked_about_once_oldest_first(world: World, judge: Adjudicating, server: LanguageServer) -> None:
+    for service in ("a", "b", "c"):
+        doubt(world, service)
+    assert judge.step()
+    assert [one.decided is None for one in inbox(world)] == [False, True, True]
+    assert judge.step()
+    doubt(world, "d")
+    while judge.step():
+        pass
+    assert all(one.decided is not None for one in inbox(world))
+    assert len(server.asked) == 4
+
+
+def test_what_a_person_has_decided_costs_nothing(world: World, judge: Adjudicating, server: LanguageServer) -> None:
+    doubt(world)
+    world.reviewing.decide(inbox(world)[0].id, Decision.REJECTED, AS_OPERATOR)
+    assert not judge.step()
+    assert server.asked == []
+
+
+def test_a_note_that_has_changed_since_is_left_to_a_person(
+    world: World, judge: Adjudicating, server: LanguageServer
+) -> None:
+    older, _ = doubt(world)
+    world.remembering.edit(older, Edit(content="The scheduler gives up"), AS_OPERATOR)
+    assert judge.step()
+    assert inbox(world)[0].decided is None
+    assert not judge.step()
+    assert confidence(world, older) == 0.7
+
+
+def test_no_more_is_spent_than_a_day_has(world: World, server: LanguageServer) -> None:
+    doubt(world)
+    with closing(a_model(world, server)) as model:
+        judge = judged_by(world, model, cap=100)
+        assert not judge.step()
+        assert server.asked == []
+        judge = judged_by(world, model)
+        assert judge.step()
+        assert Spending(world.store, world.clock, CAP).today() == server.tokens
+
+
+def test_a_model_that_cannot_be_reached_is_asked_again_later(
+    world: World, judge: Adjudicating, server: LanguageServer
+) -> None:
+    server.script(503, 503)
+    doubt(world)
+    for _ in range(2):
+        assert not judge.step()
+        assert judge.last_error is not None
+    assert inbox(world)[0].decided is None
+    assert judge.step()
+    assert judge.last_error is None
+    assert inbox(world)[0].decided is not None
+
+
+def test_a_question_that_is_refused_again_and_again_is_left_to_a_person(
+    world: World, judge: Adjudicating, server: LanguageServer
+) -> None:
+    server.script(400, 400, 400)
+    doubt(world)
+    assert [judge.step() for _ in range(4)] == [False, False, True, False]
+    assert inbox(world)[0].decided is None
+
+
+def test_only_one_process_asks(world: World, judge: Adjudicating, server: LanguageServer) -> None:
+    doubt(world)
+    with closing(a_model(world, server)) as model:
+        other = judged_by(world, model, holder="two")
+        assert judge.step()
+        doubt(world, "b")
+        assert other.step() is not world.store.is_shared
+
+
+def test_it_runs_until_it_is_told_to_stop(world: World, judge: Adjudicating) -> None:
+    doubt(world)
+    stop = Event()
+    thread = Thread(target=judge.run, args=(stop, 0.01))
+    thread.start()
+    until(lambda: inbox(world)[0].decided is not None)
+    stop.set()
+    thread.join(10)
+    assert not thread.is_alive()
+
+
+def test_by_default_nobody_is_asked(tmp_path: Path) -> None:
+    with closing(Application(load(home=tmp_path, embedder="none"))) as app:
+        assert app.adjudicating is None
+        assert app.status()["judge"] == "rules"
+
+
+def test_a_judge_needs_a_model(tmp_path: Path) -> None:
+    with pytest.raises(Invalid, match="HIVELORE_SUMMARIZER"):
+        Application(load(home=tmp_path, embedder="none", judge="model"))
+
+
+def test_an_application_asks_the_model_of_its_summaries(
+    tmp_path: Path, server: LanguageServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    settings = load(
+        home=tmp_path,
+        embedder="none",
+        judge="model",
+        summarizer="openai",
+        summarizer_model="small",
+        summarizer_url=f"{server.url}/v1",
+    )
+    with closing(Application(settings)) as app:
+        assert app.adjudicating is not None
+        assert not app.adjudicating.step()
+        assert app.status()["judge"] == "model"
