@@ -74,13 +74,11 @@ class Graph:
         self._nodes.append(helper.make_node(operator, list(inputs), names, name=name, domain=domain, **options))
         return names[0]
 
-    def model(self) -> onnx.ModelProto:
-        inputs = [helper.make_tensor_value_info("ids", TensorProto.INT64, ["batch", "length"])]
-        outputs = [
-            helper.make_tensor_value_info("vector", TensorProto.FLOAT, ["batch", DIMENSION]),
-            helper.make_tensor_value_info("tokens", TensorProto.FLOAT, ["batch", "length", DIMENSION]),
-        ]
-        graph = helper.make_graph(self._nodes, NAME, inputs, outputs, self._constants)
+    def model(self, name: str, inputs: Sequence[str], outputs: Mapping[str, Sequence[str | int]]) -> onnx.ModelProto:
+        """``inputs``: numbers of a batch of texts, one for each token; ``outputs`` with their shapes."""
+        given = [helper.make_tensor_value_info(one, TensorProto.INT64, ["batch", "length"]) for one in inputs]
+        made = [helper.make_tensor_value_info(one, TensorProto.FLOAT, shape) for one, shape in outputs.items()]
+        graph = helper.make_graph(self._nodes, name, given, made, self._constants)
         operators = [helper.make_opsetid("", OPERATORS), helper.make_opsetid(CONTRIBUTED, 1)]
         model = helper.make_model(graph, opset_imports=operators, ir_version=9, producer_name="hivelore")
         onnx.checker.check_model(model)
@@ -115,41 +113,66 @@ def int8_words(graph: Graph, table: Floats) -> str:
     return graph.add("Mul", graph.add("Cast", rows, to=TensorProto.FLOAT), scales)
 
 
+class Encoder:
+    """Adds BERT's layers to a graph."""
+
+    def __init__(self, graph: Graph, weights: Weights, words: Callable[[Graph, Floats], str], linear: Linear) -> None:
+        self._graph, self._weights, self._words, self._linear = graph, weights, words, linear
+
+    def embedded(self, places: str) -> str:
+        """The words, and what is added to each for its place."""
+        words = self._words(self._graph, self._weights["embeddings.word_embeddings.weight"])
+        return self._normalised(words, places, "embeddings.LayerNorm")
+
+    def attended(self, x: str, *outputs: str) -> str:
+        """All layers; ``outputs``: what the last one is called."""
+        graph, weights = self._graph, self._weights
+        for layer in range(LAYERS):
+            name = f"encoder.layer.{layer}"
+            parts = [f"{name}.attention.self.{part}" for part in ("query", "key", "value")]
+            joined = np.concatenate([weights[f"{part}.weight"].T for part in parts], axis=1)
+            biases = np.concatenate([weights[f"{part}.bias"] for part in parts])
+            projected = self._linear(graph, x, joined, biases)
+            graph.add("Split", projected, outputs=parts, axis=-1, num_outputs=3)
+            attended = graph.add("MultiHeadAttention", *parts, domain=CONTRIBUTED, num_heads=HEADS)
+            dense = self._dense(attended, f"{name}.attention.output.dense")
+            x = self._normalised(dense, x, f"{name}.attention.output.LayerNorm")
+            inner = graph.add("Gelu", self._dense(x, f"{name}.intermediate.dense"), domain=CONTRIBUTED)
+            last = outputs if layer == LAYERS - 1 else ()
+            x = self._normalised(self._dense(inner, f"{name}.output.dense"), x, f"{name}.output.LayerNorm", *last)
+        return x
+
+    def _normalised(self, a: str, b: str, name: str, *outputs: str) -> str:
+        # Sum, where Add would do: ONNX Runtime makes Add and LayerNormalization one operator that is 8 times slower.
+        graph, weights = self._graph, self._weights
+        scale, shift = graph.constant(weights[f"{name}.weight"]), graph.constant(weights[f"{name}.bias"])
+        total = graph.add("Sum", a, b)
+        return graph.add("LayerNormalization", total, scale, shift, outputs=outputs, axis=-1, epsilon=EPSILON)
+
+    def _dense(self, x: str, name: str) -> str:
+        return self._linear(self._graph, x, self._weights[f"{name}.weight"].T, self._weights[f"{name}.bias"])
+
+
 def assembled(weights: Weights, words: Callable[[Graph, Floats], str], linear: Linear) -> onnx.ModelProto:
     """The model as a graph from ``ids`` to ``vector``, the unit mean of ``tokens``.
 
     It knows no padding: all texts of a batch have the same number of tokens.
     """
     graph = Graph()
-
-    def normalised(a: str, b: str, name: str, *outputs: str) -> str:
-        # Sum, where Add would do: ONNX Runtime makes Add and LayerNormalization one operator that is 8 times slower.
-        scale, shift = graph.constant(weights[f"{name}.weight"]), graph.constant(weights[f"{name}.bias"])
-        total = graph.add("Sum", a, b)
-        return graph.add("LayerNormalization", total, scale, shift, outputs=outputs, axis=-1, epsilon=EPSILON)
-
-    def dense(x: str, name: str) -> str:
-        return linear(graph, x, weights[f"{name}.weight"].T, weights[f"{name}.bias"])
-
-    length = graph.add("Gather", graph.add("Shape", "ids"), graph.constant(np.array([1])))
-    zero = graph.constant(np.array([0]))
-    positions = graph.add("Slice", graph.constant(position_table(weights)), zero, length, zero)
-    x = normalised(words(graph, weights["embeddings.word_embeddings.weight"]), positions, "embeddings.LayerNorm")
-    for layer in range(LAYERS):
-        name = f"encoder.layer.{layer}"
-        parts = [f"{name}.attention.self.{part}" for part in ("query", "key", "value")]
-        joined = np.concatenate([weights[f"{part}.weight"].T for part in parts], axis=1)
-        projected = linear(graph, x, joined, np.concatenate([weights[f"{part}.bias"] for part in parts]))
-        graph.add("Split", projected, outputs=parts, axis=-1, num_outputs=3)
-        attended = graph.add("MultiHeadAttention", *parts, domain=CONTRIBUTED, num_heads=HEADS)
-        x = normalised(dense(attended, f"{name}.attention.output.dense"), x, f"{name}.attention.output.LayerNorm")
-        inner = graph.add("Gelu", dense(x, f"{name}.intermediate.dense"), domain=CONTRIBUTED)
-        last = ("tokens",) if layer == LAYERS - 1 else ()
-        x = normalised(dense(inner, f"{name}.output.dense"), x, f"{name}.output.LayerNorm", *last)
+    encoder = Encoder(graph, weights, words, linear)
+    x = encoder.attended(encoder.embedded(first_of(graph, position_table(weights))), "tokens")
     axis = graph.constant(np.array([1]))
     mean = graph.add("ReduceMean", x, axis, keepdims=0)
     graph.add("Div", mean, graph.add("ReduceL2", mean, axis), outputs=["vector"])
-    return graph.model()
+    outputs = {"vector": ["batch", DIMENSION], "tokens": ["batch", "length", DIMENSION]}
+    return graph.model(NAME, ["ids"], outputs)
+
+
+def first_of(graph: Graph, table: Floats) -> str:
+    """As many rows as there are ids."""
+    length = graph.add("Gather", graph.add("Shape", "ids"), graph.constant(np.array([1])))
+    zero = graph.constant(np.array([0]))
+    return graph.add("Slice", graph.constant(table), zero, length, zero)
 
 
 def position_table(weights: Weights) -> Floats:

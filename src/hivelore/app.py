@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from functools import cached_property
 
-from hivelore import endpoint, status, wiring
+from hivelore import endpoint, engines, status, wiring
 from hivelore.adapters import randomness
 from hivelore.adapters.background import niced
 from hivelore.adapters.clock import SystemClock
@@ -19,7 +19,6 @@ from hivelore.adapters.workspace import WorkspaceFiles, host
 from hivelore.config import Settings
 from hivelore.domain.agent import Door
 from hivelore.domain.notice import Notice
-from hivelore.engines import keyword_engines, make_judge, make_notices, make_serving, make_store, make_summarizer
 from hivelore.errors import HiveloreError, Unauthenticated, Unavailable
 from hivelore.lock import SERVICE, Lock, Owner
 from hivelore.policies.budget import Budget, budget
@@ -80,22 +79,22 @@ class Application:
         self.clock = clock or SystemClock()
         self.lock = Lock(endpoint.make_home(settings.home), owner) if owner is not None else None
         try:
-            self.store = _complete(make_store(settings, self.clock))
+            self.store = _complete(engines.make_store(settings, self.clock))
         except BaseException:
             if self.lock is not None:
                 self.lock.release()
             raise
-        self.keywords, *others = keyword_engines(settings)
+        self.keywords, *others = engines.keyword_engines(settings)
         shelf = Shelf(self.keywords)
         self.reindexing = Reindexing(self.store, self.keywords, others, shelf, self.clock)
         self.reindexing.begin()
         self._connections = ExitStack()
-        self.serving = make_serving(settings, self.store, self.clock, self._connections)
+        self.serving = engines.make_serving(settings, self.store, self.clock, self._connections)
         self.redactor = Redactor(_redaction_key(self.store))
         self.events = Events(self.store, self.redactor, self.clock, settings.lead_sees, randomness.event_id)
         self.cooldowns = Cooldowns(self.store, self.redactor, self.clock)
         self.tally = Tally(self.store)
-        self.notices = make_notices(settings)
+        self.notices = engines.make_notices(settings)
         self.agents = self._agents()
         self.notices.hear(Notice.AGENTS, self.agents.changed_elsewhere)
         self.embedding = Embedding(
@@ -137,6 +136,7 @@ class Application:
             serving=self.serving,
             events=self.events,
             clock=self.clock,
+            reader=engines.make_reader(self.settings),
             written=self.embedding.wake,
         )
 
@@ -181,7 +181,7 @@ class Application:
             knowing=self.knowing,
             watching=Watching(self.store, self.keywords),
             transcripts=TranscriptFiles(self.settings.transcripts),
-            summarizer=make_summarizer(self.settings, self.spending, self.clock, self._connections),
+            summarizer=engines.make_summarizer(self.settings, self.spending, self.clock, self._connections),
             fallback=Extractive(),
             redactor=self.redactor,
             clock=self.clock,
@@ -191,7 +191,7 @@ class Application:
 
     def _adjudicating(self) -> adjudicating.Adjudicating | None:
         """None where rules alone judge."""
-        if (model := make_judge(self.settings, self.clock, self._connections)) is None:
+        if (model := engines.make_judge(self.settings, self.clock, self._connections)) is None:
             return None
         process = randomness.job_id(self.clock.now())
         return adjudicating.Adjudicating(

@@ -13,6 +13,7 @@ from hivelore.adapters.inmemory.keywords import ExactKeywords
 from hivelore.adapters.inmemory.store import InMemoryStore
 from hivelore.adapters.keywords.fts5 import Fts5
 from hivelore.adapters.keywords.postings.engine import Postings
+from hivelore.adapters.onnx.pairs import OnnxPairReader
 from hivelore.adapters.onnx.provider import OnnxEmbedder
 from hivelore.adapters.sqlite.store import NAMESPACE, SqliteStore
 from hivelore.adapters.vectors.capped import CappedVectors
@@ -29,6 +30,7 @@ from hivelore.ports import (
     LanguageModel,
     MemoryStore,
     Notices,
+    PairReader,
     Summarizer,
     VectorIndex,
 )
@@ -191,6 +193,11 @@ def language_model(settings: Settings, clock: Clock, connections: ExitStack) -> 
             )
     connections.callback(made.close)
     return made
+
+
+def make_reader(settings: Settings) -> PairReader | None:
+    """Who reads two notes together; None where no model is wanted. Nothing is loaded yet."""
+    return None if settings.embedder is Embedder.NONE else OnnxPairReader()
 
 
 def make_judge(settings: Settings, clock: Clock, connections: ExitStack) -> LanguageModel | None:

@@ -39,6 +39,7 @@ from hivelore.domain.job import Job, JobId
 from hivelore.domain.memory import Action, Chunk, Json, Memory, MemoryId, Standing, Topic, Version
 from hivelore.domain.moving import Counts, WholeMemory
 from hivelore.domain.notice import Notice
+from hivelore.domain.observed import Stance
 from hivelore.domain.operational import Held, Observation
 from hivelore.domain.proposal import Proposal, ProposalFilter, ProposalId
 from hivelore.domain.recall_log import Recall, RecallFilter
@@ -100,6 +101,14 @@ class Transcripts(Protocol):
     def end(self, path: str, most: int) -> tuple[Sequence[str], bool]:
         """The last whole lines of a file, of at most so many bytes, and whether there is more before them; what is no
         text in them is replaced. Raises NotFound for what cannot be read, or is no transcript."""
+        ...
+
+
+class PairReader(Protocol):
+    """Reads two notes together."""
+
+    def stance(self, one: Clean, other: Clean) -> Stance:
+        """How they stand to each other, the same from either side. Raises Unavailable, or Broken for good."""
         ...
 
 

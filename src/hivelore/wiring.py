@@ -1,5 +1,5 @@
-"""Putting together the services that share most of what they need: those of memories, review, maintenance and the log of
-recalls."""
+"""Putting together the services that share most of what they need: those of memories, review, maintenance and the log
+of recalls."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from hivelore.domain.memory import MemoryId
 from hivelore.domain.proposal import ProposalId
 from hivelore.domain.search import RecallId
 from hivelore.policies.redaction import Redactor
-from hivelore.ports import Clock, MemoryStore
+from hivelore.ports import Clock, MemoryStore, PairReader
 from hivelore.services.drafting import Drafting
 from hivelore.services.duplicates import Duplicates
 from hivelore.services.events import Events
@@ -43,6 +43,7 @@ class Parts:
     serving: Serving
     events: Events
     clock: Clock
+    reader: PairReader | None
     written: Callable[[], None]
     """Is called after every write that may have left passages without vectors."""
 
@@ -108,6 +109,7 @@ def observing(settings: Settings, parts: Parts) -> Observing:
         matching=settings.reinforce,
         lead_sees=settings.lead_sees,
         clock=parts.clock,
+        reader=parts.reader,
         written=parts.written,
     )
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hivelore.domain.observed import Stance
 from hivelore.policies.truth.constants import Constants
 from hivelore.policies.truth.judging import Verdict, judge
 from hivelore.policies.truth.pieces import LONGEST
@@ -92,6 +93,42 @@ def test_a_cautious_judge_takes_no_rewording_and_no_other_note_for_a_conflict() 
     told = [pair for pair in PAIRS if pair["half"] == "judge" and pair["label"] != "conflict"]
     verdicts = {judge(pair["older"], pair["newer"], None, cautious, service=pair["service"]).verdict for pair in told}
     assert Verdict.CONFLICT not in verdicts
+
+
+def stance(**shares: float) -> Stance:
+    return Stance(**{"same": 0.0, "conflict": 0.0, "different": 0.0, **shares})
+
+
+@pytest.mark.parametrize(
+    ("told", "verdict"),
+    [
+        (stance(conflict=0.6, same=0.4), Verdict.CONFLICT),
+        (stance(conflict=0.4, same=0.6), Verdict.UNCERTAIN),
+        (stance(conflict=0.4, different=0.6), Verdict.UNCERTAIN),
+    ],
+)
+def test_a_denial_contradicts_only_where_the_model_that_read_both_agrees(told: Stance, verdict: Verdict) -> None:
+    pair = ("Anonymous access is enabled", "Anonymous access is disabled")
+    assert judge(*pair, None, stance=told).verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("told", "verdict"),
+    [
+        (stance(same=0.9, conflict=0.1), Verdict.CONFLICT),
+        (stance(different=0.4, same=0.6), Verdict.CONFLICT),
+        (stance(different=0.6, conflict=0.4), Verdict.UNCERTAIN),
+    ],
+)
+def test_quantities_contradict_unless_the_model_finds_different_things(told: Stance, verdict: Verdict) -> None:
+    assert judge("Retention is 7 days", "Retention is 30 days", None, stance=told).verdict is verdict
+
+
+@given(st.sampled_from(PAIRS), st.floats(0, 1), st.floats(0, 1))
+def test_the_model_makes_no_conflict_that_the_rules_do_not(pair: dict[str, str], one: float, other: float) -> None:
+    told = Stance(same=one, conflict=other, different=0.0)
+    alone, both = (judge(pair["older"], pair["newer"], None, stance=given).verdict for given in (None, told))
+    assert both is alone or (alone, both) == (Verdict.CONFLICT, Verdict.UNCERTAIN)
 
 
 def test_a_contradiction_names_what_clashes() -> None:

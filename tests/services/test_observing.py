@@ -8,17 +8,21 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from hivelore.adapters.inmemory.keywords import ExactKeywords
+from hivelore.adapters.inmemory.store import InMemoryStore
 from hivelore.domain.agent import LeadSees
 from hivelore.domain.memory import MemoryId, Scope
-from hivelore.domain.observed import Effect, Matching, Observed, Seen
+from hivelore.domain.observed import Effect, Matching, Observed, Seen, Stance
 from hivelore.domain.operational import Kind
 from hivelore.domain.proposal import ProposalKind
-from hivelore.errors import Invalid, TooLarge
+from hivelore.domain.text import Clean
+from hivelore.errors import Broken, Invalid, TooLarge, Unavailable
 from hivelore.policies.access import proposals_visible_to
 from hivelore.services.operations import Choice
+from support.clocks import SteppingClock
 from support.fake_secrets import shapes
 from support.laws import examples
-from support.world import AS_ADA, AS_BOB, AS_OPERATOR, World
+from support.world import AS_ADA, AS_BOB, AS_OPERATOR, World, hashing
 
 SLOW = "Takes 60s to start"
 
@@ -202,3 +206,55 @@ def cautious(world: World) -> World:
 @pytest.fixture
 def structural(world: World) -> World:
     return World(world.store, world.keywords, world.clock, matching=Matching.STRUCTURAL, first_id=9_000)
+
+
+class Reader:
+    """Has one and the same opinion of all, or fails."""
+
+    def __init__(self, told: Stance | Exception) -> None:
+        self._told = told
+        self.read: list[tuple[str, str]] = []
+
+    def stance(self, one: Clean, other: Clean) -> Stance:
+        self.read.append((one, other))
+        if isinstance(self._told, Exception):
+            raise self._told
+        return self._told
+
+
+def world_with(told: Stance | Exception, matching: Matching = Matching.MEANING) -> tuple[World, Reader]:
+    clock, reader = SteppingClock(), Reader(told)
+    store = InMemoryStore(clock)
+    return World(store, ExactKeywords(), clock, embedder=hashing(), matching=matching, reader=reader), reader
+
+
+@pytest.mark.parametrize(("agrees", "effect"), [(True, Effect.CONTRADICTED), (False, Effect.UNCERTAIN)])
+def test_a_contradiction_is_one_only_where_the_model_that_reads_both_agrees(agrees: bool, effect: Effect) -> None:
+    world, reader = world_with(Stance(same=1.0 - agrees, conflict=float(agrees), different=0.0))
+    world.observe("Anonymous access is enabled")
+    assert world.observe("Anonymous access is disabled").effect is effect
+    assert reader.read == [("Anonymous access is enabled", "Anonymous access is disabled")]
+
+
+@pytest.mark.parametrize("error", [Unavailable("not now"), Broken("damaged")])
+def test_where_the_model_fails_rules_judge_alone(error: Exception) -> None:
+    world, reader = world_with(error)
+    world.observe(SLOW)
+    assert world.observe("Takes 10 minutes to start").effect is Effect.CONTRADICTED
+    assert len(reader.read) == 1
+
+
+def test_what_the_rules_take_for_no_contradiction_is_not_read() -> None:
+    world, reader = world_with(Stance(same=0.0, conflict=1.0, different=0.0))
+    world.observe(SLOW)
+    assert world.observe("Takes about a minute to start").effect is Effect.REINFORCED
+    assert world.observe("The disk is in bay 7").effect is Effect.NEW
+    assert reader.read == []
+
+
+@pytest.mark.parametrize("matching", [Matching.CAUTIOUS, Matching.STRUCTURAL])
+def test_no_model_is_asked_where_it_is_to_have_no_say(matching: Matching) -> None:
+    world, reader = world_with(Stance(same=0.0, conflict=1.0, different=0.0), matching)
+    world.observe(SLOW)
+    world.observe("Takes 10 minutes to start")
+    assert reader.read == []

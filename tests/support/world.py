@@ -28,7 +28,7 @@ from hivelore.policies.redaction import Redactor
 from hivelore.policies.ttl import Lifetimes
 from hivelore.policies.updates import Updating
 from hivelore.policies.usefulness import Worth
-from hivelore.ports import EmbeddingProvider, KeywordIndex, MemoryStore
+from hivelore.ports import EmbeddingProvider, KeywordIndex, MemoryStore, PairReader
 from hivelore.services.agents import Agents, Random
 from hivelore.services.briefing import Briefing, Budgets
 from hivelore.services.capture import Capture
@@ -80,6 +80,7 @@ class World:
         first_id: int = 1,
         matching: Matching = Matching.MEANING,
         share: float = 0.05,
+        reader: PairReader | None = None,
     ) -> None:
         self.store, self.keywords, self.clock = store, keywords, clock
         model = None if embedder is None else Model(embedder, ExactVectors(embedder.fingerprint, embedder.dimension))
@@ -114,6 +115,7 @@ class World:
             matching=matching,
             lead_sees=lead_sees,
             clock=clock,
+            reader=reader,
             written=lambda: None,
         )
         self.operations = Operations(

@@ -27,6 +27,15 @@ class Seen:
     """None: it holds for the whole swarm (X20)."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stance:
+    """How two notes stand to each other, as a model has it that reads both: three shares of 1."""
+
+    same: float
+    conflict: float
+    different: float
+
+
 class Matching(StrEnum):
     """What is taken for the same observation (X8)."""
 

@@ -13,19 +13,19 @@ from hivelore.domain.agent import LeadSees, Viewer
 from hivelore.domain.draft import Draft
 from hivelore.domain.index import DocumentKey, Stored
 from hivelore.domain.memory import Memory, MemoryId, Scope
-from hivelore.domain.observed import Effect, Matching, Observed, Seen
+from hivelore.domain.observed import Effect, Matching, Observed, Seen, Stance
 from hivelore.domain.operational import GENERAL, SERVICE_LENGTH, Confidence, Held, Kind, Observation, Operational
 from hivelore.domain.proposal import ProposalKind
 from hivelore.domain.search import Filter, ScopeChoice
 from hivelore.domain.text import Clean
-from hivelore.errors import Conflict, Invalid, TooLarge
+from hivelore.errors import Broken, Conflict, Invalid, TooLarge, Unavailable
 from hivelore.policies.access import visible_to
 from hivelore.policies.confidence import Lifecycle, is_active
 from hivelore.policies.truth import judging
 from hivelore.policies.truth.constants import Constants
 from hivelore.policies.truth.judging import Judgement, Verdict
 from hivelore.policies.vectors import cosine
-from hivelore.ports import Clock, MemoryStore, Transaction, View
+from hivelore.ports import Clock, MemoryStore, PairReader, Transaction, View
 from hivelore.services.drafting import Drafting, Prepared, utc
 from hivelore.services.events import Events
 from hivelore.services.observations import begin, note
@@ -68,9 +68,11 @@ class Observing:
         matching: Matching,
         lead_sees: LeadSees,
         clock: Clock,
+        reader: PairReader | None = None,
         written: Callable[[], None],
     ) -> None:
-        """``written`` is called after every write that may have left passages without vectors."""
+        """``reader``: where there is none, rules alone judge. ``written`` is called after every write that may have
+        left passages without vectors."""
         self._store = store
         self._shelf = shelf
         self._drafting = drafting
@@ -80,6 +82,7 @@ class Observing:
         self._lifecycle = lifecycle
         self._matching = matching
         self._constants = Constants(only_measures=matching is Matching.CAUTIOUS)
+        self._reader = None if matching is Matching.CAUTIOUS else reader
         self._lead_sees = lead_sees
         self._clock = clock
         self._written = written
@@ -148,7 +151,7 @@ class Observing:
         embedded = self._serving.embed_text(memory.content) if known else _NOT_EMBEDDED
         with self._store.read(deadline) as view:
             likeness = self._likeness(view, embedded, known)
-        return {(one.id, one.version): self._judge(one, memory, likeness.get(key)) for key, one in known.items()}
+        return {(one.id, one.version): self._reread(one, memory, likeness.get(key)) for key, one in known.items()}
 
     def _likeness(
         self, view: View, embedded: EmbeddedQuery, known: Mapping[DocumentKey, Memory]
@@ -161,11 +164,22 @@ class Observing:
         vectors = self._serving.vectors(view, embedded, list(first.values()))
         return {key: cosine(embedded.vector, vectors[passage]) for key, passage in first.items() if passage in vectors}
 
-    def _judge(self, older: Memory, newer: Memory, likeness: float | None) -> Judgement:
+    def _reread(self, older: Memory, newer: Memory, likeness: float | None) -> Judgement:
+        """What the rules take for a contradiction is read once more by the model, where there is one."""
+        judgement = self._judge(older, newer, likeness)
+        if self._reader is None or judgement.verdict is not Verdict.CONFLICT:
+            return judgement
+        with suppress(Broken, Unavailable):  # What was seen is kept all the same.
+            return self._judge(older, newer, likeness, self._reader.stance(older.content, newer.content))
+        return judgement
+
+    def _judge(self, older: Memory, newer: Memory, likeness: float | None, stance: Stance | None = None) -> Judgement:
         if self._matching is Matching.STRUCTURAL:
             return _SAME
         service = older.operational.service if older.operational is not None else None
-        return judging.judge(older.content, newer.content, likeness, self._constants, service=service or "")
+        return judging.judge(
+            older.content, newer.content, likeness, self._constants, service=service or "", stance=stance
+        )
 
     def _rivals(
         self, tx: Transaction, memory: Memory, where: Filter, judged: Mapping[tuple[MemoryId, int], Judgement]

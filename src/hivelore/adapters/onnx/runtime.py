@@ -26,9 +26,9 @@ Tokens = NDArray[np.int64]
 
 
 class Session(Protocol):
-    """A graph that is loaded, with the outputs ``vector`` and ``tokens``."""
+    """A graph that is loaded."""
 
-    def run(self, outputs: Sequence[str], inputs: dict[str, Tokens], /) -> Sequence[Vector]: ...
+    def run(self, outputs: Sequence[str], inputs: dict[str, Tokens], /) -> Sequence[NDArray[np.float32]]: ...
 
 
 class Model:
@@ -36,27 +36,35 @@ class Model:
 
     def __init__(self, graph: Path) -> None:
         """Raises Broken where ONNX Runtime cannot load it."""
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = 1
-        options.inter_op_num_threads = 1
-        # An arena saves a twentieth of the time, and keeps what the longest texts needed, once for each thread.
-        options.enable_cpu_mem_arena = False
-        options.enable_mem_pattern = False
-        options.log_severity_level = FATAL  # all else is raised as well
-        try:
-            self._session: Session = onnxruntime.InferenceSession(
-                str(graph), options, providers=["CPUExecutionProvider"]
-            )
-        except FAULTS as error:
-            raise Broken(
-                f"ONNX Runtime {onnxruntime.__version__} cannot load the embedding model: {error}. Reinstall both:"
-                " pip install --force-reinstall hivelore onnxruntime"
-            ) from error
+        self._session = loaded(graph)
 
     def vectors(self, tokens: Tokens) -> tuple[Vector, Vector]:
         """The unit vector of one text, and those of its tokens, (n, dimension), of any length. Raises Unavailable."""
-        try:
-            vectors, of_tokens = self._session.run(["vector", "tokens"], {"ids": tokens[np.newaxis]})
-        except FAULTS as error:
-            raise Unavailable(f"The embedding model failed: {error}") from error
+        vectors, of_tokens = asked(self._session, ["vector", "tokens"], ids=tokens)
         return vectors[0], of_tokens[0]
+
+
+def loaded(graph: Path) -> Session:
+    """Raises Broken where ONNX Runtime cannot load it."""
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.inter_op_num_threads = 1
+    # An arena saves a twentieth of the time, and keeps what the longest texts needed, once for each thread.
+    options.enable_cpu_mem_arena = False
+    options.enable_mem_pattern = False
+    options.log_severity_level = FATAL  # all else is raised as well
+    try:
+        return onnxruntime.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])
+    except FAULTS as error:
+        raise Broken(
+            f"ONNX Runtime {onnxruntime.__version__} cannot load the embedding model: {error}. Reinstall both:"
+            " pip install --force-reinstall hivelore onnxruntime"
+        ) from error
+
+
+def asked(session: Session, outputs: Sequence[str], **inputs: Tokens) -> Sequence[NDArray[np.float32]]:
+    """Of one text. Raises Unavailable."""
+    try:
+        return session.run(outputs, {name: tokens[np.newaxis] for name, tokens in inputs.items()})
+    except FAULTS as error:
+        raise Unavailable(f"The model failed: {error}") from error

@@ -52,6 +52,10 @@ class Constants:
     clash: float = 0.41
     """Something as strong contradicts, something weaker than ``no_clash`` does not."""
     no_clash: float = 0.2
+    agreed: float = 0.5
+    """The share that a model that reads both has to give a conflict where not only quantities clash."""
+    disagreed: float = 0.5
+    """The share for different notes from which on clashing quantities are no conflict."""
     only_measures: bool = False
     """Whether only quantities contradict; any other clash is a doubt then."""
     conflict: float = 0.4

@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
+from hivelore.domain.observed import Stance
 from hivelore.policies.truth.comparing import Comparison, compare
 from hivelore.policies.truth.constants import DEFAULTS, Constants, Nearness
+from hivelore.policies.truth.matching import Clash
 from hivelore.policies.truth.reading import read
 from hivelore.policies.truth.statement import Reading, part
 
@@ -31,10 +33,17 @@ class Judgement:
 
 
 def judge(
-    older: str, newer: str, likeness: float | None, constants: Constants = DEFAULTS, *, service: str = ""
+    older: str,
+    newer: str,
+    likeness: float | None,
+    constants: Constants = DEFAULTS,
+    *,
+    service: str = "",
+    stance: Stance | None = None,
 ) -> Judgement:
     """Of two notes in the same category about the same service. ``likeness``: the cosine of their vectors; None where
-    there is no embedding model."""
+    there is no embedding model. ``stance``: what a model makes of them that has read both, without which rules judge
+    alone; it has a say only in what the rules take for a conflict."""
     # Which of the two is older makes no difference to whether they agree.
     ours, theirs = sorted((read(older), read(newer)), key=lambda one: one.words)
     if ours.words == theirs.words and ours.is_whole and theirs.is_whole:
@@ -49,6 +58,8 @@ def judge(
     if clash >= constants.clash and near < constants.conflict_of_measures:
         near = max(near, _nearest_part(ours, theirs, likeness or 0.0, constants, names))
     verdict = _verdict(compared, near, clash, constants)
+    if verdict is Verdict.CONFLICT and stance is not None and not _agrees(stance, compared, constants):
+        verdict = Verdict.UNCERTAIN
     confidence = 0.0 if verdict is Verdict.UNCERTAIN else _probability(abs(near))
     return Judgement(verdict, confidence, _reasons(compared, verdict))
 
@@ -101,11 +112,7 @@ def _verdict(compared: Comparison, near: float, clash: float, constants: Constan
         return Verdict.DIFFERENT
     both_have_more = min(compared.first_alone, compared.second_alone) >= constants.same_both_alone
     threshold = constants.conflict
-    certain = [
-        one
-        for one in compared.clashes
-        if one.strength >= constants.clash and (one.is_measure or not constants.only_measures)
-    ]
+    certain = _certain(compared, constants)
     if all(one.is_measure for one in certain):
         fewer, more = sorted((compared.first_alone, compared.second_alone))
         is_case = more >= constants.case_alone
@@ -123,6 +130,21 @@ def _verdict(compared: Comparison, near: float, clash: float, constants: Constan
     if says_something and is_near and clash < constants.no_clash:
         return Verdict.SAME
     return Verdict.UNCERTAIN
+
+
+def _certain(compared: Comparison, constants: Constants) -> list[Clash]:
+    return [
+        one
+        for one in compared.clashes
+        if one.strength >= constants.clash and (one.is_measure or not constants.only_measures)
+    ]
+
+
+def _agrees(stance: Stance, compared: Comparison, constants: Constants) -> bool:
+    """The model knows more of words than of numbers: quantities clash unless they are about different things."""
+    if all(one.is_measure for one in _certain(compared, constants)):
+        return stance.different < constants.disagreed
+    return stance.conflict >= constants.agreed
 
 
 def _probability(odds: float) -> float:
