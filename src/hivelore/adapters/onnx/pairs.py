@@ -16,6 +16,7 @@ from hivelore.domain.observed import Stance
 from hivelore.domain.text import Clean
 from hivelore.errors import Broken
 
+NAME = "model that compares notes"
 LONGEST = 1_000
 """Characters of a note that are read; the tokenizer cuts what is more than the model can read."""
 
@@ -38,7 +39,7 @@ class OnnxPairReader:
         tokenizer, session = self._model
         read = tokenizer.encode(first[:LONGEST], second[:LONGEST])
         ids, of_second = np.array(read.ids, np.int64), np.array(read.type_ids, np.int64)
-        return asked(session, ["odds"], ids=ids, second=of_second)[0][0]
+        return asked(session, NAME, ["odds"], ids=ids, second=of_second)[0][0]
 
     @property
     def _model(self) -> tuple[Tokenizer, Session]:
@@ -55,9 +56,8 @@ class OnnxPairReader:
             }
             tokenizer = intact(self._folder / "model" / "tokenizer.json", sums["model"]["tokenizer.json"])
             graph = intact(self._folder / "judge" / "model.onnx", sums["judge"]["model.onnx"])
-            return Tokenizer.from_str(tokenizer.read_text("utf-8")), loaded(graph)
+            return Tokenizer.from_str(tokenizer.read_text("utf-8")), loaded(graph, NAME)
         except (OSError, ValueError, LookupError, TypeError) as error:
             raise Broken(
-                f"The model that compares notes is damaged: {error}. Reinstall it:"
-                " pip install --force-reinstall --no-deps hivelore"
+                f"The {NAME} is damaged: {error}. Reinstall it: pip install --force-reinstall --no-deps hivelore"
             ) from error

@@ -20,6 +20,7 @@ native: dict[str, Any] = onnxruntime.capi.onnxruntime_pybind11_state.__dict__
 # Their only common base is Exception.
 FAULTS = tuple(kind for kind in native.values() if isinstance(kind, type) and issubclass(kind, Exception))
 FATAL = 4
+EMBEDDING = "embedding model"
 
 Tokens = NDArray[np.int64]
 """One text, as the numbers of its word pieces."""
@@ -36,16 +37,16 @@ class Model:
 
     def __init__(self, graph: Path) -> None:
         """Raises Broken where ONNX Runtime cannot load it."""
-        self._session = loaded(graph)
+        self._session = loaded(graph, EMBEDDING)
 
     def vectors(self, tokens: Tokens) -> tuple[Vector, Vector]:
         """The unit vector of one text, and those of its tokens, (n, dimension), of any length. Raises Unavailable."""
-        vectors, of_tokens = asked(self._session, ["vector", "tokens"], ids=tokens)
+        vectors, of_tokens = asked(self._session, EMBEDDING, ["vector", "tokens"], ids=tokens)
         return vectors[0], of_tokens[0]
 
 
-def loaded(graph: Path) -> Session:
-    """Raises Broken where ONNX Runtime cannot load it."""
+def loaded(graph: Path, name: str) -> Session:
+    """``name``: for people. Raises Broken where ONNX Runtime cannot load it."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
@@ -57,14 +58,14 @@ def loaded(graph: Path) -> Session:
         return onnxruntime.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])
     except FAULTS as error:
         raise Broken(
-            f"ONNX Runtime {onnxruntime.__version__} cannot load the embedding model: {error}. Reinstall both:"
+            f"ONNX Runtime {onnxruntime.__version__} cannot load the {name}: {error}. Reinstall both:"
             " pip install --force-reinstall hivelore onnxruntime"
         ) from error
 
 
-def asked(session: Session, outputs: Sequence[str], **inputs: Tokens) -> Sequence[NDArray[np.float32]]:
+def asked(session: Session, name: str, outputs: Sequence[str], **inputs: Tokens) -> Sequence[NDArray[np.float32]]:
     """Of one text. Raises Unavailable."""
     try:
         return session.run(outputs, {name: tokens[np.newaxis] for name, tokens in inputs.items()})
     except FAULTS as error:
-        raise Unavailable(f"The model failed: {error}") from error
+        raise Unavailable(f"The {name} failed: {error}") from error
