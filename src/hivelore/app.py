@@ -121,7 +121,6 @@ class Application:
         self.knowing = Knowing(self.store, self.keywords, settings.lifetimes, self.clock)
         self.distilling = self._distilling()
         self.folders = self._folders()
-        self.adjudicating = self._adjudicating()
         self._stop = threading.Event()
         self._threads: list[threading.Thread] = []
 
@@ -136,13 +135,12 @@ class Application:
             serving=self.serving,
             events=self.events,
             clock=self.clock,
-            reader=engines.make_reader(self.settings),
             written=self.embedding.wake,
         )
 
     @cached_property
     def observing(self) -> Observing:
-        return wiring.observing(self.settings, self._parts)
+        return wiring.observing(self.settings, self._parts, engines.make_reader(self.settings))
 
     @cached_property
     def memory_budget(self) -> Budget:
@@ -189,7 +187,8 @@ class Application:
             marked=Marking(self.observing, self.events, self.cooldowns, self.settings.categories).take,
         )
 
-    def _adjudicating(self) -> adjudicating.Adjudicating | None:
+    @cached_property
+    def adjudicating(self) -> adjudicating.Adjudicating | None:
         """None where rules alone judge."""
         if (model := engines.make_judge(self.settings, self.clock, self._connections)) is None:
             return None
@@ -209,14 +208,13 @@ class Application:
         workspace = WorkspaceFiles(self.settings.workspace_folder, self.settings.home)
         # Only one process works on a store that is not shared, whatever its machine is called by now.
         place = self.redactor.clean(f"{host() if self.store.is_shared else ''}:{workspace.path}")
-        process = randomness.job_id(self.clock.now())
         return Folders(
             store=self.store,
             workspace=workspace,
             place=place,
             remembering=self.remembering,
             agents=self.agents,
-            leading=Leading(self.store, self.clock, process, f"folders {place}"),
+            leading=Leading(self.store, self.clock, randomness.job_id(self.clock.now()), f"folders {place}"),
             redactor=self.redactor,
             clock=self.clock,
         )

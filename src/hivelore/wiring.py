@@ -43,7 +43,6 @@ class Parts:
     serving: Serving
     events: Events
     clock: Clock
-    reader: PairReader | None
     written: Callable[[], None]
     """Is called after every write that may have left passages without vectors."""
 
@@ -97,7 +96,7 @@ def parts(
     )
 
 
-def observing(settings: Settings, parts: Parts) -> Observing:
+def observing(settings: Settings, parts: Parts, reader: PairReader | None) -> Observing:
     return Observing(
         store=parts.store,
         shelf=parts.shelf,
@@ -109,7 +108,7 @@ def observing(settings: Settings, parts: Parts) -> Observing:
         matching=settings.reinforce,
         lead_sees=settings.lead_sees,
         clock=parts.clock,
-        reader=parts.reader,
+        reader=reader,
         written=parts.written,
     )
 

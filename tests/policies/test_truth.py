@@ -131,6 +131,42 @@ def test_the_model_makes_no_conflict_that_the_rules_do_not(pair: dict[str, str],
     assert both is alone or (alone, both) == (Verdict.CONFLICT, Verdict.UNCERTAIN)
 
 
+REWORDED = ("A cron job clears the queue", "A scheduled task throws away whatever waits")
+
+
+@pytest.mark.parametrize(
+    ("pair", "likeness", "share", "same"),
+    [
+        (REWORDED, 0.6, 0.7, True),
+        (REWORDED, 0.6, 0.5, False),
+        (REWORDED, 0.4, 0.7, False),
+        (REWORDED, None, 0.7, False),
+        (("Restarts after 3 failures", "Comes up again within 20 seconds"), 0.9, 0.9, False),
+    ],
+)
+def test_what_the_rules_do_not_see_is_the_same_where_vectors_and_the_model_are_for_it(
+    pair: tuple[str, str], likeness: float | None, share: float, same: bool
+) -> None:
+    assert judge(*pair, likeness).verdict is not Verdict.SAME
+    told = judge(*pair, likeness, stance=stance(same=share, different=1 - share))
+    assert (told.verdict is Verdict.SAME) is same
+
+
+@given(st.sampled_from(PAIRS), st.floats(0, 1), st.floats(-1, 1))
+def test_where_something_clashes_the_model_never_finds_the_same(
+    pair: dict[str, str], share: float, likeness: float
+) -> None:
+    alone = judge(pair["older"], pair["newer"], likeness)
+    both = judge(pair["older"], pair["newer"], likeness, stance=stance(same=share, different=1 - share))
+    assert (alone.verdict, both.verdict) != (Verdict.CONFLICT, Verdict.SAME)
+
+
+@pytest.mark.parametrize("likeness", [None, 0.1, 0.39, 0.9])
+def test_notes_that_differ_in_a_number_alone_clash_however_far_apart_their_vectors_are(likeness: float | None) -> None:
+    told = judge("Takes 60s to start", "Takes 10 minutes to start", likeness, service="jellyfin")
+    assert told.verdict is Verdict.CONFLICT
+
+
 def test_a_contradiction_names_what_clashes() -> None:
     told = judge("Retention is 7 days", "Retention is 30 days", None)
     assert told.verdict is Verdict.CONFLICT

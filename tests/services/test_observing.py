@@ -18,6 +18,7 @@ from hivelore.domain.proposal import ProposalKind
 from hivelore.domain.text import Clean
 from hivelore.errors import Broken, Invalid, TooLarge, Unavailable
 from hivelore.policies.access import proposals_visible_to
+from hivelore.services.observing import MOST_READ
 from hivelore.services.operations import Choice
 from support.clocks import SteppingClock
 from support.fake_secrets import shapes
@@ -250,6 +251,26 @@ def test_what_the_rules_take_for_no_contradiction_is_not_read() -> None:
     assert world.observe("Takes about a minute to start").effect is Effect.REINFORCED
     assert world.observe("The disk is in bay 7").effect is Effect.NEW
     assert reader.read == []
+
+
+def test_a_rewording_that_the_rules_do_not_see_reinforces_where_the_model_finds_the_same() -> None:
+    older, newer = "The scanner locks the library table", "The library table is held by the scanner"
+    for share, effect in ((0.9, Effect.REINFORCED), (0.3, Effect.UNCERTAIN)):
+        world, reader = world_with(Stance(same=share, conflict=0.0, different=1.0 - share))
+        world.observe(older)
+        world.embed()
+        assert world.observe(newer).effect is effect
+        assert reader.read == [(older, newer)]
+
+
+def test_only_the_nearest_are_read() -> None:
+    world, reader = world_with(Stance(same=0.0, conflict=0.0, different=1.0))
+    for number in range(MOST_READ + 3):
+        world.observe(f"The scanner locks the library table of shelf{number}")
+    reader.read.clear()
+    world.embed()
+    world.observe("The library table is held by the scanner")
+    assert len(reader.read) == MOST_READ
 
 
 @pytest.mark.parametrize("matching", [Matching.CAUTIOUS, Matching.STRUCTURAL])

@@ -30,6 +30,7 @@ def filled(name: str, queue: str = QUEUES[0], namespace: int = 1) -> str:
         "asked": "",
         "narrowed": "",
         "proposed": "",
+        "batched": "",
         "free": SQL["free"],
         "locked": SQL["locked"],
         "namespace": str(namespace),

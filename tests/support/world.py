@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
+from functools import cached_property
 from itertools import count
 from typing import Any
 
@@ -153,19 +154,7 @@ class World:
             clock=clock,
             written=lambda: None,
         )
-        self.reindexing = Reindexing(store, keywords, (), shelf, clock)
-        self.reindexing.begin()
-        self.duplicates = Duplicates(self.serving)
-        self.maintenance = Maintenance(
-            store=store,
-            shelf=shelf,
-            keeping=self.keeping,
-            proposing=self.proposing,
-            duplicates=self.duplicates,
-            reindexing=self.reindexing,
-            share=share,
-            clock=clock,
-        )
+        self._shelf, self._share = shelf, share
         self.recall_log = RecallLog(
             store=store,
             tally=self.tally,
@@ -207,6 +196,23 @@ class World:
         for agent, role in ((ADA, Role.WORKER), (BOB, Role.WORKER), (LEA, Role.LEAD)):
             known = Agent(id=agent, name=agent, role=role, created_at=clock.now())
             store.write(lambda tx, known=known: tx.put_agent(known))
+
+    @cached_property
+    def reindexing(self) -> Reindexing:
+        return Reindexing(self.store, self.keywords, (), self._shelf, self.clock)
+
+    @cached_property
+    def maintenance(self) -> Maintenance:
+        return Maintenance(
+            store=self.store,
+            shelf=self._shelf,
+            keeping=self.keeping,
+            proposing=self.proposing,
+            duplicates=Duplicates(self.serving),
+            reindexing=self.reindexing,
+            share=self._share,
+            clock=self.clock,
+        )
 
     def observe(
         self,

@@ -37,6 +37,8 @@ LONGEST = 4_000
 """Characters of what was seen: it is to be told in one line."""
 RIVALS = 500
 """What is known of one service in one category is compared as far as it is among so many, newest first."""
+MOST_READ = 10
+"""Of those that are nearest, so many are read together with it by the model, some milliseconds each."""
 MOST_ASKED = 3
 """Of what it may have to do with, so much is put to review, the surest first."""
 REPEATED = timedelta(hours=1)
@@ -151,7 +153,11 @@ class Observing:
         embedded = self._serving.embed_text(memory.content) if known else _NOT_EMBEDDED
         with self._store.read(deadline) as view:
             likeness = self._likeness(view, embedded, known)
-        return {(one.id, one.version): self._reread(one, memory, likeness.get(key)) for key, one in known.items()}
+        nearest = set(sorted(likeness, key=lambda key: -likeness[key])[:MOST_READ])
+        return {
+            (one.id, one.version): self._read(one, memory, likeness.get(key), is_near=key in nearest)
+            for key, one in known.items()
+        }
 
     def _likeness(
         self, view: View, embedded: EmbeddedQuery, known: Mapping[DocumentKey, Memory]
@@ -164,10 +170,14 @@ class Observing:
         vectors = self._serving.vectors(view, embedded, list(first.values()))
         return {key: cosine(embedded.vector, vectors[passage]) for key, passage in first.items() if passage in vectors}
 
-    def _reread(self, older: Memory, newer: Memory, likeness: float | None) -> Judgement:
-        """What the rules take for a contradiction is read once more by the model, where there is one."""
+    def _read(self, older: Memory, newer: Memory, likeness: float | None, *, is_near: bool) -> Judgement:
+        """What the rules take for a contradiction is read once more by the model, where there is one; so is what is
+        near, and may be the same in other words."""
         judgement = self._judge(older, newer, likeness)
-        if self._reader is None or judgement.verdict is not Verdict.CONFLICT:
+        if self._reader is None or judgement.verdict is Verdict.SAME:
+            return judgement
+        may_be_same = is_near and likeness is not None and likeness >= self._constants.rewording_likeness
+        if judgement.verdict is not Verdict.CONFLICT and not may_be_same:
             return judgement
         with suppress(Broken, Unavailable):  # What was seen is kept all the same.
             return self._judge(older, newer, likeness, self._reader.stance(older.content, newer.content))

@@ -250,7 +250,7 @@ def test_a_source_of_an_older_version_is_brought_up_to_date_where_nobody_has_it_
 
 
 def small_files() -> None:
-    resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, 400_000))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (700_000, 700_000))
 
 
 def test_a_full_disk_ends_a_move_and_it_goes_on_when_there_is_room(tmp_path: Path) -> None:

@@ -56,6 +56,10 @@ class Constants:
     """The share that a model that reads both has to give a conflict where not only quantities clash."""
     disagreed: float = 0.5
     """The share for different notes from which on clashing quantities are no conflict."""
+    rewording: float = 0.6
+    """What a model that reads both has to give *same*, for what the rules cannot tell to be the same,"""
+    rewording_likeness: float = 0.5
+    """and the cosine that it needs besides."""
     only_measures: bool = False
     """Whether only quantities contradict; any other clash is a doubt then."""
     conflict: float = 0.4

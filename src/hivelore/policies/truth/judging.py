@@ -43,7 +43,7 @@ def judge(
 ) -> Judgement:
     """Of two notes in the same category about the same service. ``likeness``: the cosine of their vectors; None where
     there is no embedding model. ``stance``: what a model makes of them that has read both, without which rules judge
-    alone; it has a say only in what the rules take for a conflict."""
+    alone; it may doubt a conflict of the rules, and find the same where they find no clash."""
     # Which of the two is older makes no difference to whether they agree.
     ours, theirs = sorted((read(older), read(newer)), key=lambda one: one.words)
     if ours.words == theirs.words and ours.is_whole and theirs.is_whole:
@@ -55,13 +55,21 @@ def judge(
     by = constants.by_words if likeness is None or not math.isfinite(likeness) else constants.with_likeness
     near = nearness(compared, likeness or 0.0, by)
     clash = _strongest(compared)
+    if _differ_in_numbers_alone(compared):
+        # Vectors of short notes that differ in their numbers alone are far apart.
+        near = max(near, nearness(compared, 0.0, constants.by_words))
     if clash >= constants.clash and near < constants.conflict_of_measures:
         near = max(near, _nearest_part(ours, theirs, likeness or 0.0, constants, names))
     verdict = _verdict(compared, near, clash, constants)
-    if verdict is Verdict.CONFLICT and stance is not None and not _agrees(stance, compared, constants):
+    if stance is not None and verdict is Verdict.CONFLICT and not _agrees(stance, compared, constants):
         verdict = Verdict.UNCERTAIN
+    elif stance is not None and verdict in _OPEN and _is_rewording(stance, compared, likeness or 0.0, constants):
+        return Judgement(Verdict.SAME, stance.same, ("the same in other words",))
     confidence = 0.0 if verdict is Verdict.UNCERTAIN else _probability(abs(near))
     return Judgement(verdict, confidence, _reasons(compared, verdict))
+
+
+_OPEN = (Verdict.UNCERTAIN, Verdict.DIFFERENT)
 
 
 def nearness(compared: Comparison, likeness: float, by: Nearness) -> float:
@@ -145,6 +153,26 @@ def _agrees(stance: Stance, compared: Comparison, constants: Constants) -> bool:
     if all(one.is_measure for one in _certain(compared, constants)):
         return stance.different < constants.disagreed
     return stance.conflict >= constants.agreed
+
+
+def _is_rewording(stance: Stance, compared: Comparison, likeness: float, constants: Constants) -> bool:
+    """Nothing clashes, no quantity is told by one alone, and both vectors and the model that reads both are for it."""
+    return (
+        stance.same >= constants.rewording
+        and likeness >= constants.rewording_likeness
+        and _strongest(compared) < constants.no_clash
+        and not compared.is_partly_counted
+        and not min(compared.quantities_alone)
+    )
+
+
+def _differ_in_numbers_alone(compared: Comparison) -> bool:
+    return (
+        bool(compared.clashes)
+        and all(one.is_measure for one in compared.clashes)
+        and compared.first_alone == compared.second_alone == 0
+        and compared.shared > 0
+    )
 
 
 def _probability(odds: float) -> float:
