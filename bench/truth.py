@@ -32,10 +32,12 @@ is in two parts. The rules were built on the *build* part, the model was trained
 the rules have not seen. The *judge* part ({judged} pairs) was only counted, though several times; the *fresh* part
 ({fresh} pairs, other kinds of services and phrasings) was counted when the rules were done, and again when it was
 decided whether the model has a say; the *second fresh* part ({last} pairs) was written apart from all that, nobody had
-read it, and it was counted once, when all was done.
+read it, and it was counted once when rules and model were done. All three were counted once more when it was decided
+that the model may find rewordings: how many of the same are found there is therefore no clean figure.
 
 - *ours* compares what the notes say by rules (see [the decision](../docs/decisions/0015-same-or-conflicting.md)), with
-  the cosine of their vectors; what they take for a conflict is one where a small trained model agrees.
+  the cosine of their vectors; what they take for a conflict is one where a small trained model agrees, and what they
+  cannot tell, and clashes nowhere, is the same where that model finds so.
 - *rules with vectors* are the same rules without that model, *rules alone* have no cosine either
   (`HIVELORE_EMBEDDER=none`). *Cautious* are rules with vectors that take only clashing quantities for a conflict.
 - *model alone* takes what the model finds likeliest.
