@@ -100,37 +100,45 @@ def maintain(
     """
     if apply and dry_run:
         raise Invalid("--apply or --dry-run: one of them.", field="apply")
-    nothing = not (purge_expired or merge or reindex or vacuum)
+    if not (apply or purge_expired or merge or reindex or vacuum):
+        purge_expired = merge = True
     with session.operator() as client, RemoteHive(client) as hive:
         found = hive.maintain(
             apply=apply,
-            purge_expired=purge_expired or (nothing and not apply),
-            merge=merge or (nothing and not apply),
+            purge_expired=purge_expired,
+            merge=merge,
             reindex=reindex,
             vacuum=vacuum,
             yes_delete=yes_delete,
         )
     if json:
         output.as_json(wire.maintained(found))
+    elif found.applied:
+        _tell_done(found, purge_expired=purge_expired, merge=merge)
     else:
-        _tell(found)
+        _tell_planned(found, purge_expired=purge_expired, merge=merge)
 
 
-def _tell(found: Maintained) -> None:
-    if found.applied:
-        output.say(f"Of {found.memories} memories, {found.purged} that had expired are gone.")
-        output.say(f"{found.proposed} pairs are in the review inbox.")
-        for name in found.done:
-            output.say(f"Done: {name}.")
-        if found.batch is not None:
-            output.note(f"'hivelore undo {found.batch}' brings back what is gone.")
-        return
-    output.say(f"Of {found.memories} memories, {found.expired} have expired and would go.")
-    going = [[one.id, output.age(one.expired_at, now()), one.name] for one in found.examples[:_SHOWN]]
-    output.table(["id", "expired", "name"], going)
-    output.say(f"{len(found.alike)} pairs say the same and would be put to review.")
-    pairs = [[one.older, one.newer, one.names[1], one.why] for one in found.alike[:_SHOWN]]
-    output.table(["older", "newer", "name", "why"], pairs)
+def _tell_done(found: Maintained, *, purge_expired: bool, merge: bool) -> None:
+    if purge_expired:
+        output.say(f"Expired and gone: {found.purged:,} of {found.memories:,} memories.")
+    if merge:
+        output.say(f"Pairs put to review: {found.proposed:,}.")
+    for name in found.done:
+        output.say(f"Done: {name}.")
+    if found.batch is not None:
+        output.note(f"'hivelore undo {found.batch}' brings back what is gone.")
+
+
+def _tell_planned(found: Maintained, *, purge_expired: bool, merge: bool) -> None:
+    if purge_expired:
+        output.say(f"Expired, and would go: {found.expired:,} of {found.memories:,} memories.")
+        if going := [[one.id, output.age(one.expired_at, now()), one.name] for one in found.examples[:_SHOWN]]:
+            output.table(["id", "expired", "name"], going)
+    if merge:
+        output.say(f"Pairs that say the same, and would be put to review: {len(found.alike):,}.")
+        if pairs := [[one.older, one.newer, one.names[1], one.why] for one in found.alike[:_SHOWN]]:
+            output.table(["older", "newer", "name", "why"], pairs)
     if found.expired > found.most:
         output.note(f"More than {found.most}: --apply wants --yes-delete {found.expired}, too.")
     output.note("Nothing was done. --apply does it; --json shows more of it.")

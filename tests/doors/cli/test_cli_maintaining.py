@@ -65,7 +65,7 @@ def test_twins_are_put_to_review(cli: CommandLine) -> None:
         remembered(cli, content, "--session", content)
     done = cli("maintain", "--merge", "--reindex", "--vacuum", "--apply")
     assert done.code == 0
-    assert "in the review inbox" in done.out
+    assert done.out.startswith("Pairs put to review: ")
     (proposal,) = [
         one["id"]
         for one in cli.json("review", "list", "--kind", "duplicate", "--limit", "100")["proposals"]
