@@ -121,8 +121,8 @@ class Application:
         self.knowing = Knowing(self.store, self.keywords, settings.lifetimes, self.clock)
         self.distilling = self._distilling()
         self.folders = self._folders()
-        self._stop = threading.Event()
-        self._threads: list[threading.Thread] = []
+        self.adjudicating = self._adjudicating()
+        self._stop, self._threads = threading.Event(), list[threading.Thread]()
 
     def _made_parts(self, shelf: Shelf) -> Parts:
         ids = wiring.Ids(randomness.memory_id, randomness.proposal_id, randomness.batch_id)
@@ -187,8 +187,7 @@ class Application:
             marked=Marking(self.observing, self.events, self.cooldowns, self.settings.categories).take,
         )
 
-    @cached_property
-    def adjudicating(self) -> adjudicating.Adjudicating | None:
+    def _adjudicating(self) -> adjudicating.Adjudicating | None:
         """None where rules alone judge."""
         if (model := engines.make_judge(self.settings, self.clock, self._connections)) is None:
             return None

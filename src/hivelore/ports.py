@@ -622,8 +622,8 @@ class SwarmTransaction(Protocol):
         ...
 
     def drop_preimages(self, document: DocumentKey) -> None:
-        """Keep nothing of what this memory was, nor of the others of a decision about it: the batches stay. Dropping
-        twice is fine."""
+        """Keep nothing of what this memory was, nor of what those were that a decision was about with it, and so on:
+        the batches stay, without their reasons. Dropping twice is fine."""
         ...
 
     def prune_batches(self, before: datetime, limit: int) -> int:

@@ -90,6 +90,46 @@ def test_what_has_expired_goes_and_comes_back(world: World) -> None:
         assert whole(world)[part] == before[part]  # pyright: ignore[reportIndexIssue]
 
 
+def test_what_took_the_place_of_what_stays_does_not_go(world: World) -> None:
+    old = world.remember("The port is 8096.", subject="jf.port")
+    world.clock.advance(timedelta(minutes=1))
+    new = expiring(world, "The port is 8920.", subject="jf.port")
+    world.clock.advance(2 * HOUR)
+    assert world.found("port") == []
+    assert purge(world, 0).purged == 0
+    assert world.found("port") == []
+    assert ids(world) == {old.id, new.id}
+
+
+def test_only_the_last_of_those_that_took_its_place_is_needed_for_that(world: World) -> None:
+    old = world.remember("The port is 8096.")
+    first = expiring(world, "The port is 1.", supersedes=old.id)
+    last = expiring(world, "The port is 2.", supersedes=first.id)
+    world.clock.advance(2 * HOUR)
+    assert purge(world, 1).purged == 1
+    assert ids(world) == {old.id, last.id}
+    assert world.found("port") == []
+
+
+def test_where_all_of_a_subject_has_expired_all_of_it_goes(world: World) -> None:
+    for port in (1, 2, 3):
+        expiring(world, f"The port is {port}.", subject="jf.port")
+        world.clock.advance(timedelta(minutes=1))
+    world.clock.advance(2 * HOUR)
+    assert purge(world, 3).purged == 3
+    assert ids(world) == set()
+
+
+def test_one_of_two_has_no_more_tags_than_a_memory_may_have(world: World) -> None:
+    for place, content in enumerate(("The narwhal sings.", "the narwhal  sings.")):
+        world.remember(content, tags=tuple(f"t{place}-{number}" for number in range(80)))
+    (proposal,) = proposed(world)
+    decide(world, proposal, Decision.ACCEPTED)
+    (kept,) = world.recall("narwhal").hits
+    assert len(kept.memory.tags) == 100
+    assert set(kept.memory.tags) >= {f"t1-{number}" for number in range(80)}
+
+
 def test_of_a_purge_one_memory_comes_back_by_its_id(world: World) -> None:
     one, other = expiring(world, "One expires."), expiring(world, "The other does, too.")
     world.clock.advance(2 * HOUR)

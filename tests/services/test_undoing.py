@@ -1,5 +1,6 @@
 """Taking back what was done: everything is as it was, or it is said why not."""
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -9,10 +10,13 @@ from hivelore.domain.agent import LeadSees, Viewer
 from hivelore.domain.batch import Batch, BatchId, BatchKind
 from hivelore.domain.draft import Draft, Edit
 from hivelore.domain.evidence import Sign
+from hivelore.domain.maintenance import Wish
 from hivelore.domain.memory import Action, Memory, MemoryId, Scope, Trust
 from hivelore.domain.observed import Change
 from hivelore.domain.proposal import Decision, ProposalKind
+from hivelore.domain.text import Clean
 from hivelore.errors import Conflict, Forbidden, NotFound, Proposed
+from hivelore.ports import Transaction
 from hivelore.services.keeping import Keeping
 from support.batches import batches_of, preimages_of
 from support.clocks import START
@@ -342,3 +346,79 @@ def test_where_nothing_is_to_be_kept_nothing_is(world: World) -> None:
     assert batches_of(world.store) == []
     with pytest.raises(NotFound):
         undo(world, MemoryId(memory.id))
+
+
+def texts_kept(world: World) -> str:
+    """All words of what memories were, and of why they were changed."""
+    return "".join(f"{batch}{preimages_of(world.store, batch)}" for batch in batches_of(world.store))
+
+
+def test_what_is_forgotten_is_in_no_batch_though_it_was_merged_and_parted_again(world: World) -> None:
+    older = world.remember("The zanzibar port is 5432.", scope=Scope.SWARM)
+    newer = world.remember("the Zanzibar  port is 5432.", scope=Scope.SWARM)
+    world.maintenance.apply(Wish(merge=True), AS_OPERATOR)
+    (proposal,) = world.reviewing.page(AS_OPERATOR, None, 9).proposals
+    world.reviewing.decide(proposal.id, Decision.ACCEPTED, AS_OPERATOR, reason="zanzibar twice")
+    undo(world, edited(world, newer, AS_OPERATOR, content="Zanzibar moved."))
+    (decided,) = [one for one in batches_of(world.store) if one.kind is BatchKind.DECIDED]
+    undo(world, decided.id)
+    assert "zanzibar" in texts_kept(world).lower()
+    world.remembering.forget(older.id, AS_OPERATOR)
+    assert "zanzibar" not in texts_kept(world).lower()
+
+
+def test_why_something_was_changed_is_forgotten_with_it(world: World) -> None:
+    memory = world.remember(PORT)
+    edited(world, memory, content="The port is 1.", reason="because of zanzibar")
+    world.remembering.forget(memory.id, AS_ADA)
+    assert "zanzibar" not in texts_kept(world)
+    assert len(batches_of(world.store)) == 1
+
+
+def test_a_lead_does_not_read_what_became_private_in_a_batch_that_was_not(world: World) -> None:
+    shared = world.remember("The db port is 1.", scope=Scope.SWARM, subject="db.port")
+    drafts = [
+        Draft(content="The db port is 2.", scope=Scope.SWARM, subject="db.port"),
+        Draft(content="The heron sleeps.", scope=Scope.SWARM),
+    ]
+    world.clock.advance(timedelta(minutes=1))
+    _, note = world.remembering.remember_many(drafts, AS_ADA)
+    told = newest(world)
+    assert (told.kind, told.is_private) == (BatchKind.TOLD, False)
+    edited(world, note.memory, scope=Scope.AGENT, name="My own affairs")
+    narrow = World(world.store, world.keywords, world.clock, lead_sees=LeadSees.SHARED, first_id=8_000)
+    names = {one.id: one.name for one in narrow.undoing.case(told.id, AS_LEA).memories}
+    assert (names[note.memory.id], bool(names[shared.id])) == ("", True)
+
+
+def test_taking_back_is_no_way_to_share_what_must_be_reviewed(world: World) -> None:
+    memory = world.remember("From the web.", AS_LEA, trust=Trust.WEB)
+    world.remembering.edit(memory.id, Edit(scope=Scope.SWARM), AS_OPERATOR)
+    private = edited(world, memory, AS_OPERATOR, scope=Scope.AGENT)
+    with pytest.raises(Forbidden, match="only an operator"):
+        undo(world, private, AS_LEA)
+    undo(world, private)
+    assert present(world.store, memory).memory.scope is Scope.SWARM
+
+
+def test_what_somebody_changed_between_two_units_of_a_batch_is_not_taken_back(world: World) -> None:
+    memory, batch = world.remember("one"), BatchId("many")
+    key = present(world.store, memory).key
+
+    def change(content: str) -> None:
+        def work(tx: Transaction) -> None:
+            stored = tx.get(memory.id)
+            assert stored is not None
+            after = replace(stored.memory, content=Clean(content), version=stored.memory.version + 1)
+            world.keeping.unit(
+                tx, BatchKind.PURGED, AS_OPERATOR, lambda: tx.change(key, after, None, Action.EDITED), batch=batch
+            )
+
+        world.store.write(work)
+
+    change("two")
+    edited(world, memory, content="by Ada")
+    change("three")
+    with pytest.raises(Conflict, match="Changed since"):
+        undo(world, batch)
+    assert present(world.store, memory).memory.content == "three"

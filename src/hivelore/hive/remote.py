@@ -23,6 +23,8 @@ from hivelore.hive.base import Hive, ProposalStatus, choice
 from hivelore.hive.checking import ID, IN_REVIEW, INSTANT, NUMBER, STATUS, TEXT, TRUTH, WHOLE, WORD, check
 
 _LOOK_EVERY = 0.1
+_LONG = 600.0
+"""Seconds for what may be about all memories."""
 
 
 class RemoteHive(Hive):
@@ -296,11 +298,11 @@ class RemoteHive(Hive):
 
     def _undo(self, which: str, reason: str | None) -> Undone:
         body = {"id": which, "reason": reason}
-        return wire_batch.read_undone(self._client.call("POST", "/api/undo", body=body))
+        return wire_batch.read_undone(self._client.call("POST", "/api/undo", body=body, timeout=_LONG))
 
     def _maintain(self, wish: Wish, apply: bool, yes_delete: int | None) -> Maintained:
         body = {**wire_batch.wish(wish), "apply": apply, "yesDelete": yes_delete}
-        return wire_batch.read_maintained(self._client.call("POST", "/api/maintenance", body=body))
+        return wire_batch.read_maintained(self._client.call("POST", "/api/maintenance", body=body, timeout=_LONG))
 
     def _store(self, drafts: Sequence[Draft]) -> Sequence[Remembered]:
         body = {"memories": [wire.draft(one) for one in drafts]}

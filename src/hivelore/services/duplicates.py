@@ -82,8 +82,8 @@ class Duplicates:
                     if passages[other] in known
                     and _say_the_same(memories[key], memory, cosine(vector, known[passages[other]]))
                 ]
-                if alike:
-                    yield [Stored(key, memories[key]), *alike], "they say the same in other words"
+                for other in alike:  # Two that both say the same as a third may contradict each other.
+                    yield [Stored(key, memories[key]), other], "they say the same in other words"
 
 
 def _beside(memory: Memory, where: Filter) -> Filter:

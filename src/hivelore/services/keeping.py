@@ -123,7 +123,10 @@ def _there(tx: Transaction, batch: Batch | None, preimages: Sequence[Preimage]) 
 
 
 def _since(first: Preimage | None, last: Preimage) -> Preimage:
-    """Two changes of one memory in one batch, as one."""
+    """Two changes of one memory in one batch, as one. Where somebody else changed it between them, the mark stays that
+    of the first: neither is taken back over that."""
+    if first is not None and first.after != mark_of(last.before):
+        return first
     if first is None or first.before is None or last.before is None:
         return last if first is None else replace(last, before=first.before)
     whole, later = first.before.whole, last.before

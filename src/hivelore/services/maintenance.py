@@ -3,7 +3,7 @@
 A preview tells exactly what would happen and writes nothing. What goes can be taken back for a while.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
@@ -94,7 +94,7 @@ class Maintenance:
         now = self._clock.now()
         with self._store.read() as view:
             total = len(view.matching(EVERYTHING))
-            doomed = sorted(view.matching(_gone(now))) if wish.purge_expired else []
+            doomed = _that_end_nothing(view, sorted(view.matching(_gone(now)))) if wish.purge_expired else []
             examples = _examples(view, doomed)
             pairs = self._duplicates.find(view, now, MOST_OPEN) if wish.merge else []
         alike = [
@@ -161,6 +161,33 @@ def _permit(wish: Wish, viewer: Viewer) -> None:
 
 def _gone(now: datetime) -> Filter:
     return Filter(visibility=EVERYTHING.visibility, expired_at=now)
+
+
+def _that_end_nothing(view: View, keys: Sequence[DocumentKey]) -> list[DocumentKey]:
+    """Without those that came last in the place of what stays, which would hold again without them."""
+    going = set(keys)
+    return [
+        key
+        for some in in_batches(keys, _AT_A_TIME)
+        for key, memory in sorted(view.admitted(some, EVERYTHING).items())
+        if not _holds_back(view, Stored(key, memory), going)
+    ]
+
+
+def _holds_back(view: View, last: Stored, going: Collection[DocumentKey]) -> bool:
+    _, newer = view.facts_beside(last.key) if last.memory.topic is not None else (None, None)
+    if newer is not None or view.superseding(last.memory.id):
+        return False
+    older: Stored | None = last
+    while older is not None and older.key in going:
+        older = _replaced_by(view, older)
+    return older is not None
+
+
+def _replaced_by(view: View, stored: Stored) -> Stored | None:
+    memory = stored.memory
+    older = None if memory.topic is None else view.facts_beside(stored.key)[0]
+    return older if older is not None or memory.supersedes is None else view.get(memory.supersedes)
 
 
 def _fresh(tx: Transaction, stored: Stored) -> Stored:

@@ -21,6 +21,7 @@ from hivelore.policies.confidence import Lifecycle
 from hivelore.policies.merging import better, may_merge
 from hivelore.policies.usefulness import Worth, factor
 from hivelore.ports import Transaction
+from hivelore.services.drafting import TAGS
 from hivelore.services.observations import note
 from hivelore.services.shelving import Shelf
 
@@ -66,7 +67,7 @@ def _merged(older: Memory, newer: Memory, words: Memory, viewer: Viewer, now: da
         content=words.content,
         name=words.name,
         summary=words.summary,
-        tags=tuple(dict.fromkeys((*newer.tags, *older.tags))),
+        tags=tuple(dict.fromkeys((*newer.tags, *older.tags)))[:TAGS],
         metadata={**older.metadata, **newer.metadata},
         expires_at=max(ends) if len(ends) == 2 else None,
         supersedes=older.id,

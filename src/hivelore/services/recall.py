@@ -48,6 +48,8 @@ from hivelore.services.updates import Ranked, in_order, renewed
 
 _LOOKED_BACK = 1_000
 """Entries of the audit trail of a memory."""
+LEAST_READ = 50
+"""Of the most recent, at a time."""
 LEAST_CANDIDATES = 50
 """Candidates asked of each index even for small limits: fusion needs a list to compare within."""
 KEYWORD_DEPTH = 500
@@ -343,7 +345,7 @@ class Recalling:
 
     def _recent(self, view: View, where: Filter, limit: int, now: datetime) -> list[Hit]:
         found, after = list[Memory](), None
-        while len(found) < limit and (page := view.page(where, after, limit)):
+        while len(found) < limit and (page := view.page(where, after, max(limit, LEAST_READ))):
             found += [one for one in page if self._is_in_use(one.operational, now)]
             after = page[-1].created_at, page[-1].id
         return [

@@ -17,11 +17,11 @@ from hivelore.domain.batch import (
     Touched,
     Undone,
 )
-from hivelore.domain.memory import Action, Memory, MemoryId
-from hivelore.domain.search import EVERYTHING
+from hivelore.domain.memory import Action, Memory, MemoryId, Scope
+from hivelore.domain.search import EVERYTHING, Filter
 from hivelore.domain.text import Clean
 from hivelore.errors import Conflict, Forbidden, NotFound
-from hivelore.policies.access import Verb, may_change, visible_to
+from hivelore.policies.access import Verb, may_change, to_review, visible_to
 from hivelore.ports import Clock, MemoryStore, Transaction, View
 from hivelore.services.drafting import Drafting
 from hivelore.services.keeping import Keeping, mark, mark_of
@@ -74,7 +74,8 @@ class Undoing:
         with self._store.read(sees=self._where(viewer).seen) as view:
             known = self._visible(view, batch, viewer)
             parts = view.preimages(batch)
-            now = view.admitted([one.key for one in parts if one.before is None], EVERYTHING)
+            seen = Filter(visibility=self._where(viewer).seen)
+            now = view.admitted([one.key for one in parts if one.before is None], seen)
         touched = [Touched(id=one.memory, name=_name(one, now.get(one.key))) for one in parts]
         return BatchCase(batch=known, memories=tuple(touched))
 
@@ -167,6 +168,19 @@ class Undoing:
         for memory in (*before, *now.values()):
             if not may_change(viewer, memory, Verb.EDIT):
                 raise Forbidden(f"You may not change memory {memory.id}: only an operator takes this back.")
+        for one in parts:
+            there = now.get(one.key)
+            if one.before is not None and there is not None:
+                _permit_scope(viewer, one.before.whole.memory.scope, there)
+
+
+def _permit_scope(viewer: Viewer, before: Scope, memory: Memory) -> None:
+    """Taking back is no way to share what somebody else has to look at first."""
+    verb = Verb.PROMOTE if before is Scope.SWARM else Verb.DEMOTE
+    if before is not memory.scope and (
+        not may_change(viewer, memory, verb) or to_review(viewer, memory, verb) is not None
+    ):
+        raise Forbidden(f"You may not {verb} memory {memory.id}: only an operator takes this back.")
 
 
 def _kept(tx: Transaction, batch: Batch, only: MemoryId | None) -> Sequence[Preimage]:

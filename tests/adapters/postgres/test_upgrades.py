@@ -6,7 +6,7 @@ The next migration is made up: a column, a trigger that fills it in for who does
 import re
 from collections.abc import Callable, Generator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -165,15 +165,17 @@ def test_a_replica_that_writes_all_the_while_is_never_refused(old: PostgresStore
 
 
 def test_nobody_waits_behind_a_script_that_waits_for_a_long_reader(old: PostgresStore, url: str) -> None:
-    with in_the_background(lambda: upgrade(url)) as upgraded:
-        with old.read() as long_one:
-            list(long_one.page(EVERYTHING, None, 1))
+    with ExitStack() as reading:
+        long_one = reading.enter_context(old.read())
+        list(long_one.page(EVERYTHING, None, 1))
+        with in_the_background(lambda: upgrade(url)) as upgraded:
             waits = "SELECT COUNT(*) FROM pg_locks WHERE NOT granted AND relation = 'memory'::regclass"
             until(lambda: said(url, waits) > 0)
             for number in range(20):
                 add(old, a_memory(f"beside {number}"))
             assert not upgraded.done()
-        assert upgraded.result(PATIENCE) == 1
+            reading.close()
+            assert upgraded.result(PATIENCE) == 1
     assert said(url, UNFILLED) == 0
 
 

@@ -40,15 +40,23 @@ def put(state: State, batch: Batch, preimages: Sequence[Preimage]) -> State:
 
 
 def without(state: State, document: DocumentKey) -> State:
-    """The state in which nothing is kept of what a memory was."""
-    kept = state.batches
+    """The state in which nothing is kept of what a memory was, nor of those that decisions were about with it."""
+    kept, told = state.batches, _told_together(state, document)
     for one in state.batches.values():
-        left = tuple(preimage for preimage in one.preimages if preimage.key != document)
-        if len(left) < len(one.preimages) and one.batch.kind is BatchKind.DECIDED:
-            left = ()
+        left = tuple(preimage for preimage in one.preimages if preimage.key not in told)
         if len(left) < len(one.preimages):
-            kept = kept.put(one.batch.id, Kept(one.batch, left))
+            kept = kept.put(one.batch.id, Kept(replace(one.batch, reason=None), left))
     return replace(state, batches=kept)
+
+
+def _told_together(state: State, document: DocumentKey) -> set[DocumentKey]:
+    decided = [one for one in state.batches.values() if one.batch.kind is BatchKind.DECIDED]
+    told, found = set[DocumentKey](), {document}
+    while found:
+        told |= found
+        groups = ({preimage.key for preimage in one.preimages} for one in decided)
+        found = {key for group in groups if group & told for key in group} - told
+    return told
 
 
 def too_old(state: State, before: datetime, limit: int) -> Sequence[BatchId]:

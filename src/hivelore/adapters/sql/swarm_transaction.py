@@ -166,7 +166,8 @@ class SqlSwarmTransaction(SqlView):
             self.run(name, {"id": batch})
 
     def drop_preimages(self, document: DocumentKey) -> None:
-        self.run("preimages_delete", {"document": document, "decided": BATCH_KIND[BatchKind.DECIDED]})
+        for name in ("batches_silence", "preimages_delete"):
+            self.run(name, {"document": document, "decided": BATCH_KIND[BatchKind.DECIDED]})
 
     def prune_batches(self, before: datetime, limit: int) -> int:
         old = self.rows(self.SQL["batches_old"], {"before": to_micros(before), "limit": limit})
