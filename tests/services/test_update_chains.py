@@ -94,7 +94,9 @@ def test_of_a_thousand_chains_every_one(engine: str, tmp_path: Path, show: Show)
     figures: dict[bool, int] = {}
     wrong: list[str] = []
     for keyed in (True, False):
-        with closing(STORES[kind.store].open(tmp_path / str(keyed), clock)) as store:
+        folder = tmp_path / str(keyed)
+        folder.mkdir()
+        with closing(STORES[kind.store].open(folder, clock)) as store:
             world = World(store, kind.index(), clock, embedder=model)
             tell(world, chains, keyed=keyed)
             figures[keyed] = len(on_top(world, chains))
