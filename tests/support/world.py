@@ -29,7 +29,7 @@ from hivelore.policies.redaction import Redactor
 from hivelore.policies.ttl import Lifetimes
 from hivelore.policies.updates import Updating
 from hivelore.policies.usefulness import Worth
-from hivelore.ports import EmbeddingProvider, KeywordIndex, MemoryStore, PairReader
+from hivelore.ports import EmbeddingProvider, KeywordIndex, MemoryStore, PairReader, VectorIndex
 from hivelore.services.agents import Agents, Random
 from hivelore.services.briefing import Briefing, Budgets
 from hivelore.services.capture import Capture
@@ -65,7 +65,7 @@ AS_OPERATOR = Viewer(role=Role.OPERATOR, agent=None, door=Door.CLI)
 
 
 class World:
-    """``embedder`` None: keywords only."""
+    """``embedder`` None: keywords only; ``vectors`` None: each is read at every question, which is slow among many."""
 
     def __init__(
         self,
@@ -74,6 +74,7 @@ class World:
         clock: SteppingClock,
         *,
         embedder: EmbeddingProvider | None = None,
+        vectors: VectorIndex | None = None,
         ranking: Ranking | None = None,
         lead_sees: LeadSees = LeadSees.ALL,
         keywords_complete: Callable[[], bool] = lambda: True,
@@ -84,7 +85,7 @@ class World:
         reader: PairReader | None = None,
     ) -> None:
         self.store, self.keywords, self.clock = store, keywords, clock
-        model = None if embedder is None else Model(embedder, ExactVectors(embedder.fingerprint, embedder.dimension))
+        model = None if embedder is None else Model(embedder, vectors or _exact(embedder))
         self.serving = Serving(model)
         self.tally = Tally(store)
         ids = count(first_id)
@@ -265,3 +266,7 @@ def _secret() -> str:
 
 def hashing() -> HashingEmbedder:
     return HashingEmbedder(64)
+
+
+def _exact(embedder: EmbeddingProvider) -> ExactVectors:
+    return ExactVectors(embedder.fingerprint, embedder.dimension)

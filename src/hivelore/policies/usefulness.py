@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from hivelore.domain.usefulness import Use
+from hivelore.domain.usefulness import UNKNOWN, Use
 
 PRIOR = 20
 """How much counts as seen beforehand on either side, in tenths of a piece: two uses, and two that came to nothing."""
@@ -26,6 +26,8 @@ class Worth:
 def factor(use: Use, worth: Worth) -> float:
     """1.0 where as much speaks for a memory as against it, so also where nothing is known; between ``least`` and
     ``most``. More for it never lowers, more against it never lifts it."""
+    if use == UNKNOWN:  # So it is with most, and a recall asks for a hundred of them.
+        return 1.0
     good, bad = _weight(use, FOR), _weight(use, AGAINST)
     lean = 2 * ((PRIOR + good) / (2 * PRIOR + good + bad)) - 1
     if lean >= 0:
