@@ -5,10 +5,12 @@ from datetime import timedelta
 
 import pytest
 
+from hivelore.domain.agent import Door, Role, Viewer
 from hivelore.domain.evidence import Evidence, Sign
-from hivelore.domain.memory import Memory, Scope
+from hivelore.domain.memory import Action, Memory, Scope
 from hivelore.domain.usefulness import UNKNOWN, Use
 from hivelore.errors import Forbidden, Invalid, NotFound, TooLarge, Unavailable
+from hivelore.services import usefulness
 from hivelore.services.tally import UNIT
 from hivelore.services.usefulness import RECENT, SESSION_LENGTH
 from support.memories import ADA
@@ -17,6 +19,7 @@ from support.world import AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, World
 
 PROXY = "Port 8443 is taken by the proxy."
 ABOUT_PROXY = "Which port is taken by the proxy?"
+ACTING_FOR_ADA = Viewer(role=Role.WORKER, agent=ADA, door=Door.REST, acting=True)
 
 
 def evidence_of(world: World, memory: Memory) -> Sequence[Evidence]:
@@ -104,6 +107,41 @@ def test_only_an_operator_takes_back_what_is_known(world: World) -> None:
             world.rating.reset(memory.id, viewer)
     world.rating.reset(memory.id, AS_OPERATOR)
     assert world.rating.of(memory.id, AS_ADA) == (1.0, UNKNOWN)
+
+
+@pytest.mark.parametrize("viewer", [AS_OPERATOR, ACTING_FOR_ADA])
+def test_who_took_it_back_is_told_in_the_audit_trail_and_in_the_history(world: World, viewer: Viewer) -> None:
+    memory, other = world.remember(PROXY), world.remember("Something else.")
+    world.rating.rate(memory.id, AS_ADA, useful=False)
+    before = world.audit()
+    world.clock.advance(timedelta(seconds=1))
+    world.rating.reset(memory.id, viewer)
+    (entry,) = [one for one in world.audit() if one not in before and one.action is not Action.READ]
+    assert (entry.at, entry.actor, entry.door) == (world.clock.now(), viewer.agent, viewer.door)
+    assert (entry.action, entry.memory) == (Action.UNDONE, memory.id)
+    (told,) = world.recalling.history(memory.id, AS_ADA).taken_back
+    assert (told.at, told.actor, told.change) == (entry.at, viewer.agent, "what was known of its use")
+    assert world.recalling.history(other.id, AS_ADA).taken_back == ()
+
+
+def test_where_nothing_is_known_there_is_nothing_to_take_back_and_to_tell(world: World) -> None:
+    memory = world.remember(PROXY)
+    world.rating.reset(memory.id, AS_OPERATOR)
+    assert world.recalling.history(memory.id, AS_ADA).taken_back == ()
+
+
+def test_it_is_taken_back_and_told_together_or_not_at_all(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    memory = world.remember(PROXY)
+    world.rating.rate(memory.id, AS_ADA, useful=False)
+
+    def refuse(*_: object, **__: object) -> None:
+        raise Unavailable("No.")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(usefulness, "AuditEntry", refuse)
+        with pytest.raises(Unavailable):
+            world.rating.reset(memory.id, AS_OPERATOR)
+    assert use(world, memory) == Use(useless=1)
 
 
 # Opening.

@@ -227,7 +227,7 @@ class Action(StrEnum):
     DECIDED = "decided"
     """Somebody did."""
     UNDONE = "undone"
-    """What was done to it was taken back: it is as it was before."""
+    """What was done to it, or what was known of its use, was taken back: it is as it was before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

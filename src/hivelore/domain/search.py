@@ -227,7 +227,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TakenBack:
-    """That a change of a memory was taken back."""
+    """That a change of a memory, or what was known of its use, was taken back."""
 
     at: datetime
     actor: AgentId | None

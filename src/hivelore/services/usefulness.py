@@ -3,9 +3,10 @@
 from datetime import datetime, timedelta
 
 from hivelore.domain.agent import AgentId, LeadSees, Role, Viewer
+from hivelore.domain.audit import AuditEntry
 from hivelore.domain.evidence import Evidence, Sign, use_of
 from hivelore.domain.index import Stored
-from hivelore.domain.memory import MemoryId
+from hivelore.domain.memory import Action, MemoryId
 from hivelore.domain.recall_log import Recall, RecallFilter
 from hivelore.domain.search import EVERYTHING, RecallId
 from hivelore.domain.text import Clean
@@ -60,7 +61,14 @@ class Rating:
         """Nothing is known of its use any more. Raises Forbidden for who does not come with an operator's key."""
         if viewer.role is not Role.OPERATOR and not viewer.acting:
             raise Forbidden("Only an operator may take back what is known of the use of a memory. Rate it instead.")
-        self._store.write(lambda tx: tx.drop_evidence(self._visible(tx, memory, viewer).key))
+
+        def work(tx: Transaction) -> None:
+            stored = self._visible(tx, memory, viewer)
+            if tx.evidence(stored.key):
+                tx.drop_evidence(stored.key)
+                tx.record(_taken_back(stored.memory.id, viewer, self._clock.now()))
+
+        self._store.write(work)
 
     def _visible(self, view: View, memory: MemoryId, viewer: Viewer) -> Stored:
         stored = view.get(memory)
@@ -79,6 +87,11 @@ class Rating:
         if len(session) > SESSION_LENGTH:
             raise TooLarge(f"session has {len(session):,} characters; at most {SESSION_LENGTH}.", field="session")
         return Clean(self._redactor.clean(session, field="session").strip())
+
+
+def _taken_back(memory: MemoryId, viewer: Viewer, at: datetime) -> AuditEntry:
+    what = Clean("what was known of its use")
+    return AuditEntry(at=at, actor=viewer.agent, door=viewer.door, action=Action.UNDONE, memory=memory, detail=what)
 
 
 def opened(view: View, memory: MemoryId, agent: AgentId, at: datetime) -> Evidence | None:

@@ -231,7 +231,7 @@ class TakenBackAnswer(Shown):
     actor: str | None
     door: Door
     change: str
-    """What it was, and its batch."""
+    """What it was, and its batch; or ``what was known of its use``."""
 
 
 class HistoryAnswer(Shown):
