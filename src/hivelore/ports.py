@@ -386,6 +386,10 @@ class SwarmView(Protocol):
         """What is kept of it, by key."""
         ...
 
+    def last_preimage(self, memory: MemoryId) -> Preimage | None:
+        """Of what is kept of a memory, by the newest batch (id as tie) before which it was there."""
+        ...
+
     def setting(self, name: str) -> str | None:
         """A small named fact of this store (``incarnation``, ``model.serving``, ...)."""
         ...

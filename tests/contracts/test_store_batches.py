@@ -174,6 +174,29 @@ def test_what_was_not_there_before_is_kept_too(store: MemoryStore) -> None:
     assert preimages_of(store, batch) == [preimage]
 
 
+def test_the_last_that_is_kept_of_a_memory_is_that_of_the_newest_batch_before_which_it_was_there(
+    store: MemoryStore,
+) -> None:
+    one, other = add(store, a_memory()), add(store, a_memory())
+    told = [a_batch(at=instant(minute)) for minute in (3, 1, 3, 4)]
+    put_batch(store, told[0], [a_preimage(store, one, "third"), a_preimage(store, other, "other")])
+    put_batch(store, told[1], [a_preimage(store, one, "first")])
+    put_batch(store, told[2], [a_preimage(store, one, "last")])
+    put_batch(store, told[3], [replace(a_preimage(store, one), before=None, owner=None)])
+    forget(store, one.key)
+    with store.read() as view:
+        last = view.last_preimage(one.memory.id)
+        assert last is not None
+        assert (last.key, last.after, last.before is not None) == (one.key, "last", True)
+        assert view.last_preimage(a_memory().id) is None
+    store.write(lambda tx: tx.drop_preimages(one.key))
+    with store.read() as view:
+        assert view.last_preimage(one.memory.id) is None
+        last = view.last_preimage(other.memory.id)
+        assert last is not None
+        assert last.after == "other"
+
+
 @pytest.mark.parametrize("limit", [1, 2, 10])
 def test_pages_hold_every_batch_once_newest_first(store: MemoryStore, limit: int) -> None:
     told = [a_batch(at=instant(minute)) for minute in (3, 1, 2, 2, 0)]

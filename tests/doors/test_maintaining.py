@@ -91,6 +91,28 @@ def test_a_purge_is_shown_refused_done_and_taken_back(operator: Client, hive: Re
         operator.call("DELETE", f"/api/memory/{memory}")
 
 
+def test_one_of_a_purge_is_forgotten_and_the_others_come_back(service: Service, operator: Client) -> None:
+    heron, stork = (
+        remembered(operator, f"The {bird} expires.", expiresAt="2020-01-01T00:00:00Z") for bird in ("heron", "stork")
+    )
+    body: dict[str, Any] = {"purgeExpired": True}
+    count = operator.call("POST", "/api/maintenance", body=body)["expired"]
+    batch = operator.call("POST", "/api/maintenance", body={**body, "apply": True, "yesDelete": count})["batch"]
+    with pytest.raises(Forbidden):
+        service.client(service.add("wilma")).call("DELETE", f"/api/memory/{heron}")
+    operator.call("DELETE", f"/api/memory/{heron.upper()}")
+    assert operator.call("GET", "/api/batches", query={"memory": heron})["batches"] == []
+    for method, path, more in (("DELETE", f"/api/memory/{heron}", None), ("POST", "/api/undo", {"id": heron})):
+        with pytest.raises(NotFound):
+            operator.call(method, path, body=more)
+    done = operator.call("POST", "/api/undo", body={"id": batch})
+    assert (done["forgotten"], stork in done["memories"], heron in done["memories"]) == (1, True, False)
+    with pytest.raises(NotFound):
+        operator.call("GET", f"/api/memory/{heron}")
+    for memory in done["memories"]:
+        operator.call("DELETE", f"/api/memory/{memory}")
+
+
 def test_twins_are_put_to_review_and_come_apart_again(operator: Client, hive: RemoteHive) -> None:
     older = remembered(operator, "The bittern booms in May.", session="s1")
     newer = remembered(operator, "the bittern  booms in May.", session="s2")

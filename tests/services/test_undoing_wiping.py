@@ -44,7 +44,7 @@ def grow_old(world: World, memory: Memory) -> None:
     world.clock.advance(timedelta(days=8))
 
 
-@pytest.mark.parametrize(("done", "ended"), [(edited, forget), (purged, drop), (purged, grow_old)])
+@pytest.mark.parametrize(("done", "ended"), [(edited, forget), (purged, forget), (purged, drop), (purged, grow_old)])
 def test_no_word_of_it_is_left(
     tmp_path: Path, done: Callable[[World, Memory], None], ended: Callable[[World, Memory], None]
 ) -> None:

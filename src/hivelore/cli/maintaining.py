@@ -40,6 +40,8 @@ def undo(
     output.say("As before: ", (", ".join(done.memories[:_SHOWN]), "bold"))
     if len(done.memories) > _SHOWN:
         output.note(f"... and {len(done.memories) - _SHOWN} more.")
+    if done.forgotten:
+        output.note(f"Forgotten for good since, and not brought back: {done.forgotten:,}.")
     if done.by is not None:
         output.note(f"'hivelore undo {done.by}' takes that back in turn.")
 

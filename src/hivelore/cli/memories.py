@@ -27,7 +27,7 @@ from hivelore.client import Client
 from hivelore.domain import wire
 from hivelore.domain.draft import Draft, Remembered
 from hivelore.domain.memory import Scope, Source
-from hivelore.errors import Invalid
+from hivelore.errors import Invalid, NotFound
 from hivelore.hive.remote import RemoteHive
 
 Expiry = Annotated[str | None, Parameter(help="When it stops being found: 7d, 12h, or 2026-01-31.", metavar="WHEN")]
@@ -146,7 +146,8 @@ def forget(
 ) -> None:
     """Remove memories for good.
 
-    Their text, history, vectors and keywords go with them.
+    Their text, history, vectors and keywords go with them. One that maintenance took away can be
+    named, too, alone: it is not brought back then.
 
     Example: hivelore forget ID --yes
     """
@@ -162,8 +163,13 @@ def forget(
 
 def _forget(hive: RemoteHive, ids: Sequence[str], yes: bool) -> int:
     # All are read before the first one goes: one that is unknown leaves everything as it was.
-    found = {memory.id: memory for memory in map(hive.get, ids)}
-    names = "\n".join(f"{memory.id}  {output.shortened(memory.name, 100)}" for memory in found.values())
+    try:
+        found = {memory.id: memory.name for memory in map(hive.get, ids)}
+    except NotFound:
+        if len(ids) > 1:
+            raise
+        found = {ids[0]: "is not there any more: what may be kept to bring it back"}
+    names = "\n".join(f"{memory}  {output.shortened(name, 100)}" for memory, name in found.items())
     if not _agreed(names, len(found), yes):
         return 0
     for one in found:

@@ -140,3 +140,5 @@ class Undone:
     """The batch in which that was done: take it back to have the change again. None: nothing was to be done."""
     memories: tuple[MemoryId, ...]
     """Those that are as they were before."""
+    forgotten: int = 0
+    """How many of a purge were forgotten for good since, and stay so."""

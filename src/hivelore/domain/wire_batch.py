@@ -61,12 +61,12 @@ def read_case(data: Mapping[str, Any]) -> BatchCase:
 
 
 def undone(value: Undone) -> Object:
-    return {"batch": batch(value.batch), "by": value.by, "memories": list(value.memories)}
+    return {"batch": batch(value.batch), "by": value.by, "memories": list(value.memories), "forgotten": value.forgotten}
 
 
 def read_undone(data: Mapping[str, Any]) -> Undone:
     memories = tuple(MemoryId(one) for one in data["memories"])
-    return Undone(batch=read_batch(data["batch"]), by=data["by"], memories=memories)
+    return Undone(batch=read_batch(data["batch"]), by=data["by"], memories=memories, forgotten=data["forgotten"])
 
 
 def wish(value: Wish) -> Object:

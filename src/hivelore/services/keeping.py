@@ -11,13 +11,13 @@ from typing import TypeVar
 
 from hivelore.domain.agent import AgentId, Viewer
 from hivelore.domain.batch import GONE, Batch, BatchId, BatchKind, Former, Preimage
-from hivelore.domain.index import DocumentKey
-from hivelore.domain.memory import Memory, Scope, Version
+from hivelore.domain.index import DocumentKey, Stored
+from hivelore.domain.memory import Memory, MemoryId, Scope, Version
 from hivelore.domain.operational import Observation
 from hivelore.domain.proposal import Proposal
 from hivelore.domain.search import EVERYTHING
 from hivelore.domain.text import Clean
-from hivelore.ports import Clock, MemoryStore, Transaction
+from hivelore.ports import Clock, MemoryStore, Transaction, View
 from hivelore.services.loads import canonical
 
 T = TypeVar("T")
@@ -86,6 +86,15 @@ class Keeping:
         )
         tx.put_batch(fresh, [_since(before.get(one.key), one) for one in preimages])
         return done
+
+
+def gone(view: View, memory: MemoryId) -> Stored | None:
+    """A memory that is not there any more as it is kept to come back; as a private one where it may have been that."""
+    last = view.last_preimage(memory)
+    if last is None or last.before is None:
+        return None
+    was = last.before.whole.memory
+    return Stored(last.key, was if last.owner is None else replace(was, owner=last.owner, scope=Scope.AGENT))
 
 
 def mark(memory: Memory | None, observations: Sequence[Observation]) -> str:

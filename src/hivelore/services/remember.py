@@ -21,7 +21,7 @@ from hivelore.policies.ttl import Lifetimes
 from hivelore.ports import Clock, MemoryStore, Transaction
 from hivelore.services.drafting import Drafting, Prepared, utc
 from hivelore.services.editing import action, owner_of, permit, verb_of
-from hivelore.services.keeping import Keeping
+from hivelore.services.keeping import Keeping, gone
 from hivelore.services.linking import stays
 from hivelore.services.observations import begin
 from hivelore.services.proposing import Proposing, proposed
@@ -185,14 +185,15 @@ class Remembering:
         self._store.write(work)
 
     def forget(self, memory: MemoryId, viewer: Viewer, *, version: int | None = None) -> None:
-        """Remove a memory with its history, chunks, vectors and keywords. What somebody else has to decide is proposed
-        to them, and Proposed says so."""
+        """Remove a memory with its history, chunks, vectors and keywords; of one that is gone, what is kept to bring it
+        back. What somebody else has to decide is proposed to them, and Proposed says so."""
 
         def work(tx: Transaction) -> Proposal | None:
-            stored = self._visible(tx, memory, viewer)
+            there = tx.get(memory)
+            stored = self._seen(there or gone(tx, memory), memory, viewer)
             _still(stored.memory, version)
             kind = to_review(viewer, stored.memory, Verb.DELETE)
-            if kind is not None:
+            if kind is not None and there is not None:
                 return self._proposing.propose(tx, kind, [stored], viewer, wanted=Deletion())
             if not may_change(viewer, stored.memory, Verb.DELETE):
                 raise Forbidden(f"You may not delete memory {memory}: it belongs to {owner_of(stored.memory)}.")
@@ -311,7 +312,9 @@ class Remembering:
     # editing
 
     def _visible(self, tx: Transaction, memory: MemoryId, viewer: Viewer) -> Stored:
-        stored = tx.get(memory)
+        return self._seen(tx.get(memory), memory, viewer)
+
+    def _seen(self, stored: Stored | None, memory: MemoryId, viewer: Viewer) -> Stored:
         if stored is None or not visible_to(viewer, self._lead_sees).admits(stored.memory.owner, stored.memory.scope):
             raise unknown(memory)
         return stored

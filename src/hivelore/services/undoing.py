@@ -80,16 +80,17 @@ class Undoing:
         return BatchCase(batch=known, memories=tuple(touched))
 
     def undo(self, which: str, viewer: Viewer, *, reason: str | None = None, deadline: float | None = None) -> Undone:
-        """Take back a batch, or the last change of a memory, all of it or nothing. Raises Conflict where a memory was
-        changed since, where that was done already, or where what it was is not kept any more."""
+        """Take back a batch, or the last change of a memory: all of it or nothing, of a purge all that was not
+        forgotten for good. Raises Conflict where a memory was changed since, where that was done already, or where what
+        it was is not kept any more."""
         why = self._drafting.field(reason, "reason")
 
         def work(tx: Transaction) -> Undone:
             batch, only = self._meant(tx, which, viewer)
-            parts = _kept(tx, batch, only)
+            parts, forgotten = _kept(tx, batch, only)
             changed = _to_be_restored(tx, parts)
             self._permit(tx, changed, viewer)
-            return self._undone(tx, batch, changed, viewer, why)
+            return replace(self._undone(tx, batch, changed, viewer, why), forgotten=forgotten)
 
         done = self._store.write(work, deadline)
         self._written()
@@ -183,7 +184,8 @@ def _permit_scope(viewer: Viewer, before: Scope, memory: Memory) -> None:
         raise Forbidden(f"You may not {verb} memory {memory.id}: only an operator takes this back.")
 
 
-def _kept(tx: Transaction, batch: Batch, only: MemoryId | None) -> Sequence[Preimage]:
+def _kept(tx: Transaction, batch: Batch, only: MemoryId | None) -> tuple[Sequence[Preimage], int]:
+    """What is to be taken back, and of how many memories nothing is kept."""
     if batch.undone_at is not None:
         at = batch.undone_at.isoformat(timespec="seconds")
         raise Conflict(
@@ -192,14 +194,14 @@ def _kept(tx: Transaction, batch: Batch, only: MemoryId | None) -> Sequence[Prei
         )
     parts = tx.preimages(batch.id)
     if only is not None:
-        return [one for one in parts if one.memory == only]
-    if len(parts) < batch.changes:
-        gone = batch.changes - len(parts)
+        return [one for one in parts if one.memory == only], 0
+    forgotten = batch.changes - len(parts)
+    if forgotten and (batch.kind is not BatchKind.PURGED or not parts):
         raise Conflict(
-            f"Of the {batch.changes} memories of batch {batch.id}, {gone} were forgotten for good since, and nothing "
-            "is kept of what they were. Change the others by hand ('hivelore history ID' tells how they were)."
+            f"Of the {batch.changes} memories of batch {batch.id}, {forgotten} were forgotten for good since, and "
+            "nothing is kept of what they were. Change the others by hand ('hivelore history ID' tells how they were)."
         )
-    return parts
+    return parts, forgotten
 
 
 def _to_be_restored(tx: Transaction, parts: Sequence[Preimage]) -> Sequence[Preimage]:

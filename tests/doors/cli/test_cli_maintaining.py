@@ -60,6 +60,20 @@ def test_maintenance_shows_first_what_it_would_do(cli: CommandLine) -> None:
     assert cli("forget", gone, "--yes").code == 0
 
 
+def test_what_was_purged_is_forgotten_alone(cli: CommandLine) -> None:
+    gone, other = (remembered(cli, f"The {name} left.", "--expires", "2020-01-01T00:00:00Z") for name in ("sea", "cow"))
+    count = str(cli.json("maintain", "--purge-expired", "--dry-run")["expired"])
+    batch = cli.json("maintain", "--purge-expired", "--apply", "--yes-delete", count)["batch"]
+    assert cli("forget", gone, other, "--yes").code == 3
+    assert len(cli.json("batches", "--memory", gone)["batches"]) == 1
+    assert cli("forget", gone).out == "Forgotten: 1.\n"
+    assert cli("forget", gone, "--yes").code == 3
+    done = cli("undo", batch)
+    assert (done.code, "Forgotten for good since, and not brought back: 1." in done.err) == (0, True)
+    assert (cli("get", gone).code, cli("get", other).code) == (3, 0)
+    assert cli("forget", other, "--yes").code == 0
+
+
 def test_twins_are_put_to_review(cli: CommandLine) -> None:
     for content in ("The narwhal sings.", "the narwhal  sings."):
         remembered(cli, content, "--session", content)

@@ -8,6 +8,7 @@ from heapq import nlargest, nsmallest
 from hivelore.adapters.inmemory.state import Kept, State
 from hivelore.domain.batch import Batch, BatchFilter, BatchId, BatchKind, Preimage
 from hivelore.domain.index import DocumentKey
+from hivelore.domain.memory import MemoryId
 
 
 class BatchesView:
@@ -30,6 +31,11 @@ class BatchesView:
     def preimages(self, batch: BatchId) -> Sequence[Preimage]:
         known = self.state.batches.get(batch)
         return [] if known is None else sorted(known.preimages, key=lambda one: one.key)
+
+    def last_preimage(self, memory: MemoryId) -> Preimage | None:
+        kept = [(one, part) for one in self.state.batches.values() for part in one.preimages]
+        found = [(_place(one.batch), part) for one, part in kept if part.memory == memory and part.before is not None]
+        return max(found, key=lambda pair: pair[0])[1] if found else None
 
 
 def put(state: State, batch: Batch, preimages: Sequence[Preimage]) -> State:

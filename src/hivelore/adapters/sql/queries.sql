@@ -651,6 +651,12 @@ ORDER BY document
 SELECT document, memory, before, after, owner FROM preimage
 WHERE namespace = :namespace AND batch = :batch AND document = :document
 
+-- name: preimage_last
+SELECT pi.document, pi.memory, pi.before, pi.after, pi.owner
+FROM preimage pi JOIN batch b ON b.namespace = pi.namespace AND b.id = pi.batch
+WHERE pi.namespace = :namespace AND pi.memory = :memory AND pi.before IS NOT NULL
+ORDER BY b.at DESC, b.id DESC LIMIT 1
+
 -- name: preimage_put
 INSERT INTO preimage (namespace, batch, document, memory, before, after, owner)
 VALUES (:namespace, :batch, :document, :memory, :before, :after, :owner)

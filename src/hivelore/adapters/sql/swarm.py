@@ -196,6 +196,10 @@ class SqlSwarm(ABC):
     def preimages(self, batch: BatchId) -> Sequence[Preimage]:
         return [batches.preimage(row) for row in self.rows(self.SQL["preimages"], {"batch": batch})]
 
+    def last_preimage(self, memory: MemoryId) -> Preimage | None:
+        row = self.row("preimage_last", memory=memory)
+        return None if row is None else batches.preimage(row)
+
     def setting(self, name: str) -> str | None:
         return self.facts().settings.get(name)
 

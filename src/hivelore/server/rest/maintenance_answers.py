@@ -45,6 +45,8 @@ class UndoneAnswer(Shown):
     by: str | None
     """The batch in which that was done: take it back to have the change again."""
     memories: list[str]
+    forgotten: int
+    """How many of a purge were forgotten for good since, and stay so."""
 
 
 class ExpiredAnswer(Shown):

@@ -1,0 +1,150 @@
+"""Forgetting for good what maintenance has taken away: what was kept of it is gone, too, and nothing of others."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from hivelore.domain.agent import Viewer
+from hivelore.domain.batch import BatchId
+from hivelore.domain.draft import Edit
+from hivelore.domain.maintenance import Wish
+from hivelore.domain.memory import Action, Memory, MemoryId, Scope
+from hivelore.errors import Conflict, Forbidden, NotFound, Stale
+from support.batches import batches_of, preimages_of
+from support.clocks import START
+from support.memories import operational
+from support.undoing import whole
+from support.world import AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, World
+
+HERON, STORK = "The heron leaves at noon.", "The stork stays."
+NOBODY = MemoryId("01a00000-0000-7000-8000-000000000000")
+
+
+def expiring(world: World, content: str, **more: Any) -> Memory:
+    return world.remember(content, expires_at=START + timedelta(hours=1), **more)
+
+
+def purge(world: World, count: int) -> BatchId:
+    world.clock.advance(timedelta(hours=2))
+    done = world.maintenance.apply(Wish(purge_expired=True), AS_OPERATOR, count)
+    assert (done.purged, done.batch is None) == (count, False)
+    assert done.batch is not None
+    return done.batch
+
+
+def kept(world: World) -> str:
+    return "".join(f"{batch}{preimages_of(world.store, batch)}" for batch in batches_of(world.store))
+
+
+def there(world: World, memory: Memory) -> bool:
+    with world.store.read() as view:
+        return view.get(memory.id) is not None
+
+
+@pytest.mark.parametrize("viewer", [AS_ADA, AS_OPERATOR])
+def test_nothing_is_kept_of_it_any_more_and_the_others_come_back(world: World, viewer: Viewer) -> None:
+    heron, stork, crane = expiring(world, HERON), expiring(world, STORK), expiring(world, "The crane dances.")
+    batch = purge(world, 3)
+    world.remembering.forget(heron.id, viewer)
+    assert "heron" not in kept(world)
+    entry = world.audit()[0]
+    assert (entry.action, entry.memory, entry.actor) == (Action.FORGOTTEN, heron.id, viewer.agent)
+    with pytest.raises(NotFound, match="forgotten"):
+        world.undoing.undo(heron.id, AS_OPERATOR)
+    world.undoing.undo(stork.id, AS_OPERATOR)
+    done = world.undoing.undo(batch, AS_OPERATOR)
+    assert (done.memories, done.forgotten, done.batch.undone_at) == ((crane.id,), 1, world.clock.now())
+    assert [there(world, one) for one in (heron, stork, crane)] == [False, True, True]
+    assert done.by is not None
+    assert world.undoing.undo(done.by, AS_OPERATOR).forgotten == 0
+    assert [there(world, one) for one in (heron, stork, crane)] == [False, True, False]
+
+
+def test_where_all_of_a_purge_was_forgotten_that_is_said(world: World) -> None:
+    heron = expiring(world, HERON)
+    batch = purge(world, 1)
+    world.remembering.forget(heron.id, AS_ADA)
+    with pytest.raises(Conflict, match="forgotten for good"):
+        world.undoing.undo(batch, AS_OPERATOR)
+
+
+def test_once_it_was_forgotten_nobody_knows_it(world: World) -> None:
+    heron = expiring(world, HERON)
+    purge(world, 1)
+    world.remembering.forget(heron.id, AS_ADA)
+    before = whole(world)
+    with pytest.raises(NotFound) as again:
+        world.remembering.forget(heron.id, AS_ADA)
+    with pytest.raises(NotFound) as unknown:
+        world.remembering.forget(NOBODY, AS_ADA)
+    assert str(again.value).replace(heron.id, NOBODY) == str(unknown.value)
+    assert whole(world) == before
+
+
+def test_who_could_not_see_it_is_told_what_they_are_told_of_an_unknown_one(world: World) -> None:
+    heron = expiring(world, HERON)
+    purge(world, 1)
+    before = whole(world)
+    with pytest.raises(NotFound) as hidden:
+        world.remembering.forget(heron.id, AS_BOB)
+    with pytest.raises(NotFound) as unknown:
+        world.remembering.forget(NOBODY, AS_BOB)
+    assert str(hidden.value).replace(heron.id, NOBODY) == str(unknown.value)
+    assert whole(world) == before
+
+
+def test_what_was_private_for_a_while_is_hidden_though_it_was_shared_before(world: World) -> None:
+    """The purge is dropped; what is left is what an edit of before keeps, in which it became private."""
+    heron = expiring(world, HERON, scope=Scope.SWARM)
+    world.remembering.edit(heron.id, Edit(scope=Scope.AGENT), AS_ADA)
+    world.undoing.drop(purge(world, 1), AS_OPERATOR)
+    assert "heron" in kept(world)
+    with pytest.raises(NotFound):
+        world.remembering.forget(heron.id, AS_BOB)
+    world.remembering.forget(heron.id, AS_ADA)
+    assert "heron" not in kept(world)
+
+
+def test_who_sees_it_and_may_not_delete_it_is_told_so(world: World) -> None:
+    shared = expiring(world, HERON, scope=Scope.SWARM)
+    private = expiring(world, STORK)
+    running = expiring(world, "Takes 60 s.", scope=Scope.SWARM, operational=operational("jellyfin"))
+    purge(world, 3)
+    before = whole(world)
+    for memory, viewer in ((shared, AS_BOB), (private, AS_LEA), (running, AS_ADA)):
+        with pytest.raises(Forbidden):
+            world.remembering.forget(memory.id, viewer)
+    assert whole(world) == before
+    world.remembering.forget(shared.id, AS_LEA)
+    world.remembering.forget(running.id, AS_OPERATOR)
+    assert ("heron" in kept(world), "Takes" in kept(world), "stork" in kept(world)) == (False, False, True)
+
+
+def test_only_the_version_that_was_meant_is_forgotten(world: World) -> None:
+    heron = expiring(world, HERON)
+    world.remembering.edit(heron.id, Edit(tags=("bird",)), AS_ADA)
+    purge(world, 1)
+    with pytest.raises(Stale):
+        world.remembering.forget(heron.id, AS_ADA, version=1)
+    world.remembering.forget(heron.id, AS_ADA, version=2)
+    assert "heron" not in kept(world)
+
+
+def test_what_an_edit_of_before_the_purge_keeps_goes_too(world: World) -> None:
+    heron = expiring(world, HERON)
+    words = Edit(content="It left.", name="x", summary="y", reason="heron", expires_at=heron.expires_at)
+    world.remembering.edit(heron.id, words, AS_ADA)
+    assert "heron" in kept(world)
+    purge(world, 1)
+    world.remembering.forget(heron.id, AS_ADA)
+    assert "heron" not in kept(world)
+
+
+def test_what_came_back_and_was_forgotten_then_is_no_hindrance_either(world: World) -> None:
+    heron, stork = expiring(world, HERON), expiring(world, STORK)
+    batch = purge(world, 2)
+    world.undoing.undo(heron.id, AS_OPERATOR)
+    world.remembering.forget(heron.id, AS_ADA)
+    done = world.undoing.undo(batch, AS_OPERATOR)
+    assert (done.memories, done.forgotten) == ((stork.id,), 1)
