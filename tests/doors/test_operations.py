@@ -55,6 +55,15 @@ def test_its_life_is_told(operator: Client, local: Client) -> None:
     assert [one["kind"] for one in life["observations"]] == ["created", "reinforced", "set"]
     assert [one["text"] for one in life["observations"]] == [SLOW, "takes a minute to start", "I timed it."]
     assert [one["confidence"] for one in life["timeline"]] == [0.7, 0.8, 0.95, 0.95]
+    path = f"/memories/{memory}/observations"
+    first = local.call("GET", path, query={"limit": 2})
+    last = local.call("GET", path, query={"limit": 2, "after": first["next"]})
+    assert first["observations"] + last["observations"] == life["observations"]
+    assert first["timeline"] + last["timeline"][:-1] == life["timeline"][:-1]
+    assert (len(first["observations"]), last["next"], life["next"]) == (2, None, None)
+    for query in ({"limit": 0}, {"limit": 501}, {"after": "nonsense"}, {"after": "2026-01-01~x"}, {"page": 1}):
+        with pytest.raises(Invalid):
+            local.call("GET", path, query=query)
 
 
 def test_an_operator_curates(operator: Client, local: Client) -> None:

@@ -11,7 +11,12 @@ from hivelore.domain.observed import Change, Rated, State
 from hivelore.domain.operational import Confidence, Held, Kind, Operational
 from hivelore.domain.text import Clean
 from hivelore.errors import Forbidden, Invalid, NotFound, Proposed, Stale
+from hivelore.policies.confidence import Lifecycle
+from hivelore.services.asking import listed_life
+from hivelore.services.observations import note
 from hivelore.services.operations import Choice
+from support.memories import an_observation
+from support.stores import present
 from support.world import AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, World
 
 SLOW = "Takes 60s to start"
@@ -163,6 +168,43 @@ def test_the_life_of_what_was_remembered_begins_as_sure_as_it_was_said_to_be(wor
     assert [one.at for one in life.timeline[:2]] == [one.at for one in life.observations]
     assert [one.confidence for one in life.timeline] == [0.5, 0.6, 0.6]
     assert life.timeline[0].at == since
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 10])
+def test_pages_of_a_life_hold_every_observation_once_oldest_first(world: World, limit: int) -> None:
+    memory = world.observe(SLOW).memory
+    began = world.clock.now()
+    for place, minute in enumerate((2, 1, 2, 2, 0, 5)):
+        stored, text = present(world.store, memory), f"Number {place}."
+        seen = an_observation(at=began + timedelta(minutes=minute), text=text)
+        world.store.write(lambda tx, stored=stored, seen=seen: note(tx, stored, seen, Lifecycle()))
+    whole = world.operations.life(memory.id, AS_ADA)
+    assert [one.text for one in whole.observations[1:]] == [f"Number {place}." for place in (4, 1, 0, 2, 3, 5)]
+    pages = [listed_life(world.operations, memory.id, AS_ADA, limit=limit)]
+    while pages[-1].next is not None:
+        pages.append(listed_life(world.operations, memory.id, AS_ADA, limit=limit, after=pages[-1].next))
+    assert [len(page.observations) for page in pages[:-1]] == [limit] * (len(pages) - 1)
+    assert [one for page in pages for one in page.observations] == list(whole.observations)
+    assert [one for page in pages for one in page.timeline] == list(whole.timeline)
+    assert len(whole.timeline) == len(whole.observations) + 1
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        "",
+        "~1",
+        "nonsense",
+        *(f"2026-01-01T00:00Z{number}" for number in ("", "~", "~-1", "~1.5", "~²", "~" + "9" * 99)),
+    ],
+)
+def test_what_is_no_next_of_a_life_is_refused(world: World, after: str) -> None:
+    memory = world.observe(SLOW).memory
+    with pytest.raises(Invalid, match="`next` of a page"):
+        listed_life(world.operations, memory.id, AS_ADA, after=after)
+    for limit in (0, 501):
+        with pytest.raises(Invalid, match="limit"):
+            listed_life(world.operations, memory.id, AS_ADA, limit=limit)
 
 
 def test_a_memory_that_is_told_again_of_running_things_begins_its_life_then(world: World) -> None:

@@ -1,7 +1,7 @@
 """Verbs about running things: observe, observations, curate, context, ingest-stream."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Annotated, Any, Literal
 
@@ -11,6 +11,7 @@ from hivelore.cli import exits, output, session
 from hivelore.cli.ingesting import Format, Ingesting, Kept, lines_of
 from hivelore.cli.options import AsJson, Speaker, moment, text_of, whole
 from hivelore.cli.present import now
+from hivelore.client import Client
 from hivelore.domain import wire_operational as wire
 from hivelore.errors import Invalid
 
@@ -82,17 +83,10 @@ def observations(
     """
     with session.client(agent) as client:
         if of is not None:
-            life = client.call("GET", f"/memories/{session.segment(of)}/observations")
-            _tell_life(life, json=json)
+            _tell_life(list(_pages(client, f"/memories/{session.segment(of)}/observations", {})), json=json)
             return
-        query: dict[str, Any] = {"service": service, "category": category, "status": status, "limit": _PAGE}
-        memories: list[Mapping[str, Any]] = []
-        while True:
-            page = client.call("GET", "/memories", query=query)
-            memories += page["memories"]
-            if page["next"] is None:
-                break
-            query["after"] = page["next"]
+        query = {"service": service, "category": category, "status": status}
+        memories = [one for page in _pages(client, "/memories", query) for one in page["memories"]]
     if json:
         output.as_json({"memories": memories})
         return
@@ -106,7 +100,18 @@ def observations(
     output.table(("id", "service", "category", "confidence", "status", "observation"), rows)
 
 
-def _tell_life(life: Mapping[str, Any], *, json: bool) -> None:
+def _pages(client: Client, path: str, query: Mapping[str, str | None]) -> Iterator[Mapping[str, Any]]:
+    after: str | None = None
+    while True:
+        page = client.call("GET", path, query={**query, "limit": _PAGE, "after": after})
+        yield page
+        after = page["next"]
+        if after is None:
+            return
+
+
+def _tell_life(pages: Sequence[Mapping[str, Any]], *, json: bool) -> None:
+    life = {name: [one for page in pages for one in page[name]] for name in ("observations", "timeline")}
     if json:
         output.as_json(life)
         return

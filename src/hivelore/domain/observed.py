@@ -77,13 +77,15 @@ class Point:
     confidence: Confidence
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Life:
-    """A memory and all that was ever observed of it, oldest first, with how sure it was after each and is now (C38)."""
+    """A memory and what was observed of it, oldest first, with how sure it was after each and, at the end, is (C38)."""
 
     memory: Memory
     observations: Sequence[Observation]
     timeline: Sequence[Point]
+    next: str | None
+    """Hand it back for the following page; None: there is none."""
 
 
 class State(StrEnum):

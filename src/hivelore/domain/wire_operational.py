@@ -68,6 +68,7 @@ def life(value: Life) -> Object:
     return {
         "observations": [observation(one) for one in value.observations],
         "timeline": [_point(one) for one in value.timeline],
+        "next": value.next,
     }
 
 

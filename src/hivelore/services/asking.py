@@ -8,6 +8,7 @@ from hivelore.domain.agent import AgentId, Viewer
 from hivelore.domain.batch import BatchId, BatchPage
 from hivelore.domain.event_log import EventPage, Level, LoggedId
 from hivelore.domain.memory import NAME_LENGTH, MemoryId, Source
+from hivelore.domain.observed import Life
 from hivelore.domain.proposal import ProposalId, ProposalKind, ProposalPage
 from hivelore.domain.recall_log import RecallPage
 from hivelore.domain.search import (
@@ -26,6 +27,7 @@ from hivelore.errors import Invalid, TooLarge
 from hivelore.policies.redaction import Redactor
 from hivelore.services.drafting import CONTENT_LENGTH, FIELD_LENGTH, TAGS, plain_subject, utc
 from hivelore.services.events import Events
+from hivelore.services.operations import Operations
 from hivelore.services.recall import Recalling
 from hivelore.services.recall_log import RecallLog
 from hivelore.services.review import Reviewing
@@ -251,6 +253,20 @@ def listed_batches(undoing: Undoing, listing: BatchListing, viewer: Viewer, dead
     )
 
 
+def listed_life(
+    operations: Operations, memory: MemoryId, viewer: Viewer, *, limit: int = 50, after: str | None = None
+) -> Life:
+    """A page of what was observed of a memory."""
+    _within(limit, PAGE_RANGE)
+    position = position_of(after)
+    if position is None:
+        return operations.life(memory, viewer, None, limit)
+    at, number = position
+    if not (number.isascii() and number.isdigit() and len(number) < 10):
+        raise _not_next()
+    return operations.life(memory, viewer, (at, int(number)), limit)
+
+
 def project_of(redactor: Redactor, project: str | None) -> Clean | None:
     """The project to narrow to; None, for no filter, where none is known or ``*`` is asked for."""
     return None if project is None or project.strip() in ("", ANY_PROJECT) else _clean(redactor, project, "project")
@@ -272,8 +288,12 @@ def position_of(after: str | None) -> tuple[datetime, MemoryId] | None:
     except ValueError:
         position = None
     if position is None or not memory:
-        raise Invalid("after is not the `next` of a page. Start again without it.", field="after")
+        raise _not_next()
     return position, MemoryId(memory)
+
+
+def _not_next() -> Invalid:
+    return Invalid("after is not the `next` of a page. Start again without it.", field="after")
 
 
 def _within(value: float, span: tuple[int, int], field: str = "limit") -> None:

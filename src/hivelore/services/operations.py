@@ -1,8 +1,10 @@
 """What is known about running things: what agents are told of it, and what operators do about it (C17, C22, C23)."""
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import groupby
 
 from hivelore.domain.agent import LeadSees, Role, Viewer
 from hivelore.domain.audit import AuditEntry
@@ -134,20 +136,30 @@ class Operations:
         with self._store.read() as view:
             return self._rated(self._known(view, memory, viewer).memory, self._clock.now())
 
-    def life(self, memory: MemoryId, viewer: Viewer) -> Life:
-        """All that was observed of it, and how sure it was after each observation and is now."""
+    def life(
+        self, memory: MemoryId, viewer: Viewer, after: tuple[datetime, int] | None = None, limit: int = PAGE
+    ) -> Life:
+        """What was observed of it, oldest first, and how sure it was after each observation; at the end, how sure it is
+        now. ``after``: behind so many of that instant."""
         now = self._clock.now()
         with self._store.read() as view:
             stored = self._known(view, memory, viewer)
             seen = view.observations(stored.key)
         known = stored.memory.operational
         assert known is not None
-        points = [
-            Point(one.at, held.base)
-            for one, held in replayed(known, seen, self._lifecycle)
-            if one.kind is not Kind.SWITCHED_OFF
-        ]
-        return Life(stored.memory, seen, (*points, Point(now, confidence_at(known, now, self._lifecycle))))
+        told = sorted(replayed(known, seen, self._lifecycle), key=lambda pair: pair[0].at)
+        places = _places([one for one, _ in told])
+        first = 0 if after is None else bisect_right(places, after)
+        page, is_last = told[first : first + limit], first + limit >= len(told)
+        points = [Point(one.at, held.base) for one, held in page if one.kind is not Kind.SWITCHED_OFF]
+        if is_last:
+            points.append(Point(now, confidence_at(known, now, self._lifecycle)))
+        return Life(
+            memory=stored.memory,
+            observations=tuple(one for one, _ in page),
+            timeline=tuple(points),
+            next=None if is_last else _next(places[first + limit - 1]),
+        )
 
     # what operators do
 
@@ -322,6 +334,16 @@ class Operations:
             superseded=False,
             live_at=self._clock.now(),
         )
+
+
+def _places(seen: Sequence[Observation]) -> list[tuple[datetime, int]]:
+    """Of observations by their times, each with how many of the same instant there are up to it."""
+    return [(at, number) for at, some in groupby(one.at for one in seen) for number, _ in enumerate(some, 1)]
+
+
+def _next(place: tuple[datetime, int]) -> str:
+    at, number = place
+    return f"{at.isoformat()}~{number}"
 
 
 def _refuse_others(viewer: Viewer) -> None:

@@ -11,7 +11,7 @@ from uuid import uuid4
 import pytest
 
 from hivelore import launch
-from hivelore.cli import exits
+from hivelore.cli import exits, operations
 from hivelore.lock import read_owner
 from support.command_line import HIVELORE, CommandLine, environment
 from support.service import Service
@@ -53,7 +53,7 @@ def test_nothing_is_printed_where_nothing_is_known_or_to_be_told(cli: CommandLin
     assert (result.code, result.out, result.err) == (0, "", "")
 
 
-def test_its_life_is_a_table(cli: CommandLine, about: str) -> None:
+def test_its_life_is_a_table(cli: CommandLine, about: str, monkeypatch: pytest.MonkeyPatch) -> None:
     memory = observe(cli, about, "Takes 60s to start", "--session", "run-1")["memory"]["id"]
     observe(cli, about, "takes a minute to start")
     cli("curate", memory, "--inactive", "--reason", "Obsolete.")
@@ -61,7 +61,13 @@ def test_its_life_is_a_table(cli: CommandLine, about: str) -> None:
     assert lines[0].split() == ["at", "kind", "confidence", "session", "text"]
     assert [line.split()[1] for line in lines[1:]] == ["created", "reinforced", "switched_off"]
     assert lines[3].endswith("Obsolete.")
-    assert len(cli.json("observations", "--of", memory)["timeline"]) == 3
+    told = cli.json("observations", "--of", memory)
+    assert len(told["timeline"]) == 3
+    monkeypatch.setattr(operations, "_PAGE", 1)
+    again = cli.json("observations", "--of", memory)
+    assert again["observations"] == told["observations"]
+    assert again["timeline"][:2] == told["timeline"][:2]
+    assert {one["id"] for one in cli.json("observations", "--service", about)["memories"]} == {memory}
 
 
 def test_an_operator_changes_everything(cli: CommandLine, about: str) -> None:

@@ -65,7 +65,8 @@ class PointAnswer(Shown):
 class LifeAnswer(Shown):
     observations: list[ObservationAnswer]
     timeline: list[PointAnswer]
-    """After each observation, and now."""
+    """After each observation; at the end, now."""
+    next: str | None
 
 
 class DeletedAnswer(Shown):

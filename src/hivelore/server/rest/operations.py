@@ -16,11 +16,10 @@ from hivelore.server.pools import Lane
 from hivelore.server.rest import operational_answers as answers
 from hivelore.server.rest.memories import json, memory_id_of, version_of
 from hivelore.server.rest.operational_models import BulkRequest, ChangeRequest, ObservationRequest
-from hivelore.services.asking import position_of
+from hivelore.services.asking import PAGE_RANGE, listed_life, position_of
 from hivelore.services.operations import Choice
 
 router = APIRouter(tags=["operations"])
-PAGE_RANGE = (1, 500)
 
 
 @router.get("/memories", response_model=answers.RatedPageAnswer)
@@ -91,10 +90,18 @@ async def get(memory_id: str, caller: Asking) -> Response:
 
 
 @router.get("/memories/{memory_id}/observations", response_model=answers.LifeAnswer)
-async def observations(memory_id: str, caller: Asking) -> Response:
-    """All that was ever observed of it, oldest first, and how sure it was after each and is now (C38)."""
-    wanted = memory_id_of(memory_id)
-    return json(wire.life(await caller.run(Lane.RECALL, lambda _: caller.app.operations.life(wanted, caller.viewer))))
+async def observations(
+    memory_id: str,
+    caller: Asking,
+    limit: Annotated[int, Query(ge=PAGE_RANGE[0], le=PAGE_RANGE[1])] = 50,
+    after: str | None = None,
+) -> Response:
+    """What was observed of it, oldest first, and how sure it was after each; at the end, how sure it is now (C38)."""
+    wanted, operations = memory_id_of(memory_id), caller.app.operations
+    found = await caller.run(
+        Lane.RECALL, lambda _: listed_life(operations, wanted, caller.viewer, limit=limit, after=after)
+    )
+    return json(wire.life(found))
 
 
 @router.put("/memories/{memory_id}", response_model=answers.RatedAnswer)
