@@ -55,7 +55,6 @@ from hivelore.services.shelving import Shelf
 from hivelore.services.spending import Spending
 from hivelore.services.tally import Tally
 from hivelore.services.undoing import Undoing
-from hivelore.services.upkeep import Upkeep
 from hivelore.services.usefulness import Rating
 from hivelore.services.watching import Watching
 from hivelore.wiring import Parts
@@ -108,14 +107,7 @@ class Application:
         self.recalling = self.recalling_by(
             settings.ranking_constants, Weighting(), Priors(), Updating(), self.recall_log
         )
-        self.upkeep = Upkeep(
-            self.store,
-            self.keywords,
-            self.clock,
-            recalls=settings.recall_log_lifetime,
-            events=settings.event_lifetime,
-            undo=settings.undo_lifetime,
-        )
+        self.upkeep = wiring.upkeep(settings, self.store, self.keywords, self.clock)
         self.leading = Leading(self.store, self.clock, randomness.job_id(self.clock.now()))
         self.spending = Spending(self.store, self.clock, settings.summarizer_daily_tokens)
         self.knowing = Knowing(self.store, self.keywords, settings.lifetimes, self.clock)

@@ -616,6 +616,11 @@ class SwarmTransaction(Protocol):
         """Dropping twice is fine."""
         ...
 
+    def prune_proposals(self, before: datetime, limit: int) -> int:
+        """Remove up to ``limit`` that were proposed and decided before an instant, oldest first. Answers how many;
+        fewer than ``limit``: there are no more."""
+        ...
+
     def put_batch(self, batch: Batch, preimages: Sequence[Preimage] = ()) -> None:
         """Insert, or replace the one with this id; its ``preimages`` are added to those that are there, in the place of
         those of the same memories."""

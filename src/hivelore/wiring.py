@@ -1,5 +1,5 @@
-"""Putting together the services that share most of what they need: those of memories, review, maintenance and the log
-of recalls."""
+"""Putting together the services that share most of what they need: those of memories, review, maintenance, upkeep and
+the log of recalls."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from hivelore.domain.memory import MemoryId
 from hivelore.domain.proposal import ProposalId
 from hivelore.domain.search import RecallId
 from hivelore.policies.redaction import Redactor
-from hivelore.ports import Clock, MemoryStore, PairReader
+from hivelore.ports import Clock, KeywordIndex, MemoryStore, PairReader
 from hivelore.services.drafting import Drafting
 from hivelore.services.duplicates import Duplicates
 from hivelore.services.events import Events
@@ -28,6 +28,7 @@ from hivelore.services.serving import Serving
 from hivelore.services.shelving import Shelf
 from hivelore.services.tally import Tally
 from hivelore.services.undoing import Undoing
+from hivelore.services.upkeep import Upkeep
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,4 +181,16 @@ def recall_log(
         lead_sees=settings.lead_sees,
         lifetime=settings.recall_log_lifetime,
         recall_id=recall_id,
+    )
+
+
+def upkeep(settings: Settings, store: MemoryStore, keywords: KeywordIndex, clock: Clock) -> Upkeep:
+    return Upkeep(
+        store,
+        keywords,
+        clock,
+        recalls=settings.recall_log_lifetime,
+        events=settings.event_lifetime,
+        undo=settings.undo_lifetime,
+        decided=settings.decided_lifetime,
     )

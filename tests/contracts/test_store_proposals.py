@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hivelore.domain.memory import Scope
-from hivelore.domain.proposal import Concerned, Proposal, ProposalFilter, ProposalId, ProposalKind
+from hivelore.domain.proposal import Concerned, Decision, Proposal, ProposalFilter, ProposalId, ProposalKind
 from hivelore.domain.search import Visibility
 from hivelore.ports import MemoryStore
 from support.memories import ADA, BOB, a_memory, instant, memory_id, next_version
@@ -155,6 +155,26 @@ def test_dropping_twice_is_fine(store: MemoryStore) -> None:
     for _ in range(2):
         store.write(lambda tx: tx.drop_proposal(dropped.id))
     assert inbox(store) == [kept]
+
+
+def test_what_was_decided_long_ago_goes_and_nothing_that_is_open(store: MemoryStore) -> None:
+    memory, other = add(store, a_memory()), add(store, a_memory())
+    told = [
+        a_proposal(memory.memory, other.memory, at=instant(at), decided=replace(a_decision(how), at=instant(decided)))
+        for at, decided, how in ((3, 4, Decision.REJECTED), (1, 6, Decision.ACCEPTED), (0, 20, Decision.MERGED))
+    ]
+    late, young = told.pop(), a_proposal(memory.memory, at=instant(10), decided=replace(a_decision(), at=instant(11)))
+    waiting = a_proposal(memory.memory, at=instant(2))
+    put(store, *told, late, young, waiting)
+    assert store.write(lambda tx: tx.prune_proposals(instant(4), 10)) == 0
+    assert store.write(lambda tx: tx.prune_proposals(instant(10), 1)) == 1
+    assert inbox(store) == [young, told[0], waiting, late]
+    assert store.write(lambda tx: tx.prune_proposals(instant(10), 10)) == 1
+    assert inbox(store) == [young, waiting, late]
+    with store.read() as view:
+        assert list(view.proposals_about(memory.key)) == [young, waiting, late]
+    assert store.write(lambda tx: tx.prune_proposals(instant(100), 10)) == 2
+    assert inbox(store) == [waiting]
 
 
 def test_proposals_are_there_again_when_the_store_is_opened_again(open_durable: Callable[[], MemoryStore]) -> None:

@@ -62,6 +62,9 @@ def test_days_become_lifetimes(monkeypatch: pytest.MonkeyPatch) -> None:
     lifetimes = load().lifetimes.by_source
     assert lifetimes[Source.FILE_INDEX] == timedelta(hours=36)
     assert lifetimes[Source.MANUAL] is None
+    assert load().decided_lifetime == timedelta(days=90)
+    monkeypatch.setenv("HIVELORE_REVIEW_DAYS", "0")
+    assert load().decided_lifetime is None
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from hivelore.domain.proposal import Decision, Deletion, Proposal, ProposalId, P
 from hivelore.domain.text import Clean
 from hivelore.errors import Conflict, Forbidden, HiveloreError, Invalid, NotFound, Proposed, Stale
 from hivelore.services import proposing
+from hivelore.services.upkeep import Upkeep
 from support.memories import an_observation, operational
 from support.stores import present
 from support.world import ADA, AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, LEA, World
@@ -419,6 +420,37 @@ def test_what_is_not_about_running_things_any_more_contradicts_nothing(world: Wo
     with pytest.raises(Conflict, match="Reject"):
         decide(world, proposal.id, how)
     assert is_there(world, other)
+
+
+def tend(world: World, **more: Any) -> None:
+    Upkeep(world.store, world.keywords, world.clock, **more).tend()
+
+
+def test_what_was_decided_goes_after_a_while_and_what_waits_stays(world: World) -> None:
+    memory, other = (world.remember(content, trust=Trust.WEB) for content in ("Run this.", "Run that."))
+    decided, waits = asked(world, memory, scope=Scope.SWARM), asked(world, other, scope=Scope.SWARM)
+    decide(world, decided, "rejected")
+    world.clock.advance(timedelta(days=90))
+    tend(world)
+    assert asked(world, memory, scope=Scope.SWARM) == decided
+    world.clock.advance(timedelta(minutes=1))
+    tend(world, decided=None)
+    assert listed(world, AS_OPERATOR) == [waits, decided]
+    tend(world)
+    assert listed(world, AS_OPERATOR) == [waits]
+    again = asked(world, memory, scope=Scope.SWARM)
+    assert listed(world, AS_OPERATOR, is_open=True) == [again, waits]
+
+
+def test_a_decision_is_taken_back_though_its_proposal_is_gone(world: World) -> None:
+    older, _, proposal = doubt(world)
+    decide(world, proposal.id, "accepted")
+    tend(world, decided=timedelta(0))
+    world.clock.advance(timedelta(minutes=2))
+    tend(world, decided=timedelta(0))
+    assert listed(world, AS_OPERATOR) == []
+    world.undoing.undo(older.id, AS_OPERATOR)
+    assert (listed(world, AS_OPERATOR, is_open=True), confidence(world, older)) == ([proposal.id], 0.7)
 
 
 @pytest.mark.parametrize("viewer", [AS_ADA, AS_LEA, AS_OPERATOR])

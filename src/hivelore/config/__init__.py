@@ -246,6 +246,14 @@ class Settings(OperationalSettings):
         ge=0,
         le=36_500,
     )
+    review_days: float = setting(
+        "HIVELORE_REVIEW_DAYS",
+        "Days that a proposal stays once it was decided about; after them what was rejected may be proposed again. "
+        "0: for ever.",
+        default=90,
+        ge=0,
+        le=36_500,
+    )
     purge_share: float = setting(
         "HIVELORE_PURGE_SHARE",
         "Of all memories, how much maintenance takes away without being told exactly how many: 0 to 1.",
@@ -327,6 +335,10 @@ class Settings(OperationalSettings):
     @property
     def undo_lifetime(self) -> timedelta:
         return timedelta(days=self.undo_days)
+
+    @property
+    def decided_lifetime(self) -> timedelta | None:
+        return timedelta(days=self.review_days) if self.review_days else None
 
     @property
     def ranking_constants(self) -> Ranking:

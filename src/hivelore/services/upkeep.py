@@ -1,5 +1,6 @@
 """Upkeep: what keeps searches quick, wiping what forgetting left in the files, and letting go of old recalls, events,
-sessions, cooldowns that are over and what changes could be taken back with, a step at a time beside the calls.
+sessions, cooldowns that are over, what was decided in review and what changes could be taken back with, a step at a
+time beside the calls.
 
 Whether words are to be wiped is kept with the data, so a killed process goes on where it was; the log of the
 store is emptied at every start.
@@ -41,14 +42,17 @@ class Upkeep:
         recalls: timedelta = timedelta(days=30),
         events: timedelta = timedelta(days=30),
         undo: timedelta = timedelta(days=7),
+        decided: timedelta | None = timedelta(days=90),
     ) -> None:
-        """``recalls``, ``events``: how long they stay in their log; ``undo``: how long changes can be taken back."""
+        """``recalls``, ``events``: how long they stay in their log; ``undo``: how long changes can be taken back;
+        ``decided``: how long proposals stay that somebody has decided about, None: for ever."""
         self._store = store
         self._keywords = keywords
         self._clock = clock
         self._recalls = recalls
         self._events = events
         self._undo = undo
+        self._decided = decided
         self._pruned_at: float | None = None
         self._log_left = True
         self._asked = False
@@ -92,6 +96,7 @@ class Upkeep:
             lambda tx: tx.prune_events(at - self._events, EVENTS, PRUNED),
             lambda tx: tx.prune_cooldowns(at, PRUNED),
             lambda tx: tx.prune_sessions(at - SESSION_AGE, SESSIONS, PRUNED),
+            lambda tx: 0 if self._decided is None else tx.prune_proposals(at - self._decided, PRUNED),
         )
         batches = self._store.write(lambda tx: tx.prune_batches(at - self._undo, PRUNED))
         self._log_left |= batches > 0  # What memories were is to leave the log of the store, too.

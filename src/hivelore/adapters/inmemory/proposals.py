@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
-from heapq import nlargest
+from heapq import nlargest, nsmallest
 
 from hivelore.adapters.inmemory.state import NO_DOCUMENTS, State, id_place
 from hivelore.domain.agent import AgentId
@@ -54,6 +54,11 @@ def without(state: State, memory: MemoryId) -> State:
     for one in about(state, memory):
         kept = kept.drop(one.id)
     return replace(state, proposals=kept)
+
+
+def decided_before(state: State, before: datetime, limit: int) -> Sequence[ProposalId]:
+    decided = (one for one in state.proposals.values() if one.decided is not None and one.decided.at < before)
+    return [proposal for _, proposal in nsmallest(limit, (_place(one) for one in decided if one.at < before))]
 
 
 def _place(proposal: Proposal) -> tuple[datetime, ProposalId]:

@@ -145,6 +145,12 @@ class InMemorySwarm(InMemoryView):
     def drop_proposal(self, proposal: ProposalId) -> None:
         self.state = replace(self.state, proposals=self.state.proposals.drop(proposal))
 
+    def prune_proposals(self, before: datetime, limit: int) -> int:
+        old = proposals.decided_before(self.state, before, limit)
+        for proposal in old:
+            self.drop_proposal(proposal)
+        return len(old)
+
     def put_batch(self, batch: Batch, preimages: Sequence[Preimage] = ()) -> None:
         self.state = batches.put(self.state, batch, preimages)
 

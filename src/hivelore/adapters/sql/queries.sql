@@ -602,6 +602,10 @@ VALUES (:namespace, :id, :kind, :wanted, :why, :actor, :door, :session, :at, :ho
 -- name: proposal_drop
 DELETE FROM proposal WHERE namespace = :namespace AND id = :id
 
+-- name: proposals_old
+SELECT id FROM proposal WHERE namespace = :namespace AND at < :before AND decided_at < :before
+ORDER BY at, id LIMIT :limit
+
 -- name: proposals_delete
 DELETE FROM proposal WHERE namespace = :namespace
   AND id IN (SELECT proposal FROM concerned WHERE namespace = :namespace AND document = :document)

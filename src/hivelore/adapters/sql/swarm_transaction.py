@@ -157,6 +157,12 @@ class SqlSwarmTransaction(SqlView):
         for name in ("concerned_drop", "proposal_drop"):
             self.run(name, {"id": proposal})
 
+    def prune_proposals(self, before: datetime, limit: int) -> int:
+        old = self.rows(self.SQL["proposals_old"], {"before": to_micros(before), "limit": limit})
+        for (proposal,) in old:
+            self.drop_proposal(proposal)
+        return len(old)
+
     def put_batch(self, batch: Batch, preimages: Sequence[Preimage] = ()) -> None:
         self.run("batch_put", batches.params(batch))
         self.run_many(self.SQL["preimage_put"], [batches.preimage_params(batch.id, one) for one in preimages])
