@@ -129,7 +129,6 @@ def target(place: Place, settings: Settings) -> Generator[Target]:
         with closing(_postgres(place.where, clock)) as store:
             _refuse_others(store.others())
             yield Target(place, store, engines)
-            store.learn()
         return
     endpoint.make_home(place.where.parent)
     with ExitStack() as stack:

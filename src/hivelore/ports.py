@@ -697,6 +697,11 @@ class MemoryStore(Snapshots, Protocol):
         log. False where that has to wait for somebody: ask again later."""
         ...
 
+    def learn(self) -> None:
+        """Look at what there is now, after a great load, so that what is asked from now on is answered as quickly as it
+        can be. Changes nothing that is seen; an engine that needs no look, or may not take one, does without."""
+        ...
+
     def vacuum(self) -> None:
         """Give back the room that nothing takes any more; may take a while, and writes wait for it. Raises
         Unavailable."""

@@ -271,12 +271,19 @@ def test_old_batches_go_with_what_is_kept_of_them_oldest_first(store: MemoryStor
     assert batches_of(store) == [told[3]]
 
 
-def test_vacuuming_changes_nothing_that_is_seen(store: MemoryStore) -> None:
+KEEPING_IN_ORDER: dict[str, Callable[[MemoryStore], None]] = {
+    "vacuum": lambda store: store.vacuum(),
+    "learn": lambda store: store.learn(),
+}
+
+
+@pytest.mark.parametrize("what", KEEPING_IN_ORDER)
+def test_keeping_it_in_order_changes_nothing_that_is_seen(store: MemoryStore, what: str) -> None:
     stored = [add(store, a_memory(f"Note {number}.")) for number in range(5)]
     forget(store, stored[0].key)
     change(store, stored[1].key, next_version(stored[1].memory, "Another."), whole("Another."))
     before = [now(store, one.key) for one in stored]
-    store.vacuum()
+    KEEPING_IN_ORDER[what](store)
     assert [now(store, one.key) for one in stored] == before
     assert add(store, a_memory()).key > stored[-1].key
 

@@ -24,6 +24,7 @@ from hivelore.ports import (
     MemoryView,
     Transaction,
 )
+from hivelore.services.learning import Learning
 from hivelore.services.serving import SERVING, Model, Serving
 
 TAKEN_UP = "model.taken_up"
@@ -60,6 +61,7 @@ class Embedding:
         self._progress = threading.Condition()
         self._registered: str | None = None
         self._emptied: set[ModelKey] = set()
+        self._learning = Learning(store)
         self._taken_up: PassageKey | None = PassageKey(0)
         """The last passage whose vector of the wanted model was taken up; None once all were."""
         self.last_error: str | None = None
@@ -79,6 +81,7 @@ class Embedding:
         key = self._model_key(model.provider)
         waiting = self._next(key)
         if not waiting:
+            self._learning.ended()
             self._complete(key)
             return 0
         if len(waiting) == BATCH:
@@ -89,6 +92,7 @@ class Embedding:
             self._give_back(waiting)
             raise
         self.last_error = None
+        self._learning.wrote(settled)
         return settled
 
     def _next(self, key: ModelKey) -> Sequence[Waiting]:

@@ -22,6 +22,7 @@ from hivelore.domain.text import Clean
 from hivelore.domain.transcript import EventId, Handover
 from hivelore.ports import Clock, KeywordIndex, MemoryStore, Snapshots, Transaction, View
 from hivelore.services import happenings, loads, moving_batches, moving_proposals
+from hivelore.services.learning import Learning
 from hivelore.services.loads import Load, Sum
 from hivelore.services.moves import MOVE, Stand, fitting, known, origin_of
 from hivelore.services.reindexing import INDEX, Reindexing
@@ -84,6 +85,7 @@ class Moving:
         self._settings = settings
         self._progress = progress
         self._shelf = Shelf(self._keywords)
+        self._learning = Learning(target)
         self._reindexing = Reindexing(target, self._keywords, others, self._shelf, clock)
 
     def begin(self) -> Stand:
@@ -130,6 +132,7 @@ class Moving:
         to the source meanwhile: to be called again when nobody does."""
         self.follow(logs=True)
         self.index()
+        self._target.learn()
         with self._source.read() as view:
             self._follow(view)
             self._copy_rest(view)
@@ -168,6 +171,8 @@ class Moving:
                 self._put(loads.read(view, portion), replace(stand, upto=portion[-1]))
                 copied += len(portion)
                 advance(copied)
+                self._learning.wrote(len(portion))
+        self._learning.ended()
         return done + len(new)
 
     def _catch_up(self, view: View, stand: Stand, since: Moment) -> int:

@@ -10,6 +10,7 @@ from hivelore.domain.index import DocumentKey, Stored
 from hivelore.domain.search import EVERYTHING
 from hivelore.policies.terms import TERMS_VERSION
 from hivelore.ports import Clock, KeywordIndex, MemoryStore, Transaction, View
+from hivelore.services.learning import Learning
 from hivelore.services.shelving import Shelf
 
 INDEX = "keywords.index"
@@ -33,6 +34,7 @@ class Reindexing:
         self._shelf = shelf
         self._clock = clock
         self._wanted = f"{keywords.name} {TERMS_VERSION}"
+        self._learning = Learning(store)
         self._left: list[DocumentKey] | None = None
         """Ascending; None where there are some that were not looked up yet."""
 
@@ -70,7 +72,10 @@ class Reindexing:
         began = self._clock.monotonic()
         while self._left and self._clock.monotonic() - began < BUDGET and not stopping():
             self._index(self._left[-AT_A_TIME:], len(self._left) <= AT_A_TIME)
+            self._learning.wrote(min(len(self._left), AT_A_TIME))
             del self._left[-AT_A_TIME:]
+        if not self._left:
+            self._learning.ended()
 
     def look(self) -> None:
         """See how far another process has come that indexes the same store."""

@@ -57,6 +57,9 @@ class InMemoryStore:
     def tidy(self) -> bool:
         return True
 
+    def learn(self) -> None:
+        self._refuse_closed()
+
     def vacuum(self) -> None:
         self._refuse_closed()
 

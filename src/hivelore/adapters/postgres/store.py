@@ -1,7 +1,7 @@
 """The PostgreSQL store: snapshots from a pool of connections, units of work in the thread of the caller."""
 
 from collections.abc import Callable, Generator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import TypeVar
 
 import psycopg
@@ -121,12 +121,6 @@ class PostgresStore:
         with self._pool.apart() as connection:
             yield PostgresApart(connection, self._namespace)
 
-    def learn(self) -> None:
-        """Let the planner know what is in the tables now, rather than some minutes after a great change."""
-        with self.apart() as apart:
-            tables = ", ".join(row[0] for row in apart.rows(SQL["tables"]))
-            apart.run(f"ANALYZE {tables}", lambda: False)
-
     def _tried(self, work: Callable[[Transaction], T], deadline: float | None, begin: Script, *, fresh: bool) -> T:
         """``fresh``: the unit was run before, so that its snapshot shows what was in its way."""
         with self._begun(begin, deadline) as (connection, number):
@@ -179,6 +173,13 @@ class PostgresStore:
     def tidy(self) -> bool:
         """PostgreSQL overwrites what was deleted, and its log, in its own time: nothing waits for us."""
         return True
+
+    def learn(self) -> None:
+        """Let the planner know what is in the tables now: autovacuum tells it minutes later. Tables are left out
+        that the role does not own, or on which an index is being made, which may take hours."""
+        with suppress(HiveloreError), self.apart() as apart:
+            tables = ", ".join(row[0] for row in apart.rows(SQL["tables"]))
+            apart.run(f"ANALYZE (SKIP_LOCKED) {tables}", lambda: False)
 
     def vacuum(self) -> None:
         """What others run on is not locked: the server keeps the room, to use it again."""

@@ -96,6 +96,9 @@ class SqliteStore:
                 return False  # a reader still needs it
         return True
 
+    def learn(self) -> None:
+        """What statements are planned by ships with the schema, and is meant for large stores."""
+
     def vacuum(self) -> None:
         with our_errors(), self._writer.resting():
             if self._closed.is_set():

@@ -1,0 +1,109 @@
+"""A store looks at what it has after great loads, and not after small ones."""
+
+from collections.abc import Generator
+from contextlib import closing
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hivelore.adapters.inmemory.keywords import ExactKeywords
+from hivelore.adapters.inmemory.store import InMemoryStore
+from hivelore.domain.draft import Draft
+from hivelore.services import learning
+from hivelore.services.learning import MANY, Learning
+from support.clocks import SteppingClock
+from support.memories import a_memory
+from support.moving import moving
+from support.stores import add
+from support.world import AS_ADA, AS_OPERATOR, World, hashing
+
+
+class Looking(InMemoryStore):
+    """Counts how often it looks."""
+
+    def __init__(self) -> None:
+        super().__init__(SteppingClock())
+        self.looks = 0
+
+    def learn(self) -> None:
+        self.looks += 1
+
+
+@pytest.fixture
+def store() -> Generator[Looking]:
+    with closing(Looking()) as store:
+        yield store
+
+
+@pytest.fixture
+def few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(learning, "MANY", 3)
+
+
+def a_world(store: Looking) -> World:
+    return World(store, ExactKeywords(), SteppingClock(), embedder=hashing())
+
+
+def test_a_small_load_is_not_worth_a_look(store: Looking) -> None:
+    load = Learning(store)
+    load.wrote(MANY - 1)
+    load.ended()
+    assert store.looks == 0
+    load.wrote(1)
+    assert store.looks == 1
+
+
+@given(st.lists(st.integers(1, 3 * MANY), min_size=1, max_size=200))
+def test_it_looks_seldom_and_never_knows_less_than_half_of_a_great_load(counts: list[int]) -> None:
+    with closing(Looking()) as store:
+        load, known, written = Learning(store), 0, 0
+        for count in counts:
+            looks = store.looks
+            load.wrote(count)
+            written += count
+            known = written if store.looks > looks else known
+            assert written < known + max(known, MANY)
+        assert store.looks <= 1 + (written // MANY).bit_length()
+        looks = store.looks
+        load.ended()
+        assert store.looks - looks == (written - known >= MANY)
+
+
+@pytest.mark.usefixtures("few_are_many")
+def test_a_store_looks_after_much_was_embedded_and_again_after_all_was_embedded_anew(store: Looking) -> None:
+    world = a_world(store)
+    world.remember("One.")
+    assert store.looks == 0
+    for number in range(4):
+        world.remember(f"Number {number}.")
+    assert store.looks == 1
+    world.reembedding.begin(AS_OPERATOR, everything=True)
+    world.embed()
+    assert store.looks == 2
+
+
+@pytest.mark.usefixtures("few_are_many")
+def test_a_store_looks_after_its_words_were_indexed_anew(store: Looking) -> None:
+    world = a_world(store)
+    for number in range(4):
+        world.remembering.remember(Draft(content=f"Number {number}."), AS_ADA)
+    world.reindexing.again()
+    world.reindexing.go_on()
+    assert (store.looks, world.reindexing.is_done) == (1, True)
+
+
+@pytest.mark.usefixtures("few_are_many")
+def test_the_target_of_a_move_looks_before_both_are_compared(store: Looking) -> None:
+    with closing(InMemoryStore(SteppingClock())) as source:
+        for _ in range(4):
+            add(source, a_memory())
+        move = moving(source, store, ExactKeywords())
+        move.begin()
+        for _ in range(2):
+            move.follow()
+            assert store.looks == 1
+        move.index()
+        assert store.looks == 2
+        assert move.finish() is not None
+        assert store.looks == 3
