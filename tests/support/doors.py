@@ -63,6 +63,7 @@ _SNAKE = {
     "id": "memory",
     "onlyFitting": "only_fitting",
     "createdAt": "created_at",
+    "validFrom": "valid_from",
     "agentId": "agent",
     "sourcePath": "source_path",
 }
@@ -206,7 +207,7 @@ class CliDoor(Door):
         return Outcome(f"{result.code} {error['code']}", error["detail"], result.out + result.err)
 
 
-_OPTION = {"agentId": "agent", "tags": "tag", "onlyFitting": "only-fitting"}
+_OPTION = {"agentId": "agent", "tags": "tag", "onlyFitting": "only-fitting", "validFrom": "valid-from"}
 _UNTOLD = {"metadata", "createdAt"}
 """For these there is no option."""
 

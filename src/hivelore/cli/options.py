@@ -93,9 +93,9 @@ def moment(text: str, now: datetime, *, past: bool = False, field: str) -> datet
             length = timedelta(**{_UNITS[span[2]]: int(span[1])})
             return now - length if past else now + length
         instant = datetime.fromisoformat(text.strip())
+        if instant.tzinfo is None:
+            output.note(f"{text} has no time zone: taken as UTC.")
+            instant = instant.replace(tzinfo=UTC)
+        return instant.astimezone(UTC)
     except (ValueError, OverflowError):
         raise Invalid(f"{text!r} is no time. Write 2026-01-31T12:00Z, or 12h, 7d, 2w.", field=field) from None
-    if instant.tzinfo is None:
-        output.note(f"{text} has no time zone: taken as UTC.")
-        instant = instant.replace(tzinfo=UTC)
-    return instant.astimezone(UTC)

@@ -201,7 +201,10 @@ def told(value: datetime | None, field: str) -> str | None:
     """An instant from a caller, who has to say its zone."""
     if value is not None and value.tzinfo is None:
         raise Invalid(f"{field} needs a time zone, like 2026-01-31T12:00:00Z.", field=field)
-    return instant(value)
+    try:
+        return instant(value)
+    except OverflowError:
+        raise Invalid(f"{field} is no year of the calendar in UTC.", field=field) from None
 
 
 def excerpt(value: Excerpt) -> Object:

@@ -19,6 +19,7 @@ from support.bridge import Bridge
 from support.command_line import CommandLine, settings
 from support.doors import BridgeDoor, CliDoor, Door, McpDoor, PythonDoor, RestDoor
 from support.memories import EVERYTHING
+from support.postgres import service_on
 from support.service import Service, environment
 
 HIDDEN = "quokka"
@@ -79,11 +80,14 @@ class World:
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Generator[World]:
-    folder = tmp_path_factory.mktemp("no project")
-    with pytest.MonkeyPatch.context() as changes, Service(tmp_path_factory.mktemp("service")) as service:
+def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Generator[World]:
+    kind = getattr(request, "param", "sqlite")
+    folder, home = tmp_path_factory.mktemp("no project"), tmp_path_factory.mktemp("service")
+    with pytest.MonkeyPatch.context() as changes, Service(home, **service_on(kind)) as service:
         for name, value in settings(tmp_path_factory.mktemp("embedded")).items():
             changes.setenv(name, value)
+        for name, value in service_on(kind).items():
+            changes.setenv(f"HIVELORE_{name.upper()}", value)
         changes.delenv("HIVELORE_URL")
         with hivelore.open() as first:
             assert isinstance(first, EmbeddedHive)

@@ -12,10 +12,25 @@ from typing import Any
 import pytest
 
 from support.bad_files import file_rows
-from support.bad_input import DOORS, Known, Row, expected_at, names_every_door, rows
+from support.bad_input import (
+    DOORS,
+    Known,
+    Row,
+    expected_at,
+    hidden_rows,
+    names_every_door,
+    question_rows,
+    rows,
+    text_rows,
+)
+from support.bad_values import LETTERS, value_rows
 from support.doors import LEFT_OUT, OK, Door
+from support.postgres import DATABASES
 
-ROWS = [*rows(), *file_rows()]
+ROWS = [*rows(), *file_rows(), *value_rows()]
+REACHING = [*text_rows(), *question_rows(), *hidden_rows(), *value_rows()]
+"""Those that go as far as the database, wherever a door does not refuse them."""
+CELLS = [("sqlite", row) for row in ROWS] + [("postgres", row) for row in REACHING]
 WORDS_OF_A_PROTOCOL = {"JSON-RPC -32700", "JSON-RPC -32602"}
 """Where it did not come to us, it is not for us to say what to do."""
 INTERNALS = re.compile(
@@ -24,7 +39,9 @@ INTERNALS = re.compile(
 
 
 @pytest.mark.parametrize("name", DOORS)
-@pytest.mark.parametrize("row", ROWS, ids=[row.input for row in ROWS])
+@pytest.mark.parametrize(
+    ("world", "row"), CELLS, indirect=["world"], ids=[f"{row.input}-{kind}" for kind, row in CELLS], scope="module"
+)
 def test_cell(world: Any, door: Callable[[str], Door], tmp_path: Path, row: Row, name: str) -> None:
     side = world.sides[name]
     before = side.state()
@@ -41,6 +58,21 @@ def test_cell(world: Any, door: Callable[[str], Door], tmp_path: Path, row: Row,
         assert after == before
         assert len(outcome.said) < 500
         assert outcome.kind in WORDS_OF_A_PROTOCOL or re.search(r"\w{2}.*[.)]$", outcome.said)
+
+
+@pytest.mark.parametrize("world", DATABASES, indirect=True)
+@pytest.mark.parametrize("name", DOORS)
+def test_unusual_letters_are_kept_and_found_to_the_letter(world: Any, door: Callable[[str], Door], name: str) -> None:
+    side, asked = world.sides[name], door(name)
+    before = side.state()
+    for letters in LETTERS.values():
+        assert asked.ask("remember", content=letters, name=letters, tags=[letters]).kind == OK
+        ((memory, kept),) = [one for one in side.state().items() if one[0] not in before]
+        assert (kept["content"], kept["name"], kept["tags"]) == (letters, letters, (letters,))
+        assert asked.ask("get", id=memory).kind == OK
+        if name not in ("mcp", "bridge"):  # which list nothing
+            assert memory in asked.ask("list", tag=letters).shown
+        side.forget({memory})
 
 
 def test_every_cell_has_an_expectation() -> None:

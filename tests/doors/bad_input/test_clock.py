@@ -9,8 +9,10 @@ import time_machine
 
 from support.bad_input import DOORS
 from support.doors import OK, Door
+from support.postgres import DATABASES
 
 
+@pytest.mark.parametrize("world", DATABASES, indirect=True)
 @pytest.mark.parametrize("days", [1, 400])
 @pytest.mark.parametrize("name", DOORS)
 def test_cell(world: Any, door: Callable[[str], Door], name: str, days: int) -> None:
