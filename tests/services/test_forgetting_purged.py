@@ -14,6 +14,7 @@ from hivelore.errors import Conflict, Forbidden, NotFound, Stale
 from support.batches import batches_of, preimages_of
 from support.clocks import START
 from support.memories import operational
+from support.stores import present
 from support.undoing import whole
 from support.world import AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, World
 
@@ -44,7 +45,11 @@ def there(world: World, memory: Memory) -> bool:
 
 @pytest.mark.parametrize("viewer", [AS_ADA, AS_OPERATOR])
 def test_nothing_is_kept_of_it_any_more_and_the_others_come_back(world: World, viewer: Viewer) -> None:
-    heron, stork, crane = expiring(world, HERON), expiring(world, STORK), expiring(world, "The crane dances.")
+    heron, stork, crane = (
+        expiring(world, content, session="s1", subject="bird", external_id=content)
+        for content in (HERON, STORK, "The crane dances.")
+    )
+    world.remember("It is about birds.", session="s1")
     batch = purge(world, 3)
     world.remembering.forget(heron.id, viewer)
     assert "heron" not in kept(world)
@@ -59,6 +64,25 @@ def test_nothing_is_kept_of_it_any_more_and_the_others_come_back(world: World, v
     assert done.by is not None
     assert world.undoing.undo(done.by, AS_OPERATOR).forgotten == 0
     assert [there(world, one) for one in (heron, stork, crane)] == [False, True, False]
+
+
+def test_where_the_last_of_a_subject_was_forgotten_the_one_before_it_comes_back_without_an_end(world: World) -> None:
+    heron, stork = (expiring(world, content, subject="bird") for content in (HERON, STORK))
+    batch = purge(world, 2)
+    world.remembering.forget(stork.id, AS_ADA)
+    done = world.undoing.undo(batch, AS_OPERATOR)
+    assert (done.memories, done.batch.undone_at) == ((heron.id,), world.clock.now())
+    assert present(world.store, heron).memory.valid_until is None
+
+
+def test_what_came_back_and_was_changed_since_stays_so_when_the_others_come_back(world: World) -> None:
+    heron, stork = expiring(world, HERON), expiring(world, STORK)
+    batch = purge(world, 2)
+    world.undoing.undo(heron.id, AS_OPERATOR)
+    world.remembering.edit(heron.id, Edit(tags=("bird",)), AS_ADA)
+    done = world.undoing.undo(batch, AS_OPERATOR)
+    assert (done.memories, done.batch.undone_at) == ((stork.id,), world.clock.now())
+    assert present(world.store, heron).memory.tags == ("bird",)
 
 
 def test_where_all_of_a_purge_was_forgotten_that_is_said(world: World) -> None:

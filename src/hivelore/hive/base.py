@@ -272,9 +272,10 @@ class Hive(LookingBack, Happenings, Maintaining, ABC):
 
     @abstractmethod
     def forget(self, memory: str, *, version: int | None = None) -> None:
-        """Remove a memory for good: text, history, vectors; nothing finds it again, from this moment on. Its bytes
-        leave the files within seconds, those of its words in the keyword index within minutes where much is kept,
-        and at the next start where the process ends before. Backups keep what they have."""
+        """Remove a memory for good: text, history, vectors; nothing finds it again, from this moment on. One that
+        maintenance took away goes for good, too. Its bytes leave the files within seconds, those of its words in the
+        keyword index within minutes where much is kept, and at the next start where the process ends before. Backups
+        keep what they have."""
 
     def index(self, path: FilePath | str, *, scope: Scope | str = Scope.AGENT, project: str | None = None) -> Indexed:
         """Keep a text file, or every text file of a folder (.gitignore respected), as file_index memories.

@@ -7,6 +7,7 @@ from datetime import datetime
 from hivelore.domain.agent import LeadSees, Role, Viewer
 from hivelore.domain.audit import AuditEntry
 from hivelore.domain.batch import (
+    GONE,
     Batch,
     BatchCase,
     BatchFilter,
@@ -88,7 +89,7 @@ class Undoing:
         def work(tx: Transaction) -> Undone:
             batch, only = self._meant(tx, which, viewer)
             parts, forgotten = _kept(tx, batch, only)
-            changed = _to_be_restored(tx, parts)
+            changed = _to_be_restored(tx, batch.kind, parts)
             self._permit(tx, changed, viewer)
             return replace(self._undone(tx, batch, changed, viewer, why), forgotten=forgotten)
 
@@ -130,7 +131,7 @@ class Undoing:
                 at=now, actor=viewer.agent, door=viewer.door, action=Action.UNDONE, memory=one.memory, detail=detail
             )
             tx.record(entry)
-        is_whole = not _differing(tx, tx.preimages(batch.id))
+        is_whole = not _differing(tx, batch.kind, tx.preimages(batch.id))
         after = replace(batch, undone_at=now, undone_by=viewer.agent) if is_whole else batch
         tx.put_batch(after)
         if batch.undoes is not None and (original := tx.batch(batch.undoes)) is not None:
@@ -204,9 +205,9 @@ def _kept(tx: Transaction, batch: Batch, only: MemoryId | None) -> tuple[Sequenc
     return parts, forgotten
 
 
-def _to_be_restored(tx: Transaction, parts: Sequence[Preimage]) -> Sequence[Preimage]:
+def _to_be_restored(tx: Transaction, kind: BatchKind, parts: Sequence[Preimage]) -> Sequence[Preimage]:
     """Without those that are as they were. Raises Conflict where one was changed since, or none is left."""
-    changed = _differing(tx, parts)
+    changed = _differing(tx, kind, parts)
     if not changed:
         raise Conflict("Everything is as it was before that change: there is nothing to take back.")
     marks = _marks(tx, changed)
@@ -220,9 +221,11 @@ def _to_be_restored(tx: Transaction, parts: Sequence[Preimage]) -> Sequence[Prei
     return changed
 
 
-def _differing(tx: Transaction, parts: Sequence[Preimage]) -> list[Preimage]:
+def _differing(tx: Transaction, kind: BatchKind, parts: Sequence[Preimage]) -> list[Preimage]:
+    """Those that are not as they were; of what was purged what is not back, whatever became of the rest since."""
     marks = _marks(tx, parts)
-    return [one for one in parts if marks[one.key] != mark_of(one.before)]
+    back = {one.key for one in parts if kind is BatchKind.PURGED and one.after == GONE and marks[one.key] != GONE}
+    return [one for one in parts if one.key not in back and marks[one.key] != mark_of(one.before)]
 
 
 def _marks(tx: Transaction, parts: Sequence[Preimage]) -> dict[int, str]:

@@ -226,7 +226,8 @@ async def reset_usefulness(memory_id: str, caller: Asking) -> Response:
 
 @router.delete("/{memory_id}", status_code=204)
 async def forget(memory_id: str, caller: Asking, if_match: Annotated[str | None, Header()] = None) -> Response:
-    """Forget a memory for good: its text, history, vectors and keywords."""
+    """Forget a memory for good: its text, history, vectors and keywords; of one that was purged, what is kept to bring
+    it back."""
     version = version_of(if_match)
     await caller.run(
         Lane.WRITE, lambda _: caller.app.remembering.forget(memory_id_of(memory_id), caller.viewer, version=version)
