@@ -1,13 +1,14 @@
 """How often it is told right whether two notes say the same, contradict each other, or say different things.
 
-The pairs were written for this and are in ``bench/data/statements.jsonl``; most of them were used to build the policy,
-three parts only to judge it.
+The pairs were written for this and are in ``bench/data/statements.jsonl`` and ``statements_more.jsonl``; most of them
+were used to build the policy or to train the model, four parts only to judge it.
 """
 
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import chain
 from pathlib import Path
 
 from bench.material import Bench
@@ -19,25 +20,32 @@ from hivelore.errors import Invalid
 from hivelore.policies.truth.constants import Constants
 from hivelore.policies.truth.judging import Verdict, judge
 
-FILE = Path(__file__).parent / "data" / "statements.jsonl"
+FILES = tuple(Path(__file__).parent / "data" / name for name in ("statements.jsonl", "statements_more.jsonl"))
 CAUTIOUS = Constants(only_measures=True)
-BUILD, TRAIN, JUDGE, FRESH, LAST = "build", "train", "judge", "fresh", "fresh2"
-TITLES = ("Second fresh", "Fresh", "To judge by", "To train on", "To build on")
+TITLES = {
+    "more_judge": "In many writers' words",
+    "fresh2": "Second fresh",
+    "fresh": "Fresh",
+    "judge": "To judge by",
+    "train": "To train on",
+    "build": "To build on",
+}
+"""Of the parts, but for the one that is as large as all others together and was only trained on."""
 SAME, CONFLICT, DIFFERENT = "same", "conflict", "different"
 TEXT = """
 {pairs} pairs of notes about one service, written for this, each labelled as the same, a conflict, or different:
 rewordings in other units, order, voice or detail, notes that contradict each other in a number, a name, a negation or
 an order, and notes that only look alike. Most are English, {foreign} are German, French, Spanish or Chinese. No note
-is in two parts. The rules were built on the *build* part, the model was trained on that and on the *train* part, which
-the rules have not seen. The *judge* part ({judged} pairs) was only counted, though several times; the *fresh* part
-({fresh} pairs, other kinds of services and phrasings) was counted when the rules were done, and again when it was
-decided whether the model has a say; the *second fresh* part ({last} pairs) was written apart from all that, nobody had
-read it, and it was counted once when rules and model were done. All three were counted once more when it was decided
-that the model may find rewordings: how many of the same are found there is therefore no clean figure.
+is in two parts. The rules were built on the *build* part; the model was trained on that, on the *train* part and on
+5,613 pairs in many writers' words, which the rules have not seen. The *judge* part ({judged} pairs) was only counted,
+though several times; so were the *fresh* part ({fresh} pairs, other kinds of services and phrasings) and the *second
+fresh* part ({last} pairs, written apart from all that). *In many writers' words* ({more:,} pairs, of kinds of services
+that nothing was trained on) was counted when the model was done. Its constants were chosen with these four in view, so
+none of them is a clean figure any more; how well the model alone does is.
 
 - *ours* compares what the notes say by rules (see [the decision](../docs/decisions/0015-same-or-conflicting.md)), with
-  the cosine of their vectors; what they take for a conflict is one where a small trained model agrees, and what they
-  cannot tell, and clashes nowhere, is the same where that model finds so.
+  the cosine of their vectors; what they take for a conflict is one where a small trained model agrees, what they only
+  doubt is one where it is very sure, and what they cannot tell, and clashes nowhere, is the same where it finds so.
 - *rules with vectors* are the same rules without that model, *rules alone* have no cosine either
   (`HIVELORE_EMBEDDER=none`). *Cautious* are rules with vectors that take only clashing quantities for a conflict.
 - *model alone* takes what the model finds likeliest.
@@ -78,9 +86,10 @@ Judge = Callable[[Pair], str]
 
 
 def pairs() -> Iterator[Pair]:
-    for line in FILE.read_text(encoding="utf-8").splitlines():
+    for line in chain.from_iterable(file.read_text(encoding="utf-8").splitlines() for file in FILES):
         one = json.loads(line)
-        yield Pair(one["half"], one["service"], one["older"], one["newer"], one["label"], one["lang"])
+        if one["half"] in TITLES:
+            yield Pair(one["half"], one["service"], one["older"], one["newer"], one["label"], one["lang"])
 
 
 def by_words(pair: Pair) -> str:
@@ -96,8 +105,8 @@ def run(bench: Bench) -> Section:
     every = list(pairs())
     every = every[:: max(1, round(1 / bench.scale))] if bench.scale < 1 else every
     near, stance = _likeness(bench, every), _stances(every)
-    parts = {half: [pair for pair in every if pair.half == half] for half in (LAST, FRESH, JUDGE, TRAIN, BUILD)}
-    threshold = _best_threshold(parts[BUILD], near)
+    parts = {half: [pair for pair in every if pair.half == half] for half in TITLES}
+    threshold = _best_threshold(parts["build"], near)
 
     def ours(pair: Pair) -> str:
         told = judge(pair.older, pair.newer, near(pair), service=pair.service, stance=stance(pair))
@@ -127,16 +136,19 @@ def run(bench: Bench) -> Section:
         "cosine alone": cosine,
     }
     tables = [
-        Table(f"**{half}** ({len(told)} pairs)", HEAD, [_row(name, counted(told, by)) for name, by in judges.items()])
-        for half, told in zip(
-            ("Second fresh", "Fresh", "To judge by", "To train on", "To build on"), parts.values(), strict=True
+        Table(
+            f"**{TITLES[half]}** ({len(told)} pairs)",
+            HEAD,
+            [_row(name, counted(told, by)) for name, by in judges.items()],
         )
+        for half, told in parts.items()
     ]
     text = TEXT.format(
         pairs=f"{len(every):,}",
-        judged=len(parts[JUDGE]),
-        fresh=len(parts[FRESH]),
-        last=len(parts[LAST]),
+        more=len(parts["more_judge"]),
+        judged=len(parts["judge"]),
+        fresh=len(parts["fresh"]),
+        last=len(parts["fresh2"]),
         foreign=sum(pair.lang != "en" for pair in every),
         cosine=threshold,
     )

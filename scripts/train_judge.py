@@ -1,10 +1,10 @@
 """Trains the model that reads two notes together: all-MiniLM-L6-v2 over both in one sequence, three classes.
 
-First on made pairs (``judge_pairs``), then on the *build* and *train* parts of bench/data/statements.jsonl and what
-follows from them.
+First on made pairs (``judge_pairs``), then on the *build* and *train* parts of bench/data/statements.jsonl, the *more* part
+of statements_more.jsonl, and what follows from them.
 Needs torch (docs/decisions/0015-same-or-conflicting.md has the commands). Run as ``python -m scripts.train_judge
 build/judge.safetensors``; with ``--aside 0`` a third of the groups is kept aside and its odds are written as
-well, to choose thresholds by. Takes about half an hour on one thread; other machines give slightly other weights.
+well, to choose thresholds by. Takes more than an hour on one thread; other machines give slightly other weights.
 """
 
 import argparse
@@ -29,8 +29,8 @@ from scripts.build_model import DIMENSION, EPSILON, HEADS, LAYERS, MOST_TOKENS, 
 from scripts.judge_pairs import CONFLICT, DATA, DIFFERENT, SAME, WORDS, Pair, made
 
 CLASSES = (SAME, CONFLICT, DIFFERENT)
-MADE, MADE_RATE = 20_000, 3e-4
-EPOCHS, RATE = 3, 2e-4
+MADE, MADE_RATE = 12_000, 3e-4
+EPOCHS, RATE = 4, 2e-4
 BATCH = 32
 WARM_UP = 0.06
 LOGIC = frozenset((DATA / "statement_logic.txt").read_text(encoding="utf-8").split())
@@ -173,8 +173,9 @@ def _batches(pairs: list[Pair], encoded: Encoded, rng: random.Random) -> Iterato
 
 
 def to_train_on() -> list[Mapping[str, str]]:
-    rows = map(json.loads, (DATA / "statements.jsonl").read_text(encoding="utf-8").splitlines())
-    return [row for row in rows if row["half"] in ("build", "train")]
+    files = (DATA / "statements.jsonl", DATA / "statements_more.jsonl")
+    rows = [json.loads(line) for file in files for line in file.read_text(encoding="utf-8").splitlines()]
+    return [row for row in rows if row["half"] in ("build", "train", "more")]
 
 
 def following(rows: Sequence[Mapping[str, str]]) -> list[Pair]:
@@ -252,14 +253,18 @@ def main() -> None:
     def is_aside(row: Mapping[str, str]) -> bool:
         return given.aside == int(hashlib.md5(row["group"].encode()).hexdigest(), 16) % 3
 
-    every = to_train_on()
+    every, rng = to_train_on(), random.Random(5)
     rows = [row for row in every if not is_aside(row)]
-    pairs = [(row["older"], row["newer"], row["label"]) for row in rows] + following(rows)
-    pairs = pairs[:: round(1 / given.share)]
-    other = renamed(pairs, random.Random(5))
-    epochs = [[other(pair) for pair in pairs] for _ in range(EPOCHS - 1)] + [pairs]
-    with_made = [[*epoch, *made(len(pairs) // 6, 100 + at)] for at, epoch in enumerate(epochs)]
-    train(model, encoded, with_made, RATE, 10)
+    told = [(row["older"], row["newer"], row["label"]) for row in rows][:: round(1 / given.share)]
+    follow = following(rows)
+    other = renamed([*told, *follow], rng)
+    epochs: list[list[Pair]] = []
+    for at in range(EPOCHS):
+        pairs = [*told, *rng.sample(follow, min(len(follow), len(told) // 3))]
+        pairs = pairs if at == EPOCHS - 1 else [other(pair) for pair in pairs]
+        epochs.append([*pairs, *made(len(pairs) // 6, 100 + at)])
+    print(f"{len(told)} pairs, {len(follow)} follow from them")
+    train(model, encoded, epochs, RATE, 10)
     given.target.parent.mkdir(parents=True, exist_ok=True)
     save_file({names[ours]: value.contiguous() for ours, value in model.state_dict().items()}, given.target)
     if aside := [row for row in every if is_aside(row)]:

@@ -17,10 +17,6 @@ BUSY_TIMEOUT_MS = 5_000
 APPLICATION_ID = 0x48564C52
 """'HVLR' in the file header: tells our databases from everybody else's."""
 
-MAPPED = 1 << 34
-"""Bytes of the file, from its beginning, that are read as memory rather than by a call for each page: half of what
-reading costs a recall, and the kernel's own cache either way."""
-
 OVER = "This transaction is over: it was ended, or the disk failed. Nothing of it was stored."
 
 
@@ -36,7 +32,8 @@ def connect(path: Path, *, read_only: bool = False, vfs: str | None = None) -> a
         connection.load_extension(sqlite_vec.loadable_path())
         connection.enable_load_extension(False)
         run_script(connection, "PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16000; PRAGMA trusted_schema = OFF;")
-        run_script(connection, f"PRAGMA mmap_size = {MAPPED}")
+        # The file is not mapped into memory: SQLite lets go of the whole mapping whenever another connection has
+        # committed, and a recall that comes next takes twice as long.
     except apsw.Error:
         connection.close()
         raise

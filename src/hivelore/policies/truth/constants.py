@@ -1,4 +1,4 @@
-"""What decides, in numbers. They were chosen on one half of the labelled pairs of bench/data/statements.jsonl."""
+"""What decides, in numbers, chosen on labelled pairs: docs/decisions/0015-same-or-conflicting.md says which."""
 
 from dataclasses import dataclass
 
@@ -52,11 +52,13 @@ class Constants:
     clash: float = 0.41
     """Something as strong contradicts, something weaker than ``no_clash`` does not."""
     no_clash: float = 0.2
-    agreed: float = 0.5
+    agreed: float = 0.6
     """The share that a model that reads both has to give a conflict where not only quantities clash."""
+    found: float = 0.96
+    """The share from which on it finds a conflict where the rules only doubt one."""
     disagreed: float = 0.5
     """The share for different notes from which on clashing quantities are no conflict."""
-    rewording: float = 0.6
+    rewording: float = 0.8
     """What a model that reads both has to give *same*, for what the rules cannot tell to be the same,"""
     rewording_likeness: float = 0.5
     """and the cosine that it needs besides."""

@@ -43,7 +43,8 @@ def judge(
 ) -> Judgement:
     """Of two notes in the same category about the same service. ``likeness``: the cosine of their vectors; None where
     there is no embedding model. ``stance``: what a model makes of them that has read both, without which rules judge
-    alone; it may doubt a conflict of the rules, and find the same where they find no clash."""
+    alone; it may doubt a conflict of the rules, find the same where they find no clash, and, where it is very sure, a
+    conflict where they doubt one."""
     # Which of the two is older makes no difference to whether they agree.
     ours, theirs = sorted((read(older), read(newer)), key=lambda one: one.words)
     if ours.words == theirs.words and ours.is_whole and theirs.is_whole:
@@ -63,8 +64,11 @@ def judge(
     verdict = _verdict(compared, near, clash, constants)
     if stance is not None and verdict is Verdict.CONFLICT and not _agrees(stance, compared, constants):
         verdict = Verdict.UNCERTAIN
-    elif stance is not None and verdict in _OPEN and _is_rewording(stance, compared, likeness or 0.0, constants):
-        return Judgement(Verdict.SAME, stance.same, ("the same in other words",))
+    elif stance is not None and verdict in _OPEN:
+        if _is_rewording(stance, compared, likeness or 0.0, constants):
+            return Judgement(Verdict.SAME, stance.same, ("the same in other words",))
+        if stance.conflict >= constants.found and clash >= constants.no_clash:
+            return Judgement(Verdict.CONFLICT, stance.conflict, _reasons(compared, Verdict.CONFLICT))
     confidence = 0.0 if verdict is Verdict.UNCERTAIN else _probability(abs(near))
     return Judgement(verdict, confidence, _reasons(compared, verdict))
 
