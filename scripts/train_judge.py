@@ -1,10 +1,10 @@
 """Trains the model that reads two notes together: all-MiniLM-L6-v2 over both in one sequence, three classes.
 
-First on made pairs (``judge_pairs``), then on the *build* and *train* parts of bench/data/statements.jsonl, the *more* part
-of statements_more.jsonl, and what follows from them.
-Needs torch (docs/decisions/0015-same-or-conflicting.md has the commands). Run as ``python -m scripts.train_judge
-build/judge.safetensors``; with ``--aside 0`` a third of the groups is kept aside and its odds are written as
-well, to choose thresholds by. Takes more than an hour on one thread; other machines give slightly other weights.
+First on made pairs (``judge_pairs``), then on the *build* and *train* parts of bench/data/statements.jsonl, the *more*
+part of statements_more.jsonl, and what follows from them. Needs torch, and takes an hour on one busy thread; other
+machines give slightly other weights (docs/decisions/0015-same-or-conflicting.md has the commands).
+Run as ``python -m scripts.train_judge build/judge.safetensors``; with ``--aside 0`` a third of the groups is kept aside
+and its odds are written as well, to choose thresholds by.
 """
 
 import argparse
