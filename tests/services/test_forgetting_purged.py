@@ -145,6 +145,19 @@ def test_who_sees_it_and_may_not_delete_it_is_told_so(world: World) -> None:
     assert ("heron" in kept(world), "Takes" in kept(world), "stork" in kept(world)) == (False, False, True)
 
 
+def test_operators_forget_what_was_purged_of_running_things_with_others(world: World) -> None:
+    running, other = (
+        expiring(world, content, scope=Scope.SWARM, operational=operational("jellyfin"))
+        for content in ("Takes 60 s.", "Listens on port 8096.")
+    )
+    heron = expiring(world, HERON)
+    purge(world, 3)
+    assert world.operations.forget([running.id, heron.id, NOBODY, running.id], AS_OPERATOR) == 1
+    assert ("Takes" in kept(world), "8096" in kept(world), "heron" in kept(world)) == (False, True, True)
+    assert world.operations.forget([running.id, other.id], AS_OPERATOR) == 1
+    assert "8096" not in kept(world)
+
+
 def test_only_the_version_that_was_meant_is_forgotten(world: World) -> None:
     heron = expiring(world, HERON)
     world.remembering.edit(heron.id, Edit(tags=("bird",)), AS_ADA)

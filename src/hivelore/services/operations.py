@@ -24,7 +24,7 @@ from hivelore.policies.operational_block import Block, Line, block
 from hivelore.ports import Clock, MemoryStore, Transaction, View
 from hivelore.services.drafting import Drafting
 from hivelore.services.events import Events
-from hivelore.services.keeping import Keeping
+from hivelore.services.keeping import Keeping, gone
 from hivelore.services.observations import begin, note
 from hivelore.services.observing import service_of
 from hivelore.services.proposing import Proposing, proposed
@@ -234,17 +234,17 @@ class Operations:
         return self._judged(tx, stored, change.change, viewer, change.edit.reason).memory
 
     def forget(self, memories: Sequence[MemoryId], viewer: Viewer) -> int:
-        """For good. Answers how many there were; what is unknown is passed over."""
+        """For good, what was purged too. Answers how many there were; what is unknown is passed over."""
         _refuse_others(viewer)
         if len(memories) > MOST_FORGOTTEN:
             raise Invalid(f"At most {MOST_FORGOTTEN:,} are deleted at once; these are {len(memories):,}.", field="ids")
 
         def work(tx: Transaction) -> int:
-            found = (tx.get(memory) for memory in dict.fromkeys(memories))
-            gone = [one for one in found if one is not None and one.memory.operational is not None]
-            for stored in gone:
+            found = (tx.get(memory) or gone(tx, memory) for memory in dict.fromkeys(memories))
+            known = [one for one in found if one is not None and one.memory.operational is not None]
+            for stored in known:
                 self._remembering.remove(tx, stored, viewer)
-            return len(gone)
+            return len(known)
 
         return self._store.write(work)
 
