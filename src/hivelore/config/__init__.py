@@ -310,6 +310,11 @@ class Settings(OperationalSettings):
         return Path(endpoint.workspace(self.home, None if self.workspace is None else str(self.workspace)))
 
     @property
+    def is_all_here(self) -> bool:
+        """Whether an answer waits for no other program: neither a database server nor one that embeds."""
+        return self.postgres_url is None and self.embedder is not Embedder.OPENAI
+
+    @property
     def postgres_url(self) -> str | None:
         """May hold a password."""
         return self.database if self.database is not None and self.database.startswith(POSTGRES) else None

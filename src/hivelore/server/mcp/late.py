@@ -1,6 +1,7 @@
 """The MCP door while it is being loaded: its library takes nearly as long to import as everything else together."""
 
 import asyncio
+import gc
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
@@ -65,4 +66,7 @@ class LateMcpDoor:
 def _imported(context: Context) -> "McpDoor":
     from hivelore.server.mcp.door import McpDoor
 
-    return McpDoor(context)
+    door = McpDoor(context)
+    # As at the start (``server.run``): what came with it stays, and is not to be looked through again and again.
+    gc.freeze()
+    return door
