@@ -130,20 +130,26 @@ def test_quantities_contradict_unless_the_model_finds_different_things(told: Sta
         ("A backup takes 75 s", stance(conflict=0.97, same=0.03), Verdict.CONFLICT),
         ("A backup takes 75 s", stance(conflict=0.9, same=0.1), Verdict.UNCERTAIN),
         ("The copy lies on the second disk", stance(conflict=1.0), Verdict.DIFFERENT),
+        (
+            "Photos of the day are sent to the second site, which takes 10 minutes",
+            stance(conflict=1.0),
+            Verdict.DIFFERENT,
+        ),
     ],
 )
 def test_a_doubt_becomes_a_conflict_where_the_model_is_very_sure(newer: str, told: Stance, verdict: Verdict) -> None:
     older = "A backup takes 60 s"
-    assert judge(older, newer, 0.6).verdict is (Verdict.DIFFERENT if "copy" in newer else Verdict.UNCERTAIN)
-    assert judge(older, newer, 0.6, stance=told).verdict is verdict
+    doubted = Verdict.UNCERTAIN if "backup" in newer else Verdict.DIFFERENT
+    assert judge(older, newer, 0.5).verdict is doubted
+    assert judge(older, newer, 0.5, stance=told).verdict is verdict
 
 
 @given(st.sampled_from(PAIRS), st.floats(0, 1), st.floats(0, 1))
 def test_the_model_makes_a_conflict_only_where_it_is_very_sure(pair: dict[str, str], one: float, other: float) -> None:
     told = Stance(same=one, conflict=other, different=0.0)
     alone, both = (judge(pair["older"], pair["newer"], None, stance=given).verdict for given in (None, told))
-    may = {Verdict.CONFLICT: {Verdict.UNCERTAIN}, Verdict.SAME: set[Verdict]()}.get(alone, {Verdict.CONFLICT})
-    assert both is alone or both in may
+    may = {Verdict.CONFLICT: Verdict.UNCERTAIN, Verdict.UNCERTAIN: Verdict.CONFLICT}
+    assert both in (alone, may.get(alone))
     assert (both is Verdict.CONFLICT) <= (alone is Verdict.CONFLICT or other >= Constants().found)
 
 

@@ -154,7 +154,12 @@ def test_operators_forget_what_was_purged_of_running_things_with_others(world: W
     purge(world, 3)
     assert world.operations.forget([running.id, heron.id, NOBODY, running.id], AS_OPERATOR) == 1
     assert ("Takes" in kept(world), "8096" in kept(world), "heron" in kept(world)) == (False, True, True)
-    assert world.operations.forget([running.id, other.id], AS_OPERATOR) == 1
+    for unknown in (heron.id, NOBODY, running.id):
+        with pytest.raises(NotFound):
+            world.operations.forget_one(unknown, AS_OPERATOR)
+    with pytest.raises(Forbidden):
+        world.operations.forget_one(other.id, AS_ADA)
+    world.operations.forget_one(other.id, AS_OPERATOR)
     assert "8096" not in kept(world)
 
 

@@ -1,6 +1,6 @@
 """The service as one ASGI application: guard and figures around REST, MCP and health."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 
 from fastapi import FastAPI, Request
@@ -36,8 +36,9 @@ ROUTERS = tuple(part.router for part in (memories, hooks, operations, happenings
 """One route after the other is tried, the busiest first. Listed, because a router that is included is tried twice."""
 
 
-def create_asgi(app: Application) -> ASGIApp:
-    """The whole service over an application that is running; it is not closed with it."""
+def create_asgi(app: Application, loaded: Callable[[], None] = lambda: None) -> ASGIApp:
+    """The whole service over an application that is running; it is not closed with it. ``loaded`` is called when the
+    last of what it needs has been imported, some time after the start."""
     pools, metrics = Pools(AT_ONCE if app.settings.is_all_here else AT_ONCE_ELSEWHERE), Metrics()
     mishaps = Mishaps(app.redactor, app.clock)
     context = Context(app, pools, Gate(app.agents, pools, app.clock), metrics, mishaps)
@@ -57,7 +58,7 @@ def create_asgi(app: Application) -> ASGIApp:
     metrics.gauge("hivelore_hook_events_waiting", "Events that hooks have put aside.", app.draining.waiting)
     metrics.gauge("hivelore_hook_events_lost", "Events that hooks could not even put aside.", app.draining.lost)
 
-    mcp = LateMcpDoor(context)
+    mcp = LateMcpDoor(context, loaded)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncGenerator[None]:

@@ -42,7 +42,7 @@ class Gate:
         found = known.get(asked)
         if found is not None and found.until > now:
             return found.viewer
-        viewer = await self._pools.run(Lane.RECALL, lambda: self._agents.viewer(key, door, agent))
+        viewer = await self._pools.run(Lane.READ, lambda: self._agents.viewer(key, door, agent))
         if len(known) >= _MOST_REMEMBERED:
             known.clear()
         known[asked] = _Remembered(viewer, now + FRESH)

@@ -1,7 +1,8 @@
-"""Three bounded pools of threads: a door hands a call to one of them, and waits without blocking.
+"""Four bounded pools of threads: a door hands a call to one of them, and waits without blocking.
 
-recall: answers somebody waits for; write: they mostly wait for the group's commit; slow: import, export,
-maintenance. A full pool refuses at once, so that a flood does not become a queue without end.
+recall: questions; read: other answers somebody waits for, and who they are; write: they mostly wait for the group's
+commit; slow: import, export, maintenance. A full pool refuses at once, so that a flood does not become a queue without
+end.
 """
 
 import asyncio
@@ -19,6 +20,7 @@ T = TypeVar("T")
 
 class Lane(StrEnum):
     RECALL = "recall"
+    READ = "read"
     WRITE = "write"
     SLOW = "slow"
 
@@ -29,8 +31,8 @@ more of them each waits for the turns of the others: eight clients got 69 answer
 AT_ONCE_ELSEWHERE = (os.cpu_count() or 2) + 2
 """Where they wait for a database server, or for one that embeds."""
 
-_THREADS = {Lane.WRITE: 64, Lane.SLOW: 2}
-_WAITING = {Lane.RECALL: 256, Lane.WRITE: 512, Lane.SLOW: 8}
+_THREADS = {Lane.READ: (os.cpu_count() or 2) + 2, Lane.WRITE: 64, Lane.SLOW: 2}
+_WAITING = {Lane.RECALL: 256, Lane.READ: 256, Lane.WRITE: 512, Lane.SLOW: 8}
 _RETRY_AFTER = 1.0
 
 

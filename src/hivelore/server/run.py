@@ -37,18 +37,23 @@ def serve(settings: Settings, *, host: str | None, port: int | None, ready: Call
         logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
         try:
             config = uvicorn.Config(
-                create_asgi(app),
+                create_asgi(app, loaded=_freeze),
                 http=Protocol,
                 log_level="warning",
                 access_log=False,
                 server_header=False,
                 timeout_graceful_shutdown=_GRACE,
             )
-            # What is there by now stays: looking through all of it for garbage would hold up an answer every so often.
-            gc.freeze()
+            _freeze()
             _Server(config, lambda: ready(url)).run(sockets=[listener])
         finally:
             app.close()
+
+
+def _freeze() -> None:
+    """What is there by now stays: looking through all of it for garbage would hold up an answer every few seconds."""
+    gc.collect()
+    gc.freeze()
 
 
 class _Server(uvicorn.Server):

@@ -233,6 +233,15 @@ class Operations:
         stored = self._described(tx, stored, change.change)
         return self._judged(tx, stored, change.change, viewer, change.edit.reason).memory
 
+    def forget_one(self, memory: MemoryId, viewer: Viewer) -> None:
+        """For good, what was purged too. What an agent asks for is proposed to operators, and Proposed says so."""
+        with self._store.read() as view:
+            if view.get(memory) is not None:
+                self._known(view, memory, viewer)
+            elif (was := gone(view, memory)) is None or was.memory.operational is None:
+                raise unknown(memory)
+        self._remembering.forget(memory, viewer)
+
     def forget(self, memories: Sequence[MemoryId], viewer: Viewer) -> int:
         """For good, what was purged too. Answers how many there were; what is unknown is passed over."""
         _refuse_others(viewer)

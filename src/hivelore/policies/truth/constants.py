@@ -54,7 +54,7 @@ class Constants:
     no_clash: float = 0.2
     agreed: float = 0.6
     """The share that a model that reads both has to give a conflict where not only quantities clash."""
-    found: float = 0.96
+    found: float = 0.95
     """The share from which on it finds a conflict where the rules only doubt one."""
     disagreed: float = 0.5
     """The share for different notes from which on clashing quantities are no conflict."""

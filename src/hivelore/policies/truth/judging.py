@@ -67,7 +67,7 @@ def judge(
     elif stance is not None and verdict in _OPEN:
         if _is_rewording(stance, compared, likeness or 0.0, constants):
             return Judgement(Verdict.SAME, stance.same, ("the same in other words",))
-        if stance.conflict >= constants.found and clash >= constants.no_clash:
+        if verdict is Verdict.UNCERTAIN and clash >= constants.no_clash and stance.conflict >= constants.found:
             return Judgement(Verdict.CONFLICT, stance.conflict, _reasons(compared, Verdict.CONFLICT))
     confidence = 0.0 if verdict is Verdict.UNCERTAIN else _probability(abs(near))
     return Judgement(verdict, confidence, _reasons(compared, verdict))

@@ -1,8 +1,7 @@
 """The MCP door while it is being loaded: its library takes nearly as long to import as everything else together."""
 
 import asyncio
-import gc
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
@@ -22,8 +21,10 @@ class LateMcpDoor:
     """An ASGI application for one path. Run ``opened`` around its lifetime: that loads the door beside the other
     requests, a little after the start or as soon as somebody asks for it, and who asks waits for that."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context, loaded: Callable[[], None]) -> None:
+        """``loaded`` is called once the library is there."""
         self._context = context
+        self._loaded = loaded
         self._asked = asyncio.Event()
         self._loading: asyncio.Task[McpDoor] | None = None
         self._open = asyncio.Event()
@@ -60,13 +61,12 @@ class LateMcpDoor:
     async def _load(self) -> "McpDoor":
         with suppress(TimeoutError):
             await asyncio.wait_for(self._asked.wait(), _QUIET)
-        return await asyncio.to_thread(_imported, self._context)
+        door = await asyncio.to_thread(_imported, self._context)
+        self._loaded()
+        return door
 
 
 def _imported(context: Context) -> "McpDoor":
     from hivelore.server.mcp.door import McpDoor
 
-    door = McpDoor(context)
-    # As at the start (``server.run``): what came with it stays, and is not to be looked through again and again.
-    gc.freeze()
-    return door
+    return McpDoor(context)

@@ -166,10 +166,10 @@ def _result(hit: Hit) -> dict[str, Any]:
 async def _get(caller: Caller, given: GetInput) -> Reply:
     memory_id = _id(given)
     recalling, as_of = caller.app.recalling, _instant(given.as_of, "asOf")
-    memory = await caller.run(Lane.RECALL, lambda _: recalling.get(memory_id, caller.viewer, as_of))
+    memory = await caller.run(Lane.READ, lambda _: recalling.get(memory_id, caller.viewer, as_of))
     history: dict[str, Any] = {}
     if given.history:
-        history["history"] = _told(await caller.run(Lane.RECALL, lambda _: recalling.history(memory_id, caller.viewer)))
+        history["history"] = _told(await caller.run(Lane.READ, lambda _: recalling.history(memory_id, caller.viewer)))
     return Reply("Here it is.", {"memory": wire.memory(memory), **history})
 
 
@@ -257,13 +257,13 @@ async def _review(caller: Caller, given: ReviewInput) -> Reply:
             raise Invalid(
                 "Say about which proposal: proposalId. Without a decision they are listed.", field="proposalId"
             )
-        page = await caller.run(Lane.RECALL, lambda _: listed_proposals(reviewing, ProposalListing(), viewer))
+        page = await caller.run(Lane.READ, lambda _: listed_proposals(reviewing, ProposalListing(), viewer))
         names = [{"id": memory, "name": name} for memory, name in page.names.items()]
         listed = [wire_review.proposal(one) for one in page.proposals]
         return Reply(f"{len(listed)} wait for a decision.", {"proposals": listed, "memories": names})
     proposal = ProposalId(given.proposal_id[:NAME_LENGTH].lower())
     if decision is None:
-        case = await caller.run(Lane.RECALL, lambda _: reviewing.case(proposal, viewer))
+        case = await caller.run(Lane.READ, lambda _: reviewing.case(proposal, viewer))
         return Reply(
             "Here it is.",
             {
@@ -290,7 +290,7 @@ async def _context(caller: Caller, given: ContextInput) -> Reply:
     app, project = caller.app, caller.project
     budget = app.memory_budget.of()
     block = await caller.run(
-        Lane.RECALL,
+        Lane.READ,
         lambda _: app.operations.block(caller.viewer, budget, service=given.service, project=project),
     )
     return Reply(f"{block.included} of {block.total} memories.", {"text": block.text})

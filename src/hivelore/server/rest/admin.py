@@ -30,14 +30,14 @@ async def health() -> Response:
 @router.get("/metrics", tags=["service"], response_class=PlainTextResponse)
 async def metrics(caller: Asking) -> Response:
     """Figures in Prometheus' text format."""
-    text = await caller.run(Lane.RECALL, lambda _: caller.context.metrics.text())
+    text = await caller.run(Lane.READ, lambda _: caller.context.metrics.text())
     return RawResponse(text, media_type=CONTENT_TYPE)
 
 
 @router.get("/api/status", tags=["service"], response_model=answers.StatusAnswer)
 async def status(caller: Asking) -> Response:
     """Engines, model and queue."""
-    return json(await caller.run(Lane.RECALL, lambda _: caller.app.status()))
+    return json(await caller.run(Lane.READ, lambda _: caller.app.status()))
 
 
 @router.get("/api/check", tags=["service"], response_model=answers.CheckAnswer)
@@ -53,7 +53,7 @@ async def me(caller: Asking) -> Response:
     """Who this key is, and what it may do."""
     viewer, app = caller.viewer, caller.app
     own = viewer.agent
-    agent = None if own is None else await caller.run(Lane.RECALL, lambda _: app.agents.agent(own))
+    agent = None if own is None else await caller.run(Lane.READ, lambda _: app.agents.agent(own))
     return json(
         {
             "agentId": viewer.agent,
@@ -70,7 +70,7 @@ async def me(caller: Asking) -> Response:
 @router.get("/api/agents", tags=["agents"], response_model=answers.AgentsAnswer)
 async def agents(caller: Asking) -> Response:
     """All agents; their keys, without secrets, for operators."""
-    found = await caller.run(Lane.RECALL, lambda _: caller.app.agents.all())
+    found = await caller.run(Lane.READ, lambda _: caller.app.agents.all())
     operator = caller.viewer.role is Role.OPERATOR
 
     def shown(agent: Agent, keys: Sequence[ApiKey]) -> wire.Object:
@@ -111,7 +111,7 @@ async def reembed(caller: Asking, request: ReembedRequest | None = None) -> Resp
 
 @router.get("/api/memory/re-embed/{job_id}", tags=["service"], response_model=answers.JobAnswer)
 async def look_at_reembedding(job_id: str, caller: Asking) -> Response:
-    job = await caller.run(Lane.RECALL, lambda _: caller.app.reembedding.look(JobId(job_id), caller.viewer))
+    job = await caller.run(Lane.READ, lambda _: caller.app.reembedding.look(JobId(job_id), caller.viewer))
     return json(wire.job(job))
 
 

@@ -32,7 +32,7 @@ async def events(
     listing = EventListing(
         limit=limit, after=after, level=level, service=service, session=session, since=since, until=until
     )
-    found = await caller.run(Lane.RECALL, lambda end: listed_events(caller.app.events, listing, caller.viewer, end))
+    found = await caller.run(Lane.READ, lambda end: listed_events(caller.app.events, listing, caller.viewer, end))
     return json(wire.events(found))
 
 
@@ -65,7 +65,7 @@ async def forget_event(event_id: str, caller: Asking) -> Response:
 @router.get("/cooldowns", response_model=answers.CooldownsAnswer)
 async def cooldowns(caller: Asking, service: str | None = None) -> Response:
     """What is to rest now, of one service or of all."""
-    return json(wire.cooldowns(await caller.run(Lane.RECALL, lambda end: caller.app.cooldowns.holding(service, end))))
+    return json(wire.cooldowns(await caller.run(Lane.READ, lambda end: caller.app.cooldowns.holding(service, end))))
 
 
 @router.put("/cooldowns", response_model=answers.CooldownAnswer)

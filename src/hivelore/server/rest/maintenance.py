@@ -26,16 +26,14 @@ async def page(
 ) -> Response:
     """What was done and can be taken back, newest first; ``memory``: only what changed this one. No workers."""
     listing = BatchListing(limit=limit, after=after, memory=memory)
-    found = await caller.run(
-        Lane.RECALL, lambda until: listed_batches(caller.app.undoing, listing, caller.viewer, until)
-    )
+    found = await caller.run(Lane.READ, lambda until: listed_batches(caller.app.undoing, listing, caller.viewer, until))
     return json(wire.page(found))
 
 
 @router.get("/batches/{batch_id}", response_model=answers.BatchCaseAnswer)
 async def look(batch_id: str, caller: Asking) -> Response:
     """One batch, with the memories that it changed."""
-    found = await caller.run(Lane.RECALL, lambda _: caller.app.undoing.case(BatchId(batch_id.lower()), caller.viewer))
+    found = await caller.run(Lane.READ, lambda _: caller.app.undoing.case(BatchId(batch_id.lower()), caller.viewer))
     return json(wire.case(found))
 
 

@@ -36,7 +36,7 @@ async def page(
     state = None if status == "all" else State(status)
     choice = Choice(service=service, category=category, state=state, project=project, limit=limit)
     position = position_of(after)
-    found = await caller.run(Lane.RECALL, lambda _: caller.app.operations.page(choice, caller.viewer, position))
+    found = await caller.run(Lane.READ, lambda _: caller.app.operations.page(choice, caller.viewer, position))
     return json(wire.rated_page(found))
 
 
@@ -86,7 +86,7 @@ async def decay(caller: Asking) -> Response:
 async def get(memory_id: str, caller: Asking) -> Response:
     """One of them."""
     wanted = memory_id_of(memory_id)
-    return json(wire.rated(await caller.run(Lane.RECALL, lambda _: caller.app.operations.get(wanted, caller.viewer))))
+    return json(wire.rated(await caller.run(Lane.READ, lambda _: caller.app.operations.get(wanted, caller.viewer))))
 
 
 @router.get("/memories/{memory_id}/observations", response_model=answers.LifeAnswer)
@@ -99,7 +99,7 @@ async def observations(
     """What was observed of it, oldest first, and how sure it was after each; at the end, how sure it is now (C38)."""
     wanted, operations = memory_id_of(memory_id), caller.app.operations
     found = await caller.run(
-        Lane.RECALL, lambda _: listed_life(operations, wanted, caller.viewer, limit=limit, after=after)
+        Lane.READ, lambda _: listed_life(operations, wanted, caller.viewer, limit=limit, after=after)
     )
     return json(wire.life(found))
 
@@ -120,8 +120,7 @@ async def change(
 async def forget(memory_id: str, caller: Asking) -> Response:
     """Delete one for good. What an agent asks for is proposed to operators."""
     wanted = memory_id_of(memory_id)
-    await caller.run(Lane.RECALL, lambda _: caller.app.operations.get(wanted, caller.viewer))
-    await caller.run(Lane.WRITE, lambda _: caller.app.remembering.forget(wanted, caller.viewer))
+    await caller.run(Lane.WRITE, lambda _: caller.app.operations.forget_one(wanted, caller.viewer))
     return RawResponse(status_code=204)
 
 
@@ -136,7 +135,7 @@ async def context(
     """What an agent is to be told before it begins (C19). ``budget``: tokens, else by HIVELORE_MEMORY_BUDGET."""
     tokens = caller.app.memory_budget.of(model, tier) if budget is None else budget
     block = await caller.run(
-        Lane.RECALL,
+        Lane.READ,
         lambda _: caller.app.operations.block(caller.viewer, tokens, service=service, project=caller.project),
     )
     return json({"text": block.text, "included": block.included, "total": block.total, "tokens": block.tokens})

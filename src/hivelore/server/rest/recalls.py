@@ -19,6 +19,6 @@ async def page(
     """Who asked what, and what was given why, newest first. Hand ``next`` back as ``after`` for the following page."""
     listing = RecallListing(limit=limit, after=after, agent=agent, memory=memory)
     found = await caller.run(
-        Lane.RECALL, lambda until: listed_recalls(caller.app.recall_log, listing, caller.viewer, until)
+        Lane.READ, lambda until: listed_recalls(caller.app.recall_log, listing, caller.viewer, until)
     )
     return json(wire.recalls(found))

@@ -27,7 +27,7 @@ async def page(
     """What waits for a decision, newest first; ``status``: what was decided, or all. Workers see their own."""
     listing = ProposalListing(limit=limit, after=after, status=status, kind=kind)
     found = await caller.run(
-        Lane.RECALL, lambda until: listed_proposals(caller.app.reviewing, listing, caller.viewer, until)
+        Lane.READ, lambda until: listed_proposals(caller.app.reviewing, listing, caller.viewer, until)
     )
     return json(wire.page(found))
 
@@ -35,7 +35,7 @@ async def page(
 @router.get("/{proposal_id}", response_model=answers.CaseAnswer)
 async def look(proposal_id: str, caller: Asking) -> Response:
     """One proposal, with the memories that it is about as they are now."""
-    found = await caller.run(Lane.RECALL, lambda _: caller.app.reviewing.case(_id(proposal_id), caller.viewer))
+    found = await caller.run(Lane.READ, lambda _: caller.app.reviewing.case(_id(proposal_id), caller.viewer))
     return json(wire.case(found))
 
 
