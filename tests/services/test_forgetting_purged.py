@@ -85,6 +85,32 @@ def test_what_came_back_and_was_changed_since_stays_so_when_the_others_come_back
     assert present(world.store, heron).memory.tags == ("bird",)
 
 
+def test_what_came_back_was_changed_and_went_again_comes_back_as_it_was_last(world: World) -> None:
+    heron, stork = expiring(world, HERON), expiring(world, STORK)
+    first = purge(world, 2)
+    world.undoing.undo(heron.id, AS_OPERATOR)
+    world.remembering.edit(heron.id, Edit(tags=("bird",)), AS_ADA)
+    second = purge(world, 1)
+    with pytest.raises(Conflict, match="later first"):
+        world.undoing.undo(first, AS_OPERATOR)
+    world.undoing.undo(second, AS_OPERATOR)
+    world.undoing.undo(first, AS_OPERATOR)
+    assert present(world.store, heron).memory.tags == ("bird",)
+    assert there(world, stork)
+
+
+def test_where_all_of_a_purge_is_back_or_forgotten_it_is_said_what_was_changed_since(world: World) -> None:
+    heron, stork = expiring(world, HERON), expiring(world, STORK)
+    batch = purge(world, 2)
+    world.undoing.undo(heron.id, AS_OPERATOR)
+    world.remembering.forget(stork.id, AS_ADA)
+    with pytest.raises(Conflict, match="All that is kept is as it was"):
+        world.undoing.undo(batch, AS_OPERATOR)
+    world.remembering.edit(heron.id, Edit(tags=("bird",)), AS_ADA)
+    with pytest.raises(Conflict, match=f"Changed since then: {heron.id}"):
+        world.undoing.undo(batch, AS_OPERATOR)
+
+
 def test_where_all_of_a_purge_was_forgotten_that_is_said(world: World) -> None:
     heron = expiring(world, HERON)
     batch = purge(world, 1)

@@ -206,12 +206,13 @@ def _kept(tx: Transaction, batch: Batch, only: MemoryId | None) -> tuple[Sequenc
 
 
 def _to_be_restored(tx: Transaction, kind: BatchKind, parts: Sequence[Preimage]) -> Sequence[Preimage]:
-    """Without those that are as they were. Raises Conflict where one was changed since, or none is left."""
-    changed = _differing(tx, kind, parts)
-    if not changed:
-        raise Conflict("Everything is as it was before that change: there is nothing to take back.")
-    marks = _marks(tx, changed)
-    wrong = [one for one in changed if marks[one.key] != one.after]
+    """What is not as it was, of a purge what is not back. Raises Conflict where one was changed since, or none is
+    left."""
+    changed, marks = _differing(tx, kind, parts), _marks(tx, parts)
+    wrong = [one for one in changed or parts if marks[one.key] not in (one.after, mark_of(one.before))]
+    wrong += [one for one in changed if marks[one.key] == GONE and _was_other_since(tx, one)]
+    if not changed and not wrong:
+        raise Conflict("All that is kept is as it was before that change: there is nothing to take back.")
     if wrong:
         some = ", ".join(one.memory for one in wrong[:3]) + (" and others" if len(wrong) > 3 else "")
         raise Conflict(
@@ -219,6 +220,12 @@ def _to_be_restored(tx: Transaction, kind: BatchKind, parts: Sequence[Preimage])
             "GET /api/batches?memory=ID), or change it by hand."
         )
     return changed
+
+
+def _was_other_since(tx: Transaction, one: Preimage) -> bool:
+    """Whether a memory that is gone came back after this, was changed, and went once more."""
+    last = tx.last_preimage(one.memory)
+    return last is not None and mark_of(last.before) != mark_of(one.before)
 
 
 def _differing(tx: Transaction, kind: BatchKind, parts: Sequence[Preimage]) -> list[Preimage]:
