@@ -1,6 +1,5 @@
 """Which engines the settings ask for: the store, its keyword index, the model and its vector index."""
 
-import os
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack, contextmanager
 
@@ -37,10 +36,6 @@ from hivelore.ports import (
 from hivelore.services.serving import SERVING, Model, Serving
 from hivelore.services.spending import Spending
 from hivelore.services.summarising import ByModel
-
-SPARE_FROM = 3
-"""So many processors there have to be for a question to be embedded beside the search for its words. Two are often the
-threads of one core: there half of the answers took as long either way, and the slowest twentieth 33 ms, not 20."""
 
 
 def make_store(settings: Settings, clock: Clock) -> MemoryStore:
@@ -113,8 +108,7 @@ def make_serving(settings: Settings, store: MemoryStore, clock: Clock, connectio
 
 def _model(settings: Settings, provider: EmbeddingProvider) -> Model:
     detail = provider if isinstance(provider, OnnxEmbedder) else None
-    beside = detail is not None and (os.cpu_count() or 1) >= SPARE_FROM
-    return Model(provider, _index(settings, provider), detail, beside=beside)
+    return Model(provider, _index(settings, provider), detail, beside=detail is not None)
 
 
 def _provider(settings: Settings, clock: Clock, connections: ExitStack) -> EmbeddingProvider | None:

@@ -373,31 +373,49 @@ class _Telling(HashingEmbedder):
         return super().embed_query(text)
 
 
-def _telling(*, beside: bool) -> tuple[_Telling, Serving]:
+def _telling(*, beside: bool = True, processors: int = 2) -> tuple[_Telling, Serving]:
     embedder = _Telling()
-    return embedder, Serving(Model(embedder, ExactVectors(embedder.fingerprint, embedder.dimension), beside=beside))
+    model = Model(embedder, ExactVectors(embedder.fingerprint, embedder.dimension), beside=beside)
+    return embedder, Serving(model, processors=processors)
 
 
 def test_a_question_is_embedded_beside_whoever_asks() -> None:
-    embedder, serving = _telling(beside=True)
-    embedded = serving.begin_query(Clean("where"))
-    embedder.go.set()
-    assert embedded().vector is not None
+    embedder, serving = _telling()
+    with serving.question(Clean("where")) as embedded:
+        embedder.go.set()
+        assert embedded().vector is not None
     serving.close()
     assert embedder.threads != [current_thread()]
 
 
-def test_else_it_is_embedded_before_anything_else_begins() -> None:
-    embedder, serving = _telling(beside=False)
+@pytest.mark.parametrize(("beside", "processors"), [(False, 2), (True, 1)])
+def test_else_it_is_embedded_before_anything_else_begins(beside: bool, processors: int) -> None:
+    embedder, serving = _telling(beside=beside, processors=processors)
     embedder.go.set()
-    serving.begin_query(Clean("where"))
-    assert embedder.threads == [current_thread()]
+    with serving.question(Clean("where")):
+        assert embedder.threads == [current_thread()]
+    serving.close()
+
+
+def test_questions_at_the_same_time_leave_no_processor_to_spare() -> None:
+    embedder, serving = _telling(processors=2)
+    embedder.go.set()
+    with serving.question(Clean("where")) as first:
+        first()
+        with serving.question(Clean("when")):
+            assert embedder.threads[1] == current_thread()
+    with pytest.raises(ZeroDivisionError), serving.question(Clean("who")):
+        raise ZeroDivisionError
+    with serving.question(Clean("why")) as last:
+        last()
+    assert embedder.threads[3] != current_thread()
     serving.close()
 
 
 def test_after_its_end_a_question_is_embedded_by_whoever_asks() -> None:
-    embedder, serving = _telling(beside=True)
+    embedder, serving = _telling()
     embedder.go.set()
     serving.close()
-    assert serving.begin_query(Clean("where"))().vector is not None
+    with serving.question(Clean("where")) as embedded:
+        assert embedded().vector is not None
     assert embedder.threads == [current_thread()]

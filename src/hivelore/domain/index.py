@@ -4,8 +4,8 @@ Inside one store every memory, chunk and passage has a small integer key that is
 Keys do not leave the process: the outside knows memories by their ``MemoryId``.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import IntEnum
 from typing import NamedTuple, NewType, overload
@@ -133,6 +133,8 @@ class Neighbours:
     """Passages that were compared: all that the filter admits."""
     mean: float
     deviation: float
+    read: Mapping[PassageKey, Vector] = field(default_factory=dict[PassageKey, Vector], compare=False)
+    """The vectors that were read on the way, of unit length; most of ``nearest`` where an engine reads any."""
 
 
 class ChangeKind(IntEnum):

@@ -12,6 +12,7 @@ OVERLAP = 0.9
 """The least share of terms in common, of all terms of both, of texts that say the same."""
 READ = 20_000
 """Longer texts say the same only where they are the same."""
+_FIRST = 4
 
 _TURNS = frozenset(("no", "not", "never", "none", "nor", "without", "t", "off", "disabl"))
 """Terms that turn what a sentence says into its opposite; t is that of "don't"."""
@@ -19,7 +20,7 @@ _TURNS = frozenset(("no", "not", "never", "none", "nor", "without", "t", "off", 
 
 def says_the_same(one: str, other: str) -> bool:
     """Whether two texts are the same but for case, blanks, punctuation and a few words that change no fact."""
-    if _plain(one) == _plain(other):
+    if _are_plainly_the_same(one, other):
         return True
     if max(len(one), len(other)) > READ:
         return False
@@ -36,8 +37,13 @@ def _of(shared: frozenset[str], text: str) -> list[str]:
     return [term for term in document_terms(text) if term in shared]
 
 
-def _plain(text: str) -> str:
-    return " ".join(text.split()).casefold()
+def _are_plainly_the_same(one: str, other: str) -> bool:
+    """But for case and blanks. Most texts differ in their first words, and then no more of them is looked at."""
+    return _first_words(one) == _first_words(other) and one.casefold().split() == other.casefold().split()
+
+
+def _first_words(text: str) -> list[str]:
+    return [word.casefold() for word in text.split(maxsplit=_FIRST)[:_FIRST]]
 
 
 def varied(scores: Sequence[float], likeness: Callable[[int, int], float], diversity: float, limit: int) -> list[int]:

@@ -167,7 +167,7 @@ class Observing:
             return {}
         chunks = view.chunks_of(known)
         first = {key: ours[0].passages[0] for key, ours in chunks.items() if ours and ours[0].passages}
-        vectors = self._serving.vectors(view, embedded, list(first.values()))
+        vectors = self._serving.vectors(view, embedded, list(first.values()), read={})
         return {key: cosine(embedded.vector, vectors[passage]) for key, passage in first.items() if passage in vectors}
 
     def _read(self, older: Memory, newer: Memory, likeness: float | None, *, is_near: bool) -> Judgement:

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from hivelore.domain.agent import LeadSees, Role, Viewer
 from hivelore.domain.audit import AuditEntry
-from hivelore.domain.index import Candidate, Candidates, DocumentKey, Near, Vector
+from hivelore.domain.index import Candidate, Candidates, DocumentKey, Near, PassageKey, Vector
 from hivelore.domain.memory import Action, Memory, MemoryId
 from hivelore.domain.operational import Operational
 from hivelore.domain.search import (
@@ -86,6 +86,7 @@ class _Found:
     relevance: Mapping[DocumentKey, Relevance]
     weight: float
     """What all words of the question weigh."""
+    read: Mapping[PassageKey, Vector]
 
     def signal(self, key: DocumentKey) -> Signal:
         near, match = self.nearest.get(key), self.keywords.get(key)
@@ -146,10 +147,10 @@ class Recalling:
         """The memories most worth reading now, best first, and the truth about how they were found."""
         now = query.now or query.as_of or self._clock.now()
         where = self._filter(query, viewer, now)
-        embedding = self._serving.begin_query(Clean(gist(query.text)))
         terms = query_terms(query.text)
         complete = self._keywords_complete()  # asked before the snapshot is taken, which has then as much
-        with self._store.read(deadline, sees=self._sees(viewer)) as view:
+        asked = Clean(gist(query.text))
+        with self._serving.question(asked) as embedding, self._store.read(deadline, sees=self._sees(viewer)) as view:
             matched = self._matched(view, query.limit, terms, where)
             embedded = embedding()
             found = self._candidates(view, query.limit, matched, embedded, where)
@@ -292,7 +293,7 @@ class Recalling:
             matched.answered,
             self._weighting,
         )
-        return _Found({one.document: one for one in scored}, nearest, relevance, matched.weight)
+        return _Found({one.document: one for one in scored}, nearest, relevance, matched.weight, neighbours.read)
 
     def _tokens(
         self, view: View, embedded: EmbeddedQuery, nearest: Collection[Near], rarities: Mapping[str, float]
@@ -329,7 +330,7 @@ class Recalling:
     def _vectors(self, view: View, embedded: EmbeddedQuery, found: _Found) -> Vectors:
         def vectors(keys: Sequence[DocumentKey]) -> Mapping[DocumentKey, Vector]:
             near = {key: found.nearest[key].passage for key in keys if key in found.nearest}
-            known = self._serving.vectors(view, embedded, list(near.values()))
+            known = self._serving.vectors(view, embedded, list(near.values()), found.read)
             return {key: known[passage] for key, passage in near.items() if passage in known}
 
         return vectors

@@ -6,8 +6,9 @@ Vectors of two models are never compared.
 
 import os
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from hivelore.domain.index import DocumentKey, ModelKey, Neighbours, PassageKey, QueryTokens, TokenCodes, Vector
@@ -34,8 +35,8 @@ class Model:
     index: VectorIndex
     detail: TokenEmbedder | None = None
     beside: bool = False
-    """Whether a question is embedded beside the search for its words: where that takes milliseconds, and there are
-    processors to spare for it."""
+    """Whether a question may be embedded beside the search for its words: where that takes a processor for
+    milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +52,24 @@ class EmbeddedQuery:
 class Serving:
     """The model that answers questions now, and the one that is wanted. ``wanted`` None: no embedder."""
 
-    def __init__(self, wanted: Model | None, *, before: Model | None = None, incomplete: bool = False) -> None:
+    def __init__(
+        self,
+        wanted: Model | None,
+        *,
+        before: Model | None = None,
+        incomplete: bool = False,
+        processors: int | None = None,
+    ) -> None:
         """``before`` answers until ``wanted`` is complete. ``incomplete``: another model served before and
-        can no longer be called, so nothing answers until then."""
+        can no longer be called, so nothing answers until then. ``processors``: None: those of this machine."""
         self._wanted = wanted
         self._model = None if incomplete else before or wanted
         self._looked_after = threading.Event()
         self._patience = 0.0
-        self._beside: Executor | None = ThreadPoolExecutor(os.cpu_count(), "hivelore-question")
+        self._processors = processors or os.cpu_count() or 1
+        self._beside: Executor | None = ThreadPoolExecutor(self._processors, "hivelore-question")
+        self._counting = threading.Lock()
+        self._at_work = 0
 
     def expect(self) -> None:
         """``look_after`` will be called at once, in another thread: questions wait a little for its end rather than
@@ -104,11 +115,23 @@ class Serving:
     def swap(self) -> None:
         self._model = self._wanted
 
-    def begin_query(self, text: Clean) -> Callable[[], EmbeddedQuery]:
-        """Embed a question beside the caller, who gets a way to wait for it. Where it is not done beside, it is
-        waited for here, since a caller may hold a snapshot meanwhile."""
+    @contextmanager
+    def question(self, text: Clean) -> Generator[Callable[[], EmbeddedQuery]]:
+        """While a question is answered: gives a way to wait for its vector. It is embedded beside the caller where a
+        processor is to spare, so where fewer questions than processors are being answered, this one among them. Else
+        it is waited for here, since a caller may hold a snapshot meanwhile."""
+        with self._counting:
+            self._at_work += 1
+            is_one_to_spare = self._at_work < self._processors
+        try:
+            yield self._begun(text, is_one_to_spare)
+        finally:
+            with self._counting:
+                self._at_work -= 1
+
+    def _begun(self, text: Clean, is_one_to_spare: bool) -> Callable[[], EmbeddedQuery]:
         model, beside = self._model, self._beside
-        if model is not None and model.beside and model.index.ready and beside is not None:
+        if is_one_to_spare and model is not None and model.beside and model.index.ready and beside is not None:
             return beside.submit(self.embed_query, text).result
         embedded = self.embed_query(text)
         return lambda: embedded
@@ -152,10 +175,17 @@ class Serving:
         query.model.index.follow(view)
         return query.model.index.nearest(view, query.vector, where, limit, also)
 
-    def vectors(self, view: View, query: EmbeddedQuery, passages: Sequence[PassageKey]) -> Mapping[PassageKey, Vector]:
-        """Of the model that the question was embedded with."""
-        key = None if query.model is None else view.model(query.model.provider.fingerprint)
-        return {} if key is None else view.vectors(key, passages)
+    def vectors(
+        self,
+        view: View,
+        query: EmbeddedQuery,
+        passages: Sequence[PassageKey],
+        read: Mapping[PassageKey, Vector],
+    ) -> Mapping[PassageKey, Vector]:
+        """Of the model that the question was embedded with. ``read``: those that need not be read any more."""
+        missing = [passage for passage in passages if passage not in read]
+        key = None if query.model is None or not missing else view.model(query.model.provider.fingerprint)
+        return read if key is None else {**read, **view.vectors(key, missing)}
 
     def tokens(
         self, view: View, query: EmbeddedQuery, passages: Sequence[PassageKey]

@@ -1,7 +1,7 @@
 """Putting a newer telling before the older one, among the best of an answer (``policies.updates``)."""
 
 from collections.abc import Callable, Mapping, Sequence
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import NamedTuple
 
 from hivelore.domain.index import DocumentKey, Vector
@@ -19,7 +19,10 @@ class Ranked(NamedTuple):
 
 def in_order(ranked: Sequence[Ranked]) -> list[Ranked]:
     """Best first, newer first where that is a tie."""
-    return sorted(ranked, key=lambda one: (-one.score.total, -one.standing.created_at.timestamp(), one.standing.id))
+    best = sorted(ranked, key=lambda one: one.score.total, reverse=True)
+    if all(one.score.total > next_.score.total for one, next_ in pairwise(best)):
+        return best
+    return sorted(best, key=lambda one: (-one.score.total, -one.standing.created_at.timestamp(), one.standing.id))
 
 
 def renewed(

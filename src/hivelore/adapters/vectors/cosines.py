@@ -1,6 +1,6 @@
 """The arithmetic that all vector engines share, so that their answers can be compared."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from math import sqrt
 
 import numpy as np
@@ -39,8 +39,10 @@ def spread(admitted: NDArray[np.floating]) -> Spread:
     return Spread(count=admitted.size, mean=mean, deviation=sqrt(float(rest @ rest) / admitted.size))
 
 
-def neighbours(nearest: tuple[Near, ...], cosines: Spread) -> Neighbours:
-    return Neighbours(nearest, cosines.count, cosines.mean, cosines.deviation)
+def neighbours(
+    nearest: tuple[Near, ...], cosines: Spread, read: Mapping[PassageKey, Vector] | None = None
+) -> Neighbours:
+    return Neighbours(nearest, cosines.count, cosines.mean, cosines.deviation, read or {})
 
 
 def order(near: Near) -> tuple[float, PassageKey]:

@@ -1,6 +1,7 @@
 """Vectors in one byte per dimension, a quarter of the memory, and in one bit, for a first look at very many."""
 
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +14,13 @@ try:
 except ImportError:  # no wheel for this machine: numpy is right, only about ten times slower
     simsimd = None
 
+T = TypeVar("T", bound=np.generic)
+
 DEVIATIONS = 6.0
 """So many standard deviations of rounding noise are never reached in practice."""
+
+Rows = NDArray[np.intp] | slice
+"""Which of the vectors are looked at."""
 
 _LARGEST = 127
 _BLOCK = 8_192
@@ -64,10 +70,10 @@ class Quantised:
         self.off[at] = other.off
         self.signs[at] = other.signs
 
-    def cosines(self, query: "Quantised", at: Places = slice(None)) -> NDArray[np.float32]:
+    def cosines(self, query: "Quantised", at: Rows = slice(None)) -> NDArray[np.float32]:
         """About the cosine of each row, or of those ``at`` some places, to the only row of the query; equal codes give
         equal cosines."""
-        codes = self.codes[at]
+        codes = _some(self.codes, at)
         if not len(codes):
             return np.empty(0, np.float32)
         multiply = _dots if simsimd is None else _simd_dots
@@ -76,9 +82,9 @@ class Quantised:
         scores *= query.shrink[0]
         return scores
 
-    def distances(self, query: "Quantised", at: Places = slice(None)) -> NDArray[np.uint16]:
+    def distances(self, query: "Quantised", at: Rows = slice(None)) -> NDArray[np.uint16]:
         """In how many dimensions the sign is another than that of the query's."""
-        signs = self.signs[at]
+        signs = _some(self.signs, at)
         if not len(signs):
             return np.empty(0, np.uint16)
         return (_differing if simsimd is None else _simd_differing)(signs, query.signs[0])
@@ -96,6 +102,11 @@ def tolerance(off: NDArray[np.float32], query: Quantised) -> NDArray[np.float32]
 
 def _lengths(rows: NDArray[np.float32]) -> NDArray[np.float32]:
     return np.sqrt(np.einsum("ij,ij->i", rows, rows))
+
+
+def _some(table: NDArray[T], at: Rows) -> NDArray[T]:
+    """Those ``at`` some places; ``take`` copies them in six tenths of the time of an index."""
+    return table[at] if isinstance(at, slice) else table.take(at, axis=0)
 
 
 def _simd_dots(codes: NDArray[np.int8], query: NDArray[np.int8]) -> NDArray[np.float32]:

@@ -1,6 +1,6 @@
 """From a first look to the nearest documents: the candidates that rounding leaves, compared exactly."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +11,7 @@ from hivelore.adapters.vectors.cosines import best_per_document, cosines, order
 from hivelore.adapters.vectors.quantised import Quantised, tolerance
 from hivelore.adapters.vectors.slabs import DOCUMENT, PASSAGE, Keys
 from hivelore.adapters.vectors.stages import Admitted, Look
-from hivelore.domain.index import DocumentKey, ModelKey, Near, Vector
+from hivelore.domain.index import DocumentKey, ModelKey, Near, PassageKey, Vector
 from hivelore.ports import View
 
 CANDIDATES = 50
@@ -56,6 +56,8 @@ class Search:
         self._query = query
         self._coarse = coarse
         self._admitted = admitted
+        self.read: Mapping[PassageKey, Vector] = {}
+        """The vectors that were compared exactly."""
 
     def nearest(self, look: Look, limit: int, also: Collection[DocumentKey]) -> tuple[Near, ...] | None:
         """The nearest documents as ``VectorIndex.nearest`` says; None where the look was at too few passages, as where
@@ -88,7 +90,7 @@ class Search:
     def _exact(self, contenders: Keys) -> list[Near]:
         """Each with its exact cosine; a passage that the view does not show is dropped."""
         passages, documents, chunks = contenders.tolist()
-        vectors = self._view.vectors(self._model, passages)
+        self.read = vectors = self._view.vectors(self._model, passages)
         if not vectors:
             return []
         exact = dict(zip(vectors, cosines(np.array(list(vectors.values())), self._query).tolist(), strict=True))
