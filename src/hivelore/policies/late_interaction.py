@@ -51,15 +51,14 @@ def maxsim(question: bytes, weights: Sequence[float], passages: Sequence[bytes])
     asked = decoded(question).T * _STEP
     codes = np.frombuffer(b"".join(passages[number] for number in told), np.uint8).reshape(-1, SIZE)
     # Multiplied as they are, without decoding them first; what every coordinate is off by is the same for all.
+    steps = _steps(codes)
     products = np.empty((len(codes), asked.shape[1]), np.float32)
     rows = max(_AT_A_TIME // asked.size, 1)
     for start in range(0, len(codes), rows):
-        some = slice(start, start + rows)
-        np.matmul(_steps(codes[some]), asked, out=products[some])
-    products -= _ZERO * asked.sum(axis=0)
+        np.matmul(steps[start : start + rows], asked, out=products[start : start + rows])
     starts = np.cumsum([0, *(len(passages[number]) // SIZE for number in told[:-1])])
-    shares = np.array(weights, np.float32) / sum(weights)
-    scores[told] = np.maximum.reduceat(products, starts, axis=0) @ shares
+    best = np.maximum.reduceat(products, starts, axis=0) - _ZERO * asked.sum(axis=0)
+    scores[told] = best @ (np.array(weights, np.float32) / sum(weights))
     return scores
 
 

@@ -3,6 +3,7 @@ and how all their cosines spread."""
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import sqrt
 from typing import TypeVar
 
@@ -155,8 +156,7 @@ def estimated(admitted: Admitted, query: Quantised, distances: Distances, counts
     The regression estimator of survey sampling: cosines follow distances along a line, which the sample tells, and
     what is off that line has the same variance elsewhere."""
     count = len(distances)
-    # Multiples of the golden ratio fill the range evenly and have no period that the data could have, too.
-    at = np.sort((np.arange(min(SAMPLE, count)) * _GOLDEN % 1.0 * count).astype(np.intp))
+    at = _sampled(count)
     cosines = admitted.cosines_at(at, query).astype(np.float64)
     told = distances[at].astype(np.float64)
     mean, deviation = float(told.mean()), float(told.std())
@@ -170,6 +170,13 @@ def estimated(admitted: Admitted, query: Quantised, distances: Distances, counts
         mean=float(cosines.mean()) + slope * beside,
         deviation=sqrt(slope**2 * variance + off_line),
     )
+
+
+@lru_cache(maxsize=16)
+def _sampled(count: int) -> Positions:
+    """Some of so many, ascending. Multiples of the golden ratio fill the range evenly and have no period that the data
+    could have, too."""
+    return np.sort((np.arange(min(SAMPLE, count)) * _GOLDEN % 1.0 * count).astype(np.intp))
 
 
 def _joined(parts: Sequence[NDArray[T]], kind: type[T]) -> NDArray[T]:
