@@ -57,6 +57,16 @@ def server() -> str:
     return url
 
 
+@cache
+def needs_index() -> None:
+    """Skips the test, and says why, where pgvector cannot walk along an index until it has found enough."""
+    with psycopg.connect(server()) as connection:
+        found = connection.execute("SELECT default_version FROM pg_available_extensions WHERE name = 'vector'")
+        version = str((found.fetchone() or ("none",))[0])
+    if [int(part) for part in version.split(".") if part.isdigit()] < [0, 8]:
+        pytest.skip(f"NO INDEX OF PGVECTOR, AND SO NOT TESTED ON IT: it is {version}, and 0.8 is needed.")
+
+
 def _stop_what_nobody_uses(folder: Path) -> None:
     """The package counts who uses the server, and counts killed processes too."""
     import json

@@ -48,6 +48,11 @@ def settled(store: PostgresStore, index: PgVectors) -> PgVectors:
     return index
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _index() -> None:
+    postgres.needs_index()
+
+
 @pytest.fixture(scope="module")
 def crowd() -> Generator[PostgresStore]:
     """Of 6,000 passages about 60 subjects one in ten is Ada's, one in fifty Bob's; and the index is there."""
