@@ -98,6 +98,7 @@ FRAGMENTS = {
         for behind in ("", " AND (r.at, r.id) < (:after_at, :after_id)")
     ),
     "{gave}": ("recall_gave",),
+    "{decided_with}": ("decided_with",),
     "{narrowed}": tuple(
         happenings.condition(where, after)[0] + f" AND (e.document IS NULL OR (m.key IS NOT NULL{condition(seen)[0]}))"
         for where in HAPPENED

@@ -16,7 +16,7 @@ STATEMENTS = {
     **{f"pgvector.{name}": text for name, text in load(("hivelore.adapters.vectors", "pgvector.sql")).items()},
 }
 QUEUES = ("queue_new", "queue_again")
-FRAGMENTS = (*QUEUES, "free", "locked", "recall_gave")
+FRAGMENTS = (*QUEUES, "free", "locked", "recall_gave", "decided_with")
 NO_PLAN = ("pgvector.estimate", "pgvector.make", "pgvector.drop", "pgvector.learn")
 """How these are done the server does not tell."""
 WHOLE = [name for name in STATEMENTS if name not in (*FRAGMENTS, *NO_PLAN)]

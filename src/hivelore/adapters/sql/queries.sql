@@ -670,24 +670,18 @@ ON CONFLICT (namespace, batch, document) DO UPDATE SET memory = excluded.memory,
 -- name: preimages_drop
 DELETE FROM preimage WHERE namespace = :namespace AND batch = :id
 
--- name: preimages_delete
-DELETE FROM preimage WHERE namespace = :namespace AND document IN (
-  WITH RECURSIVE told (document) AS (
+-- name: decided_with
+WITH RECURSIVE told (document) AS (
     SELECT CAST(:document AS BIGINT)
     UNION
     SELECT other.document FROM told
     JOIN preimage pi ON pi.namespace = :namespace AND pi.document = told.document
     JOIN batch b ON b.namespace = pi.namespace AND b.id = pi.batch AND b.kind = :decided
     JOIN preimage other ON other.namespace = pi.namespace AND other.batch = pi.batch)
-  SELECT document FROM told)
+
+-- name: preimages_delete
+DELETE FROM preimage WHERE namespace = :namespace AND document IN ({decided_with} SELECT document FROM told)
 
 -- name: batches_silence
-UPDATE batch SET reason = NULL WHERE namespace = :namespace AND reason IS NOT NULL AND id IN (
-  WITH RECURSIVE told (document) AS (
-    SELECT CAST(:document AS BIGINT)
-    UNION
-    SELECT other.document FROM told
-    JOIN preimage pi ON pi.namespace = :namespace AND pi.document = told.document
-    JOIN batch b ON b.namespace = pi.namespace AND b.id = pi.batch AND b.kind = :decided
-    JOIN preimage other ON other.namespace = pi.namespace AND other.batch = pi.batch)
+UPDATE batch SET reason = NULL WHERE namespace = :namespace AND reason IS NOT NULL AND id IN ({decided_with}
   SELECT pi.batch FROM preimage pi WHERE pi.namespace = :namespace AND pi.document IN (SELECT document FROM told))

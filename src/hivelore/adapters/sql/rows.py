@@ -62,7 +62,7 @@ MEMORY_COLUMNS = (
 def filled(statements: Mapping[str, str], *, beside: str, vectors: str, given: str, now: str) -> Mapping[str, str]:
     """Statements with their places filled: the columns of a memory and of its use, what joins the tables that some of
     them are in (``beside``, where ``{table}`` and ``{name}`` stand for each), the name of the table of vectors, what
-    lets a row have the key that it is given, and the instant that leases go by."""
+    lets a row have the key that it is given, the instant that leases go by, and the statement ``decided_with``."""
     places = {
         "{memory}": MEMORY_COLUMNS,
         "{operational}": beside.format(table="operational", name="o"),
@@ -72,6 +72,7 @@ def filled(statements: Mapping[str, str], *, beside: str, vectors: str, given: s
         "{vectors}": vectors,
         "{given}": given,
         "{now}": now,
+        "{decided_with}": statements["decided_with"].strip(),
     }
     return {
         name: reduce(lambda told, place: told.replace(*place), places.items(), text)
