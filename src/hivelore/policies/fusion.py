@@ -26,14 +26,14 @@ class Weighting:
     the rest goes to the vectors too, all of it at ``noise``. The figures behind the defaults are in
     docs/decisions/0009."""
 
-    slope: float = 0.7
+    slope: float = 0.8
     start: float = -0.1
     low: float = 0.2
     high: float = 0.8
     noise: float = 0.3
     words: float = 0.6
     trust: float = 0.3
-    tokens: float = 0.4
+    tokens: float = 0.5
     """The part of the vector side that late interaction decides, where the model tells of tokens."""
     contrast: float = 1.5
     """The vector side is taken to this power: many lie close behind the nearest, and few of them are meant."""
