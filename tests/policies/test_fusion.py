@@ -161,12 +161,20 @@ def test_the_further_the_best_vector_stands_out_the_more_it_weighs(
 
 
 def test_what_the_keywords_do_not_answer_goes_to_the_vectors() -> None:
+    sure = replace(WEIGHTING, faint=0.0, clear=0.5)
     shares = [
-        fuse({"k": 1.0}, {"v": 0.3, "k": 0.0}, {}, WIDE, answered, WEIGHTING)["v"].fused
+        fuse({"k": 1.0}, {"v": 0.3, "k": 0.0}, {}, WIDE, answered, sure)["v"].fused
         for answered in (9.0, 0.5, 0.35, 0.2, 0.0)
     ]
     # Two deviations are 0.659 of what chance gives, so 0.3954; of the rest half where half of the way is missed.
     assert shares == pytest.approx([0.3954, 0.3954, 0.6977, 1.0, 1.0], abs=1e-4)
+
+
+def test_but_only_as_far_as_the_best_vector_stands_out() -> None:
+    gated = replace(WEIGHTING, faint=0.5, clear=0.9)
+    # Deviations over chance: 0.33, 0.66 (two fifths of the way from faint to clear), and 0.99.
+    shares = [fuse({"k": 1.0}, {"v": best, "k": 0.0}, {}, WIDE, 0.0, gated)["v"].fused for best in (0.2, 0.3, 0.4)]
+    assert shares == pytest.approx([0.3, 0.6357, 1.0], abs=1e-4)
 
 
 def test_the_more_the_keywords_answer_beyond_that_the_less_the_vectors_weigh() -> None:

@@ -23,19 +23,21 @@ _SMALL_SCOPE = 20
 class Weighting:
     """Share of the vector side: ``slope`` times how far it stands out, plus ``start``, less ``trust`` times what the
     best keyword match answers beyond ``words``, within ``low``..``high``. Where that match answers less than ``words``,
-    the rest goes to the vectors too, all of it at ``noise``. The figures behind the defaults are in
-    docs/decisions/0009."""
+    the rest goes to the vectors too, all of it at ``noise``; but only as far as the best vector stands out, nothing at
+    ``faint`` and all at ``clear``. The figures behind the defaults are in docs/decisions/0009."""
 
     slope: float = 0.8
     start: float = -0.1
     low: float = 0.2
     high: float = 0.8
-    noise: float = 0.3
-    words: float = 0.6
-    trust: float = 0.3
-    tokens: float = 0.5
+    noise: float = 0.45
+    words: float = 0.55
+    faint: float = 0.5
+    clear: float = 0.9
+    trust: float = 0.15
+    tokens: float = 0.45
     """The part of the vector side that late interaction decides, where the model tells of tokens."""
-    contrast: float = 1.5
+    contrast: float = 1.25
     """The vector side is taken to this power: many lie close behind the nearest, and few of them are meant."""
 
     @classmethod
@@ -113,10 +115,16 @@ def _by_meaning(cosine: float) -> Relevance:
 
 def _share(best: float, spread: Spread, answered: float, weighting: Weighting) -> float:
     beyond = max(min(answered, _ANSWERED) - weighting.words, 0.0)
-    share = weighting.slope * prominence(best, spread) + weighting.start - weighting.trust * beyond
+    stands_out = prominence(best, spread)
+    share = weighting.slope * stands_out + weighting.start - weighting.trust * beyond
     share = min(max(share, weighting.low), weighting.high)
-    noise = (weighting.words - answered) / (weighting.words - weighting.noise)
-    return share + (1.0 - share) * min(max(noise, 0.0), 1.0)
+    noise = _part((weighting.words - answered) / (weighting.words - weighting.noise))
+    clear = _part((stands_out - weighting.faint) / (weighting.clear - weighting.faint))
+    return share + (1.0 - share) * noise * clear
+
+
+def _part(value: float) -> float:
+    return min(max(value, 0.0), 1.0)
 
 
 def _sharpened(cosines: Mapping[K, float], tokens: Mapping[K, float], part: float) -> Mapping[K, float]:

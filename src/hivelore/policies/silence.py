@@ -12,7 +12,8 @@ COMPANY = 0.40
 AMONG = 10
 """So many of the best hits are looked at for the one that fits best, however few are asked for."""
 
-_ANSWERED = 2.0
+_ANSWERED = 1.5
+_SCALE = 1.15
 _BY_WORDS_ALONE = 7 / 6
 
 
@@ -20,12 +21,13 @@ def fit(cosine: float | None, answered: float) -> float:
     """How well a hit fits a question, 0..3. ``cosine`` is that of its nearest passage, ``answered`` its keyword score
     as a share of what all words of the question weigh.
 
-    cosine x (1 + 2 answered): words and meaning have to agree. Without a cosine the words alone have to say more.
+    1.15 x cosine x (1 + 1.5 answered): words and meaning have to agree. Without a cosine the words alone have to say
+    more.
     """
     share = min(max(answered, 0.0), 1.0)
     if cosine is None:
         return _BY_WORDS_ALONE * share
-    return max(cosine, 0.0) * (1.0 + _ANSWERED * share)
+    return _SCALE * max(cosine, 0.0) * (1.0 + _ANSWERED * share)
 
 
 def fits(own: float, best: float) -> bool:
