@@ -24,9 +24,10 @@ OTHER, SIBLING = "another kind", "sibling"
 TEXT = """
 An answer is given unasked, by a hook say, only when its best hit fits: 1.15 x cosine x (1 + 1.5 x the share of the
 question's words that it answers) has to reach {floor:.2f}, in keywords-only mode 7/6 x that share. *Lost* is what the
-floor takes from R@{depth} where the questions of a set are asked of their own store. *Said all the same* is the share of
-questions that get an answer from a store that has none: one *of another kind* (another data set), or a *sibling*
-(another project of *commits*, another conversation of *locomo*), {each} questions of each asked of each. All in percent.
+floor takes from R@{depth} where the questions of a set are asked of their own store. *Said all the same* is the share
+of questions that get an answer from a store that has none: one *of another kind* (another data set), or a *sibling*
+(another project of *commits*, another conversation of *locomo*), {each} questions of each asked of each. All in
+percent.
 
 What the signal cannot see: that a store knows the topic and not the answer; and that a note answers in other words,
 which is why almost all of those questions are lost. Whoever searches finds them all the same: the floor is for what
