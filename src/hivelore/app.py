@@ -338,7 +338,10 @@ class Application:
             self._stop.wait(TEND_EVERY)
 
     def _tend(self) -> None:
-        """What has to be done about once a second."""
+        """What has to be done about once a second. The words come first, so that questions are answered by them while
+        the vectors are read."""
+        with suppress(HiveloreError), self.store.read() as view:  # A question would be told of it.
+            self.keywords.load(view)
         while not self._stop.is_set():
             # The disk is full, say: what was not written is kept for the next time.
             with suppress(Unavailable):

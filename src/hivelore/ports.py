@@ -810,6 +810,11 @@ class KeywordIndex(Protocol):
         """Remove all there is of this index."""
         ...
 
+    def load(self, view: View) -> None:
+        """Read into memory what searches need there. They do so themselves where nobody has, each within its own
+        deadline, and anew where that was too short."""
+        ...
+
     def search(self, view: View, terms: Sequence[str], where: Filter, limit: int) -> Candidates:
         """Documents with any of the terms that pass the filter, one candidate each, best first."""
         ...

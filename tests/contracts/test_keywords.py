@@ -31,6 +31,15 @@ def test_one_term_of_many_is_enough(indexed: Indexed) -> None:
     assert set(indexed.found("java python nothing")) == {one.key, other.key}
 
 
+def test_what_was_loaded_before_is_found_and_what_came_since(indexed: Indexed) -> None:
+    older = indexed.add("java build")
+    for _ in range(2):
+        with indexed.store.read() as view:
+            indexed.index.load(view)
+    newer = indexed.add("java test")
+    assert set(indexed.found("java")) == {older.key, newer.key}
+
+
 def test_no_terms_and_unknown_terms_find_nothing(indexed: Indexed) -> None:
     assert indexed.found("anything") == []
     indexed.add("java")

@@ -147,6 +147,14 @@ class Remote:
     def mend(self) -> None:
         self._server.always = None
 
+    def hold(self) -> None:
+        """Answer all again, but nothing of passages before ``let_go``."""
+        self.may_begin.clear()
+        self._left = NOTES
+
+    def let_go(self) -> None:
+        self.may_begin.set()
+
     def _answer(self, exchange: Exchange) -> None:
         if _is_of_passages(exchange.asked):
             self.may_begin.wait()
@@ -179,9 +187,10 @@ def test_a_new_model_goes_on_after_a_kill_and_every_question_is_answered_meanwhi
             assert running.status()["model"] == local
 
         before = len(remote.passages())
-        remote.mend()
+        remote.hold()
         with killed_service(home, **remote.settings()) as running:
             assert running.operator.call("POST", "/api/memory/re-embed")["id"] == job["id"]
+            remote.let_go()
             finish(running, job, searcher)
             until(lambda: running.status()["model"] != local, lambda: searcher.ask(running))
             asked = remote.questions()

@@ -177,6 +177,14 @@ def test_but_only_as_far_as_the_best_vector_stands_out() -> None:
     assert shares == pytest.approx([0.3, 0.6357, 1.0], abs=1e-4)
 
 
+def test_a_word_or_a_name_is_looked_up_and_a_question_is_asked() -> None:
+    shares = [
+        fuse({"k": 1.0}, {"v": 0.3, "k": 0.0}, {}, WIDE, 0.9, replace(WEIGHTING, few=3), terms)["v"].fused
+        for terms in (1, 2, 3, 30, None)
+    ]
+    assert shares == pytest.approx([0.3954 / 2, 0.3954 * 3 / 4, 0.3954, 0.3954, 0.3954], abs=1e-4)
+
+
 def test_the_more_the_keywords_answer_beyond_that_the_less_the_vectors_weigh() -> None:
     trusting = replace(WEIGHTING, trust=0.1)
     shares = [

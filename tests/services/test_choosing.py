@@ -9,7 +9,7 @@ from hivelore.domain.index import DocumentKey
 from hivelore.domain.memory import MemoryId, Standing
 from hivelore.domain.search import Path, Query, Score
 from hivelore.domain.text import Clean
-from hivelore.policies.silence import FLOOR
+from hivelore.policies.silence import FLOOR, fit
 from hivelore.policies.tokens import estimate
 from hivelore.services.choosing import Signal, chosen
 from hivelore.services.updates import Ranked
@@ -84,8 +84,9 @@ def test_a_hit_fits_in_the_company_of_one_that_was_not_asked_for() -> None:
         (one,) = chosen(ranked, query, lambda key: Signal(cosines[key], 0.0), lambda _: {}, lambda _: {})
         return one.fits
 
-    assert first(best=FLOOR)
-    assert not first(best=FLOOR - 0.01)
+    least = FLOOR / fit(1.0, 0.0)
+    assert first(best=least + 0.01)
+    assert not first(best=least - 0.01)
 
 
 def test_words_alone_have_to_say_more(plain_world: World) -> None:

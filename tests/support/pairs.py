@@ -245,8 +245,6 @@ PAIRS: list[tuple[str, str, str]] = [
 PLACES: Mapping[str, int] = {
     "how does user quota work": 2,
     "为什么登录会超时？": 3,
-    "STRASSE": 4,
-    "lodz": 2,
     "🇯🇵 invoices": 0,
     PASTED * 200 + "How do I rotate the Vault unseal keys?": 4,
     "who may see what others wrote": 0,

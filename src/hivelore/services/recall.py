@@ -292,6 +292,7 @@ class Recalling:
             Spread(count=neighbours.count, mean=neighbours.mean, deviation=neighbours.deviation),
             matched.answered,
             self._weighting,
+            len(matched.rarities),
         )
         return _Found({one.document: one for one in scored}, nearest, relevance, matched.weight, neighbours.read)
 

@@ -14,6 +14,7 @@ from hivelore.adapters.clock import SystemClock
 from hivelore.adapters.keywords.fts5 import Fts5
 from hivelore.adapters.keywords.postings import sql
 from hivelore.adapters.keywords.postings.engine import Postings
+from hivelore.adapters.keywords.postings.followed import Followed
 from hivelore.adapters.keywords.postings.gathering import Gathering, Sizes
 from hivelore.adapters.keywords.postings.sql import EMPTYING, FILLING, SEARCHED, Segment
 from hivelore.adapters.sqlite.store import SqliteStore
@@ -395,3 +396,18 @@ def test_a_power_cut_at_any_time_leaves_an_index_that_is_sound(tmp_path: Path) -
     disk.unregister()
     assert any(FILLING in states and SEARCHED in states for states in reached)
     assert any(EMPTYING in states for states in reached)
+
+
+def test_a_search_reads_no_index_that_was_loaded(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    stored = Unsettled(store, Postings(SIZES)).add("ant bee")
+    again = Postings(SIZES)
+
+    def read_anew(*_: object) -> Followed:
+        raise AssertionError("the index was read once more")
+
+    with store.read() as view:
+        again.load(view)
+        monkeypatch.setattr(Followed, "loaded", read_anew)
+        assert again.search(view, ["ant"], EVERYTHING, 5).documents.tolist() == [stored.key]
+        with pytest.raises(AssertionError, match="once more"):
+            Postings(SIZES).load(view)

@@ -67,6 +67,9 @@ class ExactKeywords:
     def clear(self, tx: Transaction) -> None:
         self.remove(tx, list(dict(_writable(tx).state.terms.items())))
 
+    def load(self, view: View) -> None:
+        """All of it is in memory."""
+
     def search(self, view: View, terms: Sequence[str], where: Filter, limit: int) -> Candidates:
         state = _readable(view).state
         best: dict[DocumentKey, Candidate] = {}

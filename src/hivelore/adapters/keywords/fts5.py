@@ -84,6 +84,9 @@ class Fts5:
         unit.run("keyword_clear", {})
         unit.set_setting(_WIPING, "")
 
+    def load(self, view: View) -> None:
+        """SQLite reads what it needs at each search."""
+
     @staticmethod
     def _merge(unit: SqliteTransaction, pages: int) -> bool:
         """Go on merging; with a negative number begin to merge all segments. False where there was nothing to do."""

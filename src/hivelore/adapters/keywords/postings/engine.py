@@ -71,6 +71,10 @@ class Postings:
 
     # searching
 
+    def load(self, view: View) -> None:
+        snapshot = sql.readable(view)
+        self._as_of(snapshot, sql.now(snapshot))
+
     def search(self, view: View, terms: Sequence[str], where: Filter, limit: int) -> Candidates:
         if not terms or limit < 1:
             return Candidates.of(())
