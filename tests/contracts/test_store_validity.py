@@ -105,7 +105,8 @@ def test_a_link_says_when_another_took_the_place_and_is_no_version(store: Memory
         changes = [(each.kind, each.document) for _, batch in view.changes(before) for each in batch]
         assert [stored.memory.id for stored in view.superseding(one.memory.id)] == [other.memory.id]
         assert not view.superseding(other.memory.id)
-        assert [one.superseded for one in view.attributes([one.key, other.key]).values()] == [True, False]
+        known = view.attributes([one.key, other.key])
+        assert (known[one.key].superseded, known[other.key].superseded) == (True, False)
     assert changes == [(ChangeKind.ATTRIBUTES, one.key), (ChangeKind.ATTRIBUTES, other.key)]
     link(store, one.key, None)
     link(store, other.key, None)
