@@ -54,7 +54,9 @@ def found(client: Client, query: str) -> list[str]:
 def test_a_file_is_found_by_another_agent_however_it_was_written(service: Service, way: str) -> None:
     bob = service.client(service.add(f"bob, {way}"))
     text = f"The kettle that was {way} whistles at noon."
-    WAYS[way](service.home / "workspace/shared/memory" / f"{way}.md", text)
+    folder = service.home / "workspace/shared/memory"
+    until(folder.is_dir)  # The service makes it right after its start.
+    WAYS[way](folder / f"{way}.md", text)
     until(lambda: way in found(bob, text))
 
 
