@@ -50,6 +50,9 @@ from hivelore.domain.text import Clean
 from hivelore.domain.transcript import EventId, Handover, HandoverState, Task, Transcript
 
 T = TypeVar("T")
+Later = Callable[[], T]
+"""What was asked for, as it was then; it is waited for when this is called, once, while its snapshot is open. A server
+answers meanwhile, and is waited for once where it was asked for several things."""
 
 
 class Clock(Protocol):
@@ -194,7 +197,7 @@ class MemoryView(Protocol):
         """In order."""
         ...
 
-    def chunks_of(self, documents: Collection[DocumentKey]) -> Mapping[DocumentKey, Sequence[StoredChunk]]:
+    def chunks_of(self, documents: Collection[DocumentKey]) -> Later[Mapping[DocumentKey, Sequence[StoredChunk]]]:
         """The same of many; without those that have none."""
         ...
 
@@ -267,7 +270,7 @@ class MemoryView(Protocol):
 
     def vectors(self, model: ModelKey, passages: Sequence[PassageKey]) -> Mapping[PassageKey, Vector]: ...
 
-    def tokens(self, model: ModelKey, passages: Sequence[PassageKey]) -> Mapping[PassageKey, TokenCodes]:
+    def tokens(self, model: ModelKey, passages: Sequence[PassageKey]) -> Later[Mapping[PassageKey, TokenCodes]]:
         """Of those that have any."""
         ...
 

@@ -187,7 +187,7 @@ def test_the_chunks_of_many_documents_are_those_of_each(store: MemoryStore) -> N
     texts = ["the quick brown fox " * 20, "jumps over", "the lazy dog " * 40]
     keys = [embedded(store, *texts[:count], passage=100)[0].key for count in (3, 1, 2)]
     with store.read() as view:
-        found = view.chunks_of([*keys, DocumentKey(max(keys) + 1)])
+        found = view.chunks_of([*keys, DocumentKey(max(keys) + 1)])()
         assert {key: list(one) for key, one in found.items()} == {key: list(view.chunks(key)) for key in keys}
         assert [len(found[key]) for key in keys] == [3, 1, 2]
-        assert view.chunks_of([]) == {}
+        assert view.chunks_of([])() == {}

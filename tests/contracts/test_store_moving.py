@@ -48,7 +48,7 @@ from support.stores import Fresh, add, change, chunks, forget, history, law, pre
 def wholes(view: View) -> list[WholeMemory]:
     """All that is there, by key."""
     found = view.admitted(view.matching(EVERYTHING), EVERYTHING)
-    histories, parts, observed = view.histories(found), view.chunks_of(found), view.observations_of(found)
+    histories, parts, observed = view.histories(found), view.chunks_of(found)(), view.observations_of(found)
     used = view.evidence_of(found)
     return [
         WholeMemory(

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hivelore.domain.index import DocumentKey, ModelKey, PassageKey, TokenCodes, Vector
-from hivelore.ports import MemoryStore
+from hivelore.domain.search import EVERYTHING
+from hivelore.ports import MemoryStore, Transaction
 from support.memories import a_memory, document
 from support.stores import Fresh, add, chunks, forget, law
 
@@ -30,7 +31,7 @@ def put(store: MemoryStore, model: ModelKey, tokens: Mapping[PassageKey, TokenCo
 
 def kept(store: MemoryStore, model: ModelKey, keys: Sequence[PassageKey]) -> Mapping[PassageKey, TokenCodes]:
     with store.read() as view:
-        return view.tokens(model, keys)
+        return view.tokens(model, keys)()
 
 
 @law
@@ -71,8 +72,8 @@ def test_models_have_their_own_and_lose_only_these(store: MemoryStore) -> None:
     assert kept(store, old, keys) == dict.fromkeys(keys, b"old")
     assert store.write(lambda tx: tx.drop_vectors(old, 2)) == 2
     with store.read() as view:
-        assert view.tokens(old, keys).keys() == view.vectors(old, keys).keys()
-        assert len(view.tokens(old, keys)) == 1
+        assert view.tokens(old, keys)().keys() == view.vectors(old, keys).keys()
+        assert len(view.tokens(old, keys)()) == 1
     store.write(lambda tx: tx.drop_vectors(old, 2))
     assert kept(store, old, keys) == {}
     assert kept(store, new, keys) == dict.fromkeys(keys, b"new")
@@ -86,3 +87,40 @@ def test_tokens_of_what_is_forgotten_are_gone_and_none_come_after(store: MemoryS
     forget(store, doomed)
     assert put(store, model, {gone: b"again"}) == 0
     assert kept(store, model, [gone, stays]) == {stays: b"stays"}
+
+
+def test_several_things_are_asked_for_before_any_is_waited_for(store: MemoryStore) -> None:
+    key, (one, other) = add_document(store, "one", "other")
+    model = register(store)
+    put(store, model, {one: b"one", other: b"other"})
+    with store.read() as view:
+        first, second, parts = view.tokens(model, [one]), view.tokens(model, [other]), view.chunks_of([key])
+        assert view.vectors(model, [one]).keys() == {one}
+        assert (second(), first()) == ({other: b"other"}, {one: b"one"})
+        assert parts() == {key: view.chunks(key)}
+
+
+def test_what_is_asked_for_need_not_be_waited_for(store: MemoryStore) -> None:
+    key, (one,) = add_document(store, "one")
+    model = register(store)
+    put(store, model, {one: b"one"})
+    with store.read() as view:
+        view.tokens(model, [one])
+        view.chunks_of([key])
+        assert view.matching(EVERYTHING) == [key]
+        view.tokens(model, [one])
+    assert kept(store, model, [one]) == {one: b"one"}
+
+
+def test_a_unit_is_answered_what_was_there_when_it_asked(store: MemoryStore) -> None:
+    key, (one,) = add_document(store, "one")
+    model = register(store)
+    put(store, model, {one: b"one"})
+
+    def work(tx: Transaction) -> Mapping[PassageKey, TokenCodes]:
+        asked = tx.tokens(model, [one])
+        tx.forget(key)
+        return asked()
+
+    assert store.write(work) == {one: b"one"}
+    assert kept(store, model, [one]) == {}

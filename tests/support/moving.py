@@ -67,7 +67,7 @@ def everything(store: MemoryStore) -> object:
         keys = sorted(view.matching(EVERYTHING))
         parts = {key: list(view.chunks(key)) for key in keys}
         passages = [passage for chunks in parts.values() for chunk in chunks for passage in chunk.passages]
-        tokens = {name: view.tokens(model, passages) for name in MODELS if (model := view.model(name)) is not None}
+        tokens = {name: view.tokens(model, passages)() for name in MODELS if (model := view.model(name)) is not None}
         settings = {name: view.setting(name) for name in SETTINGS}
         return seen, parts, tokens, view.audit_after(0, 10_000), logged(store), settings
 

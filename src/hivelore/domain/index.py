@@ -133,8 +133,9 @@ class Neighbours:
     """Passages that were compared: all that the filter admits."""
     mean: float
     deviation: float
-    read: Mapping[PassageKey, Vector] = field(default_factory=dict[PassageKey, Vector], compare=False)
-    """The vectors that were read on the way, of unit length; most of ``nearest`` where an engine reads any."""
+    vectors: Mapping[PassageKey, Vector] = field(default_factory=dict[PassageKey, Vector], compare=False)
+    """Of ``nearest`` as far as an engine came by them, of unit length: exact ones, or as its codes tell, which is off
+    by less than a hundredth."""
 
 
 class ChangeKind(IntEnum):

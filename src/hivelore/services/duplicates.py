@@ -65,7 +65,7 @@ class Duplicates:
         for some in in_batches(keys, _AT_A_TIME):
             memories = view.admitted(some, where)
             first = {
-                key: ours[0].passages[0] for key, ours in view.chunks_of(some).items() if ours and ours[0].passages
+                key: ours[0].passages[0] for key, ours in view.chunks_of(some)().items() if ours and ours[0].passages
             }
             vectors = view.vectors(key_of_model, list(first.values()))
             for key in some:

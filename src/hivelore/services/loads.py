@@ -61,14 +61,15 @@ def in_batches(keys: Iterable[DocumentKey], size: int) -> Iterator[list[Document
 def read(view: View, keys: Sequence[DocumentKey]) -> Load:
     """What there is of these, by key."""
     found = view.admitted(keys, EVERYTHING)
-    histories, chunks = view.histories(found), view.chunks_of(found)
+    chunks, histories = view.chunks_of(found), view.histories(found)
+    parts = chunks()
     observations, evidence = view.observations_of(found), view.evidence_of(found)
     memories = [
         WholeMemory(
             key,
             found[key],
             tuple(histories[key]),
-            tuple(chunks.get(key, ())),
+            tuple(parts.get(key, ())),
             tuple(observations.get(key, ())),
             tuple(evidence.get(key, ())),
         )
@@ -79,7 +80,7 @@ def read(view: View, keys: Sequence[DocumentKey]) -> Load:
     for fingerprint, model in models(view):
         vectors = view.vectors(model, passages)
         if vectors:
-            embedded[fingerprint] = OfModel(view.dimension(model), vectors, view.tokens(model, list(vectors)))
+            embedded[fingerprint] = OfModel(view.dimension(model), vectors, view.tokens(model, list(vectors))())
     return Load(memories, embedded)
 
 

@@ -165,9 +165,9 @@ class Observing:
         """The cosines of those that have a vector."""
         if embedded.vector is None:
             return {}
-        chunks = view.chunks_of(known)
+        chunks = view.chunks_of(known)()
         first = {key: ours[0].passages[0] for key, ours in chunks.items() if ours and ours[0].passages}
-        vectors = self._serving.vectors(view, embedded, list(first.values()), read={})
+        vectors = self._serving.vectors(view, embedded, list(first.values()), known={})
         return {key: cosine(embedded.vector, vectors[passage]) for key, passage in first.items() if passage in vectors}
 
     def _read(self, older: Memory, newer: Memory, likeness: float | None, *, is_near: bool) -> Judgement:

@@ -7,7 +7,7 @@ from datetime import datetime
 from hivelore.domain.agent import LeadSees, Role, Viewer
 from hivelore.domain.audit import AuditEntry
 from hivelore.domain.index import Candidate, Candidates, DocumentKey, Near, PassageKey, Vector
-from hivelore.domain.memory import Action, Memory, MemoryId
+from hivelore.domain.memory import Action, Memory, MemoryId, Standing
 from hivelore.domain.operational import Operational
 from hivelore.domain.search import (
     Answer,
@@ -32,7 +32,6 @@ from hivelore.policies.confidence import Lifecycle, is_active
 from hivelore.policies.dates import spans
 from hivelore.policies.differences import difference
 from hivelore.policies.fusion import Relevance, Spread, Weighting, fuse
-from hivelore.policies.late_interaction import maxsim, token_weights
 from hivelore.policies.priors import Priors, prior
 from hivelore.policies.ranking import Profile, Ranking, score
 from hivelore.policies.terms import gist, query_terms
@@ -84,9 +83,11 @@ class _Found:
     keywords: Mapping[DocumentKey, Candidate]
     nearest: Mapping[DocumentKey, Near]
     relevance: Mapping[DocumentKey, Relevance]
+    standings: Mapping[DocumentKey, Standing]
+    """As far as the filter admits them."""
     weight: float
     """What all words of the question weigh."""
-    read: Mapping[PassageKey, Vector]
+    vectors: Mapping[PassageKey, Vector]
 
     def signal(self, key: DocumentKey) -> Signal:
         near, match = self.nearest.get(key), self.keywords.get(key)
@@ -154,7 +155,7 @@ class Recalling:
             matched = self._matched(view, query.limit, terms, where)
             embedded = embedding()
             found = self._candidates(view, query.limit, matched, embedded, where)
-            ranked = self._ranked(view, found, where, now, query.text)
+            ranked = self._ranked(found, now, query.text)
             vectors, memories = self._vectors(view, embedded, found), _Reading(view, where)
             ranked = self._renewed(ranked, vectors, memories, query.limit, terms)
             best = chosen(ranked, query, found.signal, vectors, memories)
@@ -285,36 +286,24 @@ class Recalling:
         nearest = {near.document: near for near in neighbours.nearest}
         rows = zip(documents, matches.chunks.tolist(), matches.scores.tolist(), strict=True)
         scored = [Candidate(*row) for place, row in enumerate(rows) if place < wanted or row[0] in nearest]
+        looked_at = neighbours.nearest if self._weighting.tokens > 0.0 else ()
+        by_tokens = self._serving.by_tokens(view, embedded, looked_at, matched.rarities)
+        standings = view.standings({*nearest, *(one.document for one in scored)}, where)
         relevance = fuse(
             {key: score for key, _, score in scored},
             {key: near.cosine for key, near in nearest.items()},
-            self._tokens(view, embedded, nearest.values(), matched.rarities),
+            by_tokens(),
             Spread(count=neighbours.count, mean=neighbours.mean, deviation=neighbours.deviation),
             matched.answered,
             self._weighting,
             len(matched.rarities),
         )
-        return _Found({one.document: one for one in scored}, nearest, relevance, matched.weight, neighbours.read)
+        keywords = {one.document: one for one in scored}
+        return _Found(keywords, nearest, relevance, standings, matched.weight, neighbours.vectors)
 
-    def _tokens(
-        self, view: View, embedded: EmbeddedQuery, nearest: Collection[Near], rarities: Mapping[str, float]
-    ) -> Mapping[DocumentKey, float]:
-        """How well the passages meet the question token by token, of those whose tokens are known."""
-        if self._weighting.tokens <= 0.0:
-            return {}
-        known = self._serving.tokens(view, embedded, [near.passage for near in nearest])
-        told = [near for near in nearest if near.passage in known]
-        weights = token_weights(embedded.tokens.words, rarities)
-        scores = maxsim(embedded.tokens.codes, weights, [known[near.passage] for near in told])
-        return {near.document: score for near, score in zip(told, scores.tolist(), strict=True)}
-
-    def _ranked(self, view: View, found: _Found, where: Filter, now: datetime, question: str) -> list[Ranked]:
-        """Read what else ranking needs in the same snapshot, checked against the filter, and put all in order."""
-        standings = {
-            key: one
-            for key, one in view.standings(found.relevance.keys(), where).items()
-            if self._is_in_use(one.operational, now)
-        }
+    def _ranked(self, found: _Found, now: datetime, question: str) -> list[Ranked]:
+        """What the filter admits, in order."""
+        standings = {key: one for key, one in found.standings.items() if self._is_in_use(one.operational, now)}
         relevance = {key: found.relevance[key].fused for key in standings}
         priors = prior(standings, relevance, question, self._priors, spans(question, now))
         return in_order(
@@ -331,7 +320,7 @@ class Recalling:
     def _vectors(self, view: View, embedded: EmbeddedQuery, found: _Found) -> Vectors:
         def vectors(keys: Sequence[DocumentKey]) -> Mapping[DocumentKey, Vector]:
             near = {key: found.nearest[key].passage for key in keys if key in found.nearest}
-            known = self._serving.vectors(view, embedded, list(near.values()), found.read)
+            known = self._serving.vectors(view, embedded, list(near.values()), found.vectors)
             return {key: known[passage] for key, passage in near.items() if passage in known}
 
         return vectors

@@ -11,11 +11,12 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from hivelore.domain.index import DocumentKey, ModelKey, Neighbours, PassageKey, QueryTokens, TokenCodes, Vector
+from hivelore.domain.index import DocumentKey, ModelKey, Near, Neighbours, PassageKey, QueryTokens, Vector
 from hivelore.domain.search import Filter
 from hivelore.domain.text import Clean
 from hivelore.errors import Invalid, Unavailable
-from hivelore.ports import EmbeddingProvider, MemoryStore, MemoryView, TokenEmbedder, VectorIndex, View
+from hivelore.policies.late_interaction import maxsim, token_weights
+from hivelore.ports import EmbeddingProvider, Later, MemoryStore, MemoryView, TokenEmbedder, VectorIndex, View
 
 SERVING = "model.serving"
 """The setting that names the fingerprint whose vectors answer questions."""
@@ -180,21 +181,35 @@ class Serving:
         view: View,
         query: EmbeddedQuery,
         passages: Sequence[PassageKey],
-        read: Mapping[PassageKey, Vector],
+        known: Mapping[PassageKey, Vector],
     ) -> Mapping[PassageKey, Vector]:
-        """Of the model that the question was embedded with. ``read``: those that need not be read any more."""
-        missing = [passage for passage in passages if passage not in read]
+        """Of the model that the question was embedded with. ``known``: those that need not be read."""
+        missing = [passage for passage in passages if passage not in known]
         key = None if query.model is None or not missing else view.model(query.model.provider.fingerprint)
-        return read if key is None else {**read, **view.vectors(key, missing)}
+        return known if key is None else {**known, **view.vectors(key, missing)}
 
-    def tokens(
-        self, view: View, query: EmbeddedQuery, passages: Sequence[PassageKey]
-    ) -> Mapping[PassageKey, TokenCodes]:
-        """Of the same model; nothing where it does not tell of tokens."""
-        if query.model is None or not query.tokens.codes:
-            return {}
-        key = view.model(query.model.provider.fingerprint)
-        return {} if key is None else view.tokens(key, passages)
+    def by_tokens(
+        self, view: View, query: EmbeddedQuery, nearest: Sequence[Near], rarities: Mapping[str, float]
+    ) -> Later[Mapping[DocumentKey, float]]:
+        """How well passages meet the question token by token, of those whose tokens the same model has told.
+        ``rarities`` are those of the words of the question."""
+        key = None if query.model is None else view.model(query.model.provider.fingerprint)
+        if key is None or not nearest or not query.tokens.codes:
+            return _nothing
+        asked = view.tokens(key, [near.passage for near in nearest])
+
+        def scores() -> Mapping[DocumentKey, float]:
+            known = asked()
+            told = [near for near in nearest if near.passage in known]
+            weights = token_weights(query.tokens.words, rarities)
+            found = maxsim(query.tokens.codes, weights, [known[near.passage] for near in told])
+            return {near.document: score for near, score in zip(told, found.tolist(), strict=True)}
+
+        return scores
 
     def wanted_model(self, view: MemoryView) -> ModelKey | None:
         return None if self._wanted is None else view.model(self._wanted.provider.fingerprint)
+
+
+def _nothing() -> Mapping[DocumentKey, float]:
+    return {}

@@ -127,7 +127,7 @@ class Shelf:
         self.index_all(tx, list(documents))
 
     def _entries(self, view: View, documents: Collection[Stored]) -> list[KeywordEntry]:
-        chunks = view.chunks_of([stored.key for stored in documents])
+        chunks = view.chunks_of([stored.key for stored in documents])()
         return [entry for stored in documents for entry in self._entries_of(view, stored, chunks.get(stored.key, ()))]
 
     def _entries_of(self, view: View, stored: Stored, chunks: Sequence[StoredChunk]) -> list[KeywordEntry]:

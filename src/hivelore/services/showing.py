@@ -33,7 +33,8 @@ def shown(
     terms: Collection[str],
 ) -> list[Hit]:
     keys = [one.key for one in best]
-    chunks, memories = view.chunks_of(keys), reading(keys)
+    asked, memories = view.chunks_of(keys), reading(keys)
+    chunks = asked()
     return [
         Hit(
             memory=memories[one.key],

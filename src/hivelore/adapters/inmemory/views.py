@@ -48,6 +48,7 @@ from hivelore.domain.operational import Observation
 from hivelore.domain.search import Filter, Stats
 from hivelore.domain.text import Clean
 from hivelore.errors import NotFound
+from hivelore.ports import Later
 
 BATCH: Final = 1_000
 PAGE: Final = 1_000
@@ -121,8 +122,9 @@ class InMemoryView(InMemorySwarmView):
         found = self.state.documents.get(document)
         return found.chunks if found else ()
 
-    def chunks_of(self, documents: Collection[DocumentKey]) -> Mapping[DocumentKey, Sequence[StoredChunk]]:
-        return {key: found for key in documents if (found := self.chunks(key))}
+    def chunks_of(self, documents: Collection[DocumentKey]) -> Later[Mapping[DocumentKey, Sequence[StoredChunk]]]:
+        found = {key: chunks for key in documents if (chunks := self.chunks(key))}
+        return lambda: found
 
     def before(self, document: DocumentKey, limit: int) -> Sequence[Stored]:
         earlier, _ = self._thread(document)
@@ -231,9 +233,10 @@ class InMemoryView(InMemorySwarmView):
         found = self.state.vectors
         return {passage: found[model, passage] for passage in passages if (model, passage) in found}
 
-    def tokens(self, model: ModelKey, passages: Sequence[PassageKey]) -> Mapping[PassageKey, TokenCodes]:
-        found = self.state.tokens
-        return {passage: found[model, passage] for passage in passages if (model, passage) in found}
+    def tokens(self, model: ModelKey, passages: Sequence[PassageKey]) -> Later[Mapping[PassageKey, TokenCodes]]:
+        known = self.state.tokens
+        found = {passage: known[model, passage] for passage in passages if (model, passage) in known}
+        return lambda: found
 
     def waiting(self, model: ModelKey, now: datetime, limit: int, *, newest_first: bool = False) -> Sequence[Waiting]:
         due = (

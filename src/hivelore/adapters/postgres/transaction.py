@@ -36,6 +36,7 @@ class PostgresTransaction(PostgresView, SqlTransaction):
             self.executed(sql, each[0])
         elif each:
             connection = self._open()
+            self._await()
             with self.our_errors(), connection.cursor() as cursor:
                 cursor.executemany(dialect(sql), [self._bound(params) for params in each])
 

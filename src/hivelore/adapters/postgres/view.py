@@ -1,7 +1,7 @@
 """Reading one snapshot of a PostgreSQL store."""
 
 from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from itertools import count
 from typing import Any
 
@@ -18,8 +18,8 @@ from hivelore.adapters.sql.names import load
 from hivelore.adapters.sql.view import SqlView
 from hivelore.adapters.sql.where import Params
 from hivelore.domain.index import Change, ChangeKind, DocumentKey, Moment, Vector
-from hivelore.errors import Expired, Unavailable
-from hivelore.ports import Clock
+from hivelore.errors import Expired, HiveloreError, Unavailable
+from hivelore.ports import Clock, Later
 
 _STATEMENTS = load(("hivelore.adapters.sql", "queries.sql"), ("hivelore.adapters.postgres", "queries.sql"))
 _BY_KEY = (
@@ -64,9 +64,13 @@ class PostgresView(SqlView):
         self._clock = clock
         self._deadline = deadline
         self._streams = count(1)
+        self._under_way: ExitStack | None = None
+        """Ends when all that was sent has been answered."""
 
     def end(self) -> None:
         """The transaction is over, and the connection is somebody else's."""
+        with suppress(HiveloreError, psycopg.Error):
+            self._await()
         self._connection = None
 
     @property
@@ -77,20 +81,50 @@ class PostgresView(SqlView):
         found = self.executed(sql, params)
         return [] if found.description is None else found.fetchall()
 
+    def later(self, sql: str, params: Params | None = None) -> Later[list[Any]]:
+        if self._under_way is None:
+            self._under_way = under_way = ExitStack()
+            under_way.enter_context(self._open().pipeline())
+        asked = self._sent(sql, params)
+
+        def answered() -> list[Any]:
+            self._await()
+            return asked.fetchall()
+
+        return answered
+
     def executed(self, sql: str, params: Params | None) -> postgres.Cursor:
-        """The cursor of a statement that ran. A text with NUL is in no table: who asks for one asks for NULL instead,
-        which is like nothing."""
+        """The cursor of a statement that ran."""
+        cursor = self._sent(sql, params)
+        self._await()
+        return cursor
+
+    def _await(self) -> None:
+        """Until all that was sent has been answered."""
+        under_way, self._under_way = self._under_way, None
+        if under_way is not None:
+            with self.our_errors():
+                try:
+                    under_way.close()
+                except errors.PipelineAborted as error:
+                    raise _what_ended(error) from None
+
+    def _sent(self, sql: str, params: Params | None) -> postgres.Cursor:
+        """The cursor of a statement, which is waited for unless others are under way. A text with NUL is in no table:
+        who asks for one asks for NULL instead, which is like nothing."""
         connection = self._open()
         with self.our_errors():
             try:
                 return postgres.execute(connection, sql, self._bound(params))
-            except psycopg.DataError:
-                if params is None or not sql.startswith(("SELECT", "WITH")):
+            except psycopg.DataError as error:
+                # psycopg itself refuses a NUL; what the server refuses may be a statement that was sent before.
+                if type(error) is not psycopg.DataError or params is None or not sql.startswith(("SELECT", "WITH")):
                     raise
                 return postgres.execute(connection, sql, self._bound(_without_nul(params)))
 
     def stream(self, sql: str, params: Params | None = None) -> Iterator[Any]:
         connection = self._open()
+        self._await()
         with self.our_errors(), connection.cursor(f"stream_{next(self._streams)}", withhold=False) as cursor:
             cursor.itersize = BATCH
             cursor.execute(postgres.dialect(sql), self._bound(params), binary=True)
@@ -138,6 +172,7 @@ class PostgresView(SqlView):
             yield
             return
         connection = self._open()
+        self._await()
         self.is_walled = False
         try:
             with self.our_errors():
@@ -169,6 +204,12 @@ class PostgresView(SqlView):
         if last <= since.upto:
             return Moment(since.upto, tuple(tx for tx in since.open if tx > last or tx in self._moment.open))
         return Moment(last, tuple(tx for tx in self._moment.open if tx <= last))
+
+
+def _what_ended(aborted: psycopg.Error) -> psycopg.Error:
+    """The error of a statement that was sent before."""
+    before = aborted.__context__
+    return before if isinstance(before, psycopg.Error) else aborted
 
 
 def _without_nul(params: Params) -> dict[str, Any]:

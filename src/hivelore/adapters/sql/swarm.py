@@ -28,6 +28,7 @@ from hivelore.domain.search import Filter
 from hivelore.domain.session import Session
 from hivelore.domain.text import Clean
 from hivelore.domain.transcript import EventId, Handover, HandoverState
+from hivelore.ports import Later
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,11 @@ class SqlSwarm(ABC):
     @abstractmethod
     def rows(self, sql: str, params: Params | None = None) -> list[Any]:
         """Run one statement and fetch all it answers. ``:namespace`` is always bound."""
+
+    def later(self, sql: str, params: Params | None = None) -> Later[list[Any]]:
+        """``rows``, which a server need not have answered until that is called."""
+        found = self.rows(sql, params)
+        return lambda: found
 
     @abstractmethod
     def stream(self, sql: str, params: Params | None = None) -> Iterator[Any]:

@@ -37,6 +37,7 @@ from hivelore.domain.recall_log import Recall, RecallFilter
 from hivelore.domain.search import Filter, RecallId, Stats
 from hivelore.domain.text import Clean
 from hivelore.errors import NotFound
+from hivelore.ports import Later
 
 _BATCH = 2_000
 _COMMON = 1_000
@@ -124,14 +125,19 @@ class SqlView(SqlSwarm):
         return tag is not None and self.row("tag_seen", tag=tag, limit=_COMMON)[0] == _COMMON
 
     def chunks(self, document: DocumentKey) -> Sequence[StoredChunk]:
-        return self.chunks_of([document]).get(document, ())
+        return self.chunks_of([document])().get(document, ())
 
-    def chunks_of(self, documents: Collection[DocumentKey]) -> Mapping[DocumentKey, Sequence[StoredChunk]]:
-        found: dict[DocumentKey, list[StoredChunk]] = {}
-        for _, of_chunk in groupby(self.rows(self.SQL["chunks"], {"documents": self.array(documents)}), itemgetter(1)):
-            chunk = rows.stored_chunk(list(of_chunk))
-            found.setdefault(chunk.document, []).append(chunk)
-        return found
+    def chunks_of(self, documents: Collection[DocumentKey]) -> Later[Mapping[DocumentKey, Sequence[StoredChunk]]]:
+        asked = self.later(self.SQL["chunks"], {"documents": self.array(documents)})
+
+        def chunks() -> Mapping[DocumentKey, Sequence[StoredChunk]]:
+            found: dict[DocumentKey, list[StoredChunk]] = {}
+            for _, of_chunk in groupby(asked(), itemgetter(1)):
+                chunk = rows.stored_chunk(list(of_chunk))
+                found.setdefault(chunk.document, []).append(chunk)
+            return found
+
+        return chunks
 
     def before(self, document: DocumentKey, limit: int) -> Sequence[Stored]:
         return self._beside("memory_before", document, limit)
@@ -246,9 +252,9 @@ class SqlView(SqlSwarm):
         together = self.floats([blob for _, blob in found]) if found else ()
         return dict(zip([key for key, _ in found], together, strict=True))
 
-    def tokens(self, model: ModelKey, passages: Sequence[PassageKey]) -> Mapping[PassageKey, TokenCodes]:
-        found = self.rows(self.SQL["tokens"], {"model": model, "passages": self.array(set(passages))})
-        return {PassageKey(key): codes for key, codes in found}
+    def tokens(self, model: ModelKey, passages: Sequence[PassageKey]) -> Later[Mapping[PassageKey, TokenCodes]]:
+        asked = self.later(self.SQL["tokens"], {"model": model, "passages": self.array(set(passages))})
+        return lambda: {PassageKey(key): codes for key, codes in asked()}
 
     def waiting(self, model: ModelKey, now: datetime, limit: int, *, newest_first: bool = False) -> Sequence[Waiting]:
         statement = self.SQL["waiting"].replace("{free}", "").replace("{locked}", "")

@@ -40,9 +40,9 @@ def spread(admitted: NDArray[np.floating]) -> Spread:
 
 
 def neighbours(
-    nearest: tuple[Near, ...], cosines: Spread, read: Mapping[PassageKey, Vector] | None = None
+    nearest: tuple[Near, ...], cosines: Spread, vectors: Mapping[PassageKey, Vector] | None = None
 ) -> Neighbours:
-    return Neighbours(nearest, cosines.count, cosines.mean, cosines.deviation, read or {})
+    return Neighbours(nearest, cosines.count, cosines.mean, cosines.deviation, vectors or {})
 
 
 def order(near: Near) -> tuple[float, PassageKey]:

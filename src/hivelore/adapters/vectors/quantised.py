@@ -70,6 +70,10 @@ class Quantised:
         self.off[at] = other.off
         self.signs[at] = other.signs
 
+    def told(self) -> NDArray[np.float32]:
+        """The vectors, as far as the codes tell."""
+        return self.codes * self.shrink[:, np.newaxis]
+
     def cosines(self, query: "Quantised", at: Rows = slice(None)) -> NDArray[np.float32]:
         """About the cosine of each row, or of those ``at`` some places, to the only row of the query; equal codes give
         equal cosines."""

@@ -139,7 +139,7 @@ class ScanVectors:
             look = by_bytes(admitted, coarse) if depth is None else by_signs(admitted, coarse, depth)
             found = search.nearest(look, limit, also)
             if found is not None:
-                return neighbours(found, look.spread, search.read)
+                return neighbours(found, look.spread, search.vectors)
             depth = None if depth is None else WIDENING * depth
 
     def _depth(self, held: int, admitted: int) -> int | None:

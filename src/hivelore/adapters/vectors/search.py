@@ -1,6 +1,6 @@
 """From a first look to the nearest documents: the candidates that rounding leaves, compared exactly."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -56,8 +56,8 @@ class Search:
         self._query = query
         self._coarse = coarse
         self._admitted = admitted
-        self.read: Mapping[PassageKey, Vector] = {}
-        """The vectors that were compared exactly."""
+        self.vectors: dict[PassageKey, Vector] = {}
+        """Those that were compared exactly, and as their codes tell those that were not."""
 
     def nearest(self, look: Look, limit: int, also: Collection[DocumentKey]) -> tuple[Near, ...] | None:
         """The nearest documents as ``VectorIndex.nearest`` says; None where the look was at too few passages, as where
@@ -90,7 +90,8 @@ class Search:
     def _exact(self, contenders: Keys) -> list[Near]:
         """Each with its exact cosine; a passage that the view does not show is dropped."""
         passages, documents, chunks = contenders.tolist()
-        self.read = vectors = self._view.vectors(self._model, passages)
+        vectors = self._view.vectors(self._model, passages)
+        self.vectors.update(vectors)
         if not vectors:
             return []
         exact = dict(zip(vectors, cosines(np.array(list(vectors.values())), self._query).tolist(), strict=True))
@@ -105,6 +106,7 @@ class Search:
         slots = self._admitted.of_documents(missing)
         passages, documents, chunks = self._admitted.slabs.keys(slots).tolist()
         told = self._admitted.slabs.cosines(self._coarse, slots).tolist()
+        self.vectors |= zip(passages, self._admitted.slabs.vectors(slots), strict=True)
         others = best_per_document(map(Near, documents, chunks, passages, told), len(missing), ())
         return tuple(sorted((*nearest, *others), key=order))
 

@@ -167,6 +167,13 @@ class Slabs:
             cosines[at] = self.blocks[number].rows.vectors.cosines(query, places)
         return cosines
 
+    def vectors(self, slots: Slots) -> NDArray[np.float32]:
+        """(n, dimension), of length one, as the codes tell; same order."""
+        vectors = np.empty((len(slots), self.dimension), np.float32)
+        for number, places, at in self._split(slots):
+            vectors[at] = self.blocks[number].rows.vectors.take(places).told()
+        return vectors
+
     def off(self, slots: Slots) -> NDArray[np.float32]:
         """How far the codes are off; same order."""
         off = np.empty(len(slots), np.float32)

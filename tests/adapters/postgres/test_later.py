@@ -1,0 +1,66 @@
+"""Statements that are sent before others are answered, where one of them fails or takes too long."""
+
+from collections.abc import Callable
+
+import pytest
+
+from hivelore.adapters.clock import SystemClock
+from hivelore.adapters.postgres.store import PostgresStore
+from hivelore.adapters.postgres.view import PostgresView
+from hivelore.domain.text import Clean
+from hivelore.errors import Broken, Expired, Unavailable
+from hivelore.ports import Transaction
+from support.memories import EVERYTHING, a_memory
+from support.stores import add, listed
+
+WRONG, RIGHT = "SELECT 1 / (:namespace - :namespace)", "SELECT :namespace + 1"
+LONG = "SELECT COUNT(*) FROM generate_series(1, 1000000000)"
+
+
+def test_what_is_wrong_with_one_is_said_by_whichever_is_waited_for(store: PostgresStore) -> None:
+    waited_for: list[Callable[[PostgresView], object]] = [
+        lambda view: view.later(WRONG)(),
+        lambda view: (view.later(WRONG), view.later(RIGHT)())[1],
+        lambda view: (view.later(RIGHT), view.later(WRONG))[0](),
+        lambda view: (view.later(WRONG), view.rows(RIGHT))[1],
+        lambda view: (view.later(WRONG), view.matching(EVERYTHING))[1],
+        lambda view: (view.later(WRONG), list(view.stream(RIGHT)))[1],
+    ]
+    for wait in waited_for:
+        with pytest.raises(Broken, match="division by zero"), store.read() as view:
+            wait(view)
+    with store.read() as view:
+        assert view.later(RIGHT)() == [(2,)]
+
+
+def test_nobody_minds_what_was_not_waited_for(store: PostgresStore) -> None:
+    add(store, a_memory("kept"))
+    for sql in (WRONG, RIGHT):
+        with store.read() as view:
+            view.later(sql)
+    assert [memory.content for memory in listed(store)] == ["kept"]
+
+
+def test_what_takes_longer_than_the_deadline_is_ended_and_the_connection_is_fine(store: PostgresStore) -> None:
+    with store.read(SystemClock().monotonic() + 0.3) as view:
+        first, _ = view.later(RIGHT), view.later(LONG)
+        with pytest.raises(Expired):
+            first()
+    with store.read() as view:
+        assert view.rows(RIGHT) == [(2,)]
+
+
+def test_a_unit_that_did_not_wait_for_what_failed_stores_nothing(store: PostgresStore) -> None:
+    def work(tx: Transaction) -> None:
+        assert isinstance(tx, PostgresView)
+        tx.add(a_memory("half"), ())
+        tx.later(WRONG)
+
+    with pytest.raises(Unavailable, match="nothing of it was stored"):
+        store.write(work)
+    assert listed(store) == []
+
+
+def test_a_text_that_nothing_can_contain_is_like_none(store: PostgresStore) -> None:
+    with store.read() as view:
+        assert view.later("SELECT :text = 'a'", {"text": Clean("a\0")})() == [(None,)]
