@@ -134,8 +134,8 @@ class Neighbours:
     mean: float
     deviation: float
     vectors: Mapping[PassageKey, Vector] = field(default_factory=dict[PassageKey, Vector], compare=False)
-    """Of ``nearest`` as far as an engine came by them, of unit length: exact ones, or as its codes tell, which is off
-    by less than a hundredth."""
+    """Of ``nearest`` as far as an engine came by them, of unit length: exact ones, or as its codes tell; cosines of
+    those are off by less than a hundredth."""
 
 
 class ChangeKind(IntEnum):

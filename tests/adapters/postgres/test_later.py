@@ -7,6 +7,7 @@ import pytest
 from hivelore.adapters.clock import SystemClock
 from hivelore.adapters.postgres.store import PostgresStore
 from hivelore.adapters.postgres.view import PostgresView
+from hivelore.domain.search import Visibility
 from hivelore.domain.text import Clean
 from hivelore.errors import Broken, Expired, Unavailable
 from hivelore.ports import Transaction
@@ -31,6 +32,30 @@ def test_what_is_wrong_with_one_is_said_by_whichever_is_waited_for(store: Postgr
             wait(view)
     with store.read() as view:
         assert view.later(RIGHT)() == [(2,)]
+
+
+def test_a_statement_that_was_passed_over_is_fine_the_next_time(store: PostgresStore) -> None:
+    """psycopg prepares a statement when it is used for the sixth time."""
+    for _ in range(5):
+        with store.read() as view:
+            view.rows(RIGHT)
+    with store.read() as view:
+        wrong, right = view.later(WRONG), view.later(RIGHT)
+        with pytest.raises(Broken, match="division by zero"):
+            wrong()
+        with pytest.raises(Broken):
+            right()
+    for _ in range(3):
+        with store.read() as view:
+            assert view.rows(RIGHT) == [(2,)]
+
+
+def test_who_reads_for_everybody_and_does_not_wait_is_behind_the_wall_again(store: PostgresStore) -> None:
+    add(store, a_memory("private"))
+    with store.read(sees=Visibility(own=None, swarm=True)) as view:
+        with view.of_everybody():
+            view.later(RIGHT)
+        assert view.rows("SELECT COUNT(*) FROM memory") == [(0,)]
 
 
 def test_nobody_minds_what_was_not_waited_for(store: PostgresStore) -> None:

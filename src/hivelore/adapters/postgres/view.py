@@ -66,11 +66,14 @@ class PostgresView(SqlView):
         self._streams = count(1)
         self._under_way: ExitStack | None = None
         """Ends when all that was sent has been answered."""
+        self._is_spoilt = False
+        """Whether psycopg may take a statement for prepared that the server passed over, as it does after an error."""
 
     def end(self) -> None:
         """The transaction is over, and the connection is somebody else's."""
-        with suppress(HiveloreError, psycopg.Error):
-            self._await()
+        self._settle()
+        if self._is_spoilt and self._connection is not None:
+            self._connection.close()
         self._connection = None
 
     @property
@@ -89,7 +92,8 @@ class PostgresView(SqlView):
 
         def answered() -> list[Any]:
             self._await()
-            return asked.fetchall()
+            with self.our_errors():
+                return asked.fetchall()
 
         return answered
 
@@ -106,8 +110,14 @@ class PostgresView(SqlView):
             with self.our_errors():
                 try:
                     under_way.close()
-                except errors.PipelineAborted as error:
+                except psycopg.Error as error:
+                    self._is_spoilt = True
                     raise _what_ended(error) from None
+
+    def _settle(self) -> None:
+        """Until nothing is under way, whatever becomes of it."""
+        with suppress(HiveloreError, psycopg.Error):
+            self._await()
 
     def _sent(self, sql: str, params: Params | None) -> postgres.Cursor:
         """The cursor of a statement, which is waited for unless others are under way. A text with NUL is in no table:
@@ -116,9 +126,11 @@ class PostgresView(SqlView):
         with self.our_errors():
             try:
                 return postgres.execute(connection, sql, self._bound(params))
-            except psycopg.DataError as error:
+            except psycopg.Error as error:
                 # psycopg itself refuses a NUL; what the server refuses may be a statement that was sent before.
                 if type(error) is not psycopg.DataError or params is None or not sql.startswith(("SELECT", "WITH")):
+                    self._is_spoilt |= self._under_way is not None
+                    self._settle()
                     raise
                 return postgres.execute(connection, sql, self._bound(_without_nul(params)))
 
@@ -131,6 +143,7 @@ class PostgresView(SqlView):
             for row in cursor:
                 yield row
                 self._open()
+                self._await()
 
     @contextmanager
     def our_errors(self) -> Generator[None]:
@@ -179,6 +192,7 @@ class PostgresView(SqlView):
                 postgres.run_script(connection, wall.OUTSIDE)
                 yield
         finally:
+            self._settle()
             self.is_walled = True
             # One that an error has ended answers nothing any more, and must not be asked.
             if connection.info.transaction_status is pq.TransactionStatus.INTRANS:
@@ -206,10 +220,10 @@ class PostgresView(SqlView):
         return Moment(last, tuple(tx for tx in self._moment.open if tx <= last))
 
 
-def _what_ended(aborted: psycopg.Error) -> psycopg.Error:
-    """The error of a statement that was sent before."""
-    before = aborted.__context__
-    return before if isinstance(before, psycopg.Error) else aborted
+def _what_ended(error: psycopg.Error) -> psycopg.Error:
+    """The error of a statement that was sent before, where it has taken this one with it."""
+    before = error.__context__
+    return before if isinstance(error, errors.PipelineAborted) and isinstance(before, psycopg.Error) else error
 
 
 def _without_nul(params: Params) -> dict[str, Any]:

@@ -104,10 +104,13 @@ class Search:
         if not missing:
             return nearest
         slots = self._admitted.of_documents(missing)
-        passages, documents, chunks = self._admitted.slabs.keys(slots).tolist()
-        told = self._admitted.slabs.cosines(self._coarse, slots).tolist()
-        self.vectors |= zip(passages, self._admitted.slabs.vectors(slots), strict=True)
+        slabs = self._admitted.slabs
+        passages, documents, chunks = slabs.keys(slots).tolist()
+        told = slabs.cosines(self._coarse, slots).tolist()
         others = best_per_document(map(Near, documents, chunks, passages, told), len(missing), ())
+        best = {near.passage for near in others}
+        at = [place for place, passage in enumerate(passages) if passage in best]
+        self.vectors |= zip([passages[place] for place in at], slabs.vectors(slots[at]), strict=True)
         return tuple(sorted((*nearest, *others), key=order))
 
 
