@@ -1,7 +1,8 @@
 """How often it is told right whether two notes say the same, contradict each other, or say different things.
 
-The pairs were written for this and are in ``bench/data/statements.jsonl`` and ``statements_more.jsonl``; most of them
-were used to build the policy or to train the model, four parts only to judge it.
+The pairs were written for this and are in ``bench/data``: ``statements.jsonl``, ``statements_more.jsonl``, and what
+follows from the clusters of ``statement_clusters.jsonl``. Most were used to build the policy or to train the model, five
+parts only to judge it.
 """
 
 import json
@@ -20,9 +21,13 @@ from hivelore.errors import Invalid
 from hivelore.policies.truth.constants import Constants
 from hivelore.policies.truth.judging import Verdict, judge
 
-FILES = tuple(Path(__file__).parent / "data" / name for name in ("statements.jsonl", "statements_more.jsonl"))
+DATA = Path(__file__).parent / "data"
+FILES = (DATA / "statements.jsonl", DATA / "statements_more.jsonl")
+CLUSTERS = DATA / "statement_clusters.jsonl"
 CAUTIOUS = Constants(only_measures=True)
 TITLES = {
+    "clusters_judge": "Clusters kept aside",
+    "clusters_choose": "Clusters to choose by",
     "more_judge": "In many writers' words",
     "fresh2": "Second fresh",
     "fresh": "Fresh",
@@ -36,16 +41,18 @@ TEXT = """
 {pairs} pairs of notes about one service, written for this, each labelled as the same, a conflict, or different:
 rewordings in other units, order, voice or detail, notes that contradict each other in a number, a name, a negation or
 an order, and notes that only look alike. Most are English, {foreign} are German, French, Spanish or Chinese. No note
-is in two parts. The rules were built on the *build* part; the model was trained on that, on the *train* part and on
-5,613 pairs in many writers' words, which the rules have not seen. The *judge* part ({judged} pairs) was only counted,
-though several times; so were the *fresh* part ({fresh} pairs, other kinds of services and phrasings) and the *second
-fresh* part ({last} pairs, written apart from all that). *In many writers' words* ({more:,} pairs, of kinds of services
-that nothing was trained on) was counted when the model was done. Its constants were chosen with these four in view, so
-none of them is a clean figure any more; how well the model alone does is.
+is in two parts. The rules were built on the *build* part; the model was trained on that, on the *train* part, on
+5,613 pairs in many writers' words, and on 2,364 clusters (a fact in five wordings, five contradictions of it and four
+look-alikes), which the rules have not seen. What the model may decide was chosen by *clusters to choose by* ({chosen:,}
+pairs). The *judge* part ({judged} pairs) was only counted, though many times; so were the *fresh* part ({fresh} pairs,
+other kinds of services and phrasings), the *second fresh* part ({last} pairs, written apart from all that) and *in many
+writers' words* ({more:,} pairs, of kinds of services that nothing was trained on before). Earlier constants were chosen
+with these four in view. *Clusters kept aside* ({aside:,} pairs) were written by somebody who saw nothing else, reread,
+and counted once, when all was done.
 
 - *ours* compares what the notes say by rules (see [the decision](../docs/decisions/0015-same-or-conflicting.md)), with
-  the cosine of their vectors; what they take for a conflict is one where a small trained model agrees, what they only
-  doubt is one where it is very sure, and what they cannot tell, and clashes nowhere, is the same where it finds so.
+  the cosine of their vectors; what they take for a conflict is one where a small trained model agrees, what they do not
+  is one where it is very sure, and what they cannot tell, and clashes nowhere, is the same where it finds so.
 - *rules with vectors* are the same rules without that model, *rules alone* have no cosine either
   (`HIVELORE_EMBEDDER=none`). *Cautious* are rules with vectors that take only clashing quantities for a conflict.
 - *model alone* takes what the model finds likeliest.
@@ -90,6 +97,25 @@ def pairs() -> Iterator[Pair]:
         one = json.loads(line)
         if one["half"] in TITLES:
             yield Pair(one["half"], one["service"], one["older"], one["newer"], one["label"], one["lang"])
+    for line in CLUSTERS.read_text(encoding="utf-8").splitlines():
+        cluster = json.loads(line)
+        half = f"clusters_{cluster['part']}"
+        if half in TITLES:
+            for older, newer, label in _of_cluster(cluster["says"], cluster["against"], cluster["apart"]):
+                yield Pair(half, cluster["service"], older, newer, label, cluster["lang"])
+
+
+def _of_cluster(
+    says: Sequence[str], against: Sequence[Sequence[str]], apart: Sequence[str]
+) -> Iterator[tuple[str, str, str]]:
+    """Every sentence of a cluster beside one that says the fact."""
+    for older, newer in ((0, 1), (2, 3), (4, 0)):
+        if max(older, newer) < len(says):
+            yield says[older], says[newer], SAME
+    for at, newer in enumerate(chain.from_iterable(against)):
+        yield says[at % len(says)], newer, CONFLICT
+    for at, newer in enumerate(apart, 1):
+        yield says[at % len(says)], newer, DIFFERENT
 
 
 def by_words(pair: Pair) -> str:
@@ -146,6 +172,8 @@ def run(bench: Bench) -> Section:
     text = TEXT.format(
         pairs=f"{len(every):,}",
         more=len(parts["more_judge"]),
+        chosen=len(parts["clusters_choose"]),
+        aside=len(parts["clusters_judge"]),
         judged=len(parts["judge"]),
         fresh=len(parts["fresh"]),
         last=len(parts["fresh2"]),

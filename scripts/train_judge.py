@@ -1,14 +1,13 @@
 """Trains the model that reads two notes together: all-MiniLM-L6-v2 over both in one sequence, three classes.
 
 First on made pairs (``judge_pairs``), then on the *build* and *train* parts of bench/data/statements.jsonl, the *more*
-part of statements_more.jsonl, and what follows from them. Needs torch, and takes an hour on one busy thread; other
-machines give slightly other weights (docs/decisions/0015-same-or-conflicting.md has the commands).
-Run as ``python -m scripts.train_judge build/judge.safetensors``; with ``--aside 0`` a third of the groups is kept aside
-and its odds are written as well, to choose thresholds by.
+part of statements_more.jsonl, what follows from them, and the clusters of statement_clusters.jsonl. Needs torch, and
+takes an hour on two threads; other machines give slightly other weights (docs/decisions/0015-same-or-conflicting.md has
+the commands).
+Run as ``python -m scripts.train_judge build/judge.safetensors``.
 """
 
 import argparse
-import hashlib
 import itertools
 import json
 import random
@@ -28,9 +27,13 @@ from torch.nn import functional
 from scripts.build_model import DIMENSION, EPSILON, HEADS, LAYERS, MOST_TOKENS, published
 from scripts.judge_pairs import CONFLICT, DATA, DIFFERENT, SAME, WORDS, Pair, made
 
+LEARN = "learn"
+THREADS = 2
 CLASSES = (SAME, CONFLICT, DIFFERENT)
 MADE, MADE_RATE = 12_000, 3e-4
-EPOCHS, RATE = 4, 2e-4
+EPOCHS, RATE = 3, 2e-4
+OF_A_CLUSTER = {SAME: 7, CONFLICT: 8, DIFFERENT: 7}
+"""Pairs an epoch, of each label."""
 BATCH = 32
 WARM_UP = 0.06
 LOGIC = frozenset((DATA / "statement_logic.txt").read_text(encoding="utf-8").split())
@@ -206,6 +209,31 @@ def following(rows: Sequence[Mapping[str, str]]) -> list[Pair]:
     return [one for one in found if frozenset(one[:2]) not in known]
 
 
+def clusters(part: str) -> list[Mapping[str, Any]]:
+    """Of one fact each: what ``says`` it, what is ``against`` it (lists of wordings), and what stands ``apart``."""
+    rows = [json.loads(line) for line in (DATA / "statement_clusters.jsonl").read_text(encoding="utf-8").splitlines()]
+    return [row for row in rows if row["part"] == part]
+
+
+def of_cluster(cluster: Mapping[str, Any]) -> list[Pair]:
+    """All pairs of which it is known how they stand to each other."""
+    says, against, apart = cluster["says"], cluster["against"], cluster["apart"]
+    same = [pair for texts in (says, *against) for pair in itertools.combinations(texts, 2)]
+    conflict = [pair for texts in against for pair in itertools.product(says, texts)]
+    different = [pair for texts in (says, *against) for pair in itertools.product(texts, apart)]
+    return [
+        (*pair, label)
+        for label, pairs in ((SAME, same), (CONFLICT, conflict), (DIFFERENT, different))
+        for pair in pairs
+    ]
+
+
+def some_of(pairs: Sequence[Pair], rng: random.Random) -> Iterator[Pair]:
+    for label, count in OF_A_CLUSTER.items():
+        of_label = [pair for pair in pairs if pair[2] == label]
+        yield from rng.sample(of_label, min(count, len(of_label)))
+
+
 def renamed(pairs: Sequence[Pair], rng: random.Random) -> Callable[[Pair], Pair]:
     """Exchanges words that both notes have, which changes nothing about how they stand to each other."""
     pool = sorted({word for pair in pairs for word in _shared(pair)} | {*WORDS["things"], *WORDS["parts"]})
@@ -227,21 +255,12 @@ def _shared(pair: Pair) -> list[str]:
     return sorted((one & other) - LOGIC)
 
 
-@torch.no_grad()
-def odds_of(model: Judge, encoded: Encoded, pairs: Sequence[tuple[str, str]]) -> np.ndarray:
-    """The mean of both orders."""
-    model.eval()
-    both = [encoded.batch([pair]) for one, other in pairs for pair in ((one, other), (other, one))]
-    return np.concatenate([model(*one).numpy() for one in both]).reshape(len(pairs), 2, -1).mean(1)
-
-
 def main() -> None:
     options = argparse.ArgumentParser()
     options.add_argument("target", type=Path)
-    options.add_argument("--aside", type=int, help="which third of the groups is kept aside, 0 to 2")
     options.add_argument("--share", type=float, default=1.0, help="of all pairs, to try the script out")
     given = options.parse_args()
-    torch.set_num_threads(1)
+    torch.set_num_threads(THREADS)
     weights, tokenizer = published()
     model, encoded = Judge(), Encoded(tokenizer)
     names = model.named()
@@ -249,28 +268,25 @@ def main() -> None:
     known["places.weight"] = known["places.weight"][:MOST_TOKENS]
     model.load_state_dict(known, strict=False)
     train(model, encoded, [made(int(MADE * given.share), 1)], MADE_RATE, 0)
+    train(model, encoded, _epochs(given.share, random.Random(5)), RATE, 10)
+    given.target.parent.mkdir(parents=True, exist_ok=True)
+    save_file({names[ours]: value.contiguous() for ours, value in model.state_dict().items()}, given.target)
 
-    def is_aside(row: Mapping[str, str]) -> bool:
-        return given.aside == int(hashlib.md5(row["group"].encode()).hexdigest(), 16) % 3
 
-    every, rng = to_train_on(), random.Random(5)
-    rows = [row for row in every if not is_aside(row)]
-    told = [(row["older"], row["newer"], row["label"]) for row in rows][:: round(1 / given.share)]
+def _epochs(share: float, rng: random.Random) -> list[list[Pair]]:
+    rows, every = to_train_on(), round(1 / share)
+    told = [(row["older"], row["newer"], row["label"]) for row in rows][::every]
     follow = following(rows)
-    other = renamed([*told, *follow], rng)
+    of_clusters = [of_cluster(one) for one in clusters(LEARN)][::every]
+    other = renamed([*told, *follow, *itertools.chain.from_iterable(of_clusters)], rng)
+    print(f"{len(told)} pairs, {len(follow)} follow from them, {sum(map(len, of_clusters))} of clusters")
     epochs: list[list[Pair]] = []
     for at in range(EPOCHS):
         pairs = [*told, *rng.sample(follow, min(len(follow), len(told) // 3))]
+        pairs += [pair for one in of_clusters for pair in some_of(one, rng)]
         pairs = pairs if at == EPOCHS - 1 else [other(pair) for pair in pairs]
-        epochs.append([*pairs, *made(len(pairs) // 6, 100 + at)])
-    print(f"{len(told)} pairs, {len(follow)} follow from them")
-    train(model, encoded, epochs, RATE, 10)
-    given.target.parent.mkdir(parents=True, exist_ok=True)
-    save_file({names[ours]: value.contiguous() for ours, value in model.state_dict().items()}, given.target)
-    if aside := [row for row in every if is_aside(row)]:
-        odds = odds_of(model, encoded, [(row["older"], row["newer"]) for row in aside])
-        told = [{**row, "odds": each} for row, each in zip(aside, odds.tolist(), strict=True)]
-        given.target.with_suffix(".jsonl").write_text("\n".join(map(json.dumps, told)) + "\n", encoding="utf-8")
+        epochs.append([*pairs, *made(len(told) // 6, 100 + at)])
+    return epochs
 
 
 if __name__ == "__main__":

@@ -103,7 +103,7 @@ def stance(**shares: float) -> Stance:
     ("told", "verdict"),
     [
         (stance(conflict=0.7, same=0.3), Verdict.CONFLICT),
-        (stance(conflict=0.5, same=0.5), Verdict.UNCERTAIN),
+        (stance(conflict=0.45, same=0.55), Verdict.UNCERTAIN),
         (stance(conflict=0.4, different=0.6), Verdict.UNCERTAIN),
     ],
 )
@@ -129,15 +129,13 @@ def test_quantities_contradict_unless_the_model_finds_different_things(told: Sta
     [
         ("A backup takes 75 s", stance(conflict=0.97, same=0.03), Verdict.CONFLICT),
         ("A backup takes 75 s", stance(conflict=0.9, same=0.1), Verdict.UNCERTAIN),
-        ("The copy lies on the second disk", stance(conflict=1.0), Verdict.DIFFERENT),
-        (
-            "Photos of the day are sent to the second site, which takes 10 minutes",
-            stance(conflict=1.0),
-            Verdict.DIFFERENT,
-        ),
+        ("It is copied within the hour", stance(conflict=0.97), Verdict.CONFLICT),
+        ("It is copied within the hour", stance(conflict=0.9), Verdict.DIFFERENT),
     ],
 )
-def test_a_doubt_becomes_a_conflict_where_the_model_is_very_sure(newer: str, told: Stance, verdict: Verdict) -> None:
+def test_a_conflict_that_the_rules_do_not_see_is_one_where_the_model_is_very_sure(
+    newer: str, told: Stance, verdict: Verdict
+) -> None:
     older = "A backup takes 60 s"
     doubted = Verdict.UNCERTAIN if "backup" in newer else Verdict.DIFFERENT
     assert judge(older, newer, 0.5).verdict is doubted
@@ -148,9 +146,25 @@ def test_a_doubt_becomes_a_conflict_where_the_model_is_very_sure(newer: str, tol
 def test_the_model_makes_a_conflict_only_where_it_is_very_sure(pair: dict[str, str], one: float, other: float) -> None:
     told = Stance(same=one, conflict=other, different=0.0)
     alone, both = (judge(pair["older"], pair["newer"], None, stance=given).verdict for given in (None, told))
-    may = {Verdict.CONFLICT: Verdict.UNCERTAIN, Verdict.UNCERTAIN: Verdict.CONFLICT}
-    assert both in (alone, may.get(alone))
+    assert both in (alone, Verdict.CONFLICT, Verdict.UNCERTAIN)
     assert (both is Verdict.CONFLICT) <= (alone is Verdict.CONFLICT or other >= Constants().found)
+    assert (both is alone) or alone is Verdict.CONFLICT or other >= Constants().doubted
+
+
+@pytest.mark.parametrize(
+    ("share", "verdict"), [(0.8, Verdict.SAME), (0.92, Verdict.UNCERTAIN), (0.97, Verdict.CONFLICT)]
+)
+def test_what_the_rules_take_for_the_same_is_doubted_where_the_model_is_sure_of_a_conflict(
+    share: float, verdict: Verdict
+) -> None:
+    pair = ("Takes 60s to start", "Takes about a minute to start")
+    assert judge(*pair, None, stance=stance(conflict=share, same=1 - share)).verdict is verdict
+
+
+def test_a_contradiction_that_only_the_model_has_found_says_so() -> None:
+    told = judge("A backup takes 60 s", "It is copied within the hour", 0.5, stance=stance(conflict=1.0))
+    assert told.reasons == ("the opposite in other words",)
+    assert told.confidence == 1.0
 
 
 REWORDED = ("A cron job clears the queue", "A scheduled task throws away whatever waits")
@@ -161,7 +175,7 @@ REWORDED = ("A cron job clears the queue", "A scheduled task throws away whateve
     [
         (REWORDED, 0.6, 0.85, True),
         (REWORDED, 0.6, 0.7, False),
-        (REWORDED, 0.4, 0.85, False),
+        (REWORDED, 0.2, 0.85, False),
         (REWORDED, None, 0.85, False),
         (("Restarts after 3 failures", "Comes up again within 20 seconds"), 0.9, 0.9, False),
     ],

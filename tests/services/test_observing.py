@@ -245,10 +245,10 @@ def test_where_the_model_fails_rules_judge_alone(error: Exception) -> None:
     assert len(reader.read) == 1
 
 
-def test_what_the_rules_take_for_no_contradiction_is_not_read() -> None:
+def test_what_has_nothing_in_common_is_not_read() -> None:
     world, reader = world_with(Stance(same=0.0, conflict=1.0, different=0.0))
     world.observe(SLOW)
-    assert world.observe("Takes about a minute to start").effect is Effect.REINFORCED
+    world.embed()
     assert world.observe("The disk is in bay 7").effect is Effect.NEW
     assert reader.read == []
 
@@ -261,6 +261,22 @@ def test_a_rewording_that_the_rules_do_not_see_reinforces_where_the_model_finds_
         world.embed()
         assert world.observe(newer).effect is effect
         assert reader.read == [(older, newer)]
+
+
+@pytest.mark.parametrize(("share", "effect"), [(0.97, Effect.CONTRADICTED), (0.92, Effect.UNCERTAIN)])
+def test_what_the_rules_take_for_the_same_is_read_as_well(share: float, effect: Effect) -> None:
+    world, _ = world_with(Stance(same=1 - share, conflict=share, different=0.0))
+    world.observe("Anonymous access is enabled")
+    world.embed()
+    assert world.observe("Anonymous access is always enabled").effect is effect
+
+
+def test_the_same_words_need_no_reader() -> None:
+    world, reader = world_with(Stance(same=0.0, conflict=1.0, different=0.0))
+    world.observe(SLOW)
+    world.embed()
+    assert world.observe(SLOW, session="another").effect is Effect.REINFORCED
+    assert reader.read == []
 
 
 def test_only_the_nearest_are_read() -> None:

@@ -172,12 +172,11 @@ class Observing:
 
     def _read(self, older: Memory, newer: Memory, likeness: float | None, *, is_near: bool) -> Judgement:
         """What the rules take for a contradiction is read once more by the model, where there is one; so is what is
-        near, and may be the same in other words."""
+        near, and may be the same or the opposite in other words."""
         judgement = self._judge(older, newer, likeness)
-        if self._reader is None or judgement.verdict is Verdict.SAME:
-            return judgement
-        may_be_same = is_near and likeness is not None and likeness >= self._constants.rewording_likeness
-        if judgement.verdict is not Verdict.CONFLICT and not may_be_same:
+        is_told = judgement.verdict is Verdict.SAME and judgement.confidence == 1.0
+        is_alike = is_near and likeness is not None and likeness >= self._constants.rewording_likeness
+        if self._reader is None or is_told or not (judgement.verdict is Verdict.CONFLICT or is_alike):
             return judgement
         with suppress(Broken, Unavailable):  # What was seen is kept all the same.
             return self._judge(older, newer, likeness, self._reader.stance(older.content, newer.content))

@@ -52,15 +52,17 @@ class Constants:
     clash: float = 0.41
     """Something as strong contradicts, something weaker than ``no_clash`` does not."""
     no_clash: float = 0.2
-    agreed: float = 0.6
+    agreed: float = 0.5
     """The share that a model that reads both has to give a conflict where not only quantities clash."""
-    found: float = 0.95
-    """The share from which on it finds a conflict where the rules only doubt one."""
+    found: float = 0.955
+    """The share from which on it finds a conflict where the rules find none."""
+    doubted: float = 0.9
+    """The share for a conflict from which on what the rules take for the same is a doubt."""
     disagreed: float = 0.5
     """The share for different notes from which on clashing quantities are no conflict."""
     rewording: float = 0.8
     """What a model that reads both has to give *same*, for what the rules cannot tell to be the same,"""
-    rewording_likeness: float = 0.5
+    rewording_likeness: float = 0.3
     """and the cosine that it needs besides."""
     only_measures: bool = False
     """Whether only quantities contradict; any other clash is a doubt then."""

@@ -43,8 +43,8 @@ def judge(
 ) -> Judgement:
     """Of two notes in the same category about the same service. ``likeness``: the cosine of their vectors; None where
     there is no embedding model. ``stance``: what a model makes of them that has read both, without which rules judge
-    alone; it may doubt a conflict of the rules, find the same where they find no clash, and, where it is very sure, a
-    conflict where they doubt one."""
+    alone; it may doubt what the rules find, find the same where they find no clash, and, where it is very sure, a
+    conflict."""
     # Which of the two is older makes no difference to whether they agree.
     ours, theirs = sorted((read(older), read(newer)), key=lambda one: one.words)
     if ours.words == theirs.words and ours.is_whole and theirs.is_whole:
@@ -62,13 +62,13 @@ def judge(
     if clash >= constants.clash and near < constants.conflict_of_measures:
         near = max(near, _nearest_part(ours, theirs, likeness or 0.0, constants, names))
     verdict = _verdict(compared, near, clash, constants)
-    if stance is not None and verdict is Verdict.CONFLICT and not _agrees(stance, compared, constants):
-        verdict = Verdict.UNCERTAIN
-    elif stance is not None and verdict in _OPEN:
-        if _is_rewording(stance, compared, likeness or 0.0, constants):
-            return Judgement(Verdict.SAME, stance.same, ("the same in other words",))
-        if verdict is Verdict.UNCERTAIN and clash >= constants.no_clash and stance.conflict >= constants.found:
+    if stance is not None:
+        if verdict is not Verdict.CONFLICT and stance.conflict >= constants.found:
             return Judgement(Verdict.CONFLICT, stance.conflict, _reasons(compared, Verdict.CONFLICT))
+        if verdict in _OPEN and _is_rewording(stance, compared, likeness or 0.0, constants):
+            return Judgement(Verdict.SAME, stance.same, ("the same in other words",))
+        if _doubts(stance, verdict, compared, constants):
+            verdict = Verdict.UNCERTAIN
     confidence = 0.0 if verdict is Verdict.UNCERTAIN else _probability(abs(near))
     return Judgement(verdict, confidence, _reasons(compared, verdict))
 
@@ -152,11 +152,13 @@ def _certain(compared: Comparison, constants: Constants) -> list[Clash]:
     ]
 
 
-def _agrees(stance: Stance, compared: Comparison, constants: Constants) -> bool:
+def _doubts(stance: Stance, verdict: Verdict, compared: Comparison, constants: Constants) -> bool:
     """The model knows more of words than of numbers: quantities clash unless they are about different things."""
+    if verdict is not Verdict.CONFLICT:
+        return verdict is Verdict.SAME and stance.conflict >= constants.doubted
     if all(one.is_measure for one in _certain(compared, constants)):
-        return stance.different < constants.disagreed
-    return stance.conflict >= constants.agreed
+        return stance.different >= constants.disagreed
+    return stance.conflict < constants.agreed
 
 
 def _is_rewording(stance: Stance, compared: Comparison, likeness: float, constants: Constants) -> bool:
@@ -187,7 +189,7 @@ def _reasons(compared: Comparison, verdict: Verdict) -> tuple[str, ...]:
     clashes = tuple(clash.why for clash in compared.clashes)
     only = tuple(f"only one says {words}" for words in (", ".join(compared.only),) if words)
     if verdict is Verdict.CONFLICT:
-        return clashes
+        return clashes or ("the opposite in other words",)
     if verdict is Verdict.SAME:
         return compared.agreeing or ("nearly the same words",)
     return (*clashes, *only) or ("little in common",)
