@@ -1,8 +1,8 @@
 """How often it is told right whether two notes say the same, contradict each other, or say different things.
 
 The pairs were written for this and are in ``bench/data``: ``statements.jsonl``, ``statements_more.jsonl``, and what
-follows from the clusters of ``statement_clusters.jsonl``. Most were used to build the policy or to train the model, five
-parts only to judge it.
+follows from the clusters of ``statement_clusters.jsonl``. Most were used to build the policy or to train the model,
+five parts only to judge it.
 """
 
 import json
