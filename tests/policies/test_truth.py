@@ -130,7 +130,8 @@ def test_quantities_contradict_unless_the_model_finds_different_things(told: Sta
         ("A backup takes 75 s", stance(conflict=0.97, same=0.03), Verdict.CONFLICT),
         ("A backup takes 75 s", stance(conflict=0.9, same=0.1), Verdict.UNCERTAIN),
         ("It is copied within the hour", stance(conflict=0.97), Verdict.CONFLICT),
-        ("It is copied within the hour", stance(conflict=0.9), Verdict.DIFFERENT),
+        ("It is copied within the hour", stance(conflict=0.92), Verdict.UNCERTAIN),
+        ("It is copied within the hour", stance(conflict=0.8), Verdict.DIFFERENT),
     ],
 )
 def test_a_conflict_that_the_rules_do_not_see_is_one_where_the_model_is_very_sure(
@@ -165,6 +166,9 @@ def test_a_contradiction_that_only_the_model_has_found_says_so() -> None:
     told = judge("A backup takes 60 s", "It is copied within the hour", 0.5, stance=stance(conflict=1.0))
     assert told.reasons == ("the opposite in other words",)
     assert told.confidence == 1.0
+    told = judge("A backup takes 60 s", "It is copied within the hour", 0.5, stance=stance(conflict=0.92))
+    assert told.reasons == ("perhaps the opposite in other words",)
+    assert told.confidence == 0.0
 
 
 REWORDED = ("A cron job clears the queue", "A scheduled task throws away whatever waits")

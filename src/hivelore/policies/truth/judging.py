@@ -67,8 +67,10 @@ def judge(
             return Judgement(Verdict.CONFLICT, stance.conflict, _reasons(compared, Verdict.CONFLICT))
         if verdict in _OPEN and _is_rewording(stance, compared, likeness or 0.0, constants):
             return Judgement(Verdict.SAME, stance.same, ("the same in other words",))
-        if _doubts(stance, verdict, compared, constants):
+        if verdict is Verdict.CONFLICT and not _agrees(stance, compared, constants):
             verdict = Verdict.UNCERTAIN
+        if verdict in (Verdict.SAME, Verdict.DIFFERENT) and stance.conflict >= constants.doubted:
+            return Judgement(Verdict.UNCERTAIN, 0.0, ("perhaps the opposite in other words",))
     confidence = 0.0 if verdict is Verdict.UNCERTAIN else _probability(abs(near))
     return Judgement(verdict, confidence, _reasons(compared, verdict))
 
@@ -152,13 +154,11 @@ def _certain(compared: Comparison, constants: Constants) -> list[Clash]:
     ]
 
 
-def _doubts(stance: Stance, verdict: Verdict, compared: Comparison, constants: Constants) -> bool:
+def _agrees(stance: Stance, compared: Comparison, constants: Constants) -> bool:
     """The model knows more of words than of numbers: quantities clash unless they are about different things."""
-    if verdict is not Verdict.CONFLICT:
-        return verdict is Verdict.SAME and stance.conflict >= constants.doubted
     if all(one.is_measure for one in _certain(compared, constants)):
-        return stance.different >= constants.disagreed
-    return stance.conflict < constants.agreed
+        return stance.different < constants.disagreed
+    return stance.conflict >= constants.agreed
 
 
 def _is_rewording(stance: Stance, compared: Comparison, likeness: float, constants: Constants) -> bool:
