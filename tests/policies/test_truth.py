@@ -149,7 +149,7 @@ def test_the_model_makes_a_conflict_only_where_it_is_very_sure(pair: dict[str, s
     alone, both = (judge(pair["older"], pair["newer"], None, stance=given).verdict for given in (None, told))
     assert both in (alone, Verdict.CONFLICT, Verdict.UNCERTAIN)
     assert (both is Verdict.CONFLICT) <= (alone is Verdict.CONFLICT or other >= Constants().found)
-    assert (both is alone) or alone is Verdict.CONFLICT or other >= Constants().doubted
+    assert both is alone or alone is Verdict.CONFLICT or other >= Constants().doubted
 
 
 @pytest.mark.parametrize(
@@ -158,8 +158,24 @@ def test_the_model_makes_a_conflict_only_where_it_is_very_sure(pair: dict[str, s
 def test_what_the_rules_take_for_the_same_is_doubted_where_the_model_is_sure_of_a_conflict(
     share: float, verdict: Verdict
 ) -> None:
-    pair = ("Takes 60s to start", "Takes about a minute to start")
+    pair = ("Anonymous access is enabled", "Anonymous access is always enabled")
+    assert judge(*pair, None).verdict is Verdict.SAME
     assert judge(*pair, None, stance=stance(conflict=share, same=1 - share)).verdict is verdict
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        ("Takes 60s to start", "Takes about a minute to start"),
+        ("Backups are kept for 2 weeks", "Backups are kept for 14 days"),
+        ("Cache expires after 1 h", "Cache expires after 3600 seconds"),
+        ("Session lasts 24 hours", "Session lasts one day"),
+        ("Keeps logs for 7 days", "Keeps logs for a week"),
+        ("Retries 3 times", "Retries three times"),
+    ],
+)
+def test_the_model_has_no_say_about_how_a_number_is_written(pair: tuple[str, str]) -> None:
+    assert judge(*pair, 0.9, stance=stance(conflict=1.0)).verdict is Verdict.SAME
 
 
 def test_a_contradiction_that_only_the_model_has_found_says_so() -> None:

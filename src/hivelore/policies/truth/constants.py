@@ -63,7 +63,8 @@ class Constants:
     rewording: float = 0.8
     """What a model that reads both has to give *same*, for what the rules cannot tell to be the same,"""
     rewording_likeness: float = 0.3
-    """and the cosine that it needs besides."""
+    """and the cosine that it needs besides. What is further off, a service has it read only where the rules find a
+    conflict."""
     only_measures: bool = False
     """Whether only quantities contradict; any other clash is a doubt then."""
     conflict: float = 0.4

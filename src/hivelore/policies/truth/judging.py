@@ -62,7 +62,7 @@ def judge(
     if clash >= constants.clash and near < constants.conflict_of_measures:
         near = max(near, _nearest_part(ours, theirs, likeness or 0.0, constants, names))
     verdict = _verdict(compared, near, clash, constants)
-    if stance is not None:
+    if stance is not None and not _differ_in_how_numbers_are_written(verdict, compared):
         if verdict is not Verdict.CONFLICT and stance.conflict >= constants.found:
             return Judgement(Verdict.CONFLICT, stance.conflict, _reasons(compared, Verdict.CONFLICT))
         if verdict in _OPEN and _is_rewording(stance, compared, likeness or 0.0, constants):
@@ -179,6 +179,12 @@ def _differ_in_numbers_alone(compared: Comparison) -> bool:
         and compared.first_alone == compared.second_alone == 0
         and compared.shared > 0
     )
+
+
+def _differ_in_how_numbers_are_written(verdict: Verdict, compared: Comparison) -> bool:
+    """Two weeks and 14 days: of that the model knows too little to have a say."""
+    is_all = compared.first_alone == compared.second_alone == 0
+    return verdict is Verdict.SAME and is_all and bool(compared.agreeing)
 
 
 def _probability(odds: float) -> float:
