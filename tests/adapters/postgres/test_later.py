@@ -48,8 +48,7 @@ def test_a_statement_that_was_passed_over_is_fine_the_next_time(store: PostgresS
         for _ in range(5):
             assert view.rows(RIGHT) == [(2,)]
         with pytest.raises(Broken, match="division by zero"):
-            view.later(wrong)
-            view.later(RIGHT)()
+            _ = view.later(wrong), view.later(RIGHT)()
     for _ in range(5):
         with store.read() as view:
             assert view.rows(RIGHT) == [(2,)]
