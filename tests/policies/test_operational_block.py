@@ -117,3 +117,14 @@ def test_what_is_less_sure_never_takes_the_room_of_what_is_surer(lines: list[Lin
 def _heading_is_longer(lines: list[Line]) -> bool:
     """One memory more may need one digit more in the heading."""
     return len(str(len(lines))) != len(str(len(lines) - 1))
+
+
+hostile = st.text(st.characters(codec="utf-8") | st.sampled_from("\n\r\v\x1c\x85\u2028#-[]()"), max_size=30)
+
+
+@given(service=hostile, category=hostile, text=hostile)
+def test_nothing_forges_a_line_or_a_confidence(service: str, category: str, text: str) -> None:
+    told = block([line(service, category, text, 0.6)], 2_000).text
+    heading, blank, group, said = told.splitlines()
+    assert (heading[:3], blank, group[:4]) == ("## ", "", "### ")
+    assert re.fullmatch(r"- \[[^\[\]]*\] .*\(confidence: 0\.6\)", said)

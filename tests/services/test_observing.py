@@ -106,6 +106,14 @@ def test_the_same_words_of_one_session_are_one_observation(world: World) -> None
     assert world.observe(SLOW).effect is Effect.REINFORCED
 
 
+def test_names_of_services_and_categories_are_in_one_line(world: World) -> None:
+    seen = world.observe(SLOW, service=" web\n### other\u2028x ", category="tim\n ing").memory
+    assert seen.operational is not None
+    assert (seen.operational.service, seen.category) == ("web ### other x", "tim ing")
+    again = world.observe(SLOW, service="web ### other x", category="tim ing")
+    assert again.memory.id == seen.id
+
+
 def test_by_structure_alone_whatever_has_the_same_service_and_category_reinforces(
     structural: World,
 ) -> None:

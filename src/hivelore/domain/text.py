@@ -5,3 +5,8 @@ from typing import NewType
 Clean = NewType("Clean", str)
 """A text that went through ``policies.redaction``: valid Unicode without NUL, secrets masked.
 Stores, indexes, embedders and logs accept nothing else."""
+
+
+def in_one_line(text: str) -> str:
+    """Whatever breaks a line or is blank is one space; none at the ends."""
+    return " ".join(text.split())

@@ -5,7 +5,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from hivelore.domain.operational import GENERAL, Confidence
+from hivelore.domain.text import in_one_line
 from hivelore.policies.tokens import estimate
+
+_ROUND = str.maketrans("[]", "()")
+"""Nobody is to end the brackets early and go on with a confidence of his own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +66,10 @@ def _heading(included: int, total: int, tokens: int) -> str:
 
 
 def _group_heading(group: str) -> str:
-    return f"### {group}"
+    return f"### {in_one_line(group)}"
 
 
 def _shown(line: Line) -> str:
     """In one line, whatever it holds."""
-    return f"- [{line.category}] {' '.join(line.text.split())} (confidence: {round(line.confidence, 2)})"
+    category = in_one_line(line.category).translate(_ROUND)
+    return f"- [{category}] {in_one_line(line.text)} (confidence: {round(line.confidence, 2)})"

@@ -25,7 +25,7 @@ from hivelore.domain.memory import (
 )
 from hivelore.domain.operational import DEFAULT_TIER, GENERAL, SERVICE_LENGTH, Operational
 from hivelore.domain.search import ANY_PROJECT
-from hivelore.domain.text import Clean
+from hivelore.domain.text import Clean, in_one_line
 from hivelore.errors import Forbidden, Invalid, TooLarge
 from hivelore.policies.chunking import chunk
 from hivelore.policies.redaction import Redactor
@@ -124,7 +124,7 @@ class Drafting:
         operator says."""
         if told.held.since > now + CLOCK_SLACK:
             raise Invalid("confidentAt lies in the future.", field="operational")
-        service = self.field(told.service, "service")
+        service = self.field(None if told.service is None else in_one_line(told.service), "service")
         if service is not None and len(service) > SERVICE_LENGTH:
             raise Invalid(f"The name of a service has at most {SERVICE_LENGTH} characters.", field="operational")
         known = replace(told, service=None if service == GENERAL else service)
@@ -141,7 +141,7 @@ class Drafting:
         return clean
 
     def category(self, category: str | None) -> Clean:
-        clean = self.field(category, "category")
+        clean = self.field(None if category is None else in_one_line(category), "category")
         if clean is not None and len(clean) > CATEGORY_LENGTH:
             raise Invalid(f"A category has at most {CATEGORY_LENGTH} characters.", field="category")
         return DEFAULT_CATEGORY if clean is None else clean

@@ -17,7 +17,7 @@ from hivelore.domain.observed import Effect, Matching, Observed, Seen, Stance
 from hivelore.domain.operational import GENERAL, SERVICE_LENGTH, Confidence, Held, Kind, Observation, Operational
 from hivelore.domain.proposal import ProposalKind
 from hivelore.domain.search import Filter, ScopeChoice
-from hivelore.domain.text import Clean
+from hivelore.domain.text import Clean, in_one_line
 from hivelore.errors import Broken, Conflict, Invalid, TooLarge, Unavailable
 from hivelore.policies.access import visible_to
 from hivelore.policies.confidence import Lifecycle, is_active
@@ -117,7 +117,7 @@ class Observing:
         at = min(utc(seen.at, "at") or now, now)
         held = Held(base=Confidence(self._lifecycle.default), since=at)
         draft = Draft(
-            content=" ".join(seen.text.split()),
+            content=in_one_line(seen.text),
             scope=Scope.SWARM,
             category=seen.category,
             project=seen.project,
@@ -274,7 +274,7 @@ class Observing:
 
 def service_of(name: str | None) -> Clean | None:
     """What is about no service in particular is about none. To be cleaned yet."""
-    name = (name or "").strip()
+    name = in_one_line(name or "")
     if len(name) > SERVICE_LENGTH:
         raise Invalid(f"The name of a service has at most {SERVICE_LENGTH} characters.", field="service")
     return None if name in ("", GENERAL) else Clean(name)

@@ -1,7 +1,7 @@
 """Short texts that come in beside what is said, such as the name of a service: masked, on one line and not too long."""
 
 from hivelore.domain.memory import NAME_LENGTH
-from hivelore.domain.text import Clean
+from hivelore.domain.text import Clean, in_one_line
 from hivelore.errors import TooLarge
 from hivelore.policies.redaction import Redactor
 
@@ -13,7 +13,7 @@ def line(redactor: Redactor, text: str | None, field: str, most: int) -> Clean |
     if text is None or not text.strip():
         return None
     _refuse_longer(text, field, most)
-    clean = Clean(" ".join(redactor.clean(text, field=field).split()))
+    clean = Clean(in_one_line(redactor.clean(text, field=field)))
     _refuse_longer(clean, field, most)  # A mask may be longer than what it hides.
     return clean
 
