@@ -149,11 +149,12 @@ def test_the_model_makes_a_conflict_only_where_it_is_very_sure(pair: dict[str, s
     alone, both = (judge(pair["older"], pair["newer"], None, stance=given).verdict for given in (None, told))
     assert both in (alone, Verdict.CONFLICT, Verdict.UNCERTAIN)
     assert (both is Verdict.CONFLICT) <= (alone is Verdict.CONFLICT or other >= Constants().found)
-    assert both is alone or alone is Verdict.CONFLICT or other >= Constants().doubted
+    least = Constants().doubted_same if alone is Verdict.SAME else Constants().doubted
+    assert both is alone or alone is Verdict.CONFLICT or other >= least
 
 
 @pytest.mark.parametrize(
-    ("share", "verdict"), [(0.8, Verdict.SAME), (0.92, Verdict.UNCERTAIN), (0.97, Verdict.CONFLICT)]
+    ("share", "verdict"), [(0.6, Verdict.SAME), (0.7, Verdict.UNCERTAIN), (0.97, Verdict.CONFLICT)]
 )
 def test_what_the_rules_take_for_the_same_is_doubted_where_the_model_is_sure_of_a_conflict(
     share: float, verdict: Verdict
@@ -281,13 +282,60 @@ def test_a_hostile_text_is_judged_at_once(part: str) -> None:
     assert judge(part * (LONGEST // len(part)), part * 50 + "x", 0.5).verdict is not Verdict.CONFLICT
 
 
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("It is safe to delete the cache folder", "Deleting the cache folder breaks it"),
+        ("It is safe to restart during a backup", "Restarting during a backup corrupts it"),
+        ("Restarting clears the queue", "Restarting preserves the queue"),
+        ("The max heap is 4 GB", "The min heap is 4 GB"),
+        ("Memory use grows over time", "Memory use is stable over time"),
+        ("Takes at most 5 minutes", "Takes at least 5 minutes"),
+        ("Нужен VPN", "VPN не нужен"),
+        ("VPN é necessário", "VPN não é necessário"),
+        ("VPNが必要", "VPNは必要ない"),
+    ],
+)
+def test_what_may_be_the_opposite_is_not_the_same(older: str, newer: str) -> None:
+    for told in (None, stance(same=0.97), stance(conflict=0.9)):
+        assert judge(older, newer, 0.9, stance=told).verdict is Verdict.UNCERTAIN
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("Takes up to 5 minutes", "Takes at most 5 minutes"),
+        ("It keeps partitions for eighteen months", "Old partitions are dropped after 18 months"),
+        ("Il ne faut jamais redémarrer pendant une analyse", "Pendant une analyse, il ne faut pas redémarrer"),
+    ],
+)
+def test_what_says_the_same_with_words_that_have_opposites_is_the_same(older: str, newer: str) -> None:
+    assert judge(older, newer, None).verdict is Verdict.SAME
+
+
+def test_a_ban_and_what_happens_to_who_ignores_it_are_no_conflict() -> None:
+    ban, harm = "Do not run two instances at once", "Running two instances at once corrupts the index"
+    for told in (None, stance(conflict=0.94)):
+        assert judge(ban, harm, 0.63, stance=told).verdict is Verdict.UNCERTAIN
+
+
+def test_a_quantity_that_only_one_adds_is_no_conflict_however_sure_the_model_is() -> None:
+    assert judge(
+        "wait 30s then retry", "wait 30s, then retry up to 3 times", 0.91, stance=stance(conflict=0.99)
+    ).verdict is (Verdict.UNCERTAIN)
+    told = judge("A failed task is retried 3 times", "A failed task is not retried", 0.9, stance=stance(conflict=0.99))
+    assert told.verdict is Verdict.CONFLICT
+
+
 def test_notes_that_say_nothing_are_not_taken_for_the_same() -> None:
     assert judge("no, not", "without it, never", None).verdict is Verdict.UNCERTAIN
 
 
-def test_a_note_longer_than_is_read_is_never_taken_for_the_same() -> None:
+def test_of_notes_longer_than_is_read_only_the_same_words_are_the_same() -> None:
     long = "The dump needs 5 minutes. " * LONGEST
     assert judge(long, f"{long} And more.", 1.0).verdict is Verdict.UNCERTAIN
+    assert judge(long, f" {long.upper()}\n", None).verdict is Verdict.SAME
+    assert judge(long, "Anonymous access is enabled", 0.1).verdict is Verdict.DIFFERENT
 
 
 BOUNDS = {

@@ -106,6 +106,16 @@ def test_the_same_words_of_one_session_are_one_observation(world: World) -> None
     assert world.observe(SLOW).effect is Effect.REINFORCED
 
 
+def test_the_same_long_words_are_the_same(world: World) -> None:
+    long = "The dump of the shop database needs its time. " * 76
+    first = world.observe(long, session="run-1")
+    assert world.observe(long, session="run-1").effect is Effect.KNOWN
+    assert world.observe(long).effect is Effect.REINFORCED
+    assert world.observe(SLOW).effect is Effect.NEW
+    assert world.observe(long[:-100]).effect is Effect.UNCERTAIN
+    assert confidence(world, first.memory.id) > 0.7
+
+
 def test_names_of_services_and_categories_are_in_one_line(world: World) -> None:
     seen = world.observe(SLOW, service=" web\n### other\u2028x ", category="tim\n ing").memory
     assert seen.operational is not None

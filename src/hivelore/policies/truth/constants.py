@@ -57,7 +57,9 @@ class Constants:
     found: float = 0.955
     """The share from which on it finds a conflict where the rules find none."""
     doubted: float = 0.9
-    """The share for a conflict from which on what the rules take for the same, or for different, is a doubt."""
+    """The share for a conflict from which on what the rules take for different is a doubt,"""
+    doubted_same: float = 0.65
+    """and what they take for the same: that must not make the wrong one of two surer."""
     disagreed: float = 0.5
     """The share for different notes from which on clashing quantities are no conflict."""
     rewording: float = 0.8

@@ -9,11 +9,14 @@ from dataclasses import dataclass
 from enum import Enum
 
 from hivelore.domain.observed import Stance
+from hivelore.domain.text import in_one_line
 from hivelore.policies.truth.comparing import Comparison, compare
 from hivelore.policies.truth.constants import DEFAULTS, Constants, Nearness
 from hivelore.policies.truth.matching import Clash
+from hivelore.policies.truth.opposing import opposed
 from hivelore.policies.truth.reading import read
 from hivelore.policies.truth.statement import Reading, part
+from hivelore.policies.truth.words import NEGATORS
 
 
 class Verdict(Enum):
@@ -46,11 +49,11 @@ def judge(
     alone; it may doubt what the rules find, find the same where they find no clash, and, where it is very sure, a
     conflict."""
     # Which of the two is older makes no difference to whether they agree.
-    ours, theirs = sorted((read(older), read(newer)), key=lambda one: one.words)
-    if ours.words == theirs.words and ours.is_whole and theirs.is_whole:
+    pairs = sorted(((read(older), older), (read(newer), newer)), key=lambda pair: pair[0].words)
+    (ours, first), (theirs, second) = pairs
+    is_whole = ours.is_whole and theirs.is_whole
+    if (ours.words == theirs.words and is_whole) or _plain(older) == _plain(newer):
         return Judgement(Verdict.SAME, 1.0, ("the same words",))
-    if not (ours.is_whole and theirs.is_whole):
-        return Judgement(Verdict.UNCERTAIN, 0.0, ("too long to compare",))
     names = frozenset(term.concept for term in read(service).terms)
     compared = compare(ours, theirs, constants, names)
     by = constants.by_words if likeness is None or not math.isfinite(likeness) else constants.with_likeness
@@ -62,17 +65,50 @@ def judge(
     if clash >= constants.clash and near < constants.conflict_of_measures:
         near = max(near, _nearest_part(ours, theirs, likeness or 0.0, constants, names))
     verdict = _verdict(compared, near, clash, constants)
-    if stance is not None and not _differ_in_how_numbers_are_written(verdict, compared):
-        if verdict is not Verdict.CONFLICT and stance.conflict >= constants.found:
-            return Judgement(Verdict.CONFLICT, stance.conflict, _reasons(compared, Verdict.CONFLICT))
-        if verdict in _OPEN and _is_rewording(stance, compared, likeness or 0.0, constants):
-            return Judgement(Verdict.SAME, stance.same, ("the same in other words",))
-        if verdict is Verdict.CONFLICT and not _agrees(stance, compared, constants):
-            verdict = Verdict.UNCERTAIN
-        if verdict in (Verdict.SAME, Verdict.DIFFERENT) and stance.conflict >= constants.doubted:
-            return Judgement(Verdict.UNCERTAIN, 0.0, ("perhaps the opposite in other words",))
+    if not is_whole and verdict is not Verdict.DIFFERENT:
+        return Judgement(Verdict.UNCERTAIN, 0.0, ("too long to compare",))
+    is_about_numbers = _differ_in_how_numbers_are_written(verdict, compared) or _only_adds_one(ours, theirs, compared)
+    if stance is None or is_about_numbers:
+        judgement = _judged(verdict, near, compared)
+    else:
+        judgement = _with(stance, verdict, compared, near, likeness or 0.0, constants)
+    if judgement.verdict is Verdict.SAME:
+        why = opposed(ours, theirs, (first, second), agrees=bool(compared.agreeing))
+        return judgement if why is None else Judgement(Verdict.UNCERTAIN, 0.0, (why,))
+    return judgement
+
+
+def _with(
+    stance: Stance, verdict: Verdict, compared: Comparison, near: float, likeness: float, constants: Constants
+) -> Judgement:
+    """What is made of a verdict of the rules by what a model makes of both."""
+    if verdict is not Verdict.CONFLICT and stance.conflict >= constants.found:
+        return Judgement(Verdict.CONFLICT, stance.conflict, _reasons(compared, Verdict.CONFLICT))
+    if verdict in _OPEN and _is_rewording(stance, compared, likeness, constants):
+        return Judgement(Verdict.SAME, stance.same, ("the same in other words",))
+    if verdict is Verdict.CONFLICT and not _agrees(stance, compared, constants):
+        verdict = Verdict.UNCERTAIN
+    doubted = {Verdict.SAME: constants.doubted_same, Verdict.DIFFERENT: constants.doubted}
+    if stance.conflict >= doubted.get(verdict, math.inf):
+        return Judgement(Verdict.UNCERTAIN, 0.0, ("perhaps the opposite in other words",))
+    return _judged(verdict, near, compared)
+
+
+def _only_adds_one(ours: Reading, theirs: Reading, compared: Comparison) -> bool:
+    """Whether one has all words of the other and a quantity besides: of *retry*, and *retry up to 3 times*, the model
+    makes a conflict."""
+    one, other = sorted((ours, theirs), key=lambda one: len(one.words))
+    more = frozenset(other.words) - frozenset(one.words)
+    return frozenset(one.words) <= frozenset(other.words) and any(compared.quantities_alone) and not more & NEGATORS
+
+
+def _judged(verdict: Verdict, near: float, compared: Comparison) -> Judgement:
     confidence = 0.0 if verdict is Verdict.UNCERTAIN else _probability(abs(near))
     return Judgement(verdict, confidence, _reasons(compared, verdict))
+
+
+def _plain(text: str) -> str:
+    return in_one_line(text).casefold()
 
 
 _OPEN = (Verdict.UNCERTAIN, Verdict.DIFFERENT)

@@ -254,7 +254,7 @@ UNRELATED = (
     "nothing to do with", "makes no difference", "make no difference", "does not mean", "not the reason",
     "not the cause", "has no influence", "hat nichts mit", "rien à voir avec", "nada que ver con",
 )  # fmt: skip
-HINTS = words_of("wait out broken impossible unabl imposs defer postpon")
+HINTS = words_of("wait out broken impossible unabl imposs defer postpon corrupt damag destroi ruin break")
 """What is said with one of these is not so, or not yet."""
 ONLY = words_of("only just alone nur seulement solo solamente")
 ALL = words_of("all every any everybody everyone anybody anyone each whole alle jeder jede tous toutes todos todas")
