@@ -438,6 +438,11 @@ class MemoryTransaction(Protocol):
         memory that is not operational, is passed over."""
         ...
 
+    def unquote(self, words: Collection[Clean]) -> Sequence[DocumentKey]:
+        """Blank each of these texts where it is kept as what contradicted a memory. Answers which memories. Looks
+        through everything that was observed."""
+        ...
+
     def add_evidence(self, found: Mapping[DocumentKey, Sequence[Evidence]]) -> None:
         """Keep what was seen of the use of memories, as no new version: what counts of it together with what is there
         (``domain.evidence.together``). Unknown keys are passed over."""

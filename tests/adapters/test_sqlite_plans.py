@@ -65,6 +65,7 @@ LOOKS_AT_EVERYTHING = {
     "events": "walks back from the newest and stops at the limit, where it is not about one service or session",
     "event_nth": "walks back from the newest, and once in a while",
     "cooldowns": "a thousand at most",
+    "observations_unquote": "words may be anywhere, and what is known of running things is seldom forgotten",
     "batches": "walks back from the newest and stops at the limit",
 }
 """Each with the reason why it is better so."""

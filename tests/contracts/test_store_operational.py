@@ -202,3 +202,15 @@ def test_what_was_observed_outlives_its_process(open_durable: Callable[[], Memor
     with closing(open_durable()) as store:
         assert observed(store, stored.key) == seen
         assert present(store, stored.memory).memory.operational == operational("jellyfin", base=0.5, since=instant(7))
+
+
+def test_words_are_blanked_where_they_contradicted_something(store: MemoryStore) -> None:
+    first, other = (add(store, a_memory(text, operational=operational())) for text in ("one", "other"))
+    against = [an_observation(Kind.CONTRADICTED, text=text) for text in ("new", "newer", "new", "else")]
+    observe(store, first.key, LESS_SURE, *against)
+    kept = [an_observation(Kind.REINFORCED, text="new"), an_observation(Kind.CONTRADICTED, text="news")]
+    observe(store, other.key, LESS_SURE, *kept)
+    assert list(store.write(lambda tx: tx.unquote([Clean("new"), Clean("newer"), Clean("none")]))) == [first.key]
+    assert [one.text for one in observed(store, first.key)] == [None, None, None, "else"]
+    assert [one.text for one in observed(store, other.key)] == ["new", "news"]
+    assert list(store.write(lambda tx: tx.unquote([]))) == []

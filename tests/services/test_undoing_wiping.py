@@ -12,6 +12,8 @@ from hivelore.adapters.sqlite.store import SqliteStore
 from hivelore.domain.draft import Edit
 from hivelore.domain.maintenance import Wish
 from hivelore.domain.memory import Memory
+from hivelore.domain.observed import Change, Effect
+from hivelore.domain.operational import Kind
 from hivelore.services.upkeep import Upkeep
 from support.batches import batches_of
 from support.clocks import START, SteppingClock
@@ -63,3 +65,25 @@ def test_no_word_of_it_is_left(
             upkeep.tend()
         upkeep.finish(10)
     assert WORD.encode() not in in_files(tmp_path)
+
+
+@pytest.mark.parametrize("is_edited", [False, True])
+def test_no_word_of_it_is_left_where_it_contradicted_another(tmp_path: Path, *, is_edited: bool) -> None:
+    clock, keywords, words = SteppingClock(), Fts5(), "Listens on port 48923"
+    with closing(SqliteStore(tmp_path / "hivelore.db", clock=clock)) as store:
+        world = World(store, keywords, clock, embedder=hashing())
+        upkeep = Upkeep(store, keywords, clock)
+        first = world.observe("Listens on port 8096").memory
+        seen = world.observe(words)
+        assert (seen.effect, seen.about) == (Effect.CONTRADICTED, (first.id,))
+        if is_edited:  # What it was before that is kept, with what had contradicted it.
+            world.operations.change(first.id, Change(service="emby"), AS_OPERATOR)
+        upkeep.tend()
+        world.operations.forget([seen.memory.id], AS_OPERATOR)
+        for _ in range(3):
+            clock.advance(timedelta(minutes=2))
+            upkeep.tend()
+        life = world.operations.life(first.id, AS_OPERATOR)
+        assert [one.kind for one in life.observations] == [Kind.CREATED, Kind.CONTRADICTED]
+        upkeep.finish(10)
+    assert words.encode() not in in_files(tmp_path)

@@ -13,9 +13,10 @@ from datetime import date
 from functools import lru_cache
 from itertools import islice
 
-from hivelore.domain.index import ChunkKey, KeywordEntry, Stored, StoredChunk
+from hivelore.domain.index import ChunkKey, DocumentKey, KeywordEntry, Stored, StoredChunk
 from hivelore.domain.memory import Action, Chunk, Memory
 from hivelore.domain.moving import WholeMemory
+from hivelore.domain.operational import Kind
 from hivelore.domain.text import Clean
 from hivelore.policies.terms import document_terms
 from hivelore.ports import KeywordIndex, Transaction, View
@@ -77,7 +78,8 @@ class Shelf:
     def forget(self, tx: Transaction, stored: Stored) -> None:
         """For good, with all that is kept of what it was, unless what is done here is itself kept."""
         if not tx.is_keeping:
-            tx.drop_preimages(stored.key)
+            for key in (stored.key, *_unquoted(tx, stored)):
+                tx.drop_preimages(key)
         concerned = loosen(tx, stored, None)
         self._take_off(tx, stored, self._keywords.forget)
         settle(tx, concerned)
@@ -154,6 +156,15 @@ class Shelf:
             for one in view.chunks(document.key)[:CHUNKS_AFTER]
         ]
         return before[-CHUNKS_BEFORE:], after[:CHUNKS_AFTER]
+
+
+def _unquoted(tx: Transaction, stored: Stored) -> Sequence[DocumentKey]:
+    """What others keep of its words, as what contradicted them, is blanked; those others."""
+    if stored.memory.operational is None:
+        return ()
+    seen = (one.text for one in tx.observations(stored.key) if one.kind in (Kind.CREATED, Kind.REINFORCED))
+    words = {stored.memory.content, *(version.content for version in tx.history(stored.key)), *filter(None, seen)}
+    return tx.unquote(words)
 
 
 def _place(memory: Memory) -> tuple[object, ...]:

@@ -1,7 +1,7 @@
 """Writing to the in-memory store: a transaction is a view whose state moves on with each write."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from heapq import nsmallest
@@ -40,7 +40,7 @@ from hivelore.domain.index import (
 )
 from hivelore.domain.memory import Action, Chunk, Memory, MemoryId
 from hivelore.domain.moving import WholeMemory
-from hivelore.domain.operational import Held, Observation
+from hivelore.domain.operational import Held, Kind, Observation
 from hivelore.domain.text import Clean
 from hivelore.errors import Conflict, NotFound, Stale
 from hivelore.policies.vectors import refuse_unfit
@@ -127,6 +127,18 @@ class InMemoryTransaction(Noting, InMemorySwarm):
         observations = (*document.observations, observation)
         self._put_document(key, replace(document, memory=memory, observations=observations))
         self._log(ChangeKind.ATTRIBUTES, key)
+
+    def unquote(self, words: Collection[Clean]) -> Sequence[DocumentKey]:
+        quoting: list[DocumentKey] = []
+        for key, document in self.state.documents.items():
+            told = tuple(
+                replace(one, text=None) if one.kind is Kind.CONTRADICTED and one.text in words else one
+                for one in document.observations
+            )
+            if told != document.observations:
+                self._put_document(key, replace(document, observations=told))
+                quoting.append(key)
+        return sorted(quoting)
 
     def add_evidence(self, found: Mapping[DocumentKey, Sequence[Evidence]]) -> None:
         self._note(*found)

@@ -131,6 +131,9 @@ SELECT document, at, kind, actor, door, session, text, confidence
 FROM observation WHERE namespace = :namespace AND document = ANY(:documents)
 ORDER BY document, at, number
 
+-- name: observations_unquote
+UPDATE observation SET text = NULL WHERE namespace = :namespace AND kind = 3 AND text = ANY(:words) RETURNING document
+
 -- name: evidence_of
 SELECT document, agent, session, sign, at, recall
 FROM evidence WHERE namespace = :namespace AND document = ANY(:documents)

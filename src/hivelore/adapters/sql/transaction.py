@@ -1,6 +1,6 @@
 """Writing memories to a store that speaks SQL inside one unit of work: what every dialect does alike."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from hivelore.adapters.noting import Noting
@@ -148,6 +148,10 @@ class SqlTransaction(Noting, SqlSwarmTransaction):
         if self.count("operational_hold", operational.held_params(key, held)):
             self.run("observation_insert", operational.observation_params(key, observation))
             self._changed(ChangeKind.ATTRIBUTES, key)
+
+    def unquote(self, words: Collection[Clean]) -> Sequence[DocumentKey]:
+        told = self.rows(self.SQL["observations_unquote"], {"words": self.array(words)})
+        return sorted({DocumentKey(row[0]) for row in told})
 
     def add_evidence(self, found: Mapping[DocumentKey, Sequence[Evidence]]) -> None:
         self._note(*found)

@@ -39,6 +39,10 @@ SELECT s.document, s.at, s.kind, s.actor, s.door, s.session, s.text, s.confidenc
 FROM json_each(:documents) k CROSS JOIN observation s ON s.namespace = :namespace AND s.document = k.value
 ORDER BY s.document, s.at, s.number
 
+-- name: observations_unquote
+UPDATE observation SET text = NULL WHERE namespace = :namespace AND kind = 3
+  AND text IN (SELECT value FROM json_each(:words)) RETURNING document
+
 -- name: evidence_of
 SELECT e.document, e.agent, e.session, e.sign, e.at, e.recall
 FROM json_each(:documents) k CROSS JOIN evidence e ON e.namespace = :namespace AND e.document = k.value
