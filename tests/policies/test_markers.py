@@ -1,18 +1,21 @@
 """Markers in what an agent says: found where they are meant, whatever pieces the text arrives in (C05, C06, C42)."""
 
 import json
+import re
 from collections.abc import Sequence
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from markdown_it import MarkdownIt
 
 from hivelore.domain.event_log import Level
 from hivelore.policies.markers import (
     LONGEST,
     LONGEST_COOLDOWN,
     LONGEST_LINE,
+    LONGEST_NAME,
     Cooling,
     Happened,
     Marker,
@@ -21,6 +24,7 @@ from hivelore.policies.markers import (
     Wrong,
     texts,
 )
+from support.laws import examples
 
 SLOW = Noticed("timing", "jellyfin", "Takes 60s to start")
 
@@ -42,6 +46,11 @@ def found(*pieces: str, categories: Sequence[str] | None = None) -> list[Marker]
         ("[MEMORY:behavior:a_b-C9] Ünïcode 数据库", Noticed("behavior", "a_b-C9", "Ünïcode 数据库")),
         ("[MEMORY:timing:a] one [MEMORY:timing:b] two", Noticed("timing", "a", "one [MEMORY:timing:b] two")),
         ("Use `x` here: [MEMORY:timing:jellyfin] Takes 60s to start", SLOW),
+        ("Use ``a ` b`` then [MEMORY:timing:jellyfin] Takes 60s to start", SLOW),
+        ("It` slow: [MEMORY:timing:jellyfin] Takes 60s to start", SLOW),
+        ("It`` slow: [MEMORY:timing:jellyfin] Takes 60s to start", SLOW),
+        ("A \\` and [MEMORY:timing:a] another `", Noticed("timing", "a", "another `")),
+        (f"[MEMORY:timing:{'a' * LONGEST_NAME}] slow", Noticed("timing", "a" * LONGEST_NAME, "slow")),
         ("[EVENT:warning:backup] It is late", Happened(Level.WARNING, "backup", "It is late")),
         ("[EVENT:critical] The disk is full", Happened(Level.CRITICAL, None, "The disk is full")),
         ("[COOLDOWN:jellyfin:restart] 30", Cooling("jellyfin", "restart", 30)),
@@ -65,6 +74,8 @@ def test_a_marker_is_found_and_understood(text: str, marker: Marker) -> None:
         "[ MEMORY:timing] Takes 60s",
         "[MEMORY:timing Takes 60s",
         "Write `[MEMORY:timing:jellyfin] Takes 60s` for that",
+        "Write `` a ` [MEMORY:timing:jellyfin] Takes 60s`` for that",
+        "Write \\\\`[MEMORY:timing:jellyfin] Takes 60s` for that",
         "> [MEMORY:timing:jellyfin] Takes 60s",
         "  > [MEMORY:timing:jellyfin] Takes 60s",
         "```\n[MEMORY:timing:jellyfin] Takes 60s\n```",
@@ -72,6 +83,11 @@ def test_a_marker_is_found_and_understood(text: str, marker: Marker) -> None:
         "````\n```\n[MEMORY:timing:jellyfin] Takes 60s\n````",
         "```\nnever closed\n[MEMORY:timing:jellyfin] Takes 60s",
         "- so:\n  ```sh\n  [MEMORY:timing:jellyfin] Takes 60s\n  ```",
+        "```md\n    ```\n[MEMORY:timing:jellyfin] Takes 60s\n```",
+        "- ```sh\n  [MEMORY:timing:jellyfin] never closed",
+        "- > [MEMORY:timing:jellyfin] Takes 60s",
+        "1. - > [MEMORY:timing:jellyfin] Takes 60s",
+        "> ```\n> [MEMORY:timing:jellyfin] Takes 60s\n> ```",
     ],
 )
 def test_what_is_no_marker_or_is_only_shown_is_passed_over(text: str) -> None:
@@ -91,16 +107,38 @@ def test_what_is_no_marker_or_is_only_shown_is_passed_over(text: str) -> None:
         "[COOLDOWN:jellyfin:restart] 0",
         "[COOLDOWN:jellyfin:restart] 30.5",
         f"[COOLDOWN:jellyfin:restart] {LONGEST_COOLDOWN + 1}",
+        f"[MEMORY:timing:{'a' * (LONGEST_NAME + 1)}] Slow",
+        f"[EVENT:info:{'a' * (LONGEST_NAME + 1)}] Done",
+        f"[COOLDOWN:jellyfin:{'a' * (LONGEST_NAME + 1)}] 30",
     ],
 )
 def test_what_was_meant_as_a_marker_is_told_with_what_is_wrong(text: str) -> None:
     (wrong,) = found(text)
     assert isinstance(wrong, Wrong)
     assert wrong.why
+    assert len(wrong.marker) < LONGEST_NAME * 2
 
 
-def test_a_code_block_that_is_closed_hides_no_longer() -> None:
-    assert found("```\n[MEMORY:timing] no\n```\n[MEMORY:timing:jellyfin] Takes 60s to start") == [SLOW]
+@pytest.mark.parametrize(
+    "block",
+    [
+        "```\n{}\n```",
+        "- ```sh\n  {}\n  ```",
+        "* ~~~\n  {}\n  ~~~",
+        "1. ```sh\n   {}\n   ```",
+        "10) ```sh\n    {}\n    ```",
+        "-\t```sh\n\t{}\n\t```",
+        "+ - ```sh\n    {}\n    ```",
+        "- a\n  - b\n\n    ```sh\n    {}\n    ```",
+        "- ```sh\n  {}\n```",
+        "- ```sh\n  {}\n\n  never closed",
+        "1. so:\n   ```sh\n   {}\n   - ```",
+        "> ```sh\n> {}",
+    ],
+)
+def test_a_code_block_hides_what_is_in_it_and_nothing_behind_it(block: str) -> None:
+    shown = block.format("[MEMORY:timing] no")
+    assert found(f"{shown}\n[MEMORY:timing:jellyfin] Takes 60s to start") == [SLOW]
 
 
 def test_three_backticks_that_open_and_close_on_one_line_open_no_block() -> None:
@@ -137,12 +175,55 @@ def test_a_very_long_line_is_looked_at_as_far_as_is_worth_it() -> None:
     assert found("x" * LONGEST_LINE + "[MEMORY:timing:jellyfin] Takes 60s") == []
 
 
+MARKDOWN = MarkdownIt("commonmark")
+
+
+def said(text: str) -> set[str]:
+    """The texts of the markers that Markdown shows as words, by an implementation of CommonMark."""
+    words = [one for token in MARKDOWN.parse(text) for one in token.children or () if one.type == "text"]
+    return {match for one in words for match in re.findall(r"\[MEMORY:timing\] (m\d+)", one.content)}
+
+
+def texts_of(markers: Sequence[Marker]) -> set[str]:
+    return {re.findall(r"m\d+", one.text)[0] for one in markers if isinstance(one, Noticed)}
+
+
+RUNS = st.lists(st.sampled_from(["`", "``", "```", " ", "a", "\\"]), max_size=10).map("".join)
+
+
+@settings(max_examples=examples(500))
+@given(RUNS, RUNS)
+def test_backticks_hide_what_they_hide_in_markdown(before: str, after: str) -> None:
+    line = f"So {before}[MEMORY:timing] m1 {after}"
+    assert texts_of(found(line)) == said(line)
+
+
+@st.composite
+def blocks(draw: st.DrawFn) -> list[str]:
+    """A code block, perhaps in list items, perhaps never closed, with fences and markers in it."""
+    items = "".join(draw(st.lists(st.sampled_from(["- ", "* ", "+   ", "1. ", "12) "]), max_size=3)))
+    fence = draw(st.sampled_from(["```", "````", "~~~", "~~~~"]))
+    code = draw(st.lists(st.sampled_from(["[MEMORY:timing] m0", "```", "~~~ x", ""]), max_size=4))
+    inner = [*code, *[fence for _ in range(draw(st.integers(0, 1)))]]
+    return [f"{items}{fence}{draw(st.sampled_from(['', 'sh']))}", *(f"{' ' * len(items)}{line}" for line in inner)]
+
+
+@settings(max_examples=examples(500))
+@given(st.lists(blocks(), max_size=4))
+def test_code_blocks_hide_what_they_hide_in_markdown(document: Sequence[Sequence[str]]) -> None:
+    lines: list[str] = []
+    for number, block in enumerate(document, start=1):
+        lines += [*block, f"[MEMORY:timing] m{number}", ""]
+    assert texts_of(found("\n".join(lines))) == said("\n".join(lines))
+
+
 LINES = st.sampled_from(
     [
         "[MEMORY:timing:jellyfin] Takes 60s to start",
         "[EVENT:info] done",
         "```",
         "~~~",
+        "- ",
         "> ",
         "`",
         "[MEMORY:",
@@ -176,11 +257,19 @@ def test_only_what_the_assistant_says_is_read_of_a_stream() -> None:
 
 
 json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text() | st.sampled_from(["assistant", "text"]),
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.sampled_from(["assistant", "text"]),
     lambda inner: st.lists(inner) | st.dictionaries(st.sampled_from(["type", "message", "content", "text"]), inner),
 )
 
 
+@settings(max_examples=examples(300))
 @given(json_values)
-def test_any_event_can_be_read(event: object) -> None:
-    assert all(isinstance(text, str) for text in texts(json.loads(json.dumps(event))))
+def test_any_event_can_be_read(value: object) -> None:
+    for event in (
+        value,
+        {"type": "assistant", "message": value},
+        {"type": "assistant", "message": {"content": value}},
+        {"type": "assistant", "message": {"content": [value]}},
+        {"type": "assistant", "message": {"content": [{"type": "text", "text": value}]}},
+    ):
+        assert all(isinstance(text, str) for text in texts(json.loads(json.dumps(event))))
