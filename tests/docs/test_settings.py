@@ -57,6 +57,13 @@ def test_lists_are_separated_by_commas(monkeypatch: pytest.MonkeyPatch) -> None:
     assert load().allowed_hosts == ("hive.internal", "memory")
 
 
+@pytest.mark.parametrize("given", [",", " , ", "two words", "timing,a:b"])
+def test_categories_are_one_at_least_and_can_stand_in_a_marker(monkeypatch: pytest.MonkeyPatch, given: str) -> None:
+    monkeypatch.setenv("HIVELORE_CATEGORIES", given)
+    with pytest.raises(Invalid, match=r"HIVELORE_CATEGORIES: .*(name one category at least|cannot stand in a marker)"):
+        load()
+
+
 def test_days_become_lifetimes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEMORY_TTL_FILE_INDEX_DAYS", "1.5")
     lifetimes = load().lifetimes.by_source

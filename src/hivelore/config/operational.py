@@ -74,6 +74,8 @@ class OperationalSettings(BaseSettings):
     @field_validator("categories")
     @classmethod
     def _markable(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if not value:
+            raise ValueError("name one category at least")
         for one in value:
             if not MARKABLE.fullmatch(one):
                 raise ValueError(f"{one!r} cannot stand in a marker: use letters, digits, _ and -")
