@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.policies.fence import BEGIN, END, NOTICE, fenced, unfenced
+from hivelore.policies.fence import BEGIN, END, NOTICE, Unfencing, fenced, unfenced
 
 _SECRET = "Port 8443 is taken by the proxy."
 marks = st.sampled_from([BEGIN, END, "</HiveLore-Memory>", "&lt;/hivelore-memory&gt;", "<\\/hivelore-memory>", "<"])
@@ -60,6 +60,24 @@ def test_what_is_left_of_a_fence_that_was_cut_off_is_dropped(text: str, at: int)
     place = len(BEGIN) + at % (len(whole) - len(BEGIN) - len(END) + 1)
     assert unfenced(whole[:place]) == ""
     assert unfenced(whole[place:]) == ""
+
+
+@given(texts)
+def test_a_text_may_arrive_in_lines(text: str) -> None:
+    whole, by_lines = f"before\n{fenced(text)}\nafter", Unfencing()
+    assert [said for line in whole.split("\n") if (said := by_lines.read(line).strip())] == ["before", "after"]
+    assert not by_lines.is_inside
+
+
+def test_a_fence_without_a_beginning_takes_back_no_piece_before() -> None:
+    by_lines = Unfencing()
+    assert [by_lines.read(piece) for piece in ("a", f"b {END} c", f"d {BEGIN} e", "f", f"g {END} h")] == [
+        "a",
+        "c",
+        "d",
+        "",
+        "h",
+    ]
 
 
 @given(texts)

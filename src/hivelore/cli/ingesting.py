@@ -1,6 +1,7 @@
 """Keeping what an agent says in markers while it says it: from lines of a stream to calls of the service."""
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -10,12 +11,17 @@ from hivelore.cli import output
 from hivelore.client import Client
 from hivelore.domain import wire_operational as wire
 from hivelore.errors import HiveloreError, Overloaded, Unavailable
+from hivelore.policies.fence import Unfencing
 from hivelore.policies.markers import Cooling, Happened, Marker, Noticed, Reader, texts
 
 Format = Literal["auto", "stream-json", "text"]
 LONGEST_LINE = 32_000_000
-"""Bytes of a line; a longer one is passed over: events of stream-json hold whole files."""
+"""Bytes of a line; what is beyond is passed over: events of stream-json hold whole files."""
 _CHUNK = 65_536
+_EVENTS = ("system", "assistant", "user", "result")
+"""Types of those that are looked at: a line of plain text may be JSON, too, and makes it no stream-json."""
+_LIKE_EVENT = re.compile(r'\s*(?:\{\s*"|\[\s*\{)')
+"""A JSON object, or the list of all events that ``--output-format json`` prints."""
 ATTEMPTS = 4
 FIRST_PAUSE = 0.5
 """Seconds, each further one is longer."""
@@ -43,13 +49,16 @@ class Kept:
         }
 
 
-def lines_of(stream: BinaryIO) -> Iterator[bytes]:
-    """Lines with their ends, as soon as each has come; of one that is too long only its beginning, without an end."""
+def lines_of(stream: BinaryIO, tee: Callable[[bytes], None]) -> Iterator[bytes]:
+    """Lines without their ends, as soon as each has come; of one that is too long only its beginning. ``tee`` is given
+    all that is read, before the line is."""
     while line := stream.readline(LONGEST_LINE):
-        yield line
-        if not line.endswith(b"\n"):
-            while (rest := stream.readline(_CHUNK)) and not rest.endswith(b"\n"):
-                pass
+        tee(line)
+        rest = line
+        while rest and not rest.endswith(b"\n"):
+            if rest := stream.readline(_CHUNK):
+                tee(rest)
+        yield line.removesuffix(b"\n")
 
 
 class Ingesting:
@@ -62,24 +71,31 @@ class Ingesting:
         self._format = format_
         self._categories: list[str] = self._client.call("GET", "/api/status")["categories"]
         self._reader = Reader(self._categories)
-        self._kept = Kept()
+        self._unfencing = Unfencing()
+        self._fenced: dict[str, Unfencing] = {}
+        """Of messages whose last block ended inside of a fence."""
+        self.kept = Kept()
 
     def read(self, line: bytes) -> None:
-        """Keep what a line says, before it returns."""
+        """Keep what a line says, before it returns. Lines of a stream are text until its first event, if it may have
+        any; what looks like an event and is none, being cut off, say, is no text either."""
         text = line.decode(errors="replace")
-        if self._format == "auto" and text.strip():
-            self._format = "text" if _event(text) is None else "stream-json"
-        if self._format == "text":
-            self._keep(self._reader.read(text))
-        elif (event := _event(text)) is not None:
-            self._session = self._session or _session_of(event)
-            for block in texts(event):
-                reader = Reader(self._categories)
-                self._keep([*reader.read(block), *reader.end()])
+        event = None if self._format == "text" else _event(text)
+        if event is not None:
+            self._format = "stream-json"
+            self._read_event(event)
+        elif self._format == "text" or (self._format == "auto" and _LIKE_EVENT.match(text) is None):
+            self._keep(self._reader.read(f"{self._unfencing.read(text)}\n"))
 
-    def end(self) -> Kept:
-        self._keep(self._reader.end())
-        return self._kept
+    def _read_event(self, event: Mapping[str, Any]) -> None:
+        self._session = self._session or _session_of(event)
+        message = _message_of(event)
+        unfencing = self._fenced.pop(message, None) or Unfencing()
+        for block in texts(event):
+            reader = Reader(self._categories)
+            self._keep([*reader.read(unfencing.read(block)), *reader.end()])
+        if message and unfencing.is_inside:
+            self._fenced[message] = unfencing
 
     def _keep(self, markers: Iterable[Marker]) -> None:
         for marker in markers:
@@ -87,7 +103,7 @@ class Ingesting:
                 self._take(marker)
             except HiveloreError as error:
                 output.note(f"hivelore: not kept: {marker!r}. {error}")
-                self._kept.lost += 1
+                self.kept.lost += 1
 
     def _take(self, marker: Marker) -> None:
         match marker:
@@ -99,18 +115,18 @@ class Ingesting:
                     session=self._session,
                     tier=self._tier,
                 )
-                self._kept.effects[self._call("POST", "/memories", body)["effect"]] += 1
+                self.kept.effects[self._call("POST", "/memories", body)["effect"]] += 1
             case Happened():
                 body = {"level": marker.level.value, "text": marker.text, "service": marker.service}
                 self._call("POST", "/api/events", body | {"session": self._session})
-                self._kept.events += 1
+                self.kept.events += 1
             case Cooling():
                 body = {"service": marker.service, "action": marker.action, "minutes": marker.minutes}
                 self._call("PUT", "/api/cooldowns", body | {"session": self._session})
-                self._kept.cooldowns += 1
+                self.kept.cooldowns += 1
             case _:
                 output.note(f"hivelore: {marker.marker} is no marker. {marker.why}")
-                self._kept.wrong += 1
+                self.kept.wrong += 1
 
     def _call(self, method: str, path: str, body: Mapping[str, Any]) -> Any:
         """Asked again where the service is busy, or away, and started then: an agent does not say it twice."""
@@ -128,15 +144,23 @@ class Ingesting:
 
 def _event(text: str) -> dict[str, Any] | None:
     """An event of stream-json; None for any other line."""
-    if not text.lstrip().startswith("{"):
+    if _LIKE_EVENT.match(text) is None:
         return None
     try:
-        found = json.loads(text)
+        found = json.loads(text, parse_int=float)  # No number is looked at, and int refuses long ones.
     except (ValueError, RecursionError):
         return None
-    return cast(dict[str, Any], found) if isinstance(found, dict) and "type" in found else None
+    event = cast(dict[str, Any], found) if isinstance(found, dict) else {}
+    return event if event.get("type") in _EVENTS else None
 
 
 def _session_of(event: Mapping[str, Any]) -> str | None:
     session = event.get("session_id")
-    return session if isinstance(session, str) and 0 < len(session) <= 500 else None
+    return session if isinstance(session, str) and 0 < len(session) <= 500 and session.isprintable() else None
+
+
+def _message_of(event: Mapping[str, Any]) -> str:
+    """The id of the message of which an event is a part; none: empty."""
+    message = event.get("message")
+    name = cast(dict[str, Any], message).get("id") if isinstance(message, dict) else None
+    return name if isinstance(name, str) else ""

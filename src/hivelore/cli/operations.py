@@ -208,20 +208,25 @@ def ingest_stream(
 
     Lines like [MEMORY:timing:jellyfin] Takes 60s to start, [EVENT:warning] The backup is late and
     [COOLDOWN:jellyfin:restart] 30, in Claude Code's stream-json (claude -p "..." --output-format stream-json --verbose)
-    or in plain text, on stdin. Not in code blocks and quotations.
+    or in plain text, on stdin. Not in code blocks and quotations, nor in what Hivelore told the agent.
 
     Example: hivelore ingest-stream --session nightly --tee
     """
     with ExitStack() as links:
         ingesting = Ingesting(lambda: links.enter_context(session.client(agent)), session_id, tier, format_)
-        for line in lines_of(sys.stdin.buffer):
-            if tee:
-                sys.stdout.buffer.write(line)
-                sys.stdout.buffer.flush()
+        for line in lines_of(sys.stdin.buffer, _print if tee else _pass_over):
             ingesting.read(line)
-        kept = ingesting.end()
-    _tell_kept(kept, json=json, quiet=tee)
-    return exits.LEFT_OUT if kept.lost else 0
+    _tell_kept(ingesting.kept, json=json, quiet=tee)
+    return exits.LEFT_OUT if ingesting.kept.lost else 0
+
+
+def _print(read: bytes) -> None:
+    sys.stdout.buffer.write(read)
+    sys.stdout.buffer.flush()
+
+
+def _pass_over(_: bytes) -> None:
+    pass
 
 
 def _tell_kept(kept: Kept, *, json: bool, quiet: bool) -> None:

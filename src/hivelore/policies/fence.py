@@ -28,18 +28,30 @@ def fenced(text: str) -> str:
 def unfenced(text: str) -> str:
     """What a text says besides what we had put into it. A fence without an end reaches to the end of the text, one
     without a beginning from the mark before it. A text without fences comes back as it is."""
-    kept: list[str] = []
-    inside, start = False, 0
-    for mark in _MARK.finditer(text):
-        begins = mark["end"] is None
-        if begins and not inside:
-            kept.append(text[start : mark.start()])
-        inside, start = begins, mark.end()
-    if start == 0:
-        return text
-    if not inside:
-        kept.append(text[start:])
-    return "\n".join(part.strip() for part in kept if part.strip())
+    return Unfencing().read(text)
+
+
+class Unfencing:
+    """The same for a text that arrives in pieces, where no mark is cut in two: what was read cannot be taken back, so a
+    fence without a beginning reaches back to the beginning of its piece at most."""
+
+    def __init__(self) -> None:
+        self.is_inside = False
+        """Of a fence that has begun."""
+
+    def read(self, piece: str) -> str:
+        kept: list[str] = []
+        start = 0
+        for mark in _MARK.finditer(piece):
+            begins = mark["end"] is None
+            if begins and not self.is_inside:
+                kept.append(piece[start : mark.start()])
+            self.is_inside, start = begins, mark.end()
+        if start == 0:
+            return "" if self.is_inside else piece
+        if not self.is_inside:
+            kept.append(piece[start:])
+        return "\n".join(part.strip() for part in kept if part.strip())
 
 
 def _harmless(text: str) -> str:
