@@ -327,6 +327,11 @@ class SwarmView(Protocol):
         """Those that tell of this memory, newest first, id as tie."""
         ...
 
+    def same_event(self, event: Event, within: timedelta) -> Event | None:
+        """What this one's session has told with the same level, service and text less than ``within`` before or after
+        it; of several the earliest, id as tie. Never one that tells of a memory, and None where it has no session."""
+        ...
+
     def cooldowns(self, at: datetime) -> Sequence[Cooldown]:
         """Those that are not over then, by service, then action."""
         ...

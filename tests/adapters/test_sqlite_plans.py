@@ -299,6 +299,7 @@ def test_a_page_by_a_common_tag_is_walked_in_order(connection: Connection) -> No
         "recalls_prune",
         "events",
         "event_nth",
+        "event_same",
         "events_prune",
         "cooldowns_prune",
         "fact_last",

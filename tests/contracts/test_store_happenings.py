@@ -3,13 +3,15 @@
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise, product
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hivelore.domain.agent import Door
 from hivelore.domain.cooldown import Cooldown
 from hivelore.domain.event_log import Event, EventFilter, Level, LoggedId
 from hivelore.domain.memory import Scope
@@ -158,6 +160,62 @@ def test_an_event_can_be_taken_out_once(store: MemoryStore) -> None:
     log_events(store, event, other)
     assert [store.write(lambda tx: tx.drop_event(event.id)) for _ in range(2)] == [True, False]
     assert list(logged_events(store)) == [other]
+
+
+SAID = an_event(service=JELLYFIN, session=S1, at=instant(0))
+WITHIN = timedelta(hours=1)
+
+
+def same(store: MemoryStore, event: Event) -> tuple[Event | None, Event | None]:
+    """As a reader and a writer see it."""
+    with store.read() as view:
+        return view.same_event(event, WITHIN), store.write(lambda tx: tx.same_event(event, WITHIN))
+
+
+@pytest.mark.parametrize("minute", [-59.9, 0, 59.9])
+@pytest.mark.parametrize("service", [None, JELLYFIN])
+def test_what_a_session_told_in_the_same_words_is_found(
+    store: MemoryStore, minute: float, service: Clean | None
+) -> None:
+    told = replace(SAID, service=service)
+    log_events(store, told, replace(an_event(), service=service, session=S1, at=instant(30)))
+    assert same(store, replace(told, id=LoggedId("new"), actor=BOB, door=Door.REST, at=instant(minute))) == (told, told)
+
+
+@pytest.mark.parametrize(
+    "differing",
+    [
+        {"at": instant(60)},
+        {"at": instant(-60)},
+        {"level": Level.ERROR},
+        {"service": None},
+        {"service": CADDY},
+        {"text": Clean("it is late.")},
+        {"session": S2},
+        {"session": None},
+    ],
+    ids=str,
+)
+def test_what_was_told_otherwise_or_long_ago_is_not_the_same(store: MemoryStore, differing: dict[str, Any]) -> None:
+    log_events(store, SAID)
+    assert same(store, replace(SAID, **differing)) == (None, None)
+
+
+def test_what_nobody_said_in_a_session_was_never_said_before(store: MemoryStore) -> None:
+    log_events(store, replace(SAID, session=None))
+    assert same(store, replace(SAID, session=None)) == (None, None)
+
+
+def test_what_tells_of_a_memory_is_not_the_same_as_anything(store: MemoryStore) -> None:
+    log_events(store, replace(SAID, memory=add(store, a_memory()).memory.id))
+    assert same(store, SAID) == (None, None)
+
+
+@pytest.mark.parametrize("at", [EVER, datetime.max.replace(tzinfo=UTC)])
+def test_what_happened_at_the_end_of_time_can_be_looked_for(store: MemoryStore, at: datetime) -> None:
+    told = replace(SAID, at=at)
+    log_events(store, told)
+    assert same(store, told) == (told, told)
 
 
 @law

@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from hivelore.domain.cooldown import Cooldown
@@ -33,8 +33,48 @@ def test_set_again_it_counts_on_and_keeps_the_reason_unless_there_is_a_new_one()
     assert set_again(before, telling) == replace(telling, count=3)
 
 
+def test_what_a_session_says_once_more_within_an_hour_changes_nothing() -> None:
+    before = a_cooldown(session=Clean("s1"), until=instant(90), count=2, reason=Clean("no use"))
+    for minute, reason in ((0, None), (5, Clean("no use")), (59, None)):
+        said = a_cooldown(session=Clean("s1"), set_at=instant(minute), until=instant(minute + 90), reason=reason)
+        assert set_again(before, said) == before
+        assert set_again(before, replace(said, until=instant(minute + 30))) == before
+
+
+@pytest.mark.parametrize(
+    "new",
+    [
+        a_cooldown(session=Clean("s2"), set_at=instant(5), until=instant(95)),
+        a_cooldown(session=None, set_at=instant(5), until=instant(95)),
+        a_cooldown(session=Clean("s1"), set_at=instant(60), until=instant(150)),
+        a_cooldown(session=Clean("s1"), set_at=instant(5), until=instant(96)),
+        a_cooldown(session=Clean("s1"), set_at=instant(5), until=instant(95), reason=Clean("no use")),
+    ],
+    ids=["another session", "no session", "an hour later", "for longer", "with a reason"],
+)
+def test_what_says_anything_new_counts_on(new: Cooldown) -> None:
+    before = a_cooldown(session=Clean("s1"), until=instant(90))
+    assert set_again(before, new) == replace(new, count=2)
+
+
+sessions = st.sampled_from([None, Clean("s1"), Clean("s2")])
+
+
+@given(before=st.none() | cooldowns, new=cooldowns, said_by=sessions, times=st.integers(1, 3))
+def test_how_often_a_session_says_it_makes_no_difference(
+    before: Cooldown | None, new: Cooldown, said_by: Clean | None, times: int
+) -> None:
+    assume(new.until > new.set_at)
+    before = before and replace(before, session=said_by)
+    once = again = set_again(before, replace(new, session=Clean("s1")))
+    for _ in range(times):
+        again = set_again(again, replace(new, session=Clean("s1")))
+    assert again == once
+
+
 @given(before=st.none() | cooldowns, new=cooldowns)
 def test_setting_never_ends_one_sooner_and_counts_by_one(before: Cooldown | None, new: Cooldown) -> None:
+    new = replace(new, session=None)
     known = set_again(before, new)
     held = before is not None and before.until > new.set_at
     assert known.until == (max(before.until, new.until) if before is not None and held else new.until)

@@ -48,6 +48,17 @@ def test_it_may_be_told_later(world: World) -> None:
     assert world.events.record(Level.INFO, "Rebooted", AS_ADA, at=happened).at == world.clock.now() - DAY
 
 
+def test_told_again_by_its_session_it_is_the_one_that_was_told(world: World) -> None:
+    first = world.events.record(Level.ERROR, "The disk is full", AS_ADA, session="s1")
+    world.clock.advance(timedelta(minutes=59))
+    assert world.events.record(Level.ERROR, "The disk is full ", AS_ADA, service="general", session="s1") == first
+    world.clock.advance(timedelta(minutes=1))
+    assert world.events.record(Level.ERROR, "The disk is full", AS_ADA, session="s1") != first
+    for _ in range(2):
+        world.events.record(Level.ERROR, "The disk is full", AS_ADA)
+    assert len(page(world)) == 4
+
+
 def test_general_is_no_service(world: World) -> None:
     event = world.events.record(Level.INFO, "Rebooted", AS_ADA, service=" general ")
     world.events.record(Level.INFO, "Rebooted", AS_ADA, service="bind")

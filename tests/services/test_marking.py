@@ -1,6 +1,9 @@
 """What an agent says in markers by the way is kept, each for itself."""
 
 import logging
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from threading import Barrier
 
 import pytest
 
@@ -15,6 +18,8 @@ SAID = """All done.
 - [EVENT:warning:backup] The backup is late
 [COOLDOWN:jellyfin:restart] 30
 """
+OTHERWISE = SAID.replace("warning", "error").replace("30", "120")
+MINUTE = timedelta(minutes=1)
 
 
 @pytest.fixture
@@ -51,6 +56,50 @@ def test_one_that_cannot_be_kept_is_logged_and_the_others_are(
         assert marking.take(said, AS_ADA, "s-1", world.clock.now()) == 3
     assert "There is no category weather" in caplog.text
     assert "A marker was not kept" in caplog.text
+
+
+def counted(world: World) -> tuple[list[str], list[int]]:
+    """The texts of the events that were told, and how often each cooldown was set."""
+    told = (one.text for one in world.events.page(AS_OPERATOR, None, 100).events if one.memory is None)
+    return list(told), [one.count for one in world.cooldowns.holding()]
+
+
+def test_what_a_session_says_twice_within_an_hour_counts_once(world: World, marking: Marking) -> None:
+    began = world.clock.now()
+    for _ in range(3):
+        assert marking.take(SAID, AS_ADA, "s-1", world.clock.now()) == 3
+        world.clock.advance(MINUTE)
+    assert counted(world) == (["The backup is late"], [1])
+    assert world.cooldowns.holding()[0].until == began + 30 * MINUTE
+
+
+@pytest.mark.parametrize(
+    ("session", "later", "said"), [("s-2", MINUTE, SAID), ("s-1", MINUTE, OTHERWISE), ("s-1", 61 * MINUTE, SAID)]
+)
+def test_what_another_session_says_or_the_same_otherwise_or_later_counts_again(
+    world: World, marking: Marking, session: str, later: timedelta, said: str
+) -> None:
+    first = SAID.replace("30", "90")
+    marking.take(first, AS_ADA, "s-1", world.clock.now())
+    world.clock.advance(later)
+    marking.take(said.replace("30", "90"), AS_ADA, session, world.clock.now())
+    events, counts = counted(world)
+    assert (len(events), counts) == (2, [2])
+
+
+def test_what_arrives_twice_at_the_same_time_counts_once(world: World, marking: Marking) -> None:
+    said, at = SAID.replace("[MEMORY:timing:jellyfin]", ""), world.clock.now()
+    for number in range(5):
+        together = Barrier(4)
+
+        def take(_: int, together: Barrier = together, session: str = f"s-{number}") -> int:
+            together.wait(60)
+            return marking.take(said, AS_ADA, session, at)
+
+        with ThreadPoolExecutor(4) as threads:
+            assert list(threads.map(take, range(4))) == [2] * 4
+        events, counts = counted(world)
+        assert (len(events), counts) == (number + 1, [number + 1])
 
 
 def test_the_same_text_again_is_no_new_observation(world: World, marking: Marking) -> None:

@@ -35,6 +35,7 @@ class EventParts(TypedDict, total=False):
 class CooldownParts(TypedDict, total=False):
     until: datetime
     set_at: datetime
+    session: Clean | None
     reason: Clean | None
     count: int
 

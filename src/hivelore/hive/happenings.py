@@ -21,7 +21,8 @@ class Happenings(ABC):
         session: str | None = None,
         at: datetime | None = None,
     ) -> Event:
-        """Tell what happened; durable when this returns. ``at``: when, else now."""
+        """Tell what happened; durable when this returns. ``at``: when, else now. What the same session told within an
+        hour is answered as it was told then."""
 
     @abstractmethod
     def events(
@@ -54,7 +55,7 @@ class Happenings(ABC):
         session: str | None = None,
     ) -> Cooldown:
         """Let an action of a service rest for some ``minutes``, or ``until`` an instant; a year at most. Set again, it
-        counts once more and ends no sooner."""
+        counts once more and ends no sooner; the same of the same session within an hour changes nothing."""
 
     @abstractmethod
     def cooldowns(self, *, service: str | None = None) -> Sequence[Cooldown]:

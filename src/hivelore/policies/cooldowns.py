@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from itertools import accumulate
 
 from hivelore.domain.cooldown import Cooldown
+from hivelore.policies.repetition import is_repeated
 
 MOST_TOLD = 20
 """Of more, the agent is told how many others there are."""
@@ -18,10 +19,21 @@ _DAYS = timedelta(days=2)
 
 def set_again(before: Cooldown | None, new: Cooldown) -> Cooldown:
     """What holds after ``new`` was set where ``before`` stood. It counts once more than before, and never ends sooner:
-    who does not know of an earlier reason to wait must not undo it."""
+    who does not know of an earlier reason to wait must not undo it. What says nothing new (``repetition``) changes
+    nothing."""
     if before is None or before.until <= new.set_at:
         return new
+    if _says_nothing_new(before, new):
+        return before
     return replace(new, until=max(before.until, new.until), count=before.count + 1, reason=new.reason or before.reason)
+
+
+def _says_nothing_new(before: Cooldown, new: Cooldown) -> bool:
+    return (
+        is_repeated(new.session, new.set_at, before.session, before.set_at)
+        and new.until - new.set_at <= before.until - before.set_at
+        and (not new.reason or new.reason == before.reason)
+    )
 
 
 def told(cooldowns: Sequence[Cooldown], now: datetime, most: int = MOST_TOLD, characters: int = CHARACTERS_TOLD) -> str:

@@ -38,7 +38,8 @@ class Cooldowns:
         deadline: float | None = None,
     ) -> Cooldown:
         """Let an action of a service rest for some ``minutes`` or ``until`` an instant, and answer what holds then: set
-        again, it counts once more and never ends sooner than it was to (``policies.cooldowns``). Raises Invalid, and
+        again, it counts once more and never ends sooner than it was to, unless the same session just repeats itself
+        (``policies.cooldowns``). Raises Invalid, and
         Conflict where there are too many."""
         now = self._clock.now()
         new = Cooldown(
@@ -57,7 +58,8 @@ class Cooldowns:
             if (before is None or before.until <= now) and len(tx.cooldowns(now)) >= MOST:
                 raise Conflict(f"{MOST:,} cooldowns hold already. Wait, or let an operator clear some.")
             known = cooldowns.set_again(before, new)
-            tx.put_cooldown(known)
+            if known != before:
+                tx.put_cooldown(known)
             return known
 
         return self._store.write(work, deadline)

@@ -11,7 +11,8 @@ from hivelore.domain.text import Clean
 from hivelore.errors import Forbidden, Invalid, NotFound, TooLarge
 from hivelore.policies.access import visible_to
 from hivelore.policies.redaction import Redactor
-from hivelore.ports import Clock, MemoryStore
+from hivelore.policies.repetition import WITHIN
+from hivelore.ports import Clock, MemoryStore, Transaction
 from hivelore.services.drafting import CLOCK_SLACK, utc
 from hivelore.services.wording import SESSION_LENGTH, line
 
@@ -45,10 +46,17 @@ class Events:
         at: datetime | None = None,
         deadline: float | None = None,
     ) -> Event:
-        """Keep what happened, ``at`` (now) and told by ``viewer``. Raises Invalid."""
+        """Keep what happened, ``at`` (now) and told by ``viewer``; what the same session has told already
+        (``policies.repetition``) is answered as it was told first. Raises Invalid."""
         event = self.prepared(level, text, viewer, service=service, session=session, at=at)
-        self._store.write(lambda tx: tx.log_events([event]), deadline)
-        return event
+
+        def work(tx: Transaction) -> Event:
+            known = tx.same_event(event, WITHIN)
+            if known is None:
+                tx.log_events([event])
+            return known or event
+
+        return self._store.write(work, deadline)
 
     def prepared(
         self,

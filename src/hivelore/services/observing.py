@@ -7,7 +7,7 @@ since.
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from hivelore.domain.agent import LeadSees, Viewer
 from hivelore.domain.draft import Draft
@@ -21,6 +21,7 @@ from hivelore.domain.text import Clean, in_one_line
 from hivelore.errors import Broken, Conflict, Invalid, TooLarge, Unavailable
 from hivelore.policies.access import visible_to
 from hivelore.policies.confidence import Lifecycle, is_active
+from hivelore.policies.repetition import is_repeated
 from hivelore.policies.truth import judging
 from hivelore.policies.truth.constants import Constants
 from hivelore.policies.truth.judging import Judgement, Verdict
@@ -41,8 +42,6 @@ MOST_READ = 10
 """Of those that are nearest, so many are read together with it by the model, some milliseconds each."""
 MOST_ASKED = 3
 """Of what it may have to do with, so much is put to review, the surest first."""
-REPEATED = timedelta(hours=1)
-"""The same words of the same session within it are one observation: a hook may report what a stream told already."""
 _NOT_EMBEDDED = EmbeddedQuery(None)
 _SAME = Judgement(Verdict.SAME, 1.0, ("the same service and category",))
 
@@ -288,9 +287,8 @@ def _newest(view: View, where: Filter) -> Mapping[DocumentKey, Memory]:
 
 def _said_just_now(tx: Transaction, key: DocumentKey, seen: Memory) -> bool:
     return seen.session is not None and any(
-        one.session == seen.session
-        and one.text == seen.content
+        one.text == seen.content
         and one.kind in (Kind.CREATED, Kind.REINFORCED)
-        and abs(one.at - seen.created_at) < REPEATED
+        and is_repeated(seen.session, seen.created_at, one.session, one.at)
         for one in tx.observations(key)
     )

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from heapq import nlargest, nsmallest
 
 from hivelore.adapters.inmemory.state import LoggedEvent, State
@@ -25,6 +25,18 @@ def events(state: State, where: EventFilter, after: tuple[datetime, LoggedId] | 
 
 def about(state: State, document: DocumentKey) -> Sequence[Event]:
     return sorted((one.event for one in state.events.values() if one.document == document), key=_age, reverse=True)
+
+
+def same(state: State, event: Event, within: timedelta) -> Event | None:
+    def says(one: Event) -> tuple[object, ...]:
+        return one.session, one.level, one.service, one.text, one.memory is None
+
+    found = (
+        one.event
+        for one in state.events.values()
+        if says(one.event) == says(replace(event, memory=None)) and abs(one.event.at - event.at) < within
+    )
+    return None if event.session is None else min(found, key=_age, default=None)
 
 
 def _counts(event: Event, where: EventFilter) -> bool:

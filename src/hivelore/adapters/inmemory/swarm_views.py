@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from heapq import nlargest, nsmallest
 from itertools import islice
 
@@ -73,6 +73,9 @@ class InMemorySwarmView(ProposalsView, BatchesView):
 
     def events_about(self, document: DocumentKey) -> Sequence[Event]:
         return happenings.about(self.state, document)
+
+    def same_event(self, event: Event, within: timedelta) -> Event | None:
+        return happenings.same(self.state, event, within)
 
     def cooldowns(self, at: datetime) -> Sequence[Cooldown]:
         return happenings.cooldowns(self.state, at)

@@ -2,17 +2,18 @@
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import datetime, timedelta
 from hashlib import blake2b
 
 import psycopg
 
 from hivelore.adapters.postgres.connection import dialect
 from hivelore.adapters.postgres.view import PostgresView
-from hivelore.adapters.sql import rows
+from hivelore.adapters.sql import happenings, rows
 from hivelore.adapters.sql.transaction import SqlTransaction
 from hivelore.adapters.sql.where import Params
 from hivelore.domain.agent import AgentId
+from hivelore.domain.event_log import Event
 from hivelore.domain.index import DocumentKey, ModelKey, Moment, PassageKey, Stored
 from hivelore.domain.memory import Topic
 from hivelore.domain.text import Clean
@@ -63,6 +64,11 @@ class PostgresTransaction(PostgresView, SqlTransaction):
     def fact_at(self, topic: Topic, at: datetime | None) -> Stored | None:
         self.claim(rows.topic(topic))
         return super().fact_at(topic, at)
+
+    def same_event(self, event: Event, within: timedelta) -> Event | None:
+        if event.session is not None:
+            self.claim(happenings.statement(event))
+        return super().same_event(event, within)
 
     def _around(self, document: DocumentKey, topic: bytes, since: datetime) -> tuple[Stored | None, Stored | None]:
         self.claim(topic)

@@ -1,11 +1,12 @@
 """Events and cooldowns as they lie in tables. An event has the key of the memory that it tells of."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from hivelore.adapters.sql.codes import DOOR, DOOR_OF, LEVEL, LEVEL_OF
-from hivelore.adapters.sql.instants import from_micros, to_micros
+from hivelore.adapters.sql.instants import MICROSECOND, from_micros, to_micros
+from hivelore.adapters.sql.rows import stands_for
 from hivelore.adapters.sql.where import Param
 from hivelore.domain.cooldown import Cooldown
 from hivelore.domain.event_log import Event, EventFilter, LoggedId
@@ -42,6 +43,22 @@ def event_params(value: Event, keys: Mapping[MemoryId, DocumentKey]) -> dict[str
         "session": value.session,
         "document": None if value.memory is None else keys[value.memory],
     }
+
+
+def same_params(value: Event, within: timedelta) -> dict[str, Param]:
+    return {
+        "session": value.session,
+        "level": LEVEL[value.level],
+        "service": value.service or "",
+        "text": value.text,
+        "after": to_micros(value.at) - within // MICROSECOND,
+        "before": to_micros(value.at) + within // MICROSECOND,
+    }
+
+
+def statement(value: Event) -> bytes:
+    """16 bytes that stand for what its session says in it."""
+    return stands_for("event", value.session or "", value.level, value.service or "", value.text)
 
 
 def condition(where: EventFilter, after: tuple[datetime, LoggedId] | None) -> tuple[str, dict[str, Param]]:

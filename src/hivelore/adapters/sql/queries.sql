@@ -466,6 +466,12 @@ SELECT e.id, e.at, e.level, e.text, e.actor, e.door, e.service, e.session, m.id
 FROM event e LEFT JOIN memory m ON m.namespace = e.namespace AND m.key = e.document
 WHERE e.namespace = :namespace {narrowed} ORDER BY e.at DESC, e.id DESC LIMIT :limit
 
+-- name: event_same
+SELECT e.id, e.at, e.level, e.text, e.actor, e.door, e.service, e.session, NULL
+FROM event e WHERE e.namespace = :namespace AND e.session = :session AND e.at > :after AND e.at < :before
+  AND e.level = :level AND COALESCE(e.service, '') = :service AND e.text = :text AND e.document IS NULL
+ORDER BY e.at, e.id LIMIT 1
+
 -- name: event_drop
 DELETE FROM event WHERE namespace = :namespace AND id = :id
 

@@ -188,16 +188,17 @@ def memory_params(memory: Memory, action: Action) -> dict[str, Param]:
 
 def statement(owner: AgentId | None, name: str, content: str) -> bytes:
     """16 bytes that stand for who said what under which name."""
-    return _stands_for(owner or "", name, content)
+    return stands_for(owner or "", name, content)
 
 
 def topic(value: Topic) -> bytes:
     """16 bytes that stand for what memories are facts about."""
     named = ["" if part is None else f"={part}" for part in (value.home, value.project)]
-    return _stands_for(*named, value.subject)
+    return stands_for(*named, value.subject)
 
 
-def _stands_for(*parts: str) -> bytes:
+def stands_for(*parts: str) -> bytes:
+    """16 bytes, others for other parts."""
     told = b"".join([len(part).to_bytes(8, "big") + part for part in map(str.encode, parts)])
     return hashlib.blake2b(told, digest_size=16).digest()
 

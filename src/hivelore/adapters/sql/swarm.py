@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
 import numpy as np
@@ -185,6 +185,10 @@ class SqlSwarm(ABC):
 
     def events_about(self, document: DocumentKey) -> Sequence[Event]:
         return [happenings.event(row) for row in self.rows(self.SQL["events_about"], {"document": document})]
+
+    def same_event(self, event: Event, within: timedelta) -> Event | None:
+        row = self.row("event_same", **happenings.same_params(event, within))
+        return None if row is None else happenings.event(row)
 
     def batch(self, batch: BatchId) -> Batch | None:
         row = self.row("batch_by_id", id=batch)

@@ -38,7 +38,7 @@ async def events(
 
 @router.post("/events", status_code=201, response_model=answers.EventAnswer)
 async def record(request: EventRequest, caller: Asking) -> Response:
-    """Tell what happened."""
+    """Tell what happened. What the same session told within an hour is answered as it was told then."""
     event = await caller.run(
         Lane.WRITE,
         lambda end: caller.app.events.record(
@@ -70,7 +70,8 @@ async def cooldowns(caller: Asking, service: str | None = None) -> Response:
 
 @router.put("/cooldowns", response_model=answers.CooldownAnswer)
 async def set_cooldown(request: CooldownRequest, caller: Asking) -> Response:
-    """Let an action of a service rest. Set again, it counts once more and ends no sooner."""
+    """Let an action of a service rest. Set again, it counts once more and ends no sooner; the same of the same session
+    within an hour changes nothing."""
     known = await caller.run(
         Lane.WRITE,
         lambda end: caller.app.cooldowns.set(
