@@ -73,14 +73,18 @@ def test_a_session_is_told_what_must_wait_and_what_is_known_of_running_things(se
     client.call("PUT", "/api/cooldowns", body=rest)
     try:
         said = context(Program(client, "s1").tells("SessionStart", source="startup"), "SessionStart")
-        again = Program(client, "s1").tells("UserPromptSubmit", prompt="Nothing of that kind")
+        again = Program(client, "s1").tells("UserPromptSubmit", prompt="How long does jellyfin take to start?")
+        resumed = context(Program(client, "s1").tells("SessionStart", source="resume"), "SessionStart")
     finally:
         operator.call("DELETE", "/api/cooldowns", query={"service": "jellyfin"})
         operator.call("DELETE", f"/memories/{memory}")
+    assert said.index("\nEnvironment: Cooldowns (") < said.index("\n\n## Operational Memory (1 of 1 memories, ~")
     waits, block = said.index("- jellyfin: restart until "), said.index("### jellyfin\n- [timing] Takes 60s to start")
     assert waits < block
     assert "(it did not help)" in said
     assert again is None
+    assert "- jellyfin: restart until " in resumed
+    assert "Takes 60s" not in resumed
 
 
 def test_a_sub_agent_is_told_too_and_one_that_the_program_made_for_itself_is_not_heard(service: Service) -> None:

@@ -10,6 +10,7 @@ from hivelore.domain.agent import Viewer
 from hivelore.domain.agent_event import AgentEvent, Kind, Origin
 from hivelore.domain.draft import Edit
 from hivelore.domain.memory import Scope, Source
+from hivelore.domain.observed import Change
 from hivelore.domain.text import Clean
 from hivelore.domain.transcript import Ended, EventId, SubAgent, Task
 from hivelore.errors import Unauthenticated
@@ -183,6 +184,53 @@ def test_who_resumes_is_not_told_again_what_the_conversation_holds(world: World,
     said = told.starts(origin=Origin.RESUMED)
     assert LAMP in said
     assert PROXY not in said
+
+
+def test_what_is_known_of_running_things_is_told_once_in_a_session(world: World, told: Told) -> None:
+    world.observe(PROXY, service="proxy")
+    assert told.starts().count(PROXY) == 1
+    assert told.asks() == ""
+    world.observe(LAMP, service="lamp")
+    resumed = told.starts(origin=Origin.RESUMED)
+    assert LAMP in resumed
+    assert PROXY not in resumed
+    assert told.starts(origin=Origin.RESUMED) == ""
+
+
+def test_who_missed_the_start_is_told_of_running_things_once_with_the_first_prompt(world: World, told: Told) -> None:
+    world.observe(PROXY, service="proxy")
+    said = told.asks()
+    assert (said.count(PROXY), "## Operational Memory (1 of 1 memories" in said) == (1, True)
+    assert told.asks() == ""
+    assert Told(world, "s2").starts(task=Task("T-7", ABOUT_PROXY)).count(PROXY) == 1
+
+
+@pytest.mark.parametrize("origin", [Origin.COMPACTED, Origin.CLEARED, Origin.NEW])
+def test_what_is_known_of_running_things_is_told_anew_where_the_model_knows_it_no_more(
+    world: World, told: Told, origin: Origin
+) -> None:
+    world.observe(PROXY, service="proxy")
+    for event in (told.event(Kind.STARTED), told.event(Kind.STARTED, origin=origin)):
+        assert PROXY in told.take(event)
+        assert told.asks() == ""
+    told(Kind.COMPACTING)
+    assert PROXY in told.asks()
+
+
+def test_what_is_known_of_running_things_is_told_again_where_it_did_not_arrive(world: World, told: Told) -> None:
+    world.observe(PROXY, service="proxy")
+    lost = told.event(Kind.STARTED)
+    assert PROXY in told.take(lost)
+    world.capture.take_late(lost, AS_ADA)
+    assert PROXY in told.asks()
+
+
+def test_what_is_known_of_running_things_and_has_changed_is_told_again(world: World, told: Told) -> None:
+    seen = world.observe(PROXY, service="proxy")
+    told.starts()
+    world.operations.change(seen.memory.id, Change(observation="Port 9443 is taken by the proxy."), AS_OPERATOR)
+    world.embed()
+    assert "9443" in told.asks()
 
 
 def test_a_sub_agent_is_told_what_has_to_do_with_the_request_once_each(world: World, told: Told) -> None:

@@ -41,19 +41,27 @@ class Briefed:
     told: Sequence[Note]
 
 
+NOTHING = Briefed(None, ())
+
+
 def opening(memory: Memory) -> Note:
     """A memory nobody asked for in particular: all of it where it is short, else what it is about."""
     whole = memory.content if len(memory.content) <= SHORT else memory.summary
     return Note(memory, whole.strip())
 
 
-def brief(sections: Sequence[Section], tokens: int, before: str = "") -> Briefed:
+def surroundings(what: str) -> str:
+    """What an agent is told of its environment, in front of all else (C21); empty where there is nothing to tell."""
+    return f"Environment: {what}" if what else ""
+
+
+def brief(sections: Sequence[Section], tokens: int, before: Briefed = NOTHING) -> Briefed:
     """The sections within a fence, with as many notes, in their order, as have room in a number of tokens: one that is
     too long for the rest is left out. A section without anything has no heading. ``before``: what stands there first,
-    at any rate; it takes room, and no tokens."""
-    left, room = tokens, CHARACTERS - len(before)
-    parts = [before] if before else []
-    told: list[Note] = []
+    at any rate, and is told with the rest; it takes room, and no tokens."""
+    left, room = tokens, CHARACTERS - len(before.text or "")
+    parts = [before.text] if before.text else []
+    told = list(before.told)
     for section in sections:
         lines = [section.text] if section.text else []
         for note in section.notes:

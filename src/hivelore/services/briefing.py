@@ -10,7 +10,7 @@ from hivelore.domain.memory import Memory, MemoryId, Source
 from hivelore.domain.search import BUDGET_RANGE, Query
 from hivelore.domain.session import Session
 from hivelore.domain.text import Clean
-from hivelore.policies.briefing import OPERATIONAL, Briefed, Note, Section, brief, opening
+from hivelore.policies.briefing import NOTHING, OPERATIONAL, Briefed, Note, Section, brief, opening, surroundings
 from hivelore.services.asking import QUERY_LENGTH
 from hivelore.services.cooldowns import Cooldowns
 from hivelore.services.operations import Operations
@@ -50,23 +50,25 @@ class Briefing:
         begins = event.kind is Kind.STARTED or (event.kind is Kind.ASKED and session.briefed is None)
         tokens = self._budgets.prompt if event.kind is not Kind.STARTED else 0
         sections = [*_reminders(event, session)] if begins else []
+        running = self._running(event, known, viewer) if begins else NOTHING
+        known |= _versions(running.told)
         relevant = self._relevant(_question(event, session), event, known, viewer, deadline)
         sections.append(Section("Relevant Past Knowledge", relevant))
         if begins and self._budgets.start:
             tokens += self._budgets.start
-            given = known | {(note.memory.id, note.memory.version) for note in relevant}
-            sections += self._recent(event, given, viewer)
-        return brief(sections if tokens else (), tokens, self._running(event, viewer) if begins else "")
+            sections += self._recent(event, known | _versions(relevant), viewer)
+        return brief(sections if tokens else (), tokens, running)
 
-    def _running(self, event: AgentEvent, viewer: Viewer) -> str:
-        """What must wait (C42), and what is known about running things."""
+    def _running(self, event: AgentEvent, known: frozenset[tuple[MemoryId, int]], viewer: Viewer) -> Briefed:
+        """What must wait (C42), and what is known about running things (C21)."""
         budget = self._budgets.operational
         if not budget:
-            return ""
-        waits = self._cooldowns.told()
-        room = OPERATIONAL - len(waits)
-        block = self._operations.block(viewer, budget, project=event.project, characters=room)
-        return "\n\n".join(text for text in (waits, block.text) if text)
+            return NOTHING
+        environment = surroundings(self._cooldowns.told())
+        room = OPERATIONAL - len(environment)
+        block = self._operations.block(viewer, budget, project=event.project, characters=room, known=known)
+        text = "\n\n".join(part for part in (environment, block.text) if part)
+        return Briefed(text, [Note(memory, memory.content) for memory in block.told])
 
     def _relevant(
         self,
@@ -106,6 +108,10 @@ class Briefing:
         notes = [one for one in fresh if one.source is not Source.SESSION_SUMMARY]
         yield Section("Earlier sessions", _opened(summaries[:SUMMARIES]))
         yield Section("Notes", _opened(notes))
+
+
+def _versions(notes: Iterable[Note]) -> frozenset[tuple[MemoryId, int]]:
+    return frozenset((note.memory.id, note.memory.version) for note in notes)
 
 
 def _opened(memories: Iterable[Memory]) -> Sequence[Note]:

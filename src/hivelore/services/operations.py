@@ -1,7 +1,7 @@
 """What is known about running things: what agents are told of it, and what operators do about it (C17, C22, C23)."""
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import groupby
@@ -20,7 +20,7 @@ from hivelore.domain.text import Clean
 from hivelore.errors import Forbidden, Invalid, NotFound
 from hivelore.policies.access import visible_to
 from hivelore.policies.confidence import Lifecycle, confidence_at, is_active, replayed
-from hivelore.policies.operational_block import Block, Line, block
+from hivelore.policies.operational_block import Block, block
 from hivelore.ports import Clock, MemoryStore, Transaction, View
 from hivelore.services.drafting import Drafting
 from hivelore.services.events import Events
@@ -99,10 +99,12 @@ class Operations:
         service: str | None = None,
         project: str | None = None,
         characters: int | None = None,
+        known: Collection[tuple[MemoryId, int]] = (),
     ) -> Block:
         """What an agent is told before it begins (C19): of one service, with what holds for all, or of every one.
 
-        ``budget``: tokens, estimated; 0: nothing. ``characters``: no more than so many."""
+        ``budget``: tokens, estimated; 0: nothing. ``characters``: no more than so many. ``known``: memories and their
+        versions that it was told before."""
         if budget <= 0:
             return Block("", 0, 0, 0)
         now, where = self._clock.now(), self._where(viewer, Choice(project=project))
@@ -114,7 +116,7 @@ class Operations:
             (one for one in rated if one.state is State.ACTIVE),
             key=lambda one: (-one.confidence, -one.memory.updated_at.timestamp(), one.memory.id),
         )
-        return block([_line(one) for one in active], budget, characters)
+        return block(active, budget, characters, known)
 
     def page(self, choice: Choice, viewer: Viewer, after: tuple[datetime, MemoryId] | None) -> RatedPage:
         """Newest first."""
@@ -368,7 +370,3 @@ def _all(view: View, where: Filter) -> Iterator[Memory]:
 
 def _service(memory: Memory) -> Clean | None:
     return None if memory.operational is None else memory.operational.service
-
-
-def _line(one: Rated) -> Line:
-    return Line(_service(one.memory), one.memory.category, one.memory.content, one.confidence)

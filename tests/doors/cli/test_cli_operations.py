@@ -150,6 +150,123 @@ def test_plain_text_is_read_likewise(cli: CommandLine, about: str) -> None:
     assert (one["observation"], one["session"]) == ("Dauert 60 s — wirklich", "night")
 
 
+def test_noise_before_a_stream_makes_it_no_text(cli: CommandLine, about: str) -> None:
+    lines = (
+        "warn: something",
+        answered(f"[MEMORY:timing:{about}] read"),
+        f"warn: [MEMORY:timing:{about}] also noise",
+        assistant(f"[MEMORY:timing:{about}] Takes 60s to start"),
+    )
+    assert cli("ingest-stream", stdin="\n".join(lines).encode()).err == "Kept: 1 new.\n"
+    assert [one["observation"] for one in known(cli, about)] == ["Takes 60s to start"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"type": "user", "message": {"content": "ABOUT cut off',
+        '{"type": "user", "content": "ABOUT", "deep": ' + "[" * 100_000,
+        '[{"type": "user", "message": {"content": "ABOUT"}}]',
+        '{"type": "error", "text": "ABOUT"}',
+    ],
+    ids=["cut off", "deep", "all at once", "other"],
+)
+def test_json_in_plain_text_is_none_of_its_words_and_ends_it_not(cli: CommandLine, about: str, line: str) -> None:
+    text = (
+        f"Hello\n{line.replace('ABOUT', f'[MEMORY:timing:{about}] read')}\n[MEMORY:timing:{about}] Takes 60s to start"
+    )
+    assert cli("ingest-stream", stdin=text.encode()).err == "Kept: 1 new.\n"
+    assert [one["observation"] for one in known(cli, about)] == ["Takes 60s to start"]
+
+
+def test_what_an_agent_was_given_and_says_again_is_none_of_its_words(cli: CommandLine, about: str) -> None:
+    marker, told = f"[MEMORY:timing:{about}] told", fenced(f"Known:\n[MEMORY:timing:{about}] told")
+    own = f"[MEMORY:timing:{about}] Takes 60s to start"
+    text = f"{told}\n{own}\n{BEGIN}\n{marker}"
+    assert cli("ingest-stream", stdin=text.encode()).err == "Kept: 1 new.\n"
+    stream = (
+        assistant(f"{told}\n[MEMORY:behavior:{about}] Locks up"),
+        assistant(f"So: {BEGIN}", marker, message="m-2"),
+        assistant(f"[MEMORY:dependency:{about}] Needs the VPN", message="m-3"),
+        assistant(f"{marker}\n{END}\n[MEMORY:remediation:{about}] Restart it", message="m-2"),
+        assistant(f"[MEMORY:maintenance:{about}] Sundays at 4", message="m-2"),
+    )
+    assert cli("ingest-stream", stdin="\n".join(stream).encode()).err == "Kept: 4 new.\n"
+    assert {one["observation"] for one in known(cli, about)} == {
+        "Takes 60s to start",
+        "Locks up",
+        "Needs the VPN",
+        "Restart it",
+        "Sundays at 4",
+    }
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        '{"type":"assistant","message":{"content":5}}',
+        '{"type":"assistant","session_id":"\\ud800","message":{"content":"x"}}',
+        '{"type":"assistant","message":{"content":[{"type":"text","text":"'
+        + "x" * 10
+        + '"}],"n":'
+        + "9" * 5_000
+        + "}}",
+        '{"type":"assistant","message":{"content":' + "[" * 50_000 + "]" * 50_000 + "}}",
+    ],
+    ids=["no list", "no session", "huge number", "deep"],
+)
+def test_an_odd_event_keeps_nothing_from_those_behind_it(cli: CommandLine, about: str, odd: str) -> None:
+    stream = f"{odd}\n{assistant(f'[MEMORY:timing:{about}] Takes 60s to start')}\n"
+    assert cli("ingest-stream", stdin=stream.encode()).err == "Kept: 1 new.\n"
+    assert [one["session"] for one in known(cli, about)] == ["s-1"]
+
+
+class TakesAll(Client):
+    """Stands for a service that takes whatever it is told."""
+
+    def __init__(self) -> None:
+        super().__init__("http://127.0.0.1", None)
+
+    def call(self, method: str, path: str, **_: Any) -> Any:
+        return {"categories": ["timing"]} if method == "GET" else {"effect": "new"}
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.just("[MEMORY:timing] x"),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["type", "text", "id"]), inner),
+    max_leaves=5,
+)
+PARTS = {"type": VALUES | st.just("text"), "text": VALUES, "id": VALUES}
+MESSAGES = VALUES | st.fixed_dictionaries(
+    {}, optional={"id": VALUES, "content": VALUES | st.lists(VALUES | st.fixed_dictionaries({}, optional=PARTS))}
+)
+EVENTS = st.fixed_dictionaries(
+    {}, optional={"type": VALUES | st.just("assistant"), "message": MESSAGES, "session_id": VALUES}
+)
+
+
+@settings(max_examples=examples(300))
+@given(st.lists((VALUES | EVENTS).map(json.dumps).map(str.encode) | st.binary()), st.sampled_from(get_args(Format)))
+def test_any_stream_is_read_to_its_end(lines: list[bytes], format_: Format) -> None:
+    stream = Ingesting(TakesAll, None, 1, format_)
+    for line in lines:
+        stream.read(line)
+    last = assistant("[MEMORY:timing] last", message="another") if format_ != "text" else f"{END}\n[MEMORY:timing] last"
+    before = stream.kept.effects["new"]
+    for line in last.encode().splitlines():
+        stream.read(line)
+    assert stream.kept.effects["new"] == before + 1
+
+
+def test_a_line_that_is_too_long_takes_none_with_it(
+    cli: CommandLine, about: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ingesting, "LONGEST_LINE", 1_000)
+    text = f"{'x' * 100_000}\n[MEMORY:timing:{about}] Takes 60s to start\n{'y' * 1_000}"
+    result = cli("ingest-stream", "--tee", stdin=text.encode())
+    assert (result.out, result.err) == (text, "Kept: 1 new.\n")
+
+
 def test_what_hooks_tell_of_a_stream_that_is_read_counts_once(cli: CommandLine, service: Service, about: str) -> None:
     said = f"[MEMORY:timing:{about}] Takes 60s\n[EVENT:error:{about}] It is down\n[COOLDOWN:{about}:restart] 30"
     client = service.client(service.agent_key)
@@ -168,3 +285,68 @@ def test_what_hooks_tell_of_a_stream_that_is_read_counts_once(cli: CommandLine, 
     (rests,) = cli.json("cooldowns", "list", "--service", about)["cooldowns"]
     (memory,) = known(cli, about)
     assert (rests["count"], memory["confidence"]) == (1, 0.7)
+
+
+def test_what_is_meant_as_a_marker_and_is_none_is_said(cli: CommandLine, about: str) -> None:
+    text = f"[MEMORY:weather:{about}] Rain\n[MEMORY:timing:{about}]\n[MEMORY:timing:{'a' * 101}] Slow\n"
+    result = cli("ingest-stream", stdin=text.encode())
+    assert result.code == 0
+    assert "There is no category weather" in result.err
+    assert "at most 100 characters" in result.err
+    assert result.err.endswith("Kept: 3 wrong.\n")
+    assert known(cli, about) == []
+
+
+@pytest.mark.parametrize("stdin", [b"", b"\n\n", b"\xff\xfe\x00[MEMORY", b"x" * 100_000, b"{}\n{}\n", b"[]\n"])
+def test_a_stream_without_any_keeps_nothing(cli: CommandLine, stdin: bytes) -> None:
+    result = cli("ingest-stream", stdin=stdin)
+    assert (result.code, result.err) == (0, "No markers.\n")
+
+
+def test_what_cannot_be_kept_is_told_and_the_rest_goes_on(cli: CommandLine, about: str) -> None:
+    text = f"[MEMORY:timing:{about}] \0 bytes\n[MEMORY:timing:{about}] Takes 60s to start\n"
+    result = cli("ingest-stream", "--json", stdin=text.encode())
+    assert result.code == exits.LEFT_OUT
+    assert (result.json["new"], result.json["lost"]) == (1, 1)
+    assert "not kept" in result.err
+
+
+def test_it_is_kept_while_the_agent_still_speaks(
+    service: Service, cli: CommandLine, about: str, tmp_path: Path
+) -> None:
+    env = environment(service.home, HIVELORE_URL=service.url)
+    command = [HIVELORE, "ingest-stream", "--tee", "--session", "run"]
+    with subprocess.Popen(
+        command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as run:
+        assert run.stdin is not None
+        assert run.stdout is not None
+        for text in ("Takes 60s to start", "Listens on port 8096"):
+            run.stdin.write(f"[MEMORY:timing:{about}] {text}\n".encode())
+            run.stdin.flush()
+            run.stdout.readline()
+        while len(known(cli, about)) < 2:
+            pass
+        run.kill()
+    assert len(known(cli, about)) == 2
+
+
+def test_a_service_that_dies_meanwhile_is_started_again(alone: CommandLine, elsewhere: Path) -> None:
+    command, env = [HIVELORE, "ingest-stream", "--tee", "--session", "run"], environment(elsewhere)
+    try:
+        with subprocess.Popen(command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as run:
+            assert run.stdin is not None
+            assert run.stdout is not None
+            run.stdin.write(b"[MEMORY:timing:jellyfin] Takes 60s to start\n")
+            run.stdin.flush()
+            run.stdout.readline()
+            until(lambda: read_owner(elsewhere) is not None and len(known(alone, "jellyfin")) == 1)
+            owner = read_owner(elsewhere)
+            assert owner is not None
+            assert owner.pid
+            os.kill(owner.pid, signal.SIGKILL)
+            run.communicate(b"[MEMORY:behavior:jellyfin] Locks up while it scans\n", timeout=120)
+        assert run.returncode == 0
+        assert len(known(alone, "jellyfin")) == 2
+    finally:
+        launch.stop(elsewhere)
