@@ -180,7 +180,8 @@ def context(
 ) -> None:
     """Print what an agent is to know before it begins.
 
-    Nothing where nothing is known. Made for: claude -p "..." --append-system-prompt "$(hivelore context)"
+    What must wait, and what is known about running things; nothing where there is neither. Made for:
+    claude -p "..." --append-system-prompt "$(hivelore context)"
 
     Example: hivelore context --service jellyfin --budget 1000
     """
@@ -189,8 +190,8 @@ def context(
         block = client.call("GET", "/api/operational-context", query=query)
     if json:
         output.as_json(block)
-    elif block["text"]:
-        output.say(block["text"])
+    elif parts := [block[name] for name in ("environment", "text") if block[name]]:
+        output.say("\n\n".join(parts))
 
 
 def ingest_stream(

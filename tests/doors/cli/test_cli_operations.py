@@ -53,6 +53,16 @@ def test_what_was_seen_is_told_to_the_next_agent(cli: CommandLine, about: str) -
     assert "- [timing] Takes 60s to start (confidence: 0.6)" in told
 
 
+def test_what_must_wait_is_told_first_as_the_environment(cli: CommandLine, about: str) -> None:
+    cli("cooldowns", "set", about, "restart", "--until", "30m", "--reason", "no use")
+    waits = cli("context", "--service", about).out
+    assert waits.startswith(f"Environment: Cooldowns (do not take these actions again before their time):\n- {about}: ")
+    observe(cli, about, "Takes 60s to start")
+    told = cli("context", "--service", about).out
+    assert "(no use)\n\n## Operational Memory (" in told
+    assert cli("context", "--service", about, "--budget", "0").out == ""
+
+
 def test_nothing_is_printed_where_nothing_is_known_or_to_be_told(cli: CommandLine, about: str) -> None:
     observe(cli, about, "Takes 60s to start")
     result = cli("context", "--service", about, "--budget", "0")

@@ -78,6 +78,8 @@ class DecayAnswer(Shown):
 
 
 class BlockAnswer(Shown):
+    environment: str
+    """To stand before ``text``, behind which a line is left blank; empty where nothing must wait."""
     text: str
     """Empty where there is nothing to tell."""
     included: int

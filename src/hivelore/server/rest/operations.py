@@ -10,6 +10,7 @@ from hivelore.domain.agent import Role
 from hivelore.domain.memory import MemoryId
 from hivelore.domain.observed import Effect, State
 from hivelore.errors import Forbidden, Invalid
+from hivelore.policies.briefing import surroundings
 from hivelore.policies.budget import MOST
 from hivelore.server.context import Asking, Caller
 from hivelore.server.pools import Lane
@@ -132,13 +133,16 @@ async def context(
     tier: Annotated[int | None, Query(ge=0, le=3)] = None,
     model: str | None = None,
 ) -> Response:
-    """What an agent is to be told before it begins (C19). ``budget``: tokens, else by HIVELORE_MEMORY_BUDGET."""
-    tokens = caller.app.memory_budget.of(model, tier) if budget is None else budget
+    """What an agent is to be told before it begins (C19), and of its environment before that (C21). ``budget``: tokens,
+    else by HIVELORE_MEMORY_BUDGET; 0: nothing of either."""
+    app = caller.app
+    tokens = app.memory_budget.of(model, tier) if budget is None else budget
     block = await caller.run(
-        Lane.READ,
-        lambda _: caller.app.operations.block(caller.viewer, tokens, service=service, project=caller.project),
+        Lane.READ, lambda _: app.operations.block(caller.viewer, tokens, service=service, project=caller.project)
     )
-    return json({"text": block.text, "included": block.included, "total": block.total, "tokens": block.tokens})
+    waits = await caller.run(Lane.READ, lambda end: app.cooldowns.told(service, end)) if tokens else ""
+    told = {"text": block.text, "included": block.included, "total": block.total, "tokens": block.tokens}
+    return json({"environment": surroundings(waits), **told})
 
 
 async def _forgotten(caller: Caller, ids: list[str]) -> int:
