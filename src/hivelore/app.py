@@ -245,7 +245,7 @@ class Application:
 
     @cached_property
     def hooks(self) -> Hooks:
-        budgets = Budgets(self.settings.briefing_tokens, self.settings.prompt_tokens, self.memory_budget.of())
+        budgets = Budgets(self.settings.briefing_tokens, self.settings.prompt_tokens, self.memory_budget)
         capture = Capture(
             self.store,
             Briefing(self.recalling, self.operations, self.cooldowns, budgets),

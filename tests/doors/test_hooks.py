@@ -1,5 +1,6 @@
 """The route of hooks before a real service: what programs say is understood, and the answer is what they take."""
 
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +86,39 @@ def test_a_session_is_told_what_must_wait_and_what_is_known_of_running_things(se
     assert again is None
     assert "- jellyfin: restart until " in resumed
     assert "Takes 60s" not in resumed
+
+
+@pytest.fixture(scope="module")
+def by_model(tmp_path_factory: pytest.TempPathFactory) -> Generator[Service]:
+    """A service with twenty notes about running things, and with budgets by model."""
+    with Service(tmp_path_factory.mktemp("by-model"), memory_budget="200, opus=4000, haiku=0") as running:
+        operator = running.client(running.operator_key)
+        for number in range(20):
+            body = {"observation": f"Number {number} says so", "category": "timing", "service": f"s{number}"}
+            operator.call("POST", "/memories", body=body)
+        yield running
+
+
+@pytest.mark.parametrize(
+    ("program", "event"),
+    [
+        ("claude-code", "SessionStart"),
+        ("codex", "SessionStart"),
+        ("codex", "UserPromptSubmit"),
+        ("cursor", "sessionStart"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("model", "least", "most"),
+    [("claude-opus-4", 20, 20), ("sonnet", 1, 10), ("claude-haiku-4", 0, 0), (None, 1, 10), (7, 1, 10)],
+)
+def test_of_running_things_as_much_is_told_as_the_model_is_to_have(
+    by_model: Service, program: str, event: str, model: object, least: int, most: int
+) -> None:
+    client = by_model.client(by_model.agent_key)
+    session = f"{program} {event} {model}"
+    said = Program(client, session, program).tells(event, source="startup", prompt="Go on", model=model)
+    assert least <= str(said).count("- [timing]") <= most
 
 
 def test_a_sub_agent_is_told_too_and_one_that_the_program_made_for_itself_is_not_heard(service: Service) -> None:

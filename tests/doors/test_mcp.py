@@ -130,6 +130,20 @@ def test_an_agent_observes_and_is_told_what_is_known(wide: Service) -> None:
     assert (wrong.is_error, "empty" in wrong.structured_content["message"]) == (True, True)
 
 
+def test_of_running_things_an_agent_is_told_as_much_as_its_model_is_to_have(tmp_path: Path) -> None:
+    with Service(tmp_path, capabilities=("operations",), memory_budget="100, opus=4000") as service:
+        operator = service.client(service.operator_key)
+        for number in range(10):
+            body = {"observation": f"Number {number} says so", "category": "timing", "service": f"s{number}"}
+            operator.call("POST", "/memories", body=body)
+        asked = ({}, {"model": "claude-opus-4"}, {"model": "sonnet"})
+        calls = [("memory-context", arguments) for arguments in asked]
+        few, all_of_them, again = _called(service, service.agent_key, "auto", *calls)
+    assert all_of_them.structured_content["text"].count("- [timing]") == 10
+    assert 0 < few.structured_content["text"].count("- [timing]") < 10
+    assert again.structured_content["text"] == few.structured_content["text"]
+
+
 def test_a_lead_reviews_what_others_propose_and_a_worker_cannot(wide: Service) -> None:
     service = wide
     lead, worker = service.add("liz", Role.LEAD), service.add("wes")

@@ -21,6 +21,7 @@ from hivelore.domain.proposal import ProposalId
 from hivelore.domain.search import Answer, Query, RecallId
 from hivelore.domain.text import Clean
 from hivelore.domain.transcript import Ended
+from hivelore.policies.budget import Budget
 from hivelore.policies.confidence import Lifecycle
 from hivelore.policies.fusion import Weighting
 from hivelore.policies.priors import Priors
@@ -182,7 +183,10 @@ class World:
         redactor = Redactor(b"a key for tests only")
         self.rating = Rating(store=store, worth=Worth(), lead_sees=lead_sees, redactor=redactor, clock=clock)
         briefing = Briefing(
-            self.recalling, self.operations, self.cooldowns, Budgets(start=1_500, prompt=1_000, operational=2_000)
+            self.recalling,
+            self.operations,
+            self.cooldowns,
+            Budgets(start=1_500, prompt=1_000, operational=Budget(2_000)),
         )
         self.handed_over: list[Ended] = []
         self.knowing = Knowing(store, keywords, Lifetimes(), clock)

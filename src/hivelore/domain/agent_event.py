@@ -56,6 +56,8 @@ class AgentEvent:
     origin: Origin = Origin.NEW
     """Of a session that started."""
     text: Clean | None = None
+    model: str | None = None
+    """That the agent thinks with, as the program calls it; None: it does not say so at this event."""
     subagent: SubAgent | None = None
     transcript: str | None = None
     """Where the program keeps the conversation, of the sub-agent where it is about one; a path on its machine."""

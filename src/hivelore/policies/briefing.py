@@ -11,7 +11,8 @@ from hivelore.policies.tokens import estimate
 CHARACTERS = 9_500
 """Claude Code shows no more than 10,000 of what one hook says; the fence takes its part."""
 OPERATIONAL = 6_000
-"""Characters, of these, that what is known about running things may take."""
+"""Characters, of these, that what is known about running things may take, whatever its budget: the rest is for the task
+and for what else there is."""
 SHORT = 700
 """Characters of a memory that is shown whole."""
 

@@ -11,6 +11,7 @@ from hivelore.domain.search import BUDGET_RANGE, Query
 from hivelore.domain.session import Session
 from hivelore.domain.text import Clean
 from hivelore.policies.briefing import NOTHING, OPERATIONAL, Briefed, Note, Section, brief, opening, surroundings
+from hivelore.policies.budget import Budget
 from hivelore.services.asking import QUERY_LENGTH
 from hivelore.services.cooldowns import Cooldowns
 from hivelore.services.operations import Operations
@@ -31,8 +32,8 @@ class Budgets:
 
     start: int
     prompt: int
-    operational: int
-    """Of what is known about running things."""
+    operational: Budget
+    """Of what is known about running things, by model."""
 
 
 class Briefing:
@@ -61,7 +62,7 @@ class Briefing:
 
     def _running(self, event: AgentEvent, known: frozenset[tuple[MemoryId, int]], viewer: Viewer) -> Briefed:
         """What must wait (C42), and what is known about running things (C21)."""
-        budget = self._budgets.operational
+        budget = self._budgets.operational.of(event.model)
         if not budget:
             return NOTHING
         environment = surroundings(self._cooldowns.told())

@@ -45,6 +45,7 @@ class Dialect:
     origin: tuple[str, ...] = ("source",)
     origins: Mapping[str, Origin]
     texts: Mapping[Kind, tuple[str, ...]]
+    model: tuple[str, ...] = ("model",)
     put_in: re.Pattern[str] | None = None
     """What the program itself puts into prompts: of a command that ended in the background, say."""
     transcript: tuple[str, ...] = ("transcript_path",)
@@ -87,6 +88,7 @@ class Dialect:
             task=about.task,
             origin=self.origins.get(_field(payload, self.origin) or "", Origin.NEW),
             text=None if text is None else clean(text),
+            model=_field(payload, self.model),
             subagent=subagent,
             transcript=_field(payload, self.transcript if subagent is None else self.subagent_transcript),
         )

@@ -81,6 +81,7 @@ class ObserveInput(Input):
 
 class ContextInput(Input):
     service: str | None = None
+    model: Annotated[str | None, Field(description="yours")] = None
 
 
 class InjectInput(Input):
@@ -288,7 +289,7 @@ async def _observe(caller: Caller, given: ObserveInput) -> Reply:
 
 async def _context(caller: Caller, given: ContextInput) -> Reply:
     app, project = caller.app, caller.project
-    budget = app.memory_budget.of()
+    budget = app.memory_budget.of(given.model)
     block = await caller.run(
         Lane.READ,
         lambda _: app.operations.block(caller.viewer, budget, service=given.service, project=project),
