@@ -82,6 +82,33 @@ def test_an_operator_curates(operator: Client, local: Client) -> None:
         operator.call("GET", path)
 
 
+def test_what_an_operator_says_is_of_the_project_and_the_time_that_it_names(operator: Client, local: Client) -> None:
+    for client in (operator, local):
+        made = seen(client, "An old one", project=" tv ", at="2020-01-01T00:00:00+01:00", tier=2, session="s")["memory"]
+        assert (made["project"], made["createdAt"]) == ("tv", "2019-12-31T23:00:00Z")
+        assert (made["observedAt"], made["active"]) == (made["createdAt"], False)
+        assert (made["tier"], made["session"]) == ((0, None) if client is operator else (2, "s"))
+        operator.call("DELETE", f"/memories/{made['id']}")
+        ahead = seen(client, "Not seen yet", at="2999-01-01T00:00:00Z")["memory"]
+        assert ahead["createdAt"] < "2999"
+        operator.call("DELETE", f"/memories/{ahead['id']}")
+
+
+def test_an_operator_says_for_which_project_something_holds(operator: Client, service: Service) -> None:
+    path = f"/memories/{seen(operator)['memory']['id']}"
+    tv, web = (service.client(service.agent_key, project=name) for name in ("tv", "web"))
+
+    def told() -> list[int]:
+        return [client.call("GET", "/api/operational-context")["included"] for client in (tv, web)]
+
+    assert operator.call("PUT", path, body={"project": "tv"})["project"] == "tv"
+    assert told() == [1, 0]
+    for project in (None, " "):
+        operator.call("PUT", path, body={"project": "tv"})
+        assert operator.call("PUT", path, body={"project": project})["project"] is None
+        assert told() == [1, 1]
+
+
 def test_agents_do_not(operator: Client, local: Client) -> None:
     memory = seen(operator)["memory"]["id"]
     for method, path, body in (
@@ -161,6 +188,42 @@ def test_what_is_wrong_is_refused_and_kept_nowhere(
 ) -> None:
     with pytest.raises(error):
         local.call("POST", "/memories", body=body)
+    assert operator.call("GET", "/memories")["memories"] == []
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"observation": " \n"}, "observation"),
+        ({"observation": "x" * 4_001}, "observation"),
+        ({"observation": "a\0b"}, "observation"),
+        ({"category": ""}, "category"),
+        ({"category": " "}, "category"),
+        ({"category": "x" * 101}, "category"),
+        ({"service": "s" * 101}, "service"),
+        ({"project": "*"}, "project"),
+    ],
+)
+def test_an_error_names_the_argument_at_fault(
+    operator: Client, local: Client, body: dict[str, Any], field: str
+) -> None:
+    known = seen(operator)["memory"]
+    for client in (operator, local):
+        with pytest.raises(Invalid, match=field) as told:
+            seen(client, **({"observation": "Another"} | body))
+        assert told.value.field == field
+    with pytest.raises(Invalid, match=field) as told:
+        operator.call("PUT", f"/memories/{known['id']}", body=body)
+    assert told.value.field == field
+    assert operator.call("GET", "/memories")["memories"] == [known]
+
+
+@pytest.mark.parametrize("at", ["2020-01-01T00:00:00", 1_577_836_800, "yesterday", "0001-01-01T00:00:00+14:00"])
+def test_what_is_no_instant_is_refused(operator: Client, local: Client, at: object) -> None:
+    for client in (operator, local):
+        with pytest.raises(Invalid) as told:
+            seen(client, at=at)
+        assert told.value.field == "at"
     assert operator.call("GET", "/memories")["memories"] == []
 
 

@@ -136,6 +136,9 @@ def curate(
     text: Annotated[str | None, Parameter(help="The new text; how sure it is stays.")] = None,
     category: str | None = None,
     service: Annotated[str | None, Parameter(help="general: it holds for all.", metavar="NAME")] = None,
+    only_in: Annotated[
+        str | None, Parameter(help="The one project it holds for, '' for all.", metavar="PROJECT")
+    ] = None,
     confidence: Annotated[float | None, Parameter(help="How sure it is, 0 to 1.")] = None,
     active: Annotated[bool, Parameter(help="Bring it back into use.")] = False,
     inactive: Annotated[bool, Parameter(help="Take it out of use until it is seen again.")] = False,
@@ -150,7 +153,13 @@ def curate(
     """
     if active and inactive:
         raise Invalid("Say --active or --inactive, not both.")
-    given: dict[str, Any] = {"observation": text, "category": category, "service": service, "confidence": confidence}
+    given: dict[str, Any] = {
+        "observation": text,
+        "category": category,
+        "service": service,
+        "project": only_in,
+        "confidence": confidence,
+    }
     changes = {name: value for name, value in given.items() if value is not None}
     if active or inactive:
         changes["active"] = active

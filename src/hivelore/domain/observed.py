@@ -118,6 +118,7 @@ class Change:
     observation: str | Unset = UNSET
     category: str | Unset = UNSET
     service: str | Unset | None = UNSET
+    project: str | Unset | None = UNSET
     confidence: float | Unset = UNSET
     active: bool | Unset = UNSET
     """True: surer than the threshold from now on; False: out of use until it is seen again."""

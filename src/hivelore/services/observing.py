@@ -14,11 +14,11 @@ from hivelore.domain.draft import Draft
 from hivelore.domain.index import DocumentKey, Stored
 from hivelore.domain.memory import Memory, MemoryId, Scope
 from hivelore.domain.observed import Effect, Matching, Observed, Seen, Stance
-from hivelore.domain.operational import GENERAL, SERVICE_LENGTH, Confidence, Held, Kind, Observation, Operational
+from hivelore.domain.operational import GENERAL, Confidence, Held, Kind, Observation, Operational
 from hivelore.domain.proposal import ProposalKind
 from hivelore.domain.search import Filter, ScopeChoice
-from hivelore.domain.text import Clean, in_one_line
-from hivelore.errors import Broken, Conflict, Invalid, TooLarge, Unavailable
+from hivelore.domain.text import Clean
+from hivelore.errors import Broken, Conflict, Unavailable
 from hivelore.policies.access import visible_to
 from hivelore.policies.confidence import Lifecycle, is_active
 from hivelore.policies.repetition import is_repeated
@@ -27,15 +27,14 @@ from hivelore.policies.truth.constants import Constants
 from hivelore.policies.truth.judging import Judgement, Verdict
 from hivelore.policies.vectors import cosine
 from hivelore.ports import Clock, MemoryStore, PairReader, Transaction, View
-from hivelore.services.drafting import Drafting, Prepared, utc
+from hivelore.services.drafting import Drafting, Prepared
 from hivelore.services.events import Events
 from hivelore.services.observations import begin, note
 from hivelore.services.proposing import Proposing
+from hivelore.services.seeing import category_of, instant_of, line_of, service_of
 from hivelore.services.serving import EmbeddedQuery, Serving
 from hivelore.services.shelving import Shelf
 
-LONGEST = 4_000
-"""Characters of what was seen: it is to be told in one line."""
 RIVALS = 500
 """What is known of one service in one category is compared as far as it is among so many, newest first."""
 MOST_READ = 10
@@ -104,21 +103,12 @@ class Observing:
     # what was seen, as a memory
 
     def _prepared(self, seen: Seen, viewer: Viewer) -> Prepared:
-        if len(seen.text) > LONGEST:
-            raise TooLarge(
-                f"The observation has {len(seen.text):,} characters; it may have {LONGEST:,}. Say it in a line, and "
-                "keep what is longer as a memory of its own.",
-                field="observation",
-            )
-        if not seen.category.strip():
-            raise Invalid("An observation has a category, like timing.", field="category")
-        now = self._clock.now()
-        at = min(utc(seen.at, "at") or now, now)
+        at = instant_of(seen.at, self._clock.now())
         held = Held(base=Confidence(self._lifecycle.default), since=at)
         draft = Draft(
-            content=in_one_line(seen.text),
+            content=line_of(seen.text, self._drafting),
             scope=Scope.SWARM,
-            category=seen.category,
+            category=category_of(seen.category),
             project=seen.project,
             session=seen.session,
             created_at=at,
@@ -269,14 +259,6 @@ class Observing:
             text=seen.content,
         )
         return note(tx, stored, observation, self._lifecycle)
-
-
-def service_of(name: str | None) -> Clean | None:
-    """What is about no service in particular is about none. To be cleaned yet."""
-    name = in_one_line(name or "")
-    if len(name) > SERVICE_LENGTH:
-        raise Invalid(f"The name of a service has at most {SERVICE_LENGTH} characters.", field="service")
-    return None if name in ("", GENERAL) else Clean(name)
 
 
 def _newest(view: View, where: Filter) -> Mapping[DocumentKey, Memory]:

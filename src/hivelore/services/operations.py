@@ -9,7 +9,7 @@ from itertools import groupby
 from hivelore.domain.agent import LeadSees, Role, Viewer
 from hivelore.domain.audit import AuditEntry
 from hivelore.domain.batch import BatchKind
-from hivelore.domain.draft import Draft, Edit, Unset
+from hivelore.domain.draft import UNSET, Draft, Edit, Unset
 from hivelore.domain.index import Stored
 from hivelore.domain.memory import Action, Memory, MemoryId, Scope
 from hivelore.domain.observed import Change, Life, Point, Rated, RatedPage, State
@@ -26,10 +26,10 @@ from hivelore.services.drafting import Drafting
 from hivelore.services.events import Events
 from hivelore.services.keeping import Keeping, gone
 from hivelore.services.observations import begin, note
-from hivelore.services.observing import service_of
 from hivelore.services.proposing import Proposing, proposed
 from hivelore.services.recall import cursor
 from hivelore.services.remember import PreparedEdit, Remembering, unknown
+from hivelore.services.seeing import category_of, instant_of, line_of, service_of
 from hivelore.services.shelving import Shelf
 
 PAGE = 500
@@ -174,13 +174,23 @@ class Operations:
         service: str | None,
         confidence: float | None,
         persistent: bool,
+        project: str | None = None,
+        at: datetime | None = None,
     ) -> Rated:
-        """As an operator says it, without a session (C01)."""
+        """As an operator says it, without a session (C01). ``at``: since when, if not now."""
         _refuse_others(viewer)
         now = self._clock.now()
+        since = instant_of(at, now)
         sure = self._sure(self._lifecycle.default if confidence is None else confidence)
-        known = Operational(held=Held(base=sure, since=now), service=service_of(service), tier=0, persistent=persistent)
-        draft = Draft(content=text, scope=Scope.SWARM, category=category, operational=known)
+        held = Held(base=sure, since=since)
+        draft = Draft(
+            content=line_of(text, self._drafting),
+            scope=Scope.SWARM,
+            category=category_of(category),
+            project=project,
+            created_at=since,
+            operational=Operational(held=held, service=service_of(service), tier=0, persistent=persistent),
+        )
         prepared = self._drafting.prepare(draft, viewer)
         memory = prepared.memory
 
@@ -216,9 +226,12 @@ class Operations:
     def prepared(self, change: Change) -> PreparedChange:
         """Do what is slow about a change, before a unit of work begins."""
         given = change.given()
-        edit = Edit(content=change.observation, category=change.category, reason=change.reason)
+        if "category" in given:
+            category_of(given["category"])
+        content = line_of(given["observation"], self._drafting) if "observation" in given else UNSET
+        edit = Edit(content=content, category=change.category, project=change.project, reason=change.reason)
         prepared = self._remembering.prepared(edit)
-        cleaned = {"observation": "content", "category": "category"}
+        cleaned = {"observation": "content", "category": "category", "project": "project"}
         given |= {name: prepared.given[field] for name, field in cleaned.items() if name in given}
         if "service" in given:
             given["service"] = self._drafting.field(service_of(given["service"]), "service")

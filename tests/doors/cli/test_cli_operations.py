@@ -93,6 +93,8 @@ def test_an_operator_changes_everything(cli: CommandLine, about: str) -> None:
     assert cli("curate", memory, "--inactive").out.startswith("inactive, 0.9: ")
     assert known(cli, about, "--status", "active") == []
     assert cli("curate", memory, "--active", "--category", "behavior").out.startswith("active, 0.9: [behavior:")
+    assert cli.json("curate", memory, "--only-in", "tv")["project"] == "tv"
+    assert cli.json("curate", memory, "--only-in", "")["project"] is None
     assert cli("curate", memory, "--delete").out == "Deleted.\n"
     assert known(cli, about) == []
 

@@ -18,10 +18,13 @@ class ObservationRequest(Body):
     category: Text
     service: Text | None = None
     session: Text | None = None
+    """What an operator says is of none."""
     project: Text | None = None
     """It holds there alone; else for the whole swarm."""
     tier: Annotated[int, Field(strict=True, ge=1, le=TIERS[-1])] = DEFAULT_TIER
+    """What an operator says is of tier 0."""
     at: Moment | None = None
+    """When it was seen, if not now; what lies in the future is taken for now."""
     confidence: Sure | None = None
     """Operators."""
     persistent: Annotated[bool, Field(strict=True)] | None = None
@@ -45,6 +48,8 @@ class ChangeRequest(Body):
     observation: Text = ""
     category: Text = ""
     service: Text | None = None
+    project: Text | None = None
+    """null: it holds for the whole swarm."""
     confidence: Sure = 0.0
     active: Annotated[bool, Field(strict=True)] = True
     persistent: Annotated[bool, Field(strict=True)] = False

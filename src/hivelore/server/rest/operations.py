@@ -55,6 +55,8 @@ async def observe(request: ObservationRequest, caller: Asking) -> Response:
                 service=request.service,
                 confidence=request.confidence,
                 persistent=request.persistent or False,
+                project=request.project,
+                at=request.at,
             ),
         )
         return json({"effect": Effect.NEW.value, "about": [], "why": [], "memory": wire.rated(made)}, 201)
