@@ -144,6 +144,16 @@ def test_of_running_things_an_agent_is_told_as_much_as_its_model_is_to_have(tmp_
     assert again.structured_content["text"] == few.structured_content["text"]
 
 
+@pytest.mark.parametrize(("project", "count"), [("*", 3), ("tv", 2), ("elsewhere", 1)])
+def test_of_running_things_an_agent_is_told_what_holds_in_its_project(wide: Service, project: str, count: int) -> None:
+    operator = wide.client(wide.operator_key)
+    for where in ("tv", "web", None):
+        body = {"observation": f"Of {where}", "category": "timing", "service": "jellyfin", "project": where}
+        operator.call("POST", "/memories", body=body)
+    (told,) = _called(wide, wide.agent_key, "auto", ("memory-context", {}), **{"X-Hivelore-Project": project})
+    assert told.structured_content["text"].count("- [timing]") == count
+
+
 def test_a_lead_reviews_what_others_propose_and_a_worker_cannot(wide: Service) -> None:
     service = wide
     lead, worker = service.add("liz", Role.LEAD), service.add("wes")

@@ -109,6 +109,15 @@ def test_an_operator_says_for_which_project_something_holds(operator: Client, se
         assert told() == [1, 1]
 
 
+def test_the_project_that_stands_for_all_shows_all_of_them(operator: Client, service: Service) -> None:
+    for project in ("tv", "web", None):
+        seen(operator, f"Of {project}", project=project)
+    for project, count in (("*", 3), (" * ", 3), (None, 3), ("tv", 2), ("elsewhere", 1)):
+        known = operator.call("GET", "/memories", query={"project": project})["memories"]
+        told = service.client(service.agent_key, project=project).call("GET", "/api/operational-context")
+        assert (len(known), told["included"], told["total"]) == (count, count, count)
+
+
 def test_agents_do_not(operator: Client, local: Client) -> None:
     memory = seen(operator)["memory"]["id"]
     for method, path, body in (

@@ -21,6 +21,11 @@ ANY_PROJECT = "*"
 BUDGET_RANGE = (50, 100_000)
 
 
+def narrowed_to(project: Clean | None) -> Clean | None:
+    """The project a search is narrowed to; None, for no filter, where none is known or all are asked for."""
+    return None if project == ANY_PROJECT else project
+
+
 class ScopeChoice(StrEnum):
     """Which shelves a search looks at (A13)."""
 

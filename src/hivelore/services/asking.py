@@ -12,7 +12,6 @@ from hivelore.domain.observed import Life
 from hivelore.domain.proposal import ProposalId, ProposalKind, ProposalPage
 from hivelore.domain.recall_log import RecallPage
 from hivelore.domain.search import (
-    ANY_PROJECT,
     BUDGET_RANGE,
     DEFAULT_LIMIT,
     LIMIT_RANGE,
@@ -21,6 +20,7 @@ from hivelore.domain.search import (
     Query,
     RecallId,
     ScopeChoice,
+    narrowed_to,
 )
 from hivelore.domain.text import Clean
 from hivelore.errors import Invalid, TooLarge
@@ -268,8 +268,7 @@ def listed_life(
 
 
 def project_of(redactor: Redactor, project: str | None) -> Clean | None:
-    """The project to narrow to; None, for no filter, where none is known or ``*`` is asked for."""
-    return None if project is None or project.strip() in ("", ANY_PROJECT) else _clean(redactor, project, "project")
+    return narrowed_to(_clean(redactor, project, "project"))
 
 
 def subject_of(redactor: Redactor, subject: str | None) -> Clean | None:

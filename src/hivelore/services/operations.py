@@ -15,7 +15,7 @@ from hivelore.domain.memory import Action, Memory, MemoryId, Scope
 from hivelore.domain.observed import Change, Life, Point, Rated, RatedPage, State
 from hivelore.domain.operational import GENERAL, Confidence, Held, Kind, Observation, Operational
 from hivelore.domain.proposal import Proposal, ProposalKind
-from hivelore.domain.search import Filter, ScopeChoice
+from hivelore.domain.search import Filter, ScopeChoice, narrowed_to
 from hivelore.domain.text import Clean
 from hivelore.errors import Forbidden, Invalid, NotFound
 from hivelore.policies.access import visible_to
@@ -354,7 +354,7 @@ class Operations:
             operational=True,
             service=service,
             category=self._drafting.field(choice.category, "category"),
-            project=self._drafting.field(choice.project, "project"),
+            project=narrowed_to(self._drafting.field(choice.project, "project")),
             superseded=False,
             live_at=self._clock.now(),
         )
