@@ -84,11 +84,29 @@ def test_what_is_merely_different_stands_beside_it(world: World) -> None:
     assert (confidence(world, first.memory.id), confidence(world, done.memory.id)) == (0.7, 0.7)
 
 
-@pytest.mark.parametrize("other", [{"service": "caddy"}, {"service": None}, {"category": "behavior"}, {"project": "x"}])
+@pytest.mark.parametrize("other", [{"service": "caddy"}, {"service": None}, {"category": "behavior"}])
 def test_what_is_about_something_else_is_never_compared(world: World, other: dict[str, str | None]) -> None:
     world.observe(SLOW)
-    about: dict[str, Any] = {"service": "jellyfin", "category": "timing", "project": None, **other}
+    about: dict[str, Any] = {"service": "jellyfin", "category": "timing", **other}
     assert world.observe(SLOW, **about).effect is Effect.NEW
+
+
+def test_what_is_seen_in_a_project_is_compared_with_what_is_for_all(world: World) -> None:
+    first = world.observe("Listens on port 8096")
+    assert world.observe("Listens on port 8096", project="tv").memory.id == first.memory.id
+    against = world.observe("Listens on port 8920", project="tv")
+    assert (against.effect, against.about) == (Effect.CONTRADICTED, (first.memory.id,))
+    assert confidence(world, first.memory.id) == pytest.approx(0.6)
+    assert world.observe("Listens on port 8920", project="tv").memory.id == against.memory.id
+
+
+@pytest.mark.parametrize("project", [None, "web"])
+def test_what_is_marked_for_a_project_is_compared_with_nothing_outside_of_it(world: World, project: str | None) -> None:
+    first = world.observe("Listens on port 8096", project="tv")
+    for text in ("Listens on port 8096", "Listens on port 8920"):
+        done = world.observe(text, project=project)
+        assert first.memory.id not in (done.memory.id, *done.about)
+    assert confidence(world, first.memory.id) == 0.7
 
 
 def test_general_is_no_service(world: World) -> None:

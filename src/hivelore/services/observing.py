@@ -119,7 +119,7 @@ class Observing:
         return prepared
 
     def _like(self, memory: Memory, viewer: Viewer) -> Filter:
-        """What may be meant by it: of the same service, category and project."""
+        """What may be meant by it: of the same service and category, in the same project or for all of them."""
         assert memory.operational is not None
         return Filter(
             visibility=visible_to(viewer, self._lead_sees, ScopeChoice.SWARM),
@@ -262,9 +262,10 @@ class Observing:
 
 
 def _newest(view: View, where: Filter) -> Mapping[DocumentKey, Memory]:
-    # Of what is marked for one project and what is for all, each is compared with its own alone.
     keys = sorted(view.matching(where), reverse=True)[:RIVALS]
-    return {key: one for key, one in view.admitted(keys, where).items() if one.project == where.project}
+    # In a project counts what is for all, too; what is seen for all says nothing of what is marked for one.
+    found = view.admitted(keys, where)
+    return {key: one for key, one in found.items() if where.project is not None or one.project is None}
 
 
 def _said_just_now(tx: Transaction, key: DocumentKey, seen: Memory) -> bool:
