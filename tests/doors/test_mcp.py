@@ -136,7 +136,7 @@ def test_of_running_things_an_agent_is_told_as_much_as_its_model_is_to_have(tmp_
         for number in range(10):
             body = {"observation": f"Number {number} says so", "category": "timing", "service": f"s{number}"}
             operator.call("POST", "/memories", body=body)
-        asked = ({}, {"model": "claude-opus-4"}, {"model": "sonnet"})
+        asked: tuple[dict[str, Any], ...] = ({}, {"model": "claude-opus-4"}, {"model": "sonnet"})
         calls = [("memory-context", arguments) for arguments in asked]
         few, all_of_them, again = _called(service, service.agent_key, "auto", *calls)
     assert all_of_them.structured_content["text"].count("- [timing]") == 10
