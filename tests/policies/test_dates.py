@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.policies.dates import EARLIEST, Span, closeness, spans
+from hivelore.policies.date_forms import EARLIEST, Span
+from hivelore.policies.dates import closeness, spans
 
 NOW = datetime(2026, 3, 18, 15, 30, tzinfo=UTC)
 """A Wednesday."""
@@ -15,6 +16,7 @@ instants = st.datetimes(timezones=st.just(UTC))
 _WORDS = """
     in on since before after until between and from to last this the may March 3rd 12 May, 2025 2025-02-31 Q2 q4
     two weeks ago week yesterday Monday sat a few days 999 years hours of 30 February migration deploy
+    next coming year past summer fall weekend minutes twenty-five - 31.12.2025 13/01/2025 10/2025
 """
 words = st.sampled_from(_WORDS.split())
 questions = st.lists(words, max_size=12).map(" ".join) | st.text(max_size=60)
@@ -68,6 +70,41 @@ def day(year: int, month: int, number: int) -> datetime:
         ("2025-03-01 - 2025-03-05", day(2025, 3, 1), day(2025, 3, 6)),
         ("the week before 16 November 2023", day(2023, 11, 9), day(2023, 11, 16)),
         ("two days after May 3, 2025", day(2025, 5, 4), day(2025, 5, 6)),
+        ("Monday last week", day(2026, 3, 9), day(2026, 3, 10)),
+        ("last week's Friday", day(2026, 3, 13), day(2026, 3, 14)),
+        ("Sunday the week before last", day(2026, 3, 8), day(2026, 3, 9)),
+        ("the cat sat last week", day(2026, 3, 9), day(2026, 3, 16)),
+        ("this Monday", day(2026, 3, 16), day(2026, 3, 17)),
+        ("the week before last", day(2026, 3, 2), day(2026, 3, 9)),
+        ("the week before last Tuesday", day(2026, 3, 10), day(2026, 3, 17)),
+        ("the month before last", day(2026, 1, 1), day(2026, 2, 1)),
+        ("the weekend before last", day(2026, 3, 7), day(2026, 3, 9)),
+        ("this past weekend", day(2026, 3, 14), day(2026, 3, 16)),
+        ("in May last year", day(2025, 5, 1), day(2025, 6, 1)),
+        ("on 3 March this year", day(2026, 3, 3), day(2026, 3, 4)),
+        ("June-August 2025", day(2025, 6, 1), day(2025, 9, 1)),
+        ("Jun-Sep 2025", day(2025, 6, 1), day(2025, 10, 1)),
+        ("June to August 2025", day(2025, 6, 1), day(2025, 9, 1)),
+        ("November to January", day(2025, 11, 1), day(2026, 2, 1)),
+        ("June 3 - August 5 2025", day(2025, 6, 3), day(2025, 8, 6)),
+        ("from Thursday to Monday", day(2026, 3, 12), day(2026, 3, 17)),
+        ("from Monday to Sunday", day(2026, 3, 9), day(2026, 3, 16)),
+        ("was am 31.12.2025 geschah", day(2025, 12, 31), day(2026, 1, 1)),
+        ("it broke on 1.2.2025.", day(2025, 2, 1), day(2025, 2, 2)),
+        ("31/12/2025", day(2025, 12, 31), day(2026, 1, 1)),
+        ("12/31/2025", day(2025, 12, 31), day(2026, 1, 1)),
+        ("31-12-2025", day(2025, 12, 31), day(2026, 1, 1)),
+        ("05/05/2025", day(2025, 5, 5), day(2025, 5, 6)),
+        ("10/2025", day(2025, 10, 1), day(2025, 11, 1)),
+        ("since 3/2025", day(2025, 3, 1), NOW),
+        ("last summer", day(2025, 6, 1), day(2025, 9, 1)),
+        ("last winter", day(2025, 12, 1), day(2026, 3, 1)),
+        ("this spring", day(2026, 3, 1), day(2026, 6, 1)),
+        ("last spring", day(2025, 3, 1), day(2025, 6, 1)),
+        ("fall 2024", day(2024, 9, 1), day(2024, 12, 1)),
+        ("fifteen days ago", day(2026, 3, 3), day(2026, 3, 4)),
+        ("twenty-five days ago", day(2026, 2, 21), day(2026, 2, 22)),
+        ("30 minutes ago", day(2026, 3, 18), day(2026, 3, 19)),
     ],
 )
 def test_a_date_in_words_is_a_span(question: str, start: datetime, stop: datetime) -> None:
@@ -122,6 +159,29 @@ def test_a_time_that_is_counted_back_is_a_span_around_it(question: str, around: 
         "in 5 days",
         "within two weeks",
         "3.10 on 8:30",
+        "next Tuesday",
+        "by next  Friday",
+        "this Friday",
+        "the coming Monday",
+        "Friday next week",
+        "next week on Friday",
+        "next May",
+        "next March 3rd",
+        "in May next year",
+        "next year in May",
+        "next summer",
+        "this summer",
+        "03/01/2025",
+        "03-01-2025",
+        "31/31/2025",
+        "13/2025",
+        "version 10.1.2025.3",
+        "10/2025/03",
+        "beans in Spring",
+        "did it fall on the way",
+        "a last minute fix",
+        "1.5 days ago",
+        "two hundred days ago",
     ],
 )
 def test_what_is_no_date_or_lies_ahead_is_no_span(question: str) -> None:
@@ -133,6 +193,17 @@ def test_each_date_of_a_question_has_its_span() -> None:
     assert [span.start for span in found] == [day(2026, 3, 17), day(2024, 5, 1)]
 
 
+def test_what_is_far_off_in_either_direction_raises_nothing() -> None:
+    for now in (EARLIEST, datetime.max.replace(tzinfo=UTC)):
+        for text in (
+            "999 years after yesterday",
+            "999 years before today",
+            "last winter",
+            "Monday the week before last",
+        ):
+            assert all(span.start <= now for span in spans(text, now))
+
+
 def test_a_date_that_says_its_year_is_surer_than_one_that_does_not_and_a_bare_year_least() -> None:
     with_year, without, bare = (spans(text, NOW)[0].sure for text in ("in May 2024", "in May", "in 2024"))
     assert with_year > without > bare > 0.0
@@ -140,6 +211,15 @@ def test_a_date_that_says_its_year_is_surer_than_one_that_does_not_and_a_bare_ye
 
 def test_dates_far_down_in_something_pasted_are_not_read() -> None:
     assert spans("x " * 2_000 + "yesterday", NOW) == ()
+
+
+@given(
+    st.sampled_from(["next", "coming", "the following", "every"]),
+    st.sampled_from(["Tuesday", "May", "May 3rd"]),
+    instants,
+)
+def test_what_comes_next_is_no_span_whenever_it_is_asked(which: str, date: str, now: datetime) -> None:
+    assert spans(f"what happens {which} {date}", now) == ()
 
 
 @given(questions, instants)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hivelore.domain.memory import MemoryId, Standing, asks
-from hivelore.policies.dates import Span
+from hivelore.policies.date_forms import Span
 from hivelore.policies.priors import Priors, prior
 
 PLAIN = Standing(

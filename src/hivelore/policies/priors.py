@@ -13,7 +13,8 @@ from datetime import datetime
 from typing import TypeVar
 
 from hivelore.domain.memory import Standing
-from hivelore.policies.dates import Span, closeness
+from hivelore.policies.date_forms import Span
+from hivelore.policies.dates import closeness
 
 K = TypeVar("K")
 
