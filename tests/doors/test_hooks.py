@@ -66,6 +66,15 @@ def test_a_session_is_told_what_is_known_at_its_start_and_what_fits_its_prompts(
     assert program.tells("UserPromptSubmit", prompt="Who has the key to the cellar?") is None
 
 
+def test_a_prompt_that_only_moves_the_talk_on_is_told_nothing(service: Service) -> None:
+    client = service.client(service.add("nodding"))
+    program = Program(client, "s1")
+    program.tells("SessionStart", source="startup")
+    remember(client, "Go on, please continue, yes, do it.", project=PROJECT)
+    for prompt in ("go on", "Please continue.", "yes, do it", "the of and"):
+        assert program.tells("UserPromptSubmit", prompt=prompt) is None
+
+
 def test_a_session_is_told_what_must_wait_and_what_is_known_of_running_things(service: Service) -> None:
     client, operator = service.client(service.add("running")), service.client(service.operator_key)
     seen = {"observation": "Takes 60s to start", "category": "timing", "service": "jellyfin"}

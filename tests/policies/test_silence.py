@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.policies.silence import COMPANY, FLOOR, fit, fits
+from hivelore.policies.silence import COMPANY, FLOOR, fit, fits, says_something
+from hivelore.policies.terms import STOP_WORDS, query_terms
 
 cosines = st.floats(-1.0, 1.0)
 shares = st.floats(0.0, 3.0)
@@ -46,3 +47,14 @@ def test_a_hit_below_the_floor_fits_only_in_the_company_of_one_above_it() -> Non
     assert not fits(middling, middling)
     assert fits(middling, FLOOR)
     assert not fits(COMPANY - 0.01, FLOOR)
+
+
+@given(st.lists(st.sampled_from([*sorted(STOP_WORDS), "OK", "please", "continue,", "thanks!"]), max_size=60))
+def test_grammar_and_nods_ask_for_nothing_however_many(words: list[str]) -> None:
+    assert not says_something(query_terms(" ".join(words)))
+    assert says_something(query_terms(" ".join([*words, "lighthouse"])))
+
+
+@pytest.mark.parametrize("question", ["continue the migration", "is it done in go 1.22", "WILL_RETRY", "weiter", "猫"])
+def test_one_word_of_its_own_is_a_question(question: str) -> None:
+    assert says_something(query_terms(question))

@@ -81,7 +81,7 @@ def test_a_hit_fits_in_the_company_of_one_that_was_not_asked_for() -> None:
     def first(best: float) -> bool:
         cosines = {1: 0.5, 2: 0.1, 3: best}
         query = Query(text=Clean("x"), limit=1)
-        (one,) = chosen(ranked, query, lambda key: Signal(cosines[key], 0.0), lambda _: {}, lambda _: {})
+        (one,) = chosen(ranked, query, ("x",), lambda key: Signal(cosines[key], 0.0), lambda _: {}, lambda _: {})
         return one.fits
 
     least = FLOOR / fit(1.0, 0.0)
@@ -93,6 +93,29 @@ def test_words_alone_have_to_say_more(plain_world: World) -> None:
     notes(plain_world)
     assert plain_world.recall("bulb of the lamp in the hall", only_fitting=True).fits
     assert not plain_world.recall("rowing club of the hall in Bergen", only_fitting=True).fits
+
+
+NODS = ["the of and", "a", "???", "go on", "Please continue.", "ok", "yes, do it", "Thanks!", "OK, go ahead then"]
+
+
+@pytest.mark.parametrize("question", NODS)
+def test_nothing_fits_a_question_that_asks_for_nothing_and_a_search_answers_it_all_the_same(
+    world: World, plain_world: World, question: str
+) -> None:
+    for one in (world, plain_world):
+        notes(one)
+        one.remember("A lamp: go on, please continue, thanks, ok, yes, do it, the of and, go ahead then.")
+        assert one.recall(question, only_fitting=True).hits == ()
+        found = one.recall(question)
+        assert found.hits
+        assert not found.fits
+        assert not any(hit.fits for hit in found.hits)
+
+
+def test_a_nod_before_a_question_takes_nothing_away_from_it(world: World, plain_world: World) -> None:
+    for one in (world, plain_world):
+        notes(one)
+        assert one.recall("ok, and which bulb does the lamp in the hall need", only_fitting=True).fits
 
 
 def test_the_most_recent_ones_never_fit(plain_world: World) -> None:

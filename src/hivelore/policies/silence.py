@@ -5,6 +5,10 @@ has to do with the question at all, on one scale for every store and question. T
 what the signal cannot see, are in docs/decisions/0008.
 """
 
+from collections.abc import Iterable
+
+from hivelore.policies.terms import STOP_TERMS, document_terms
+
 FLOOR = 0.70
 """An answer is worth giving unasked when its best hit fits at least so well."""
 COMPANY = 0.40
@@ -12,9 +16,20 @@ COMPANY = 0.40
 AMONG = 10
 """So many of the best hits are looked at for the one that fits best, however few are asked for."""
 
+_NODS = """
+ok okay yes yeah yep yup nope sure right correct exactly agreed please thanks thank thx good great nice fine cool
+perfect done hi hello hey bye go going ahead continue proceed carry keep now again well let also just too
+"""
+_SAY_NOTHING = STOP_TERMS.union(document_terms(_NODS))
 _ANSWERED = 1.5
 _SCALE = 1.15
 _BY_WORDS_ALONE = 7 / 6
+
+
+def says_something(terms: Iterable[str]) -> bool:
+    """Whether a question of these terms asks for anything: not one that is but grammar ("the of and") or moves a talk
+    on ("go on", "yes, do it, thanks"). What has all of its words need not have to do with anything."""
+    return not _SAY_NOTHING.issuperset(terms)
 
 
 def fit(cosine: float | None, answered: float) -> float:

@@ -177,7 +177,7 @@ def _asked_for(text: str) -> list[str]:
 
 def _informative(text: str) -> list[str]:
     """The terms of a question without stop words."""
-    return [term for token in _tokens(text) for term in _asked(token) if term not in _STOP_TERMS]
+    return [term for token in _tokens(text) for term in _asked(token) if term not in STOP_TERMS]
 
 
 def _nearest(paragraphs: Iterable[Sequence[str]], limit: int) -> Iterable[str]:
@@ -335,7 +335,8 @@ def _stemmed(word: str) -> str:
     return _stemmer.stem(word) if word.isascii() and word.isalpha() else word
 
 
-_STOP_TERMS = STOP_WORDS | {_stemmed(word) for word in STOP_WORDS}
+STOP_TERMS = STOP_WORDS | {_stemmed(word) for word in STOP_WORDS}
+"""The terms that stop words become."""
 
 
 def rarity(chunks: int, having: int) -> float:

@@ -1,12 +1,12 @@
 """Which of the ranked candidates an answer gives: those that fit, none twice, and not more than there is room for."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from hivelore.domain.index import DocumentKey, Vector
 from hivelore.domain.memory import Memory
 from hivelore.domain.search import Excerpt, Hit, Query, Score
-from hivelore.policies.silence import AMONG, fit, fits
+from hivelore.policies.silence import AMONG, fit, fits, says_something
 from hivelore.policies.tokens import estimate
 from hivelore.policies.variety import says_the_same, varied
 from hivelore.services.updates import Ranked
@@ -47,24 +47,26 @@ class Chosen:
 def chosen(
     ranked: Sequence[Ranked],
     query: Query,
+    terms: Collection[str],
     signal: Callable[[DocumentKey], Signal],
     vectors: Vectors,
     memories: Memories,
 ) -> list[Chosen]:
-    """Up to ``query.limit`` of the ranked ones, best first."""
-    best = max((_fit(signal(one.key)) for one in ranked[: max(query.limit, AMONG)]), default=0.0)
+    """Up to ``query.limit`` of the ranked ones, best first. ``terms`` are those of the question."""
+    asks = says_something(terms)
+    best = max((_fit(signal(one.key), asks) for one in ranked[: max(query.limit, AMONG)]), default=0.0)
     if query.diversity > 0.0:
         ranked = _varied(ranked[: max(query.limit, VARIED_AMONG)], query, vectors)
     found: list[Chosen] = []
     for one, alike in _distinct(ranked, query.limit, signal, memories):
-        own = _fit(signal(one.key))
+        own = _fit(signal(one.key), asks)
         if fits(own, best) or not query.only_fitting:
             found.append(Chosen(one.key, one.score, own, fits(own, best), alike))
     return found
 
 
-def _fit(signal: Signal) -> float:
-    return fit(signal.cosine, signal.answered)
+def _fit(signal: Signal, asks: bool) -> float:
+    return fit(signal.cosine, signal.answered) if asks else 0.0
 
 
 def _varied(ranked: Sequence[Ranked], query: Query, vectors: Vectors) -> list[Ranked]:

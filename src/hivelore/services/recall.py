@@ -158,7 +158,7 @@ class Recalling:
             ranked = self._ranked(found, now, query.text)
             vectors, memories = self._vectors(view, embedded, found), _Reading(view, where)
             ranked = self._renewed(ranked, vectors, memories, query.limit, terms)
-            best = chosen(ranked, query, found.signal, vectors, memories)
+            best = chosen(ranked, query, terms, found.signal, vectors, memories)
             hits = shown(view, best, memories, found, terms)
             if ranked or embedded.vector is not None or query.only_fitting:
                 path = Path.HYBRID if embedded.vector is not None else Path.KEYWORDS
