@@ -1,5 +1,6 @@
 """What is known about running things, over real HTTP (C22, C23)."""
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -54,7 +55,7 @@ def test_its_life_is_told(operator: Client, local: Client) -> None:
     life = local.call("GET", f"/memories/{memory}/observations")
     assert [one["kind"] for one in life["observations"]] == ["created", "reinforced", "set"]
     assert [one["text"] for one in life["observations"]] == [SLOW, "takes a minute to start", "I timed it."]
-    assert [one["confidence"] for one in life["timeline"]] == [0.7, 0.8, 0.95, 0.95]
+    assert [one["confidence"] for one in life["timeline"]] == [0.7, 0.7, 0.8, 0.8, 0.95, 0.95]
     path = f"/memories/{memory}/observations"
     first = local.call("GET", path, query={"limit": 2})
     last = local.call("GET", path, query={"limit": 2, "after": first["next"]})
@@ -64,6 +65,39 @@ def test_its_life_is_told(operator: Client, local: Client) -> None:
     for query in ({"limit": 0}, {"limit": 501}, {"after": "nonsense"}, {"after": "2026-01-01~x"}, {"page": 1}):
         with pytest.raises(Invalid):
             local.call("GET", path, query=query)
+
+
+def ago(days: float) -> str:
+    return (datetime.now(UTC) - timedelta(days=days)).isoformat()
+
+
+def test_its_life_tells_what_wore_off_and_where_it_became_inactive(operator: Client, local: Client) -> None:
+    memory = seen(local, at=ago(54))["memory"]["id"]
+    seen(local, "Takes 10 minutes to start")
+    timeline = local.call("GET", f"/memories/{memory}/observations")["timeline"]
+    assert [(round(one["confidence"], 3), one["active"]) for one in timeline] == [
+        (0.7, True),
+        (0.7, True),
+        (0.357, True),
+        (0.157, False),
+        (0.157, False),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("judgement", "confidence"), [({"active": False, "reason": "fixed in v2"}, 0.8), ({"confidence": 0.0}, 0.0)]
+)
+def test_what_was_seen_before_an_operator_judged_and_is_told_late_is_kept_and_changes_nothing(
+    operator: Client, local: Client, judgement: dict[str, Any], confidence: float
+) -> None:
+    memory = seen(local, at=ago(7))["memory"]["id"]
+    operator.call("PUT", f"/memories/{memory}", body=judgement)
+    late = seen(local, "takes a minute to start", at=ago(3))["memory"]
+    assert (late["id"], late["active"], late["confidence"]) == (memory, False, confidence)
+    life = local.call("GET", f"/memories/{memory}/observations")
+    assert [one["kind"] for one in life["observations"]][:2] == ["created", "reinforced"]
+    assert life["timeline"][-1]["active"] is False
+    assert seen(local, "takes a minute to start")["memory"]["active"] is True
 
 
 def test_an_operator_curates(operator: Client, local: Client) -> None:

@@ -2,15 +2,28 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hivelore.domain.agent import Door
+from hivelore.domain.observed import Point, State
 from hivelore.domain.operational import GENERAL, SERVICE_LENGTH, Confidence, Held, Kind, Observation, Operational
 from hivelore.domain.text import Clean
-from hivelore.policies.confidence import Lifecycle, after, clamped, confidence_at, is_active, replayed
+from hivelore.policies.confidence import (
+    Lifecycle,
+    Step,
+    after,
+    clamped,
+    confidence_at,
+    drawn,
+    is_active,
+    line,
+    point,
+    replayed,
+)
 
 NOW = datetime(2026, 11, 1, 12, 0, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -30,15 +43,19 @@ def seen(kind: Kind, at: datetime = NOW, to: float | None = None) -> Observation
 
 def then(what: Operational, *observations: Observation) -> Operational:
     for one in observations:
-        what = replace(what, held=after(what, one, DOCUMENTED))
+        what = after(what, one, DOCUMENTED)
     return what
+
+
+def last(*told: Observation) -> Step:
+    *_, step = replayed(known(), told, DOCUMENTED)
+    return step
 
 
 any_known = st.builds(known, bases, instants, persistent=st.booleans(), is_off=st.booleans())
 observed = st.sampled_from([Kind.REINFORCED, Kind.CONTRADICTED])
-observations = st.builds(seen, observed | st.just(Kind.SWITCHED_OFF), instants) | st.builds(
-    seen, st.just(Kind.SET), instants, bases
-)
+judged = st.sampled_from([Kind.SWITCHED_OFF, Kind.MADE_PERSISTENT, Kind.MADE_PASSING])
+observations = st.builds(seen, observed | judged, instants) | st.builds(seen, st.just(Kind.SET), instants, bases)
 
 
 @pytest.mark.parametrize(
@@ -110,7 +127,7 @@ def test_the_figures_are_settings() -> None:
     other = Lifecycle(grace=DAY, decay=0.7, threshold=0.5, reinforcement=0.2, contradiction=0.4)
     assert confidence_at(known(), NOW + 2 * DAY, other) == pytest.approx(0.6)
     assert not is_active(known(0.45), NOW, other)
-    assert after(known(), seen(Kind.CONTRADICTED), other).base == pytest.approx(0.3)
+    assert after(known(), seen(Kind.CONTRADICTED), other).held.base == pytest.approx(0.3)
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("-inf"), -0.1])
@@ -142,7 +159,7 @@ def test_the_opposite_never_raises_now_or_later(what: Operational, at: datetime,
     assert confidence_at(contradicted, now, DOCUMENTED) <= confidence_at(what, now, DOCUMENTED)
 
 
-@given(st.lists(st.builds(seen, observed, instants), max_size=12))
+@given(st.lists(observations, max_size=12))
 def test_the_order_in_which_observations_arrive_changes_nothing(arrived: list[Observation]) -> None:
     created = seen(Kind.CREATED, NOW, 0.7)
     later = [replace(one, at=one.at + timedelta(microseconds=place)) for place, one in enumerate(arrived)]
@@ -158,6 +175,34 @@ def test_contradictions_come_to_the_same_whenever_they_were_seen(
     assert then(what, *(seen(kind, at) for kind in kinds)).held == at_once.held
 
 
+@given(st.lists(st.builds(seen, observed, instants), max_size=4), instants, bases, st.lists(observations, max_size=4))
+def test_what_was_seen_before_an_operator_said_how_sure_it_is_changes_nothing_of_it(
+    early: list[Observation], at: datetime, to: float, late: list[Observation]
+) -> None:
+    told = [seen(Kind.CREATED, NOW, 0.7), seen(Kind.SET, at, to), *(one for one in late if one.at > at)]
+    delayed = [one for one in early if one.at < at]
+    assert last(*told, *delayed).after == last(*told).after
+
+
+@given(st.lists(st.builds(seen, observed, instants), max_size=4), instants)
+def test_what_was_seen_before_an_operator_switched_it_off_does_not_bring_it_back(
+    early: list[Observation], at: datetime
+) -> None:
+    off, delayed = seen(Kind.SWITCHED_OFF, at), [one for one in early if one.at < at]
+    assert last(seen(Kind.CREATED, NOW, 0.7), off, *delayed).after.held.is_off
+
+
+@given(st.lists(observations, max_size=6), instants, st.timedeltas(timedelta(), 100 * DAY))
+def test_to_be_seen_once_more_never_lowers_even_if_it_is_told_late(
+    arrived: list[Observation], at: datetime, later: timedelta
+) -> None:
+    # To make it persistent takes back what wore off: of the greater base, which may be the older one.
+    told = [seen(Kind.CREATED, NOW, 0.7), *(one for one in arrived if one.kind is not Kind.MADE_PERSISTENT)]
+    now = max(at, *(one.at for one in told)) + later
+    without, with_it = last(*told).after, last(*told, seen(Kind.REINFORCED, at)).after
+    assert confidence_at(with_it, now, DOCUMENTED) >= confidence_at(without, now, DOCUMENTED)
+
+
 def test_replayed_it_is_what_it_was() -> None:
     story = [
         seen(Kind.CREATED, NOW, 0.7),
@@ -166,6 +211,97 @@ def test_replayed_it_is_what_it_was() -> None:
         seen(Kind.SET, NOW + 3 * DAY, 0.4),
         seen(Kind.REINFORCED, NOW + 40 * DAY),
     ]
-    assert list(replayed(known(), story, DOCUMENTED)) == [
-        (one, then(known(), *story[1 : number + 1]).held) for number, one in enumerate(story)
+    assert [(one.seen, one.after) for one in replayed(known(), story, DOCUMENTED)] == [
+        (one, then(known(), *story[1 : number + 1])) for number, one in enumerate(story)
     ]
+
+
+@pytest.mark.parametrize("is_persistent", [True, False])
+def test_whether_it_was_persistent_is_told_by_what_changed_it(*, is_persistent: bool) -> None:
+    story = [seen(Kind.CREATED, NOW, 0.7), seen(Kind.REINFORCED, NOW + 100 * DAY)]
+    changed = seen(Kind.MADE_PASSING if is_persistent else Kind.MADE_PERSISTENT, NOW + 101 * DAY)
+    told = [one.after for one in replayed(known(persistent=not is_persistent), [*story, changed], DOCUMENTED)]
+    assert [one.persistent for one in told] == [is_persistent, is_persistent, not is_persistent]
+    assert told[1].held.base == (0.8 if is_persistent else 0.3)
+
+
+def test_what_was_seen_before_it_was_created_counts_from_then() -> None:
+    told = list(replayed(known(), [seen(Kind.REINFORCED, NOW - DAY), seen(Kind.CREATED, NOW, 0.7)], DOCUMENTED))
+    assert [(one.seen.kind, one.at, one.after.held.base) for one in told] == [
+        (Kind.CREATED, NOW, 0.7),
+        (Kind.REINFORCED, NOW, 0.8),
+    ]
+    assert told[-1].after.held.since == NOW
+
+
+# the line of its life (C38)
+
+
+def life(*told: Observation, until: datetime) -> list[Point]:
+    steps = list(replayed(known(), told, DOCUMENTED))
+    points = [one for step in steps for one in drawn(step, DOCUMENTED)]
+    return [*points, *line(steps[-1].after, steps[-1].at, until, DOCUMENTED)]
+
+
+def shown(points: list[Point]) -> list[tuple[float, float, bool]]:
+    return [((one.at - NOW) / DAY, round(one.confidence, 4), one.state is State.ACTIVE) for one in points]
+
+
+def test_what_wore_off_is_drawn_before_what_is_seen_then() -> None:
+    denied = life(seen(Kind.CREATED, NOW, 0.7), seen(Kind.CONTRADICTED, NOW + 54 * DAY), until=NOW + 54 * DAY)
+    assert shown(denied) == [
+        (0, 0.7, True),
+        (30, 0.7, True),
+        (54, 0.3571, True),
+        (54, 0.1571, False),
+        (54, 0.1571, False),
+    ]
+    again = life(seen(Kind.CREATED, NOW, 0.7), seen(Kind.REINFORCED, NOW + 65 * DAY), until=NOW + 200 * DAY)
+    assert shown(again) == [
+        (0, 0.7, True),
+        (30, 0.7, True),
+        (58, 0.3, True),
+        (65, 0.2, False),
+        (65, 0.3, True),
+        (95, 0.3, True),
+        (116, 0.0, False),
+        (200, 0.0, False),
+    ]
+
+
+def test_what_an_operator_does_is_drawn() -> None:
+    story = [
+        seen(Kind.CREATED, NOW, 0.7),
+        seen(Kind.SWITCHED_OFF, NOW + DAY),
+        seen(Kind.SET, NOW + 2 * DAY, 0.4),
+        seen(Kind.MADE_PERSISTENT, NOW + 3 * DAY),
+    ]
+    assert shown(life(*story, until=NOW + 900 * DAY)) == [
+        (0, 0.7, True),
+        (1, 0.7, True),
+        (1, 0.7, False),
+        (2, 0.7, False),
+        (2, 0.4, True),
+        (3, 0.4, True),
+        (3, 0.4, True),
+        (900, 0.4, True),
+    ]
+
+
+@given(st.lists(observations, max_size=8), instants, st.floats(0.001, 0.999))
+def test_the_line_is_straight_from_point_to_point(told: list[Observation], until: datetime, share: float) -> None:
+    created = seen(Kind.CREATED, NOW, 0.7)
+    steps = list(replayed(known(), [created, *told], DOCUMENTED))
+    until = max(until, steps[-1].at)
+    points = life(created, *told, until=until)
+    assert points == sorted(points, key=lambda one: one.at)
+    assert len(points) <= 5 * len(steps) + 1
+    for one, other in pairwise(points):
+        at = one.at + (other.at - one.at) * share
+        if one.at < at < other.at:
+            stood = next(step.after for step in reversed(steps) if step.at <= at)
+            between = point(stood, at, DOCUMENTED)
+            assert between.confidence == pytest.approx(
+                one.confidence + (other.confidence - one.confidence) * share, abs=1e-6
+            )
+            assert between.state is other.state or at - one.at < timedelta(seconds=1)

@@ -69,30 +69,33 @@ class Observed:
     """In words."""
 
 
+class State(StrEnum):
+    """C22."""
+
+    ACTIVE = "active"
+    INACTIVE = "inactive"
+
+
 @dataclass(frozen=True, slots=True)
 class Point:
     """How sure something was at a time."""
 
     at: datetime
     confidence: Confidence
+    state: State
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Life:
-    """A memory and what was observed of it, oldest first, with how sure it was after each and, at the end, is (C38)."""
+    """A memory and what was observed of it, oldest first, with how sure it was all the while (C38)."""
 
     memory: Memory
     observations: Sequence[Observation]
     timeline: Sequence[Point]
+    """Before and after each observation, where time begins and ends to wear it off or makes it inactive, and at the
+    end now. From one point to the next it runs straight."""
     next: str | None
     """Hand it back for the following page; None: there is none."""
-
-
-class State(StrEnum):
-    """C22."""
-
-    ACTIVE = "active"
-    INACTIVE = "inactive"
 
 
 @dataclass(frozen=True, slots=True)

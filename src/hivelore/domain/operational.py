@@ -31,6 +31,10 @@ class Kind(StrEnum):
     """An operator said how sure it is."""
     SWITCHED_OFF = "switched_off"
     """An operator took it out of use."""
+    MADE_PERSISTENT = "made_persistent"
+    """An operator exempted it from being worn off by time."""
+    MADE_PASSING = "made_passing"
+    """An operator exempts it no more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -61,7 +61,11 @@ def observation(value: Observation) -> Object:
 
 
 def _point(value: Point) -> Object:
-    return {"at": instant(value.at), "confidence": round(value.confidence, 4)}
+    return {
+        "at": instant(value.at),
+        "confidence": round(value.confidence, 4),
+        "active": value.state is State.ACTIVE,
+    }
 
 
 def life(value: Life) -> Object:

@@ -40,7 +40,7 @@ def merge(
     if words.content != newer.memory.content:
         chunks = [stored.chunk for stored in tx.chunks(older.key)]
     shelf.change(tx, newer, _merged(older.memory, newer.memory, words, viewer, now), chunks, Action.EDITED)
-    _tell_of_both(tx, older, newer, lifecycle)
+    _tell_of_both(tx, older, newer, viewer, now, lifecycle)
     detail = Clean(f"merged: {older.memory.id} into {newer.memory.id}")
     for one in (older.memory, newer.memory):
         tx.record(
@@ -84,11 +84,17 @@ def _known_of_both(older: Operational | None, newer: Operational | None) -> Oper
     return replace(newer, tier=min(older.tier, newer.tier), persistent=older.persistent or newer.persistent)
 
 
-def _tell_of_both(tx: Transaction, older: Stored, newer: Stored, lifecycle: Lifecycle) -> None:
+def _tell_of_both(
+    tx: Transaction, older: Stored, newer: Stored, viewer: Viewer, now: datetime, lifecycle: Lifecycle
+) -> None:
     tx.add_evidence({newer.key: tx.evidence(older.key)})
-    if newer.memory.operational is not None:
-        for one in seen_again(tx, older):
-            newer = note(tx, newer, one, lifecycle)
+    was, known = older.memory.operational, newer.memory.operational
+    if known is None:
+        return
+    seen = seen_again(tx, older)
+    if was is not None and was.persistent and not known.persistent:
+        seen.append(Observation(at=now, kind=Kind.MADE_PERSISTENT, actor=viewer.agent, door=viewer.door))
+    note(tx, newer, seen, lifecycle)
 
 
 def seen_again(tx: Transaction, other: Stored) -> list[Observation]:

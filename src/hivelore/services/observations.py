@@ -1,11 +1,12 @@
 """Noting what was observed of an operational memory, as a part of the unit of work in which it is seen."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from hivelore.domain.agent import Viewer
 from hivelore.domain.index import Stored
 from hivelore.domain.operational import Kind, Observation
-from hivelore.policies.confidence import Lifecycle, after
+from hivelore.policies.confidence import Lifecycle, replayed
 from hivelore.ports import Transaction
 
 
@@ -30,10 +31,12 @@ def begin(tx: Transaction, stored: Stored, viewer: Viewer) -> None:
         tx.observe(stored.key, held, off)
 
 
-def note(tx: Transaction, stored: Stored, seen: Observation, lifecycle: Lifecycle) -> Stored:
-    """Of one that is known; the memory as it is then."""
+def note(tx: Transaction, stored: Stored, seen: Sequence[Observation], lifecycle: Lifecycle) -> Stored:
+    """Of one that is known; the memory as it is then: as if all had arrived in the order in which it was seen."""
     known = stored.memory.operational
     assert known is not None
-    held = after(known, seen, lifecycle)
-    tx.observe(stored.key, held, seen)
+    *_, last = replayed(known, [*tx.observations(stored.key), *seen], lifecycle)
+    held = last.after.held
+    for one in seen:
+        tx.observe(stored.key, held, one)
     return Stored(stored.key, replace(stored.memory, operational=replace(known, held=held)))

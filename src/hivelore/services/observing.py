@@ -258,7 +258,7 @@ class Observing:
             session=seen.session,
             text=seen.content,
         )
-        return note(tx, stored, observation, self._lifecycle)
+        return note(tx, stored, [observation], self._lifecycle)
 
 
 def _newest(view: View, where: Filter) -> Mapping[DocumentKey, Memory]:

@@ -12,14 +12,14 @@ from hivelore.domain.batch import BatchKind
 from hivelore.domain.draft import UNSET, Draft, Edit, Unset
 from hivelore.domain.index import Stored
 from hivelore.domain.memory import Action, Memory, MemoryId, Scope
-from hivelore.domain.observed import Change, Life, Point, Rated, RatedPage, State
+from hivelore.domain.observed import Change, Life, Rated, RatedPage, State
 from hivelore.domain.operational import GENERAL, Confidence, Held, Kind, Observation, Operational
 from hivelore.domain.proposal import Proposal, ProposalKind
 from hivelore.domain.search import Filter, ScopeChoice, narrowed_to
 from hivelore.domain.text import Clean
 from hivelore.errors import Forbidden, Invalid, NotFound
 from hivelore.policies.access import visible_to
-from hivelore.policies.confidence import Lifecycle, confidence_at, is_active, replayed
+from hivelore.policies.confidence import Lifecycle, confidence_at, drawn, is_active, line, point, replayed
 from hivelore.policies.operational_block import Block, block
 from hivelore.ports import Clock, MemoryStore, Transaction, View
 from hivelore.services.drafting import Drafting
@@ -141,24 +141,24 @@ class Operations:
     def life(
         self, memory: MemoryId, viewer: Viewer, after: tuple[datetime, int] | None = None, limit: int = PAGE
     ) -> Life:
-        """What was observed of it, oldest first, and how sure it was after each observation; at the end, how sure it is
-        now. ``after``: behind so many of that instant."""
+        """What was observed of it, that it was created first and then the oldest, and how sure it was all the while.
+        ``after``: behind so many of that instant."""
         now = self._clock.now()
         with self._store.read() as view:
             stored = self._known(view, memory, viewer)
             seen = view.observations(stored.key)
         known = stored.memory.operational
         assert known is not None
-        told = sorted(replayed(known, seen, self._lifecycle), key=lambda pair: pair[0].at)
-        places = _places([one for one, _ in told])
+        told = list(replayed(known, seen, self._lifecycle))
+        places = _places([one.at for one in told])
         first = 0 if after is None else bisect_right(places, after)
         page, is_last = told[first : first + limit], first + limit >= len(told)
-        points = [Point(one.at, held.base) for one, held in page if one.kind is not Kind.SWITCHED_OFF]
+        points = [one for step in page for one in drawn(step, self._lifecycle)]
         if is_last:
-            points.append(Point(now, confidence_at(known, now, self._lifecycle)))
+            points += line(known, told[-1].at, now, self._lifecycle)
         return Life(
             memory=stored.memory,
-            observations=tuple(one for one, _ in page),
+            observations=tuple(one.seen for one in page),
             timeline=tuple(points),
             next=None if is_last else _next(places[first + limit - 1]),
         )
@@ -244,9 +244,9 @@ class Operations:
     ) -> Memory:
         """``change`` as a part of a unit of work, by an operator."""
         self._known(tx, memory, viewer)
-        stored = self._remembering.edit_within(tx, memory, change.edit, viewer, version)
-        stored = self._described(tx, stored, change.change)
-        return self._judged(tx, stored, change.change, viewer, change.edit.reason).memory
+        was = self._remembering.edit_within(tx, memory, change.edit, viewer, version)
+        stored = self._described(tx, was, change.change)
+        return self._judged(tx, was, stored, change, viewer).memory
 
     def forget_one(self, memory: MemoryId, viewer: Viewer) -> None:
         """For good, what was purged too. What an agent asks for is proposed to operators, and Proposed says so."""
@@ -305,9 +305,11 @@ class Operations:
         memory = replace(stored.memory, operational=described, version=stored.memory.version + 1, updated_at=now)
         return self._shelf.change(tx, stored, memory, None, Action.EDITED)
 
-    def _judged(self, tx: Transaction, stored: Stored, change: Change, viewer: Viewer, reason: Clean | None) -> Stored:
-        known, now = stored.memory.operational, self._clock.now()
+    def _judged(self, tx: Transaction, was: Stored, stored: Stored, prepared: PreparedChange, viewer: Viewer) -> Stored:
+        former, known, now = was.memory.operational, stored.memory.operational, self._clock.now()
+        assert former is not None
         assert known is not None
+        change = prepared.change
         to = None if isinstance(change.confidence, Unset) else Confidence(change.confidence)
         if change.active is True and (to is None or to < self._lifecycle.threshold):
             if to is not None:
@@ -318,14 +320,25 @@ class Operations:
             if not is_active(known, now, self._lifecycle):
                 to = Confidence(max(confidence_at(known, now, self._lifecycle), self._lifecycle.threshold))
 
-        def judgement(kind: Kind, to: Confidence | None) -> Observation:
-            return Observation(at=now, kind=kind, actor=viewer.agent, door=viewer.door, text=reason, to=to)
-
+        kinds: list[Kind] = []
+        if known.persistent is not former.persistent:
+            kinds.append(Kind.MADE_PERSISTENT if known.persistent else Kind.MADE_PASSING)
         if to is not None:
-            stored = note(tx, stored, judgement(Kind.SET, to), self._lifecycle)
+            kinds.append(Kind.SET)
         if change.active is False:
-            stored = note(tx, stored, judgement(Kind.SWITCHED_OFF, None), self._lifecycle)
-        return stored
+            kinds.append(Kind.SWITCHED_OFF)
+        judgements = [
+            Observation(
+                at=now,
+                kind=kind,
+                actor=viewer.agent,
+                door=viewer.door,
+                text=prepared.edit.reason,
+                to=to if kind is Kind.SET else None,
+            )
+            for kind in kinds
+        ]
+        return note(tx, stored, judgements, self._lifecycle) if judgements else stored
 
     def _sure(self, confidence: float) -> Confidence:
         """Clamped where it is out of its bounds (C01); Invalid for what is no number."""
@@ -336,8 +349,8 @@ class Operations:
     def _rated(self, memory: Memory, now: datetime) -> Rated:
         known = memory.operational
         assert known is not None
-        state = State.ACTIVE if is_active(known, now, self._lifecycle) else State.INACTIVE
-        return Rated(memory, confidence_at(known, now, self._lifecycle), state)
+        stands = point(known, now, self._lifecycle)
+        return Rated(memory, stands.confidence, stands.state)
 
     def _known(self, view: View, memory: MemoryId, viewer: Viewer) -> Stored:
         stored, seen = view.get(memory), visible_to(viewer, self._lead_sees)
@@ -360,9 +373,9 @@ class Operations:
         )
 
 
-def _places(seen: Sequence[Observation]) -> list[tuple[datetime, int]]:
-    """Of observations by their times, each with how many of the same instant there are up to it."""
-    return [(at, number) for at, some in groupby(one.at for one in seen) for number, _ in enumerate(some, 1)]
+def _places(times: Sequence[datetime]) -> list[tuple[datetime, int]]:
+    """Each of sorted times with how many of the same instant there are up to it."""
+    return [(at, number) for at, some in groupby(times) for number, _ in enumerate(some, 1)]
 
 
 def _next(place: tuple[datetime, int]) -> str:

@@ -189,10 +189,9 @@ class Reviewing:
                 session=newer.memory.session,
                 text=newer.memory.content,
             )
-            note(tx, older, judged, self._lifecycle)
+            note(tx, older, [judged], self._lifecycle)
             return
-        for seen in seen_again(tx, newer):
-            older = note(tx, older, seen, self._lifecycle)
+        note(tx, older, seen_again(tx, newer), self._lifecycle)
         self._remembering.remove(tx, newer, matter.viewer)
 
     def _wanted(self, tx: Transaction, matter: _Matter) -> None:

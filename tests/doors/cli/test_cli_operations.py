@@ -78,11 +78,12 @@ def test_its_life_is_a_table(cli: CommandLine, about: str, monkeypatch: pytest.M
     assert [line.split()[1] for line in lines[1:]] == ["created", "reinforced", "switched_off"]
     assert lines[3].endswith("Obsolete.")
     told = cli.json("observations", "--of", memory)
-    assert len(told["timeline"]) == 3
+    assert len(told["timeline"]) == 6
+    assert [line.split()[2] for line in lines[1:]] == ["0.7", "0.8", "0.8"]
     monkeypatch.setattr(operations, "_PAGE", 1)
     again = cli.json("observations", "--of", memory)
     assert again["observations"] == told["observations"]
-    assert again["timeline"][:2] == told["timeline"][:2]
+    assert again["timeline"][:-1] == told["timeline"][:-1]
     assert {one["id"] for one in cli.json("observations", "--service", about)["memories"]} == {memory}
 
 

@@ -18,7 +18,15 @@ DOOR = {Door.PYTHON: 1, Door.CLI: 2, Door.REST: 3, Door.MCP: 4, Door.HOOK: 5, Do
 TRUST = {Trust.OPERATOR: 1, Trust.AGENT: 2, Trust.TOOL_OUTPUT: 3, Trust.WEB: 4}
 JOB_STATE = {JobState.RUNNING: 1, JobState.DONE: 2, JobState.FAILED: 3, JobState.CANCELLED: 4}
 HANDOVER_STATE = {HandoverState.WAITING: 1, HandoverState.DONE: 2, HandoverState.FAILED: 3}
-KIND = {Kind.CREATED: 1, Kind.REINFORCED: 2, Kind.CONTRADICTED: 3, Kind.SET: 4, Kind.SWITCHED_OFF: 5}
+KIND = {
+    Kind.CREATED: 1,
+    Kind.REINFORCED: 2,
+    Kind.CONTRADICTED: 3,
+    Kind.SET: 4,
+    Kind.SWITCHED_OFF: 5,
+    Kind.MADE_PERSISTENT: 6,
+    Kind.MADE_PASSING: 7,
+}
 LEVEL = {Level.INFO: 1, Level.WARNING: 2, Level.ERROR: 3, Level.CRITICAL: 4}
 """Graver ones are greater."""
 PROPOSAL_KIND = {

@@ -60,12 +60,14 @@ class ObservationAnswer(Shown):
 class PointAnswer(Shown):
     at: datetime
     confidence: float
+    active: bool
 
 
 class LifeAnswer(Shown):
     observations: list[ObservationAnswer]
     timeline: list[PointAnswer]
-    """After each observation; at the end, now."""
+    """Before and after each observation, where time begins and ends to wear it off or makes it inactive, and at the
+    end now. From one point to the next it runs straight."""
     next: str | None
 
 

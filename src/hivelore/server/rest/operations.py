@@ -99,7 +99,7 @@ async def observations(
     limit: Annotated[int, Query(ge=PAGE_RANGE[0], le=PAGE_RANGE[1])] = 50,
     after: str | None = None,
 ) -> Response:
-    """What was observed of it, oldest first, and how sure it was after each; at the end, how sure it is now (C38)."""
+    """What was observed of it, oldest first, and how sure it was all the while, until now (C38)."""
     wanted, operations = memory_id_of(memory_id), caller.app.operations
     found = await caller.run(
         Lane.READ, lambda _: listed_life(operations, wanted, caller.viewer, limit=limit, after=after)

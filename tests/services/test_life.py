@@ -1,0 +1,109 @@
+"""The life of what is known about running things: how sure it was all the while, whatever is told late (C38)."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from hivelore.domain.draft import UNSET
+from hivelore.domain.memory import Memory
+from hivelore.domain.observed import Change, State
+from hivelore.domain.operational import Kind, Observation
+from hivelore.policies.confidence import Lifecycle, replayed
+from hivelore.services.asking import listed_life
+from hivelore.services.observations import note
+from support.laws import examples
+from support.memories import START, an_observation
+from support.stores import present
+from support.world import AS_ADA, AS_OPERATOR, World
+
+SLOW = "Takes 60s to start"
+
+
+def made(world: World) -> Memory:
+    return world.operations.create(
+        SLOW, "timing", AS_OPERATOR, service="jellyfin", confidence=None, persistent=False
+    ).memory
+
+
+def arrives(world: World, memory: Memory, *seen: Observation) -> None:
+    stored = present(world.store, memory)
+    world.store.write(lambda tx: note(tx, stored, seen, Lifecycle()))
+
+
+def test_the_timeline_tells_what_time_wore_off(world: World) -> None:
+    memory, began = made(world), world.clock.now()
+    world.clock.advance(timedelta(days=54))
+    arrives(world, memory, an_observation(Kind.CONTRADICTED, world.clock.now()))
+    told = world.operations.life(memory.id, AS_ADA).timeline
+    assert [round(one.confidence, 3) for one in told] == [0.7, 0.7, 0.357, 0.157, 0.157]
+    assert [one.state is State.ACTIVE for one in told] == [True, True, True, False, False]
+    assert told[1].at - began == pytest.approx(timedelta(days=30), abs=timedelta(seconds=1))
+
+
+def test_what_was_seen_before_the_memory_was_created_stands_behind_its_creation(world: World) -> None:
+    memory = made(world)
+    for days in (2, 3):
+        arrives(world, memory, an_observation(at=world.clock.now() - timedelta(days=days), text=f"{days} days ago."))
+    first = listed_life(world.operations, memory.id, AS_ADA, limit=1)
+    rest = listed_life(world.operations, memory.id, AS_ADA, after=first.next)
+    assert [one.text for one in (*first.observations, *rest.observations)] == [SLOW, "3 days ago.", "2 days ago."]
+    assert [one.confidence for one in (*first.timeline, *rest.timeline)] == [0.7, 0.7, 0.8, 0.8, 0.9, 0.9]
+
+
+@pytest.mark.parametrize(
+    ("judgement", "confidence"), [(Change(active=False, reason="Fixed in v2."), 0.8), (Change(confidence=0.0), 0.0)]
+)
+@pytest.mark.parametrize("is_late", [True, False])
+def test_what_was_seen_before_an_operator_judged_does_not_bring_it_back(
+    world: World, judgement: Change, confidence: float, *, is_late: bool
+) -> None:
+    memory = made(world)
+    world.clock.advance(timedelta(days=7))
+    before = an_observation(at=world.clock.now() - timedelta(days=3))
+    if not is_late:
+        arrives(world, memory, before)
+    world.operations.change(memory.id, judgement, AS_OPERATOR)
+    if is_late:
+        arrives(world, memory, before)
+    rated, life = world.operations.get(memory.id, AS_ADA), world.operations.life(memory.id, AS_ADA)
+    assert (rated.state, rated.confidence) == (State.INACTIVE, confidence)
+    assert [one.kind for one in life.observations][:2] == [Kind.CREATED, Kind.REINFORCED]
+    world.clock.advance(timedelta(days=1))
+    arrives(world, memory, an_observation(at=world.clock.now()))
+    assert world.operations.get(memory.id, AS_ADA).state is State.ACTIVE
+
+
+changes = st.builds(
+    Change,
+    confidence=st.just(UNSET) | st.floats(0.3, 1.0),
+    active=st.just(UNSET) | st.booleans(),
+    persistent=st.just(UNSET) | st.booleans(),
+)
+arrivals = st.builds(
+    an_observation,
+    st.sampled_from([Kind.REINFORCED, Kind.CONTRADICTED]),
+    st.timedeltas(-timedelta(days=9), timedelta(days=200)).map(lambda age: START + age),
+)
+
+
+@settings(max_examples=examples(15), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(st.lists(arrivals | changes, max_size=8))
+def test_whatever_arrives_and_when_the_timeline_ends_where_the_memory_stands(
+    world: World, done: list[Observation | Change]
+) -> None:
+    memory = made(world)
+    for one in done:
+        world.clock.advance(timedelta(days=20))
+        if isinstance(one, Change):
+            world.operations.change(memory.id, one, AS_OPERATOR)
+        else:
+            arrives(world, memory, replace(one, at=min(one.at, world.clock.now())))
+        known, life = present(world.store, memory).memory.operational, world.operations.life(memory.id, AS_ADA)
+        assert known is not None
+        *_, last = replayed(known, life.observations, Lifecycle())
+        assert last.after == known
+        rated, end = world.operations.get(memory.id, AS_ADA), life.timeline[-1]
+        assert (end.confidence, end.state) == (rated.confidence, rated.state)
