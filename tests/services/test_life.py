@@ -8,9 +8,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hivelore.domain.draft import UNSET
+from hivelore.domain.maintenance import Wish
 from hivelore.domain.memory import Memory
 from hivelore.domain.observed import Change, State
 from hivelore.domain.operational import Kind, Observation
+from hivelore.domain.proposal import Decision
 from hivelore.policies.confidence import Lifecycle, replayed
 from hivelore.services.asking import listed_life
 from hivelore.services.observations import note
@@ -22,9 +24,9 @@ from support.world import AS_ADA, AS_OPERATOR, World
 SLOW = "Takes 60s to start"
 
 
-def made(world: World) -> Memory:
+def made(world: World, text: str = SLOW, *, persistent: bool = False) -> Memory:
     return world.operations.create(
-        SLOW, "timing", AS_OPERATOR, service="jellyfin", confidence=None, persistent=False
+        text, "timing", AS_OPERATOR, service="jellyfin", confidence=None, persistent=persistent
     ).memory
 
 
@@ -74,6 +76,23 @@ def test_what_was_seen_before_an_operator_judged_does_not_bring_it_back(
     world.clock.advance(timedelta(days=1))
     arrives(world, memory, an_observation(at=world.clock.now()))
     assert world.operations.get(memory.id, AS_ADA).state is State.ACTIVE
+
+
+def test_what_becomes_persistent_by_a_merge_says_so(world: World) -> None:
+    made(world, "Takes 60 s.", persistent=True)
+    world.clock.advance(timedelta(days=1))
+    newer = made(world, "takes 60 s")
+    world.embed()
+    world.maintenance.apply(Wish(merge=True), AS_OPERATOR)
+    (proposal,) = world.reviewing.page(AS_OPERATOR, None, 10, is_open=True).proposals
+    world.reviewing.decide(proposal.id, Decision.ACCEPTED, AS_OPERATOR)
+    life = world.operations.life(newer.id, AS_ADA)
+    assert [one.kind for one in life.observations] == [Kind.CREATED, Kind.REINFORCED, Kind.MADE_PERSISTENT]
+    known = life.memory.operational
+    assert known is not None
+    assert known.persistent
+    *_, last = replayed(known, life.observations, Lifecycle())
+    assert last.after == known
 
 
 changes = st.builds(
