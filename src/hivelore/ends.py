@@ -1,7 +1,6 @@
 """The two ends of a move: which store a text names, who else has it open, and what stands against using it."""
 
 import os
-import re
 from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from hivelore import endpoint
 from hivelore.adapters.clock import SystemClock
 from hivelore.adapters.sqlite.store import SqliteSource, SqliteStore
 from hivelore.app import REDACTION_KEY
-from hivelore.config import IN_MEMORY, POSTGRES, Settings
+from hivelore.config import Settings, database_at
 from hivelore.engines import keyword_engines, postgres_package
 from hivelore.errors import Broken, Busy, Invalid, NotFound
 from hivelore.lock import EMBEDDED, Lock, Owner, held_by, read_owner
@@ -61,23 +60,13 @@ class Target:
     engines: Sequence[KeywordIndex]
 
 
-_PASSWORD = re.compile(r"(?<=://).*(?=@)", re.DOTALL)
-"""Who logs in, and by which password."""
-
-
 def named(text: str) -> Place:
     """The place that a text names: the URL of a PostgreSQL database, a SQLite file, or the folder that it is in."""
-    if text.startswith(POSTGRES):
-        return Place(text)
-    if not text.strip() or "://" in text or text == IN_MEMORY:
-        said = _PASSWORD.sub("***", text)
-        raise Invalid(f"{said!r} is neither a SQLite file or its folder nor postgresql://user:password@host/database.")
-    try:
-        path = Path(text).expanduser().absolute()
-    except RuntimeError as error:
-        raise Invalid(f"{text} leads nowhere ({error}).") from None
-    is_folder = path.is_dir() or (not path.exists() and not path.suffix)
-    return Place(path / endpoint.DATABASE if is_folder else path)
+    where = database_at(text)
+    if isinstance(where, str):
+        return Place(where)
+    is_folder = where.is_dir() or (not where.exists() and not where.suffix)
+    return Place(where / endpoint.DATABASE if is_folder else where)
 
 
 def configured(settings: Settings) -> Place:

@@ -5,6 +5,8 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from hypothesis import assume, example, given
+from hypothesis import strategies as st
 from render_settings import render
 
 from hivelore.config import Embedder, Settings, load
@@ -94,6 +96,37 @@ def test_a_bad_setting_is_named_and_says_where_to_look(
     with pytest.raises(Invalid, match=variable) as error:
         load()
     assert ".env.example" in str(error.value)
+
+
+@pytest.mark.parametrize("scheme", ["postgresql", "postgres", "POSTGRESQL", "Postgres"])
+def test_a_database_server_is_named_by_its_url(scheme: str) -> None:
+    settings = load(database=f"{scheme}://Ada:Secret@Host/Hive?options=-c%20x")
+    assert settings.postgres_url == f"{scheme.lower()}://Ada:Secret@Host/Hive?options=-c%20x"
+    assert settings.database_path is None
+
+
+@pytest.mark.parametrize("path", ["hive.db", "./postgres", "~/hive.db", "/tmp/user@host:5432"])
+def test_a_database_file_is_named_by_its_path(path: str) -> None:
+    settings = load(database=path)
+    assert settings.database_path == Path(path).expanduser().absolute()
+    assert settings.postgres_url is None
+
+
+@given(st.from_regex(r"[A-Za-z+.-]{0,12}", fullmatch=True), st.sampled_from(["", " ", "'", "PW=hunter2 "]))
+@example("postgresql", " ")
+@example("postgress", "")
+@example("sqlite", "")
+def test_a_database_of_another_scheme_is_refused_and_its_password_not_shown(scheme: str, before: str) -> None:
+    assume(before or scheme.lower() not in ("postgresql", "postgres"))
+    with pytest.raises(Invalid, match=r"HIVELORE_DATABASE: .*postgresql://user:password@host/database") as error:
+        load(database=f"{before}{scheme}://ada:hunter2@host/x?password=hunter2")
+    assert "hunter2" not in str(error.value)
+
+
+@pytest.mark.parametrize("text", [" ", "~nobody_of_this_name/hive.db"])
+def test_a_database_that_is_nowhere_is_refused(text: str) -> None:
+    with pytest.raises(Invalid, match="HIVELORE_DATABASE"):
+        load(database=text)
 
 
 def test_keys_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,12 +7,23 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from pydantic import SecretStr, ValidationError
+from pydantic import SecretStr, ValidationError, field_validator
 from pydantic_settings import SettingsConfigDict
 
 from hivelore import endpoint
 from hivelore.config.operational import OperationalSettings
-from hivelore.config.parts import Embedder, Folders, Judges, Keywords, Names, Summarizers, Vectors, setting
+from hivelore.config.parts import (
+    IN_MEMORY,
+    Embedder,
+    Folders,
+    Judges,
+    Keywords,
+    Names,
+    Summarizers,
+    Vectors,
+    database_at,
+    setting,
+)
 from hivelore.domain.agent import LeadSees
 from hivelore.domain.memory import Source
 from hivelore.errors import Invalid
@@ -20,10 +31,7 @@ from hivelore.policies.ranking import Profile, Ranking
 from hivelore.policies.ttl import Lifetimes
 from hivelore.policies.usefulness import LEAST, MOST, Worth
 
-__all__ = ["IN_MEMORY", "Embedder", "Judges", "Keywords", "Settings", "Summarizers", "Vectors", "load"]
-
-IN_MEMORY = "memory:"
-POSTGRES = ("postgresql://", "postgres://")
+__all__ = ["IN_MEMORY", "Embedder", "Judges", "Keywords", "Settings", "Summarizers", "Vectors", "database_at", "load"]
 
 
 class Settings(OperationalSettings):
@@ -298,12 +306,22 @@ class Settings(OperationalSettings):
         default=None,
     )
 
+    @field_validator("database")
+    @classmethod
+    def _named(cls, value: str | None) -> str | None:
+        if value is None or value == IN_MEMORY:
+            return value
+        try:
+            return str(database_at(value))
+        except Invalid as error:
+            raise ValueError(str(error)) from None
+
     @property
     def database_path(self) -> Path | None:
         """The SQLite file; None for a store in memory or on PostgreSQL."""
         if self.database == IN_MEMORY or self.postgres_url is not None:
             return None
-        return self.home / endpoint.DATABASE if self.database is None else Path(self.database).expanduser().absolute()
+        return self.home / endpoint.DATABASE if self.database is None else Path(self.database)
 
     @property
     def workspace_folder(self) -> Path:
@@ -317,7 +335,7 @@ class Settings(OperationalSettings):
     @property
     def postgres_url(self) -> str | None:
         """May hold a password."""
-        return self.database if self.database is not None and self.database.startswith(POSTGRES) else None
+        return self.database if self.database is not None and "://" in self.database else None
 
     @property
     def lifetimes(self) -> Lifetimes:
@@ -369,4 +387,5 @@ def load(**given: Any) -> Settings:
     except ValidationError as error:
         first = error.errors()[0]
         name = str(first["loc"][0]) if first["loc"] else "settings"
-        raise Invalid(f"{name}: {first['msg']}. See .env.example for what it may be.", field=name) from None
+        said = first["msg"].removeprefix("Value error, ").removesuffix(".")
+        raise Invalid(f"{name}: {said}. See .env.example for what it may be.", field=name) from None

@@ -1,5 +1,6 @@
 """What settings are made of."""
 
+import re
 from collections.abc import Iterable
 from enum import StrEnum
 from pathlib import Path
@@ -7,6 +8,8 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 from pydantic_settings import NoDecode
+
+from hivelore.errors import Invalid
 
 
 def _split(value: str | Iterable[Any]) -> tuple[Any, ...]:
@@ -16,6 +19,28 @@ def _split(value: str | Iterable[Any]) -> tuple[Any, ...]:
 
 Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)]
 Folders = Annotated[tuple[Path, ...], NoDecode, BeforeValidator(_split)]
+
+IN_MEMORY = "memory:"
+_POSTGRES = ("postgresql", "postgres")
+_SCHEME = re.compile(r"[\w+.-]*://")
+
+
+def database_at(text: str) -> Path | str:
+    """The SQLite file, or the URL of a PostgreSQL database, that a text names. Raises Invalid for what is neither, and
+    says of a URL no more than its scheme: the rest may hold a password."""
+    scheme, is_url, rest = text.partition("://")
+    if is_url and scheme.lower() in _POSTGRES:
+        return f"{scheme.lower()}://{rest}"
+    if is_url or not text.strip() or text == IN_MEMORY:
+        said = f"{_SCHEME.findall(text)[0]}..." if is_url else repr(text)
+        raise Invalid(
+            f"{said} is neither a SQLite file, which is a path without a scheme, nor "
+            "postgresql://user:password@host/database."
+        )
+    try:
+        return Path(text).expanduser().absolute()
+    except RuntimeError as error:
+        raise Invalid(f"{text} leads nowhere ({error}).") from None
 
 
 class Embedder(StrEnum):

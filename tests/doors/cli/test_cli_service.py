@@ -125,6 +125,21 @@ def test_a_setting_that_makes_no_sense_is_named(alone: CommandLine, monkeypatch:
 
 
 @pytest.mark.parametrize(
+    ("words", "code"),
+    [(("serve",), 2), (("move", "--to", "new"), 2), (("doctor",), 1), (("remember", "x"), 6), (("start",), 6)],
+)
+def test_a_database_of_no_kind_we_have_is_refused_and_its_password_not_shown(
+    alone: CommandLine, elsewhere: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], code: int
+) -> None:
+    monkeypatch.setenv("HIVELORE_DATABASE", "postgresql+psycopg://ada:hunter2@127.0.0.1:1/hive")
+    result = alone(*words)
+    said = result.out + result.err
+    assert (result.code, "hunter2" in said) == (code, False)
+    assert "HIVELORE_DATABASE: postgresql+psycopg://... is neither" in " ".join(said.split())
+    assert list(Path.cwd().iterdir()) == []
+
+
+@pytest.mark.parametrize(
     ("url", "code"),
     [
         ("nonsense", 2),
