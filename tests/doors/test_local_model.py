@@ -10,16 +10,18 @@ from hivelore.config import load
 from hivelore.domain.agent import Door, Role, Viewer
 from support.local_model import local_model, weights
 from support.memories import EVERYTHING
+from support.missing import missing
 from support.sessions import a_fix, an_end
 from support.waiting import until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 
-@pytest.mark.skipif(weights() is None, reason="The packages of a local model are missing: `make soak` installs them.")
 def test_a_small_model_on_this_machine_is_asked_and_held_to_the_form_and_to_the_gate(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    if weights() is None:
+        missing("The packages of a local model are missing: `make soak` installs them.")
     transcript = tmp_path / "sessions" / "s.jsonl"
     transcript.parent.mkdir()
     transcript.write_text("\n".join(a_fix().lines), encoding="utf-8")

@@ -34,6 +34,7 @@ from hivelore.policies.updates import Updating
 from hivelore.services.recall import Recalling
 from support.bridge import Bridge
 from support.command_line import HIVELORE
+from support.missing import missing
 from support.service import Service, environment
 
 LONGEST = 3_000
@@ -120,8 +121,9 @@ def test_every_door_gives_the_same_notes_in_the_same_order(notes: Notes, tmp_pat
             assert door(notes.service, question) == expected, name
 
 
-@pytest.mark.skipif(which("curl") is None, reason="needs curl: apt-get install curl")
 def test_so_does_a_request_by_hand(notes: Notes) -> None:
+    if which("curl") is None:
+        missing("needs curl: apt-get install curl")
     for question in WANTED:
         assert _over_curl(notes.service, question) == _over_python(notes.service, question)
 

@@ -17,13 +17,13 @@ from pathlib import Path
 from urllib.parse import quote, urlencode
 
 import psycopg
-import pytest
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from hivelore.adapters.postgres.pool import Pool
 from hivelore.adapters.postgres.store import PostgresStore
 from hivelore.ports import Clock
+from support.missing import missing
 
 GIVEN = "HIVELORE_TEST_POSTGRES"
 FOLDER = Path("/var/tmp")
@@ -35,7 +35,7 @@ _PREFIX = "hivelore_test"
 
 @cache
 def server() -> str:
-    """The URL of a database of a running server. Skips the test, and says why, where none can be had."""
+    """The URL of a database of a running server. Where none can be had the test cannot be done (``missing``)."""
     given = os.environ.get(GIVEN)
     if given:
         return given
@@ -48,7 +48,7 @@ def server() -> str:
 
             running = get_server(folder, cleanup_mode="stop")
     except (ImportError, OSError, RuntimeError) as error:
-        pytest.skip(f"NO POSTGRESQL, AND SO NOT TESTED ON IT: {error}. Name a server with {GIVEN}=postgresql://...")
+        missing(f"NO POSTGRESQL, AND SO NOT TESTED ON IT: {error}. Name a server with {GIVEN}=postgresql://...")
     url = running.get_uri()
     with psycopg.connect(url, autocommit=True) as connection:
         for setting in HASTY:
@@ -59,12 +59,12 @@ def server() -> str:
 
 @cache
 def needs_index() -> None:
-    """Skips the test, and says why, where pgvector cannot walk along an index until it has found enough."""
+    """That pgvector can walk along an index until it has found enough; else the test cannot be done (``missing``)."""
     with psycopg.connect(server()) as connection:
         found = connection.execute("SELECT default_version FROM pg_available_extensions WHERE name = 'vector'")
         version = str((found.fetchone() or ("none",))[0])
     if [int(part) for part in version.split(".") if part.isdigit()] < [0, 8]:
-        pytest.skip(f"NO INDEX OF PGVECTOR, AND SO NOT TESTED ON IT: it is {version}, and 0.8 is needed.")
+        missing(f"NO INDEX OF PGVECTOR, AND SO NOT TESTED ON IT: it is {version}, and 0.8 is needed.")
 
 
 def _stop_what_nobody_uses(folder: Path) -> None:

@@ -8,6 +8,7 @@ import psycopg
 from hivelore.adapters.keywords.postings import sql as postings
 from hivelore.adapters.postgres.view import SQL
 from hivelore.adapters.sql.names import load
+from support.missing import missing
 from support.postgres import needs_index
 
 STATEMENTS = {
@@ -23,8 +24,8 @@ WHOLE = [name for name in STATEMENTS if name not in (*FRAGMENTS, *NO_PLAN)]
 
 
 def filled(name: str, queue: str = QUEUES[0], namespace: int = 1) -> str:
-    """A statement with something in place of each {brace}, and the namespace as a number. Skips the test where the
-    server does not know what is in it."""
+    """A statement with something in place of each {brace}, and the namespace as a number. Where the
+    server does not know what is in it the test cannot be done (``missing``)."""
     if "halfvec" in STATEMENTS[name]:
         needs_index()
     parts = {
@@ -49,7 +50,11 @@ def filled(name: str, queue: str = QUEUES[0], namespace: int = 1) -> str:
 
 
 def plan(connection: psycopg.Connection[Any], statement: str) -> list[str]:
-    """For whatever the parameters will be."""
+    """For whatever the parameters will be. Where the server cannot tell the test cannot be done (``missing``)."""
+    version = connection.info.server_version
+    if version < 160_000:
+        is_it = f"{version // 10_000}.{version % 10_000}"
+        missing(f"NO PLANS FOR ANY PARAMETERS, AND SO NOT TESTED: PostgreSQL is {is_it}, and 16 is needed.")
     numbers: dict[str, str] = {}
     text = re.sub(r"(?<![:\w]):([a-z_]+)", lambda name: numbers.setdefault(name[1], f"${len(numbers) + 1}"), statement)
     return [row[0] for row in connection.execute(f"EXPLAIN (GENERIC_PLAN) {text}".encode(), prepare=False)]

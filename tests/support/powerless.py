@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
+from support.missing import missing
 
 _DROP_FROM_BOUNDING_SET = 24
 """PR_CAPBSET_DROP of prctl(2)."""
@@ -31,12 +31,12 @@ def without_override() -> Callable[[], None] | None:
 
 
 def bounded() -> Callable[[], None] | None:
-    """As ``without_override``; where root cannot give that power up, the test is skipped."""
+    """As ``without_override``; where root cannot give that power up, the test cannot be done (``missing``)."""
     before = without_override()
     try:
         subprocess.run([sys.executable, "-c", ""], preexec_fn=before, check=True, timeout=150)
     except subprocess.SubprocessError:
-        pytest.skip("root cannot give up its power over permission bits here: A READ-ONLY DIRECTORY WAS NOT TRIED")
+        missing("root cannot give up its power over permission bits here: A READ-ONLY DIRECTORY WAS NOT TRIED")
     return before
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from support.command_line import HIVELORE, CommandLine, Result, environment, hivelore
+from support.missing import missing
 from support.service import Service
 from support.waiting import until
 
@@ -148,8 +149,9 @@ def test_talking_to_a_service_loads_nothing_of_one(service: Service, me: str) ->
     assert done.stdout.splitlines()[-1] == "set()"
 
 
-@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
 def test_bash_completes_verbs_and_options(tmp_path: Path) -> None:
+    if shutil.which("bash") is None:
+        missing("needs bash")
     script = tmp_path / "completion.bash"
     script.write_text(hivelore("completion", "bash", env=environment(tmp_path)).out)
     ask = 'source "$1"; COMP_WORDS=(hivelore "${@:2}"); COMP_CWORD=$(($# - 1)); _hivelore; echo "${COMPREPLY[@]}"'

