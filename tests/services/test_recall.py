@@ -260,6 +260,21 @@ def test_the_documented_ranking_multiplies(plain_world: World) -> None:
     assert hit.score.total == pytest.approx(hit.score.similarity * 0.5, rel=1e-3)
 
 
+@pytest.mark.parametrize("indexes", [1, 2])
+@pytest.mark.parametrize("limit", [1, 5, 20])
+def test_the_documented_ranking_takes_no_more_candidates_than_its_constant_says(
+    plain_world: World, limit: int, indexes: int
+) -> None:
+    ranking = Ranking(profile=Profile.DOCUMENTED, candidate_multiplier=2)
+    embedder = hashing() if indexes == 2 else None
+    world = World(plain_world.store, KEYWORDS["exact"].index(), plain_world.clock, ranking=ranking, embedder=embedder)
+    for number in range(60):
+        world.remember(f"The lamp of room {number} is lit.")
+    assert len(world.recall("lamp", limit=limit, only_fitting=False).hits) == limit
+    (logged,) = world.recall_log.page(AS_OPERATOR, None, 10).recalls
+    assert 2 * limit <= logged.candidates <= 2 * limit * indexes
+
+
 def test_pages_walk_through_everything_once(world: World) -> None:
     ids = [world.remember(f"note {number}").id for number in range(7)]
     seen: list[str] = []

@@ -158,7 +158,8 @@ class Settings(OperationalSettings):
     )
     candidate_multiplier: int = setting(
         "MEMORY_CANDIDATE_MULTIPLIER",
-        "Candidates fetched per asked result, before they are ranked.",
+        "Candidates fetched from each index per asked result, before they are ranked; with "
+        "HIVELORE_RANKING=measured at least 50.",
         default=3,
         ge=1,
         le=100,

@@ -270,7 +270,8 @@ class Recalling:
 
     def _wanted(self, limit: int) -> int:
         """How many candidates each index is to propose."""
-        return max(self._ranking.candidate_multiplier * limit, LEAST_CANDIDATES)
+        least = 0 if self._ranking.profile is Profile.DOCUMENTED else LEAST_CANDIDATES
+        return max(self._ranking.candidate_multiplier * limit, least)
 
     def _matched(self, view: View, limit: int, terms: Sequence[str], where: Filter) -> _Matched:
         wanted = self._wanted(limit)
