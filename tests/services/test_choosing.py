@@ -1,23 +1,35 @@
 """Which hits an answer gives: only what fits, nothing twice, unlike ones on demand, as much as there is room for."""
 
+from collections.abc import Collection
 from datetime import UTC, datetime
 from pathlib import Path as FilePath
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from hivelore.domain.index import DocumentKey
-from hivelore.domain.memory import MemoryId, Standing
-from hivelore.domain.search import Path, Query, Score
+from hivelore.adapters.inmemory.keywords import ExactKeywords
+from hivelore.adapters.inmemory.store import InMemoryStore
+from hivelore.adapters.vectors.exact import ExactVectors
+from hivelore.domain.index import DocumentKey, Neighbours, Vector
+from hivelore.domain.memory import Memory, MemoryId, Standing
+from hivelore.domain.search import Filter, Path, Query, Score
 from hivelore.domain.text import Clean
 from hivelore.policies.silence import FLOOR, fit
 from hivelore.policies.tokens import estimate
+from hivelore.ports import View
 from hivelore.services.choosing import Signal, chosen
+from hivelore.services.recall import KEYWORD_DEPTH, LEAST_CANDIDATES
 from hivelore.services.updates import Ranked
 from support.clocks import SteppingClock
+from support.memories import a_memory
 from support.stores import KEYWORDS, STORES
-from support.world import AS_BOB, World
+from support.world import AS_BOB, World, hashing
 
 LAMP = "The lamp in the hall needs a bulb of 40 watts."
+BORN = datetime(2026, 1, 1, tzinfo=UTC)
+WORDS = ("lamp ", "sofa ", "bulb ", "hall ")
 LONG = "The lamp of the {room} was repaired by the electrician, who came late and left his ladder behind. "
 
 
@@ -31,6 +43,11 @@ def notes(world: World) -> None:
     world.remember(LAMP)
     for thing in ("kettle", "ladder", "sofa", "carpet"):
         world.remember(f"The {thing} was bought last summer and stands where it always stood.")
+
+
+def copies(world: World, count: int) -> Memory:
+    """The newest of them."""
+    return [world.remember(LAMP, name=f"copy {number}") for number in range(count)][-1]
 
 
 def test_a_hit_that_answers_the_question_fits_and_one_that_hardly_has_to_do_with_it_does_not(world: World) -> None:
@@ -141,6 +158,82 @@ def test_what_is_left_out_makes_room_for_others(world: World) -> None:
         world.remember(LAMP, name=name)
     world.remember("The lamp in the attic is broken.")
     assert len(world.recall("lamp in the hall bulb", limit=2).hits) == 2
+
+
+def test_all_that_are_left_out_are_counted_however_few_are_asked_for(world: World) -> None:
+    for thing in ("kettle", "ladder", "sofa"):
+        world.remember(f"The {thing} was bought last summer and stands in the hall.")
+    newest = copies(world, 11)
+    for limit, diversity in ((1, 0.0), (2, 0.0), (4, 0.0), (1, 0.7), (4, 0.7), (4, 1.0)):
+        hits = world.recall("bulb of the lamp in the hall", limit=limit, diversity=diversity).hits
+        assert (hits[0].memory.id, [hit.alike for hit in hits]) == (newest.id, [10] + [0] * (limit - 1))
+
+
+@pytest.mark.parametrize("diversity", [0.0, 0.9])
+def test_many_copies_push_out_nothing_and_the_newest_is_given(world: World, diversity: float) -> None:
+    others = {world.remember(f"The {room} has a lamp without a bulb.").id for room in ("attic", "cellar", "garage")}
+    newest = copies(world, LEAST_CANDIDATES + 10)
+    question = "which bulb does the lamp in the hall need"
+    best, *rest = world.recall(question, diversity=diversity).hits
+    assert (best.memory.id, best.alike) == (newest.id, LEAST_CANDIDATES + 9)
+    assert {hit.memory.id for hit in rest} == others
+    (only,) = world.recall(question, limit=1, diversity=diversity).hits
+    assert (only.memory.id, only.alike) == (best.memory.id, best.alike)
+
+
+@pytest.mark.parametrize(("text", "times"), [(LAMP, 2), ("The lamp in room {number} needs a bulb.", 1)])
+def test_the_indexes_are_asked_again_only_where_copies_crowd_an_answer(
+    clock: SteppingClock, text: str, times: int
+) -> None:
+    asked: list[int] = []
+
+    class Counted(ExactVectors):
+        def nearest(
+            self, view: View, query: Vector, where: Filter, limit: int, also: Collection[DocumentKey] = ()
+        ) -> Neighbours:
+            asked.append(limit)
+            return super().nearest(view, query, where, limit, also)
+
+    embedder = hashing()
+    vectors = Counted(embedder.fingerprint, embedder.dimension)
+    world = World(InMemoryStore(clock), ExactKeywords(), clock, embedder=embedder, vectors=vectors)
+    for number in range(LEAST_CANDIDATES + 10):
+        world.remember(text.format(number=number), name=f"note {number}")
+    world.recall("the bulb of the lamp")
+    assert asked == [LEAST_CANDIDATES, KEYWORD_DEPTH][:times]
+
+
+def test_without_vectors_copies_push_out_nothing_either(plain_world: World) -> None:
+    other = plain_world.remember("The attic has a lamp.")
+    newest = copies(plain_world, LEAST_CANDIDATES + 10)
+    first, second = plain_world.recall("lamp in the hall").hits
+    assert (first.memory.id, first.alike, second.memory.id) == (newest.id, LEAST_CANDIDATES + 9, other.id)
+
+
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=20), st.integers(1, 6), st.booleans())
+def test_what_is_counted_does_not_depend_on_how_many_are_asked_for(
+    texts: list[int], limit: int, has_vectors: bool
+) -> None:
+    ranked = [
+        Ranked(
+            DocumentKey(number),
+            Standing(MemoryId(f"m{number}"), BORN, None, 0, None, None, 30, asks=False),
+            Score(total=1.0 - number / 100, similarity=1.0),
+        )
+        for number in range(len(texts))
+    ]
+    memories = {DocumentKey(number): a_memory(WORDS[text] * 10) for number, text in enumerate(texts)}
+    vectors = {DocumentKey(number): np.eye(4, dtype=np.float32)[text] for number, text in enumerate(texts)}
+
+    def of(limit: int) -> list[tuple[DocumentKey, int]]:
+        known = vectors if has_vectors else {}
+        query = Query(text=Clean("x"), limit=limit)
+        hits = chosen(ranked, query, lambda _: Signal(0.5, 0.5), lambda _: known, lambda _: memories)
+        return [(hit.key, hit.alike) for hit in hits]
+
+    everything = of(len(texts))
+    assert of(limit) == everything[:limit]
+    assert sum(alike + 1 for _, alike in everything) == len(texts)
 
 
 def test_a_newer_telling_with_another_number_is_no_copy(world: World) -> None:

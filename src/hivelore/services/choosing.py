@@ -1,7 +1,11 @@
 """Which of the ranked candidates an answer gives: those that fit, none twice, and not more than there is room for."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
 
 from hivelore.domain.index import DocumentKey, Vector
 from hivelore.domain.memory import Memory
@@ -15,8 +19,11 @@ LIKE_LENGTH = 0.85
 """How long the shorter of two texts that may say the same is at least, as a part of the longer one."""
 LIKE_COSINE = 0.05
 """How far the cosines to the question, of two texts that may say the same, lie apart at most."""
+LIKE_VECTORS = 0.9
+"""The least cosine between the nearest passages of two texts that may say the same, where no more than their number is
+at stake."""
 VARIED_AMONG = 50
-"""So many of the best are looked at where unlike ones are asked for."""
+"""So many of the best, without copies, are looked at where unlike ones are asked for."""
 LEAST_SHOWN = 20
 """Tokens of its passage that the first hit shows, however small the budget."""
 
@@ -56,62 +63,109 @@ def chosen(
     asks = says_something(terms)
     best = max((_fit(signal(one.key), asks) for one in ranked[: max(query.limit, AMONG)]), default=0.0)
     if query.diversity > 0.0:
-        ranked = _varied(ranked[: max(query.limit, VARIED_AMONG)], query, vectors)
+        memories([one.key for one in ranked[:VARIED_AMONG]])  # at once: most of them are compared
+        distinct = _distinct(ranked, max(query.limit, VARIED_AMONG), signal, vectors, memories)
+        distinct = _varied(distinct, query, vectors)[: query.limit]
+    else:
+        distinct = _distinct(ranked, query.limit, signal, vectors, memories)
     found: list[Chosen] = []
-    for one, alike in _distinct(ranked, query.limit, signal, memories):
+    for one, alike in distinct:
         own = _fit(signal(one.key), asks)
         if fits(own, best) or not query.only_fitting:
             found.append(Chosen(one.key, one.score, own, fits(own, best), alike))
     return found
 
 
+def is_crowded(best: Sequence[Chosen], ranked: int, limit: int) -> bool:
+    """Whether copies took so much room among the ``ranked`` ones that others, or newer copies, may have had none: half
+    of it, or some that the answer wants."""
+    copies = sum(one.alike for one in best)
+    left = ranked - copies
+    return copies > 0 and (left < limit or left <= copies)
+
+
 def _fit(signal: Signal, asks: bool) -> float:
     return fit(signal.cosine, signal.answered) if asks else 0.0
 
 
-def _varied(ranked: Sequence[Ranked], query: Query, vectors: Vectors) -> list[Ranked]:
-    """The ranked ones with unlike ones first; those without a vector are like nothing."""
-    known = vectors([one.key for one in ranked])
+def _varied(distinct: Sequence[tuple[Ranked, int]], query: Query, vectors: Vectors) -> list[tuple[Ranked, int]]:
+    """With unlike ones first; those without a vector are like nothing."""
+    known = vectors([one.key for one, _ in distinct])
 
     def likeness(one: int, other: int) -> float:
-        a, b = known.get(ranked[one].key), known.get(ranked[other].key)
-        return 0.0 if a is None or b is None else float(a @ b)
+        return _likeness(known, distinct[one][0].key, distinct[other][0].key, 0.0)
 
-    places = varied([one.score.total for one in ranked], likeness, query.diversity, len(ranked))
-    return [ranked[place] for place in places]
+    scores = [one.score.total for one, _ in distinct]
+    return [distinct[place] for place in varied(scores, likeness, query.diversity, len(distinct))]
+
+
+def _likeness(known: Mapping[DocumentKey, Vector], one: DocumentKey, other: DocumentKey, unknown: float) -> float:
+    a, b = known.get(one), known.get(other)
+    return unknown if a is None or b is None else float(a @ b)
 
 
 def _distinct(
-    ranked: Sequence[Ranked], limit: int, signal: Callable[[DocumentKey], Signal], memories: Memories
-) -> Iterator[tuple[Ranked, int]]:
-    """The first ``limit`` that do not say the same as one before them, and how many after each do."""
-    kept: list[tuple[Ranked, float | None]] = []
-    alike: dict[DocumentKey, int] = {}
-    for one in ranked:
+    ranked: Sequence[Ranked],
+    limit: int,
+    signal: Callable[[DocumentKey], Signal],
+    vectors: Vectors,
+    memories: Memories,
+) -> list[tuple[Ranked, int]]:
+    """The first ``limit`` that do not say the same as one before them, and how many of all after each do."""
+    likely = _likely(ranked, signal)
+    kept: list[int] = []
+    originals: list[int | None] = []
+    for place in range(len(ranked)):
         if len(kept) == limit:
+            originals += _further(ranked, kept, likely[place:], vectors, memories)
             break
-        length, cosine = one.standing.length, signal(one.key).cosine
-        # Most are told apart by their lengths and cosines, without looking at the texts.
-        rivals = [
-            other
-            for other, its in kept
-            if (cosine is None or its is None or -LIKE_COSINE <= cosine - its <= LIKE_COSINE)
-            and length >= LIKE_LENGTH * other.standing.length
-            and other.standing.length >= LIKE_LENGTH * length
-        ]
-        same = _the_same(one, rivals, memories) if rivals else None
-        if same is None:
-            kept.append((one, cosine))
-        else:
-            alike[same.key] = alike.get(same.key, 0) + 1
-    for one, _ in kept:
-        yield one, alike.get(one.key, 0)
+        rivals = [other for other in kept if likely[place, other]]
+        originals.append(_original(ranked, place, rivals, memories))
+        if originals[-1] is None:
+            kept.append(place)
+    alike = Counter(originals)
+    return [(ranked[place], alike[place]) for place in kept]
 
 
-def _the_same(one: Ranked, rivals: Sequence[Ranked], memories: Memories) -> Ranked | None:
+def _likely(ranked: Sequence[Ranked], signal: Callable[[DocumentKey], Signal]) -> NDArray[np.bool_]:
+    """Which may say the same as which. Most are told apart by their lengths and cosines, without looking at texts."""
+    lengths = np.array([one.standing.length for one in ranked], float)
+    cosines = np.array([signal(one.key).cosine for one in ranked], float)
+    are_far = abs(cosines[:, None] - cosines) > LIKE_COSINE  # False of those without one, which is NaN here
+    likely = (lengths[:, None] >= LIKE_LENGTH * lengths) & ~are_far
+    return likely & likely.T
+
+
+def _further(
+    ranked: Sequence[Ranked], kept: Sequence[int], likely: NDArray[np.bool_], vectors: Vectors, memories: Memories
+) -> list[int | None]:
+    """Of each of the last ones, whose rows ``likely`` has, which of those that are kept it says the same as. Nobody is
+    shown them, so texts are read only where vectors are nearly the same, too, and all at once."""
+    first = len(ranked) - len(likely)
+    places: list[list[int]] = np.argwhere(likely[:, kept]).tolist()
+    pairs = [(first + row, kept[column]) for row, column in places]
+    known = vectors(_keys(ranked, pairs))
+    pairs = [
+        (place, it) for place, it in pairs if _likeness(known, ranked[place].key, ranked[it].key, 1.0) >= LIKE_VECTORS
+    ]
+    memories(_keys(ranked, pairs))
+    rivals: dict[int, list[int]] = {}
+    for place, it in pairs:
+        rivals.setdefault(place, []).append(it)
+    return [_original(ranked, place, rivals.get(place, ()), memories) for place in range(first, len(ranked))]
+
+
+def _keys(ranked: Sequence[Ranked], pairs: Sequence[tuple[int, int]]) -> list[DocumentKey]:
+    return [ranked[place].key for place in {place for pair in pairs for place in pair}]
+
+
+def _original(ranked: Sequence[Ranked], place: int, rivals: Sequence[int], memories: Memories) -> int | None:
     """The first of the rivals that says the same."""
-    texts = memories([one.key, *(rival.key for rival in rivals)])
-    return next((it for it in rivals if says_the_same(texts[it.key].content, texts[one.key].content)), None)
+    if not rivals:
+        return None
+    texts = memories([ranked[it].key for it in (place, *rivals)])
+    text = texts[ranked[place].key].content
+    return next((it for it in rivals if says_the_same(texts[ranked[it].key].content, text)), None)
 
 
 def within(hits: Sequence[Hit], budget: int | None) -> list[Hit]:

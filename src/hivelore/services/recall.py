@@ -37,7 +37,7 @@ from hivelore.policies.ranking import Profile, Ranking, score
 from hivelore.policies.terms import gist, query_terms
 from hivelore.policies.updates import Updating
 from hivelore.ports import Clock, KeywordIndex, MemoryStore, View
-from hivelore.services.choosing import Memories, Signal, Vectors, chosen, within
+from hivelore.services.choosing import Memories, Signal, Vectors, chosen, is_crowded, within
 from hivelore.services.recall_log import RecallLog
 from hivelore.services.remember import unknown
 from hivelore.services.serving import EmbeddedQuery, Serving
@@ -52,7 +52,8 @@ LEAST_READ = 50
 LEAST_CANDIDATES = 50
 """Candidates asked of each index even for small limits: fusion needs a list to compare within."""
 KEYWORD_DEPTH = 500
-"""How far down the keyword matches a near passage is looked for: being the 200th of them is still worth something."""
+"""How far down the keyword matches a near passage is looked for: being the 200th of them is still worth something. And
+how many candidates are asked of each index, once more, where copies crowd the others out."""
 
 INCOMPLETE = "The keyword index is being built anew: what is not in it yet is not found by its words. Ask again later."
 
@@ -152,13 +153,19 @@ class Recalling:
         complete = self._keywords_complete()  # asked before the snapshot is taken, which has then as much
         asked = Clean(gist(query.text))
         with self._serving.question(asked) as embedding, self._store.read(deadline, sees=self._sees(viewer)) as view:
-            matched = self._matched(view, query.limit, terms, where)
-            embedded = embedding()
-            found = self._candidates(view, query.limit, matched, embedded, where)
-            ranked = self._ranked(found, now, query.text)
-            vectors, memories = self._vectors(view, embedded, found), _Reading(view, where)
-            ranked = self._renewed(ranked, vectors, memories, query.limit, terms)
-            best = chosen(ranked, query, terms, found.signal, vectors, memories)
+            wanted = self._wanted(query.limit)
+            matched = self._matched(view, wanted, terms, where)
+            embedded, memories = embedding(), _Reading(view, where)
+            while True:
+                found = self._candidates(view, wanted, matched, embedded, where)
+                vectors = self._vectors(view, embedded, found)
+                ranked = self._ranked(found, now, query.text)
+                ranked = self._renewed(ranked, vectors, memories, query.limit, terms)
+                best = chosen(ranked, query, terms, found.signal, vectors, memories)
+                is_all = len(found.relevance) < wanted or wanted >= KEYWORD_DEPTH
+                if is_all or not is_crowded(best, len(ranked), query.limit):
+                    break
+                wanted = KEYWORD_DEPTH
             hits = shown(view, best, memories, found, terms)
             if ranked or embedded.vector is not None or query.only_fitting:
                 path = Path.HYBRID if embedded.vector is not None else Path.KEYWORDS
@@ -273,14 +280,12 @@ class Recalling:
         least = 0 if self._ranking.profile is Profile.DOCUMENTED else LEAST_CANDIDATES
         return max(self._ranking.candidate_multiplier * limit, least)
 
-    def _matched(self, view: View, limit: int, terms: Sequence[str], where: Filter) -> _Matched:
-        wanted = self._wanted(limit)
+    def _matched(self, view: View, wanted: int, terms: Sequence[str], where: Filter) -> _Matched:
         matches = self._keywords.search(view, terms, where, max(wanted, KEYWORD_DEPTH))
         rarities = self._keywords.rarities(view, terms)
         return _Matched(matches, rarities)
 
-    def _candidates(self, view: View, limit: int, matched: _Matched, embedded: EmbeddedQuery, where: Filter) -> _Found:
-        wanted = self._wanted(limit)
+    def _candidates(self, view: View, wanted: int, matched: _Matched, embedded: EmbeddedQuery, where: Filter) -> _Found:
         matches = matched.candidates
         documents: list[DocumentKey] = matches.documents.tolist()
         neighbours = self._serving.nearest(view, embedded, where, wanted, documents[:wanted])
