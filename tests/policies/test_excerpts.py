@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from hivelore.domain.memory import Chunk, Passage
 from hivelore.policies.chunking import EXCERPT_RANGE, chunk
-from hivelore.policies.excerpts import excerpt
+from hivelore.policies.excerpts import excerpt, shortened, whole_words
+from hivelore.policies.tokens import estimate
 
 FILLER = "Nothing of note was said in this sentence, which is of some length. "
 pieces = st.sampled_from(
@@ -22,7 +23,7 @@ def whole(text: str) -> Chunk:
 
 def shown(text: str, *terms: str, within: Passage | None = None) -> str:
     one = whole(text)
-    span = excerpt(text, one, within or Passage(start=one.start, stop=one.stop), terms)
+    span = excerpt(text, one, within or Passage(start=one.start, stop=one.stop), dict.fromkeys(terms, 1.0))
     return text[span.start : span.stop]
 
 
@@ -76,11 +77,65 @@ def test_an_abbreviation_ends_no_sentence() -> None:
     assert "Tools, e.g. A needle, are here." in shown(text, "needl")
 
 
+def test_a_rare_word_counts_for_more_than_several_common_ones() -> None:
+    text = "Boats and nets lie here. " + FILLER * 15 + "The needle lies here."
+    one = whole(text)
+    weights = {"boat": 0.2, "net": 0.2, "needl": 5.0}
+    span = excerpt(text, one, Passage(start=one.start, stop=one.stop), weights)
+    assert text[span.start : span.stop].endswith("The needle lies here.")
+
+
+@pytest.mark.parametrize("tokens", [25, 40, 60, 100])
+def test_what_has_no_room_is_left_out_around_the_words_by_whole_sentences(tokens: int) -> None:
+    text = (FILLER * 4 + "The needle lies in the haystack. " + FILLER * 4).strip()
+    part = shortened(text, tokens, {"needl": 1.0, "haystack": 1.0})
+    assert "The needle lies in the haystack." in part
+    assert part.startswith(("… Nothing", "… The needle"))
+    assert part.endswith(". …")
+    assert tokens / 2 - 10 < estimate(part) <= tokens
+
+
+def test_of_a_sentence_that_is_too_long_the_words_around_are_shown() -> None:
+    text = "and then " * 50 + "the needle lies in the haystack " + "and so on " * 50
+    part = shortened(text, 20, {"needl": 1.0, "haystack": 1.0})
+    assert "the needle lies in the haystack" in part
+    assert set(part.split()) <= {"…", *text.split()}
+
+
+def test_of_a_text_that_holds_none_of_the_words_the_beginning_is_shown() -> None:
+    text = "The first sentence is longer than the others. " + "A short one. " * 50
+    assert shortened(text, 30, {"needl": 1.0}).startswith("The first sentence is longer than the others. A short one.")
+
+
+@given(st.one_of(texts, st.text(max_size=300)), st.integers(5, 60), st.sampled_from(["needl", "word", "x", "言葉"]))
+def test_what_is_shortened_has_room_and_is_a_part_of_the_text(text: str, tokens: int, term: str) -> None:
+    part = shortened(text, tokens, {term: 1.0})
+    assert estimate(part) <= tokens
+    assert part.removeprefix("… ").removesuffix(" …") in text
+    if any(term in word for word in text.split() if estimate(word) <= tokens - 2):
+        assert term in part
+
+
+def test_a_part_of_a_word_is_not_shown() -> None:
+    text = "The boats dry in the harbour towns."
+    begin, end = text.index("ats"), text.index("our")
+    span = whole_words(text, begin, end)
+    assert text[span.start : span.stop].strip() == "dry in the"
+    assert whole_words(text, 4, len(text)) == Passage(start=4, stop=len(text))
+    within = text.index("arb")
+    assert whole_words(text, within, within + 2) == Passage(start=within, stop=within + 2)
+
+
+def test_in_a_script_without_blanks_nothing_is_taken_for_a_part_of_a_word() -> None:
+    text = "言葉は大切である。" * 10
+    assert whole_words(text, 31, 65) == Passage(start=31, stop=65)
+
+
 @given(texts, st.lists(st.sampled_from(["needl", "word", "x"]), max_size=3, unique=True))
 def test_an_excerpt_is_a_part_of_its_chunk_of_bounded_length(text: str, terms: list[str]) -> None:
     for one in chunk(text):
         for passage in one.passages:
-            span = excerpt(text, one, passage, terms)
+            span = excerpt(text, one, passage, dict.fromkeys(terms, 1.0))
             assert one.start <= span.start < span.stop <= one.stop
             assert span.stop - span.start <= EXCERPT_RANGE[1]
             assert span.start < passage.stop
@@ -92,7 +147,7 @@ def test_an_excerpt_is_a_part_of_its_chunk_of_bounded_length(text: str, terms: l
 @given(texts)
 def test_no_sentence_holds_more_of_the_words_than_what_is_shown(text: str) -> None:
     for one in chunk(text):
-        span = excerpt(text, one, Passage(start=one.start, stop=one.stop), ["needl"])
+        span = excerpt(text, one, Passage(start=one.start, stop=one.stop), {"needl": 1.0})
         if "needl" in text[one.start : one.stop]:
             assert "needl" in text[span.start : span.stop]
 
@@ -101,4 +156,4 @@ def test_no_sentence_holds_more_of_the_words_than_what_is_shown(text: str) -> No
 def test_a_hostile_chunk_is_shown_in_bounded_time(piece: str) -> None:
     for one in chunk("x" + piece * (2_000 // len(piece))):
         for passage in one.passages:
-            excerpt("x" + piece * (2_000 // len(piece)), one, passage, [f"t{n}" for n in range(32)])
+            excerpt("x" + piece * (2_000 // len(piece)), one, passage, {f"t{n}": 1.0 for n in range(32)})

@@ -292,6 +292,18 @@ def test_of_the_first_hit_a_part_is_shown_where_not_all_has_room(world: World) -
     assert 25 <= estimate(hit.passage.content) <= 50
 
 
+def test_of_the_first_hit_the_sentence_that_answers_is_shown_however_little_room_there_is(world: World) -> None:
+    around = "Everybody stayed at home in the warm kitchen of the old aunt. "
+    answer = "The wolverine relay needs a second power supply."
+    world.remember(around * 5 + answer + " " + around * 5, name="winter")
+    for budget in (50, 60, 80, 100, 140):
+        (hit,) = world.recall("wolverine relay power supply", budget=budget).hits
+        shown = hit.passage.content
+        assert answer in shown
+        assert set(shown.removeprefix("… ").removesuffix(" …").split(". ")) <= {around[:-2], around[:-1], answer[:-1]}
+        assert estimate(hit.memory.name) + estimate(shown) <= budget
+
+
 def test_a_date_in_the_question_brings_forward_what_is_of_then(plain_world: World) -> None:
     for month in range(1, 7):
         plain_world.remember(f"The lamp was repaired, visit {month}.", created_at=datetime(2025, month, 12, tzinfo=UTC))

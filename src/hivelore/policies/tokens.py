@@ -17,6 +17,11 @@ _DIGITS = 3
 
 def estimate(text: str) -> int:
     """Tokens of a text: 0 only where there is nothing but blanks."""
+    return round(cost(text))
+
+
+def cost(text: str) -> float:
+    """The same before it is rounded: those of the words of a text add up to its own."""
     tokens = 0.0
     for piece in _PIECE.findall(text):
         if not piece.isascii():
@@ -25,4 +30,4 @@ def estimate(text: str) -> int:
             tokens += 1.0 + max(len(piece) - _WORD, 0) / _PIECE_OF_WORD
         else:
             tokens += -(-len(piece) // _DIGITS)
-    return round(tokens)
+    return tokens

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from hivelore.domain.index import DocumentKey, Vector
 from hivelore.domain.memory import Memory
-from hivelore.domain.search import Excerpt, Hit, Query, Score
+from hivelore.domain.search import Hit, Query, Score
+from hivelore.policies.excerpts import shortened
 from hivelore.policies.silence import AMONG, fit, fits, says_something
 from hivelore.policies.tokens import estimate
 from hivelore.policies.variety import says_the_same, varied
@@ -168,12 +169,14 @@ def _original(ranked: Sequence[Ranked], place: int, rivals: Sequence[int], memor
     return next((it for it in rivals if says_the_same(texts[ranked[it].key].content, text)), None)
 
 
-def within(hits: Sequence[Hit], budget: int | None) -> list[Hit]:
+def within(hits: Sequence[Hit], budget: int | None, weights: Mapping[str, float]) -> list[Hit]:
     """The hits whose names and passages take up to ``budget`` tokens together, in their order: what is too long for the
-    rest is left out. Of the first one, a part of the passage is shown where not all of it has room."""
+    rest is left out. Of the first one, the part of the passage that says the most of the question, whose terms have
+    ``weights``, is shown where not all of it has room."""
     if budget is None or not hits:
         return list(hits)
-    first = _shortened(hits[0], max(budget - estimate(hits[0].memory.name), LEAST_SHOWN))
+    passage, room = hits[0].passage, max(budget - estimate(hits[0].memory.name), LEAST_SHOWN)
+    first = replace(hits[0], passage=replace(passage, content=shortened(passage.content, room, weights)))
     left = budget - _cost(first)
     shown = [first]
     for hit in hits[1:]:
@@ -186,20 +189,3 @@ def within(hits: Sequence[Hit], budget: int | None) -> list[Hit]:
 
 def _cost(hit: Hit) -> int:
     return estimate(hit.memory.name) + estimate(hit.passage.content)
-
-
-def _shortened(hit: Hit, tokens: int) -> Hit:
-    return replace(hit, passage=replace(hit.passage, content=_beginning(hit.passage, tokens)))
-
-
-def _beginning(passage: Excerpt, tokens: int) -> str:
-    """As many of its words as have room, with an ellipsis where some have not."""
-    text = passage.content
-    if estimate(text) <= tokens:
-        return text
-    low, high = 0, len(text)
-    while low < high:  # The longest beginning that has room, ellipsis included.
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if estimate(text[:middle]) < tokens else (low, middle - 1)
-    end = max(text.rfind(" ", low // 2, low + 1), text.rfind("\n", low // 2, low + 1))
-    return text[: end if end > 0 else low].rstrip(" ,;:-\n") + "…"

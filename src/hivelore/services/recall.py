@@ -166,14 +166,15 @@ class Recalling:
                 if is_all or not is_crowded(best, len(ranked), query.limit):
                     break
                 wanted = KEYWORD_DEPTH
-            hits = shown(view, best, memories, found, terms)
+            hits = shown(view, best, memories, found, matched.rarities)
             if ranked or embedded.vector is not None or query.only_fitting:
                 path = Path.HYBRID if embedded.vector is not None else Path.KEYWORDS
             else:
                 hits, path = self._recent(view, where, query.limit, now), Path.RECENT
             if query.as_of is not None:
-                hits = shown_then(view, hits, query.as_of, terms)
-        hits = within([hit for hit in hits if (hit.memory.id, hit.memory.version) not in query.known], query.budget)
+                hits = shown_then(view, hits, query.as_of, matched.rarities)
+        hits = [hit for hit in hits if (hit.memory.id, hit.memory.version) not in query.known]
+        hits = within(hits, query.budget, matched.rarities)
         message = _message(len(hits), path, embedded.why_not, silent=bool(ranked) and not hits)
         self._note_reads([hit.memory for hit in hits], viewer)
         answer = Answer(hits=tuple(hits), path=path, message=message if complete else f"{message} {INCOMPLETE}")

@@ -1,6 +1,6 @@
 """Showing what was found: each hit with its best passage, and as it was at an instant."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Protocol
@@ -9,7 +9,7 @@ from hivelore.domain.index import Candidate, ChunkKey, DocumentKey, Near, Passag
 from hivelore.domain.memory import Chunk, Memory, Passage
 from hivelore.domain.search import Excerpt, Hit
 from hivelore.policies.chunking import chunk
-from hivelore.policies.excerpts import excerpt
+from hivelore.policies.excerpts import excerpt, told, whole_words
 from hivelore.policies.validity import as_it_was
 from hivelore.ports import View
 from hivelore.services.choosing import Chosen, Memories
@@ -30,7 +30,7 @@ def shown(
     best: Sequence[Chosen],
     reading: Memories,
     found: Found,
-    terms: Collection[str],
+    weights: Mapping[str, float],
 ) -> list[Hit]:
     keys = [one.key for one in best]
     asked, memories = view.chunks_of(keys), reading(keys)
@@ -38,7 +38,7 @@ def shown(
     return [
         Hit(
             memory=memories[one.key],
-            passage=_best_passage(one.key, memories[one.key], chunks.get(one.key, ()), found, terms),
+            passage=_best_passage(one.key, memories[one.key], chunks.get(one.key, ()), found, weights),
             score=one.score,
             fit=one.fit,
             fits=one.fits,
@@ -56,44 +56,40 @@ def then(view: View, memories: Sequence[Memory], at: datetime) -> list[Memory]:
     return [as_it_was(one, histories[keys[one.id]], at) if one.id in keys else one for one in memories]
 
 
-def shown_then(view: View, hits: Sequence[Hit], at: datetime, terms: Collection[str]) -> list[Hit]:
+def shown_then(view: View, hits: Sequence[Hit], at: datetime, weights: Mapping[str, float]) -> list[Hit]:
     """Hits as they were at an instant: what is shown is found anew where the words were others."""
     was = then(view, [hit.memory for hit in hits], at)
     return [
         replace(
             hit,
             memory=memory,
-            passage=hit.passage if memory.content == hit.memory.content else _passage_then(memory, terms),
+            passage=hit.passage if memory.content == hit.memory.content else _passage_then(memory, weights),
         )
         for hit, memory in zip(hits, was, strict=True)
     ]
 
 
-def _passage_then(memory: Memory, terms: Collection[str]) -> Excerpt:
+def _passage_then(memory: Memory, weights: Mapping[str, float]) -> Excerpt:
     """An excerpt of the chunk that holds most of the terms."""
     chunks = chunk(memory.content)
-    texts = [memory.content[one.start : one.stop].casefold() for one in chunks]
-    best = max(range(len(chunks)), key=lambda at: (sum(term in texts[at] for term in terms), -at))
-    span = excerpt(memory.content, chunks[best], Passage(start=chunks[best].start, stop=chunks[best].stop), terms)
-    return excerpt_of(memory, chunks[best], span.start, span.stop, len(chunks))
+    best = max(chunks, key=lambda one: told(memory.content[one.start : one.stop], weights))
+    span = excerpt(memory.content, best, Passage(start=best.start, stop=best.stop), weights)
+    return excerpt_of(memory, best, span.start, span.stop, len(chunks))
 
 
 def _best_passage(
-    key: DocumentKey, memory: Memory, chunks: Sequence[StoredChunk], found: Found, terms: Collection[str]
+    key: DocumentKey, memory: Memory, chunks: Sequence[StoredChunk], found: Found, weights: Mapping[str, float]
 ) -> Excerpt:
-    """An excerpt of the nearest passage by meaning, else of the best chunk: the one that holds most of the terms."""
+    """An excerpt of the nearest passage by meaning or of the best chunk by words: of the one that says more of the
+    question, and of the former where that is a tie."""
     near, keyword = found.nearest.get(key), found.keywords.get(key)
-    if near is not None:
-        span = _passage(chunks, near.passage)
-        if span is not None:
-            best = excerpt(memory.content, *span, terms)
-            return excerpt_of(memory, span[0], best.start, best.stop, len(chunks))
-    if keyword is not None:
-        chunk = _chunk(chunks, keyword.chunk)
-        if chunk is not None:
-            best = excerpt(memory.content, chunk, Passage(start=chunk.start, stop=chunk.stop), terms)
-            return excerpt_of(memory, chunk, best.start, best.stop, len(chunks))
-    return replace(opening(memory), total_chunks=max(len(chunks), 1))
+    spans = [None if near is None else _passage(chunks, near.passage)]
+    spans.append(None if keyword is None else _chunk(chunks, keyword.chunk))
+    parts = {span: excerpt(memory.content, *span, weights) for span in dict.fromkeys(spans) if span is not None}
+    if not parts:
+        return replace(opening(memory), total_chunks=max(len(chunks), 1))
+    (chunk, _), best = max(parts.items(), key=lambda one: told(memory.content[one[1].start : one[1].stop], weights))
+    return excerpt_of(memory, chunk, best.start, best.stop, len(chunks))
 
 
 def _passage(chunks: Sequence[StoredChunk], key: PassageKey) -> tuple[Chunk, Passage] | None:
@@ -104,8 +100,10 @@ def _passage(chunks: Sequence[StoredChunk], key: PassageKey) -> tuple[Chunk, Pas
     return None
 
 
-def _chunk(chunks: Sequence[StoredChunk], key: ChunkKey) -> Chunk | None:
-    return next((stored.chunk for stored in chunks if stored.key == key and stored.chunk.passages), None)
+def _chunk(chunks: Sequence[StoredChunk], key: ChunkKey) -> tuple[Chunk, Passage] | None:
+    """All of it."""
+    found = next((stored.chunk for stored in chunks if stored.key == key and stored.chunk.passages), None)
+    return None if found is None else (found, Passage(start=found.start, stop=found.stop))
 
 
 def opening(memory: Memory) -> Excerpt:
@@ -113,6 +111,10 @@ def opening(memory: Memory) -> Excerpt:
 
 
 def excerpt_of(memory: Memory, chunk: Chunk, start: int, stop: int, total: int) -> Excerpt:
+    span = whole_words(memory.content, start, stop)
     return Excerpt(
-        content=memory.content[start:stop].strip(), chunk_index=chunk.index, total_chunks=total, headings=chunk.headings
+        content=memory.content[span.start : span.stop].strip(),
+        chunk_index=chunk.index,
+        total_chunks=total,
+        headings=chunk.headings,
     )
