@@ -228,7 +228,7 @@ def test_what_is_counted_does_not_depend_on_how_many_are_asked_for(
     def of(limit: int) -> list[tuple[DocumentKey, int]]:
         known = vectors if has_vectors else {}
         query = Query(text=Clean("x"), limit=limit)
-        hits = chosen(ranked, query, lambda _: Signal(0.5, 0.5), lambda _: known, lambda _: memories)
+        hits = chosen(ranked, query, ("x",), lambda _: Signal(0.5, 0.5), lambda _: known, lambda _: memories)
         return [(hit.key, hit.alike) for hit in hits]
 
     everything = of(len(texts))
