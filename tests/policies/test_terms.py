@@ -2,7 +2,7 @@
 
 import shlex
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import apsw
@@ -10,7 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.policies.terms import GIST, QUERY_LIMIT, STOP_WORDS, TERM_LENGTH, document_terms, gist, query_terms
+from hivelore.policies.terms import (
+    GIST,
+    QUERY_LIMIT,
+    STOP_WORDS,
+    TERM_LENGTH,
+    Rarities,
+    asked_of,
+    document_terms,
+    gist,
+    query_terms,
+    rarity,
+)
 from support.pairs import PAIRS, PARAPHRASE, distractors
 
 FTS5_TOKENIZER = "unicode61 remove_diacritics 0 categories 'L* N* P* S* M* Co'"
@@ -140,11 +151,42 @@ def test_of_too_many_terms_names_and_numbers_and_what_is_repeated_stay() -> None
     assert {"k8s", "v1.2", "1.2", "cat"} <= set(chosen)
 
 
-def test_of_too_many_terms_the_rarest_stay_where_frequencies_are_known() -> None:
+def says(frequency: Mapping[str, int]) -> Rarities:
+    return lambda terms: {term: rarity(1_000, frequency.get(term, 0)) for term in terms}
+
+
+def test_of_too_many_terms_the_rarest_that_there_are_stay_where_that_is_known() -> None:
     words = [f"word{number}x" for number in range(40)]
     frequency = {word: 100 - number for number, word in enumerate(words)} | {"word39x": 0}
-    chosen = query_terms(" ".join(words), 3, lambda term: frequency.get(term, 1_000))
+    chosen = query_terms(" ".join(words), 3, says(frequency))
     assert chosen == ["word36x", "word37x", "word38x"]
+
+
+@pytest.mark.parametrize("place", [0.0, 0.3, 0.5, 0.8, 1.0])
+def test_the_telling_line_of_something_pasted_is_looked_for_wherever_it_stands(place: float) -> None:
+    lines = [f'File "/srv/app/layer{number}.py", line {number}, in call_{number}' for number in range(150)]
+    lines.insert(int(place * len(lines)), "LedgerMismatch: months differ")
+    known = {"ledgermismatch": 1, "month": 9, "differ": 5, "file": 300, "line": 200, "call": 150}
+    asked = asked_of("\n".join(lines), rarities=says(known))
+    assert {"ledgermismatch", "month", "differ"} <= set(asked.terms)
+    assert set(asked.terms) <= set(known)
+    assert not asked.are_all
+    rarities = says(known)(asked.terms)
+    assert 0.0 < asked.weight(rarities) <= sum(rarities.values()) + 1e-9
+
+
+def test_something_pasted_that_no_text_has_a_word_of_is_asked_for_all_the_same() -> None:
+    asked = asked_of(" ".join(f"frame{number}" for number in range(300)), rarities=says({}))
+    assert 0 < len(asked.terms) <= QUERY_LIMIT
+
+
+def test_a_question_is_asked_whole_without_a_look_at_what_is_rare() -> None:
+    def never(terms: Sequence[str]) -> Mapping[str, float]:
+        raise AssertionError(terms)
+
+    asked = asked_of("How do I rotate the keys?", rarities=never)
+    assert (asked.terms, asked.are_all) == (["rotat", "key"], True)
+    assert asked.weight({"rotat": 2.0, "key": 1.0}) == 3.0
 
 
 @pytest.mark.parametrize("last", [True, False])

@@ -14,8 +14,10 @@ import re
 import threading
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
+from heapq import nlargest
 from itertools import chain, groupby
 
 import regex
@@ -33,6 +35,14 @@ GIST = 500
 ENOUGH = 3
 """A first or last paragraph with fewer terms is a greeting or a call; the next one counts with it."""
 
+_OF_A_LINE = 6
+"""So many of the terms of something long a text has that is about one line of it."""
+_LOOKED_UP = 1_024
+"""Terms of something long that are looked up for how rare they are."""
+_REPEATED = 3
+"""What is there more often than this is no telling part of something pasted."""
+_NOWHERE = " "
+"""No text has this one."""
 _MOST_KNOWN = 1 << 15
 _SHORT = 4_000
 
@@ -117,30 +127,68 @@ def _distinct(text: str) -> frozenset[str]:
 _remembered = lru_cache(maxsize=1 << 8)(_distinct)
 
 
-def query_terms(text: str, limit: int = QUERY_LIMIT, frequency: Callable[[str], int] | None = None) -> list[str]:
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What of a text is looked for."""
+
+    terms: Sequence[str]
+    are_all: bool
+    """False: there are more, as in something pasted, which no answer has anything like all of."""
+
+    def weight(self, rarities: Mapping[str, float]) -> float:
+        """What a full answer weighs, whose terms have these ``rarities``: all of them, or those of one line of many."""
+        said = rarities.values()
+        return sum(said) if self.are_all else sum(nlargest(_OF_A_LINE, said))
+
+
+Rarities = Callable[[Sequence[str]], Mapping[str, float]]
+"""How much each of some terms says (``rarity``)."""
+
+
+def query_terms(text: str, limit: int = QUERY_LIMIT, rarities: Rarities | None = None) -> list[str]:
+    return [*asked_of(text, limit, rarities).terms]
+
+
+def asked_of(text: str, limit: int = QUERY_LIMIT, rarities: Rarities | None = None) -> Asked:
     """The different terms to look for, in order, at most ``limit``; a text may match with any of them.
 
-    Stop words are left out unless there is nothing else. Of too many, the rarest stay where ``frequency``
-    tells how many texts have a term, else those that are repeated, look like a name or a number, or are
-    long. Of something pasted only the first and the last paragraph count: a question stands in one of them,
-    and would drown in the rest.
+    Stop words are left out unless there is nothing else. Of too many, the rarest that any text has stay where
+    ``rarities`` are known, else those that are repeated, look like a name or a number, or are long. Of something pasted
+    the first and the last paragraph count for half of it: a question stands in one of them, and would drown in the
+    rest. What is rare may stand anywhere: the line that tells of the error.
     """
     counts = Counter(_asked_for(text))
     if len(counts) <= limit:
-        return list(counts)
-    if len(counts) > PASTE or _is_long(text):
-        paragraphs = [_informative(paragraph) for paragraph in _BLANK_LINE.split(text)]
-        paragraphs = paragraphs if any(paragraphs) else [list(counts)]
-        first = _nearest(paragraphs, limit - limit // 2)
-        last = _nearest([terms[::-1] for terms in reversed(paragraphs)], limit // 2)
-        best = [*first, *last]
-    elif frequency is not None:
-        texts = {term: frequency(term) for term in counts}
-        best = sorted(counts, key=lambda term: (texts[term] == 0, texts[term]))[:limit]
+        return Asked([*counts], are_all=True)
+    is_pasted = len(counts) > PASTE or _is_long(text)
+    if rarities is not None:
+        ends = [*_at_the_ends(text, counts, limit // 2)] if is_pasted else []
+        best = _rarest(ends, counts, limit, rarities)
+    elif is_pasted:
+        best = [*_at_the_ends(text, counts, limit)]
     else:
         best = sorted(counts, key=lambda term: (-counts[term], term.isalpha(), -len(term)))[:limit]
     chosen = set(best)
-    return [term for term in counts if term in chosen]
+    return Asked([term for term in counts if term in chosen], are_all=False)
+
+
+def _at_the_ends(text: str, counts: Mapping[str, int], limit: int) -> Iterator[str]:
+    paragraphs = [_informative(paragraph) for paragraph in _BLANK_LINE.split(text)]
+    paragraphs = paragraphs if any(paragraphs) else [list(counts)]
+    yield from _nearest(paragraphs, limit - limit // 2)
+    yield from _nearest([terms[::-1] for terms in reversed(paragraphs)], limit // 2)
+
+
+def _rarest(ends: Sequence[str], counts: Mapping[str, int], limit: int, rarities: Rarities) -> list[str]:
+    """Those that no text has say nothing."""
+    # What comes again and again is the frame; numbers are those of lines. Of the rest the last first.
+    most = _REPEATED if ends else max(counts.values())
+    words = [term for term in reversed([*counts]) if counts[term] <= most and not term.isdigit()]
+    says = rarities([*dict.fromkeys([*ends, *words[:_LOOKED_UP]]), _NOWHERE])
+    known = {term: rare for term, rare in says.items() if rare < says[_NOWHERE]}
+    best = dict.fromkeys(term for term in ends if term in known)
+    best |= dict.fromkeys(sorted(known, key=lambda term: -known[term]))
+    return [*best][:limit] or [*ends, *words][:limit]
 
 
 def gist(text: str) -> str:

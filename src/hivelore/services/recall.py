@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
 from hivelore.domain.agent import LeadSees, Role, Viewer
 from hivelore.domain.audit import AuditEntry
@@ -34,7 +35,7 @@ from hivelore.policies.differences import difference
 from hivelore.policies.fusion import Relevance, Spread, Weighting, fuse
 from hivelore.policies.priors import Priors, prior
 from hivelore.policies.ranking import Profile, Ranking, score
-from hivelore.policies.terms import gist, query_terms
+from hivelore.policies.terms import Asked, asked_of, gist
 from hivelore.policies.updates import Updating
 from hivelore.ports import Clock, KeywordIndex, MemoryStore, View
 from hivelore.services.choosing import Memories, Signal, Vectors, chosen, is_crowded, within
@@ -66,10 +67,8 @@ class _Matched:
     rarities: Mapping[str, float]
     """Of the terms of the question."""
 
-    @property
-    def weight(self) -> float:
-        """What all terms of the question weigh."""
-        return sum(self.rarities.values())
+    weight: float
+    """What a full answer weighs."""
 
     @property
     def answered(self) -> float:
@@ -149,12 +148,14 @@ class Recalling:
         """The memories most worth reading now, best first, and the truth about how they were found."""
         now = query.now or query.as_of or self._clock.now()
         where = self._filter(query, viewer, now)
-        terms = query_terms(query.text)
         complete = self._keywords_complete()  # asked before the snapshot is taken, which has then as much
-        asked = Clean(gist(query.text))
-        with self._serving.question(asked) as embedding, self._store.read(deadline, sees=self._sees(viewer)) as view:
-            wanted = self._wanted(query.limit)
-            matched = self._matched(view, wanted, terms, where)
+        with (
+            self._serving.question(Clean(gist(query.text))) as embedding,
+            self._store.read(deadline, sees=self._sees(viewer)) as view,
+        ):
+            asked = asked_of(query.text, rarities=partial(self._keywords.rarities, view))
+            terms, wanted = asked.terms, self._wanted(query.limit)
+            matched = self._matched(view, wanted, asked, where)
             embedded, memories = embedding(), _Reading(view, where)
             while True:
                 found = self._candidates(view, wanted, matched, embedded, where)
@@ -281,10 +282,10 @@ class Recalling:
         least = 0 if self._ranking.profile is Profile.DOCUMENTED else LEAST_CANDIDATES
         return max(self._ranking.candidate_multiplier * limit, least)
 
-    def _matched(self, view: View, wanted: int, terms: Sequence[str], where: Filter) -> _Matched:
-        matches = self._keywords.search(view, terms, where, max(wanted, KEYWORD_DEPTH))
-        rarities = self._keywords.rarities(view, terms)
-        return _Matched(matches, rarities)
+    def _matched(self, view: View, wanted: int, asked: Asked, where: Filter) -> _Matched:
+        matches = self._keywords.search(view, asked.terms, where, max(wanted, KEYWORD_DEPTH))
+        rarities = self._keywords.rarities(view, asked.terms)
+        return _Matched(matches, rarities, asked.weight(rarities))
 
     def _candidates(self, view: View, wanted: int, matched: _Matched, embedded: EmbeddedQuery, where: Filter) -> _Found:
         matches = matched.candidates
