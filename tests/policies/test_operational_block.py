@@ -133,10 +133,10 @@ def _heading_is_longer(lines: list[Rated]) -> bool:
     return len(str(len(lines))) != len(str(len(lines) - 1))
 
 
-hostile = st.text(st.characters(codec="utf-8") | st.sampled_from("\n\r\v\x1c\x85\u2028#-[]()"), max_size=30)
+hostile = st.text(st.characters(codec="utf-8") | st.sampled_from("\n\r\v\x1c\x85\u2028#-[]()"), min_size=1, max_size=30)
 
 
-@given(service=hostile, category=hostile, text=hostile)
+@given(service=hostile, category=hostile, text=hostile.filter(str.strip))
 def test_nothing_forges_a_line_or_a_confidence(service: str, category: str, text: str) -> None:
     told = block([line(service, category, text, 0.6)], 2_000).text
     heading, blank, group, said = told.splitlines()
