@@ -154,7 +154,7 @@ def test_the_model_makes_a_conflict_only_where_it_is_very_sure(pair: dict[str, s
 
 
 @pytest.mark.parametrize(
-    ("share", "verdict"), [(0.6, Verdict.SAME), (0.7, Verdict.UNCERTAIN), (0.97, Verdict.CONFLICT)]
+    ("share", "verdict"), [(0.7, Verdict.SAME), (0.85, Verdict.UNCERTAIN), (0.97, Verdict.CONFLICT)]
 )
 def test_what_the_rules_take_for_the_same_is_doubted_where_the_model_is_sure_of_a_conflict(
     share: float, verdict: Verdict

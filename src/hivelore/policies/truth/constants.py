@@ -58,7 +58,7 @@ class Constants:
     """The share from which on it finds a conflict where the rules find none."""
     doubted: float = 0.9
     """The share for a conflict from which on what the rules take for different is a doubt,"""
-    doubted_same: float = 0.65
+    doubted_same: float = 0.8
     """and what they take for the same: that must not make the wrong one of two surer."""
     disagreed: float = 0.5
     """The share for different notes from which on clashing quantities are no conflict."""
