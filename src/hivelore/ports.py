@@ -443,6 +443,10 @@ class MemoryTransaction(Protocol):
         memory that is not operational, is passed over."""
         ...
 
+    def claim(self, what: bytes) -> None:
+        """See that nobody else decides about the same meanwhile: for what is decided by something not being there."""
+        ...
+
     def unquote(self, words: Collection[Clean]) -> Sequence[DocumentKey]:
         """Blank each of these texts where it is kept as what contradicted a memory. Answers which memories. Looks
         through everything that was observed."""

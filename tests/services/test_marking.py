@@ -88,18 +88,21 @@ def test_what_another_session_says_or_the_same_otherwise_or_later_counts_again(
 
 
 def test_what_arrives_twice_at_the_same_time_counts_once(world: World, marking: Marking) -> None:
-    said, at = SAID.replace("[MEMORY:timing:jellyfin]", ""), world.clock.now()
+    at = world.clock.now()
     for number in range(5):
         together = Barrier(4)
+        said = SAID.replace("timing:jellyfin", f"timing:jellyfin-{number}")
 
-        def take(_: int, together: Barrier = together, session: str = f"s-{number}") -> int:
+        def take(_: int, together: Barrier = together, session: str = f"s-{number}", said: str = said) -> int:
             together.wait(60)
             return marking.take(said, AS_ADA, session, at)
 
         with ThreadPoolExecutor(4) as threads:
-            assert list(threads.map(take, range(4))) == [2] * 4
+            assert list(threads.map(take, range(4))) == [3] * 4
         events, counts = counted(world)
         assert (len(events), counts) == (number + 1, [number + 1])
+        known = world.operations.page(Choice(), AS_OPERATOR, None).memories
+        assert [one.confidence for one in known] == [0.7] * (number + 1)
 
 
 def test_the_same_text_again_is_no_new_observation(world: World, marking: Marking) -> None:

@@ -94,6 +94,7 @@ class Observing:
         judged = self._judged(prepared.memory, where, deadline)
 
         def work(tx: Transaction) -> Observed:
+            tx.claim(f"seen of {where.service} {where.category}".encode())
             return self._place(tx, prepared, self._rivals(tx, prepared.memory, where, judged), viewer)
 
         done = self._store.write(work, deadline)

@@ -128,6 +128,9 @@ class InMemoryTransaction(Noting, InMemorySwarm):
         self._put_document(key, replace(document, memory=memory, observations=observations))
         self._log(ChangeKind.ATTRIBUTES, key)
 
+    def claim(self, what: bytes) -> None:
+        """Units are run one after the other."""
+
     def unquote(self, words: Collection[Clean]) -> Sequence[DocumentKey]:
         quoting: list[DocumentKey] = []
         for key, document in self.state.documents.items():
