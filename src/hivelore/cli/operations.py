@@ -9,7 +9,7 @@ from cyclopts import Parameter
 
 from hivelore.cli import exits, output, session
 from hivelore.cli.ingesting import Format, Ingesting, Kept, lines_of
-from hivelore.cli.options import AsJson, Speaker, moment, text_of, whole
+from hivelore.cli.options import AsJson, InProject, Speaker, moment, project_meant, text_of, whole
 from hivelore.cli.present import now
 from hivelore.client import Client
 from hivelore.domain import wire_operational as wire
@@ -184,6 +184,7 @@ def context(
     ] = None,
     tier: Annotated[int | None, Parameter(help="For an agent of this tier.", converter=whole)] = None,
     model: Annotated[str | None, Parameter(help="For this model.", metavar="NAME")] = None,
+    project: InProject = None,
     agent: Speaker = None,
     json: AsJson = False,
 ) -> None:
@@ -195,7 +196,7 @@ def context(
     Example: hivelore context --service jellyfin --budget 1000
     """
     query = {"service": service, "budget": budget, "tier": tier, "model": model}
-    with session.client(agent) as client:
+    with session.client(agent, project_meant(project)) as client:
         block = client.call("GET", "/api/operational-context", query=query)
     if json:
         output.as_json(block)

@@ -15,15 +15,17 @@ LOCAL_AGENT = "local"
 
 
 @contextmanager
-def client(agent: str | None = None) -> Generator[Client]:
-    """A client that speaks for an agent: ``agent``, else whose key HIVELORE_KEY is, else the local one."""
+def client(agent: str | None = None, project: str | None = None) -> Generator[Client]:
+    """A client that speaks for an agent: ``agent``, else whose key HIVELORE_KEY is, else the local one; in a project,
+    if any."""
     home = endpoint.home()
     url = launch.ensure(home)
     if agent is not None and not (agent.strip() and len(agent) <= NAME_LENGTH):
         raise Invalid(f"An agent's name has 1 to {NAME_LENGTH} characters.", field="agent")
     if agent is None and endpoint.given_key() is None:
         agent = LOCAL_AGENT
-    yield from _closing(Client(url, endpoint.key(endpoint.OPERATOR_KEY, home), agent=agent, door="cli"))
+    key = endpoint.key(endpoint.OPERATOR_KEY, home)
+    yield from _closing(Client(url, key, agent=agent, project=project, door="cli"))
 
 
 @contextmanager

@@ -63,6 +63,27 @@ def test_what_must_wait_is_told_first_as_the_environment(cli: CommandLine, about
     assert cli("context", "--service", about, "--budget", "0").out == ""
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ((), ["Crashes at night", "Logs to syslog"]),
+        (("--project", "there"), ["Logs to syslog", "Wants a GPU"]),
+        (("--project", "*"), ["Crashes at night", "Logs to syslog", "Wants a GPU"]),
+    ],
+)
+def test_it_is_of_the_project_that_one_is_in(
+    cli: CommandLine, about: str, words: tuple[str, ...], told: list[str]
+) -> None:
+    git = Path.cwd() / ".git"
+    git.mkdir()
+    (git / "config").write_text(f'[remote "origin"]\n\turl = git@example.org:acme/{about}.git\n')
+    observe(cli, about, "Crashes at night", "--only-in", f"example.org/acme/{about}")
+    observe(cli, about, "Wants a GPU", "--only-in", "there")
+    observe(cli, about, "Logs to syslog")
+    lines = cli("context", "--service", about, *words).out.splitlines()
+    assert sorted(line[len("- [timing] ") : line.index(" (")] for line in lines if line.startswith("- ")) == told
+
+
 def test_nothing_is_printed_where_nothing_is_known_or_to_be_told(cli: CommandLine, about: str) -> None:
     observe(cli, about, "Takes 60s to start")
     result = cli("context", "--service", about, "--budget", "0")
