@@ -180,6 +180,22 @@ def test_something_pasted_that_no_text_has_a_word_of_is_asked_for_all_the_same()
     assert 0 < len(asked.terms) <= QUERY_LIMIT
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("zq1739x", 1),
+        ("the retry_count", 1),
+        ("rotate the keys", 2),
+        ("lock lock", 1),
+        ("数据库", 2),
+        ("to be", 2),
+        ("", 0),
+    ],
+)
+def test_a_name_is_one_word_whatever_its_parts(text: str, words: int) -> None:
+    assert asked_of(text).words == words
+
+
 def test_a_question_is_asked_whole_without_a_look_at_what_is_rare() -> None:
     def never(terms: Sequence[str]) -> Mapping[str, float]:
         raise AssertionError(terms)

@@ -4,6 +4,8 @@ for a few whose place is known."""
 from collections.abc import Generator
 from contextlib import closing
 from datetime import timedelta
+from itertools import product
+from pathlib import Path
 
 import pytest
 
@@ -39,3 +41,30 @@ def test_each_question_finds_its_note_in_its_place(full_world: World, query: str
     place = PLACES.get(query, 1)
     if place:
         assert note in full_world.found(query)[:place], why
+
+
+def test_a_name_that_one_memory_alone_has_finds_it_first(tmp_path: Path) -> None:
+    subjects = ("mail relay", "search index", "image resizer", "backup job", "billing worker")
+    places = ("in the cellar", "on the second floor", "behind the balancer", "at the Oslo site", "in the staging zone")
+    doings = (
+        "stops answering",
+        "loses its lease",
+        "writes to a full disk",
+        "forgets its certificate",
+        "doubles messages",
+    )
+    causes = (
+        "after a kernel update",
+        "while the clock jumps",
+        "under a heavy import",
+        "when DNS is slow",
+        "at midnight",
+    )
+    notes = [f"the {' '.join(parts)} (zq{at}x)" for at, parts in enumerate(product(subjects, places, doings, causes))]
+    clock = SteppingClock()
+    with closing(STORES["sqlite"].open(tmp_path, clock)) as store:
+        world = World(store, KEYWORDS["postings"].index(), clock, embedder=OnnxEmbedder())
+        world.remembering.remember_many([Draft(content=note) for note in notes], AS_ADA)
+        world.embed()
+        names = {note: note[note.index("(") + 1 : -1] for note in notes}
+        assert {note: world.found(name)[0] for note, name in names.items()} == {note: note for note in notes}

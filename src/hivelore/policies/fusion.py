@@ -40,7 +40,7 @@ class Weighting:
     contrast: float = 1.25
     """The vector side is taken to this power: many lie close behind the nearest, and few of them are meant."""
     few: int = 3
-    """A question of fewer terms looks up a name or a word rather than asks something: the share of the vectors is as
+    """A question of fewer words looks up a name or a word rather than asks something: the share of the vectors is as
     much smaller as it has fewer, counted with one more each."""
 
     @classmethod
@@ -84,22 +84,22 @@ def fuse(
     spread: Spread,
     answered: float,
     weighting: Weighting,
-    terms: int | None = None,
+    words: int | None = None,
 ) -> dict[K, Relevance]:
     """The relevance of every candidate of either list.
 
     ``keywords`` are scores above 0 (missing: 0), divided by the best. ``tokens`` are scores of late interaction for
     some of what has a cosine; both are counted in their deviations from the mean and mixed, and what comes out is
     stretched from the lowest to the best of the candidates, with ``contrast``. ``answered``: the best keyword score, as
-    a share of what all ``terms`` of the question weigh (None: many). What has no cosine, because it is not embedded
-    yet, is judged by its keywords alone; so is everything where there are no cosines. Where there are no keywords,
-    relevance is the plain cosine.
+    a share of what the whole question weighs, which has so many ``words`` (None: many). What has no cosine, because it
+    is not embedded yet, is judged by its keywords alone; so is everything where there are no cosines. Where there are
+    no keywords, relevance is the plain cosine.
     """
     if not keywords:
         return {key: _by_meaning(cosine) for key, cosine in cosines.items()}
     candidates = keywords.keys() | cosines.keys()
     top = max(keywords.values(), default=0.0)
-    share = _share(max(cosines.values(), default=0.0), spread, answered, weighting, terms)
+    share = _share(max(cosines.values(), default=0.0), spread, answered, weighting, words)
     stretched = _stretched(_sharpened(cosines, tokens, weighting.tokens))
     vectors = {key: one**weighting.contrast for key, one in stretched.items()}
     fused: dict[K, Relevance] = {}
@@ -117,13 +117,13 @@ def _by_meaning(cosine: float) -> Relevance:
     return Relevance(keyword=0.0, vector=within, fused=within)
 
 
-def _share(best: float, spread: Spread, answered: float, weighting: Weighting, terms: int | None) -> float:
+def _share(best: float, spread: Spread, answered: float, weighting: Weighting, words: int | None) -> float:
     beyond = max(min(answered, _ANSWERED) - weighting.words, 0.0)
     stands_out = prominence(best, spread)
     share = weighting.slope * stands_out + weighting.start - weighting.trust * beyond
     share = min(max(share, weighting.low), weighting.high)
-    if terms is not None:
-        share *= _part((terms + 1) / (weighting.few + 1))
+    if words is not None:
+        share *= _part((words + 1) / (weighting.few + 1))
     noise = _part((weighting.words - answered) / (weighting.words - weighting.noise))
     clear = _part((stands_out - weighting.faint) / (weighting.clear - weighting.faint))
     return share + (1.0 - share) * noise * clear

@@ -14,7 +14,7 @@ import re
 import threading
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from heapq import nlargest
@@ -132,6 +132,8 @@ class Asked:
     """What of a text is looked for."""
 
     terms: Sequence[str]
+    words: int
+    """That they are of: a name is one, whatever its parts."""
     are_all: bool
     """False: there are more, as in something pasted, which no answer has anything like all of."""
 
@@ -159,36 +161,40 @@ def asked_of(text: str, limit: int = QUERY_LIMIT, rarities: Rarities | None = No
     """
     counts = Counter(_asked_for(text))
     if len(counts) <= limit:
-        return Asked([*counts], are_all=True)
+        return Asked([*counts], _words(text), are_all=True)
     is_pasted = len(counts) > PASTE or _is_long(text)
     if rarities is not None:
-        ends = [*_at_the_ends(text, counts, limit // 2)] if is_pasted else []
-        best = _rarest(ends, counts, limit, rarities)
+        best = _rarest(_at_the_ends(text, counts, limit // 2) if is_pasted else [], counts, limit, rarities)
     elif is_pasted:
-        best = [*_at_the_ends(text, counts, limit)]
+        best = _at_the_ends(text, counts, limit)
     else:
         best = sorted(counts, key=lambda term: (-counts[term], term.isalpha(), -len(term)))[:limit]
     chosen = set(best)
-    return Asked([term for term in counts if term in chosen], are_all=False)
+    return Asked([term for term in counts if term in chosen], len(chosen), are_all=False)
 
 
-def _at_the_ends(text: str, counts: Mapping[str, int], limit: int) -> Iterator[str]:
+def _words(text: str) -> int:
+    """Of a script without spaces, its terms."""
+    told = {token: [term for term in _asked(token) if term not in STOP_TERMS] for token in _tokens(text)}
+    known = {token: terms for token, terms in told.items() if terms} or told
+    return sum(1 if _spaceless(token) is None else len(terms) for token, terms in known.items())
+
+
+def _at_the_ends(text: str, counts: Mapping[str, int], limit: int) -> list[str]:
     paragraphs = [_informative(paragraph) for paragraph in _BLANK_LINE.split(text)]
     paragraphs = paragraphs if any(paragraphs) else [list(counts)]
-    yield from _nearest(paragraphs, limit - limit // 2)
-    yield from _nearest([terms[::-1] for terms in reversed(paragraphs)], limit // 2)
+    last = _nearest([terms[::-1] for terms in reversed(paragraphs)], limit // 2)
+    return [*_nearest(paragraphs, limit - limit // 2), *last]
 
 
 def _rarest(ends: Sequence[str], counts: Mapping[str, int], limit: int, rarities: Rarities) -> list[str]:
     """Those that no text has say nothing."""
     # What comes again and again is the frame; numbers are those of lines. Of the rest the last first.
-    most = _REPEATED if ends else max(counts.values())
-    words = [term for term in reversed([*counts]) if counts[term] <= most and not term.isdigit()]
+    words = [term for term in [*counts][::-1] if not (term.isdigit() or (ends and counts[term] > _REPEATED))]
     says = rarities([*dict.fromkeys([*ends, *words[:_LOOKED_UP]]), _NOWHERE])
     known = {term: rare for term, rare in says.items() if rare < says[_NOWHERE]}
-    best = dict.fromkeys(term for term in ends if term in known)
-    best |= dict.fromkeys(sorted(known, key=lambda term: -known[term]))
-    return [*best][:limit] or [*ends, *words][:limit]
+    best = [*(term for term in ends if term in known), *sorted(known, key=lambda term: -known[term])]
+    return [*dict.fromkeys(best or [*ends, *words])][:limit]
 
 
 def gist(text: str) -> str:
@@ -224,7 +230,7 @@ def _asked_for(text: str) -> list[str]:
 
 
 def _informative(text: str) -> list[str]:
-    """The terms of a question without stop words."""
+    """Without stop words."""
     return [term for token in _tokens(text) for term in _asked(token) if term not in STOP_TERMS]
 
 

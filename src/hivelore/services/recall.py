@@ -67,6 +67,8 @@ class _Matched:
     rarities: Mapping[str, float]
     """Of the terms of the question."""
 
+    words: int
+    """Of the question."""
     weight: float
     """What a full answer weighs."""
 
@@ -285,7 +287,7 @@ class Recalling:
     def _matched(self, view: View, wanted: int, asked: Asked, where: Filter) -> _Matched:
         matches = self._keywords.search(view, asked.terms, where, max(wanted, KEYWORD_DEPTH))
         rarities = self._keywords.rarities(view, asked.terms)
-        return _Matched(matches, rarities, asked.weight(rarities))
+        return _Matched(matches, rarities, asked.words, asked.weight(rarities))
 
     def _candidates(self, view: View, wanted: int, matched: _Matched, embedded: EmbeddedQuery, where: Filter) -> _Found:
         matches = matched.candidates
@@ -304,7 +306,7 @@ class Recalling:
             Spread(count=neighbours.count, mean=neighbours.mean, deviation=neighbours.deviation),
             matched.answered,
             self._weighting,
-            len(matched.rarities),
+            matched.words,
         )
         keywords = {one.document: one for one in scored}
         return _Found(keywords, nearest, relevance, standings, matched.weight, neighbours.vectors)
