@@ -80,8 +80,8 @@ def test_it_is_of_the_project_that_one_is_in(
     observe(cli, about, "Crashes at night", "--only-in", f"example.org/acme/{about}")
     observe(cli, about, "Wants a GPU", "--only-in", "there")
     observe(cli, about, "Logs to syslog")
-    lines = cli("context", "--service", about, *words).out.splitlines()
-    assert sorted(line[len("- [timing] ") : line.index(" (")] for line in lines if line.startswith("- ")) == told
+    context = cli("context", "--service", about, *words).out
+    assert [text for text in ("Crashes at night", "Logs to syslog", "Wants a GPU") if text in context] == told
 
 
 def test_nothing_is_printed_where_nothing_is_known_or_to_be_told(cli: CommandLine, about: str) -> None:
