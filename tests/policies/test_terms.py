@@ -158,8 +158,8 @@ def says(frequency: Mapping[str, int]) -> Rarities:
 def test_of_too_many_terms_the_rarest_that_there_are_stay_where_that_is_known() -> None:
     words = [f"word{number}x" for number in range(40)]
     frequency = {word: 100 - number for number, word in enumerate(words)} | {"word39x": 0}
-    chosen = query_terms(" ".join(words), 3, says(frequency))
-    assert chosen == ["word36x", "word37x", "word38x"]
+    chosen = asked_of(" ".join(words), 3, says(frequency))
+    assert chosen.terms == ["word36x", "word37x", "word38x"]
 
 
 @pytest.mark.parametrize("place", [0.0, 0.3, 0.5, 0.8, 1.0])

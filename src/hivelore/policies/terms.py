@@ -147,8 +147,9 @@ Rarities = Callable[[Sequence[str]], Mapping[str, float]]
 """How much each of some terms says (``rarity``)."""
 
 
-def query_terms(text: str, limit: int = QUERY_LIMIT, rarities: Rarities | None = None) -> list[str]:
-    return [*asked_of(text, limit, rarities).terms]
+def query_terms(text: str, limit: int = QUERY_LIMIT) -> list[str]:
+    """Those of ``asked_of``, where nothing is known of how rare they are."""
+    return [*asked_of(text, limit).terms]
 
 
 def asked_of(text: str, limit: int = QUERY_LIMIT, rarities: Rarities | None = None) -> Asked:
@@ -156,8 +157,7 @@ def asked_of(text: str, limit: int = QUERY_LIMIT, rarities: Rarities | None = No
 
     Stop words are left out unless there is nothing else. Of too many, the rarest that any text has stay where
     ``rarities`` are known, else those that are repeated, look like a name or a number, or are long. Of something pasted
-    the first and the last paragraph count for half of it: a question stands in one of them, and would drown in the
-    rest. What is rare may stand anywhere: the line that tells of the error.
+    half are of the first and last paragraphs, where a question stands; a line that tells of an error may be anywhere.
     """
     counts = Counter(_asked_for(text))
     if len(counts) <= limit:
