@@ -22,7 +22,8 @@ Folders = Annotated[tuple[Path, ...], NoDecode, BeforeValidator(_split)]
 
 IN_MEMORY = "memory:"
 _POSTGRES = ("postgresql", "postgres")
-_SCHEME = re.compile(r"[\w+.-]*://")
+_SCHEME = re.compile(r"[\w+.-]*://|^(?:postgres|sqlite|mysql|mariadb)[\w+.-]*:", re.IGNORECASE)
+"""Also that of a URL which lacks a slash."""
 
 
 def database_at(text: str) -> Path | str:
@@ -31,8 +32,9 @@ def database_at(text: str) -> Path | str:
     scheme, is_url, rest = text.partition("://")
     if is_url and scheme.lower() in _POSTGRES:
         return f"{scheme.lower()}://{rest}"
-    if is_url or not text.strip() or text == IN_MEMORY:
-        said = f"{_SCHEME.findall(text)[0]}..." if is_url else repr(text)
+    names_scheme = _SCHEME.search(text)
+    if names_scheme or not text.strip() or text == IN_MEMORY:
+        said = f"{names_scheme[0]}..." if names_scheme else repr(text)
         raise Invalid(
             f"{said} is neither a SQLite file, which is a path without a scheme, nor "
             "postgresql://user:password@host/database."
