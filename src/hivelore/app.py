@@ -46,6 +46,7 @@ from hivelore.services.marking import Marking
 from hivelore.services.moves import refuse_unfinished
 from hivelore.services.observing import Observing
 from hivelore.services.operations import Operations
+from hivelore.services.reading import Reading
 from hivelore.services.recall import Recalling
 from hivelore.services.recall_log import RecallLog
 from hivelore.services.reembed import Reembedding
@@ -210,6 +211,11 @@ class Application:
             clock=self.clock,
         )
 
+    @cached_property
+    def reading(self) -> Reading:
+        sees = self.settings.lead_sees
+        return Reading(store=self.store, serving=self.serving, lead_sees=sees, tally=self.tally, clock=self.clock)
+
     def recalling_by(
         self,
         ranking: Ranking,
@@ -248,7 +254,7 @@ class Application:
         budgets = Budgets(self.settings.briefing_tokens, self.settings.prompt_tokens, self.memory_budget)
         capture = Capture(
             self.store,
-            Briefing(self.recalling, self.operations, self.cooldowns, budgets),
+            Briefing(self.recalling, self.reading, self.operations, self.cooldowns, budgets),
             self.remembering,
             self.knowing,
             self.distilling.hand_over,

@@ -292,7 +292,7 @@ def test_a_compaction_leaves_the_programs_own_summary(world: World, told: Told) 
 def test_what_says_hardly_anything_is_not_kept(world: World, told: Told) -> None:
     for text in (None, "Nothing.", fenced("A" * 500)):
         told(Kind.COMPACTED, text)
-    assert world.recalling.stats(AS_ADA).total == 0
+    assert world.reading.stats(AS_ADA).total == 0
 
 
 def test_a_summary_of_what_is_known_is_not_kept_but_reinforces(world: World) -> None:
@@ -300,8 +300,8 @@ def test_a_summary_of_what_is_known_is_not_kept_but_reinforces(world: World) -> 
     lamp = world.remember(LAMP)
     for number in range(3):
         Told(world, f"s{number}")(Kind.COMPACTED, f"Which port is it?\n\n{PROXY} {LAMP}")
-    assert world.recalling.stats(AS_ADA).total == 2
-    assert [world.recalling.get(one.id, AS_OPERATOR).access_count for one in (before, lamp)] == [3, 3]
+    assert world.reading.stats(AS_ADA).total == 2
+    assert [world.reading.get(one.id, AS_OPERATOR).access_count for one in (before, lamp)] == [3, 3]
 
 
 @pytest.mark.parametrize(
@@ -328,7 +328,7 @@ def test_what_was_told_and_comes_back_in_a_summary_does_not_let_the_store_grow(w
         assert PROXY in said
         told(Kind.COMPACTED, said)
         assert unfenced(said) == ""
-    assert world.recalling.stats(AS_ADA).total == 1
+    assert world.reading.stats(AS_ADA).total == 1
 
 
 @pytest.mark.parametrize("kind", [Kind.ANSWERED, Kind.COMPACTING, Kind.ENDED])

@@ -111,7 +111,7 @@ def test_changes_are_told_in_the_order_in_which_they_were_made(both: tuple[Servi
             moment = view.moment()
         service.remembering.edit(memory.id, Edit(content=f"edit {number}"), AS_ADA, version=number - 1)
         for each in both:
-            assert each.recalling.get(memory.id, AS_ADA).content == f"edit {number}"
+            assert each.reading.get(memory.id, AS_ADA).content == f"edit {number}"
     with one.store.read() as view, other.store.read() as same:
         stored = view.get(memory.id)
         assert stored is not None

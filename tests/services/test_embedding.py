@@ -90,7 +90,7 @@ def test_a_thousand_notes_written_during_an_outage_are_embedded_after_it_without
         assert down.found("r777") == ["note r777"]
         provider.down_for = 0
         assert down.embedding.wait(200)
-    stats = down.recalling.stats(AS_ADA)
+    stats = down.reading.stats(AS_ADA)
     assert (stats.pending_embeddings, stats.failed, down.embedding.last_error) == (0, 0, None)
     assert sorted(text for text in provider.embedded if text != "memory") == sorted(f"note r{n}" for n in range(1_000))
 
@@ -119,7 +119,7 @@ def test_a_text_that_can_never_be_embedded_blocks_nobody(world: World) -> None:
     poisoned = _world(world, FaultyEmbedder(hashing(), poison=("poison",)))
     _write(poisoned, "good one", "poison", "good two")
     poisoned.embed()
-    stats = poisoned.recalling.stats(AS_ADA)
+    stats = poisoned.reading.stats(AS_ADA)
     assert (stats.pending_embeddings, stats.failed) == (0, 1)
     assert "poison" in poisoned.found("poison")
 
@@ -135,7 +135,7 @@ def test_a_provider_that_does_not_say_which_text_it_refuses_blocks_nobody(world:
     vague = _world(world, Vague(hashing(), poison=("poison",)))
     _write(vague, "good one", "poison one", "good two", "poison two")
     vague.embed()
-    stats = vague.recalling.stats(AS_ADA)
+    stats = vague.reading.stats(AS_ADA)
     assert (stats.pending_embeddings, stats.failed) == (0, 2)
     assert vague.recall("good two").hits[0].score.vector == 1.0
 
@@ -314,7 +314,7 @@ def test_what_failed_for_good_is_tried_again_on_request(world: World) -> None:
     assert mended.embedding.pending() == 0
     assert mended.reembedding.begin(AS_OPERATOR).total == 1
     mended.embed()
-    assert mended.recalling.stats(AS_ADA).failed == 0
+    assert mended.reading.stats(AS_ADA).failed == 0
 
 
 def test_failures_are_forgotten_some_at_a_time(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -324,7 +324,7 @@ def test_failures_are_forgotten_some_at_a_time(world: World, monkeypatch: pytest
     poisoned.embed()
     mended = _world(world, hashing())
     job = mended.reembedding.begin(AS_OPERATOR)
-    assert (job.total, mended.recalling.stats(AS_ADA).failed) == (5, 0)
+    assert (job.total, mended.reading.stats(AS_ADA).failed) == (5, 0)
     assert mended.reembedding.begin(AS_OPERATOR).id == job.id
 
 
@@ -354,7 +354,7 @@ def test_a_batch_that_keeps_failing_is_tried_one_by_one(world: World) -> None:
         with suppress(Unavailable):
             other.embed()
         world.clock.advance(timedelta(hours=1))
-    stats = other.recalling.stats(AS_ADA)
+    stats = other.reading.stats(AS_ADA)
     assert (stats.pending_embeddings, stats.failed) == (0, 1)
 
 

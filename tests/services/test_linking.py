@@ -32,7 +32,7 @@ def tell(world: World, content: str, minute: float | None = None, by: Viewer = A
 
 
 def now(world: World, *memories: Memory) -> list[Memory]:
-    return [world.recalling.get(one.id, AS_OPERATOR) for one in memories]
+    return [world.reading.get(one.id, AS_OPERATOR) for one in memories]
 
 
 def intervals(world: World, *memories: Memory) -> list[tuple[float, float | None]]:

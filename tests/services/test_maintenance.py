@@ -326,7 +326,7 @@ def test_accepting_makes_one_of_two_and_taking_that_back_two_of_one(world: World
     assert present(world.store, older).memory.valid_until == newer.holds_since
     with world.store.read() as view:
         assert [each.sign for each in view.evidence(one.key)] == [Sign.USEFUL]
-    assert world.recalling.history(newer.id, AS_ADA).supersedes == older.id
+    assert world.reading.history(newer.id, AS_ADA).supersedes == older.id
     assert [hit.memory.id for hit in world.recall("heron").hits] == [newer.id]
     (batch,) = batches_of(world.store)
     assert (batch.kind, batch.changes) == (BatchKind.DECIDED, 2)

@@ -278,7 +278,7 @@ def test_many_are_deleted_at_once_and_nothing_else(world: World) -> None:
     plain = world.remember("A note.").id
     assert world.operations.forget([first, plain, MemoryId("nowhere"), first], AS_OPERATOR) == 1
     assert shown(world) == ["Another"]
-    assert world.recalling.get(plain, AS_ADA).content == "A note."
+    assert world.reading.get(plain, AS_ADA).content == "A note."
     assert world.operations.forget([second], AS_OPERATOR) == 1
 
 

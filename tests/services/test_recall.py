@@ -68,7 +68,7 @@ def test_the_total_follows_from_the_parts_as_documented(world: World) -> None:
     texts = ("Use pnpm here.", "Never use npm here, only pnpm.", "The lamp is broken", "pnpm?", "pnpm: port 1 of 2")
     for text in texts:
         read = world.remember(text, session="s", author="Ada")
-        world.recalling.get(read.id, AS_ADA)
+        world.reading.get(read.id, AS_ADA)
         world.tally.flush()
         signs = [Sign.USEFUL] if text.endswith(".") else [Sign.USELESS, Sign.UNUSED]
         key = present(world.store, read).key
@@ -116,7 +116,7 @@ def test_a_passage_with_the_rare_word_of_the_question_is_shown_rather_than_the_n
 def test_a_chunk_and_what_is_shown_of_it_begin_with_a_whole_word(world: World) -> None:
     text = "".join(HARBOUR.format(name=name) for name in ("Ada", "Bob", "Lea", "Mia") * 12).strip()
     long = world.remember(text)
-    shown = world.recalling.chunks(long.id, AS_ADA)
+    shown = world.reading.chunks(long.id, AS_ADA)
     assert len(shown) > 2
     for name in ("Ada", "Bob", "Lea", "Mia"):
         shown += [hit.passage for hit in world.recall(f"weather in the harbour, says {name}").hits]
@@ -128,8 +128,8 @@ def test_expired_memories_are_read_by_id_and_not_found(world: World) -> None:
     memory = world.remember("gone soon", source=Source.SESSION_SUMMARY)
     world.clock.advance(timedelta(days=3, seconds=1))
     assert world.found("gone soon") == []
-    assert world.recalling.get(memory.id, AS_ADA).content == "gone soon"
-    page = listed(world.recalling, REDACTOR, Listing(status="expired"), AS_ADA)
+    assert world.reading.get(memory.id, AS_ADA).content == "gone soon"
+    page = listed(world.reading, REDACTOR, Listing(status="expired"), AS_ADA)
     assert [one.id for one in page.memories] == [memory.id]
 
 
@@ -165,7 +165,7 @@ def test_a_lead_sees_all_and_each_look_at_private_ones_is_on_record(world: World
 def test_a_lead_sees_only_what_is_shared_where_so_set(world: World) -> None:
     world.remember("adas lamp")
     narrow = World(world.store, KEYWORDS["exact"].index(), world.clock, lead_sees=LeadSees.SHARED)
-    assert narrow.recalling.listing(AS_LEA).visibility.others is False
+    assert narrow.reading.listing(AS_LEA).visibility.others is False
 
 
 def test_the_nearest_private_memories_of_others_crowd_nobody_out(world: World) -> None:
@@ -225,12 +225,12 @@ def test_an_embedder_that_is_down_costs_no_answer(world: World) -> None:
 
 def test_an_agents_get_counts_and_nothing_else_does(world: World) -> None:
     memory = world.remember("lamp", scope=Scope.SWARM)
-    world.recalling.get(memory.id, AS_ADA)
-    world.recalling.get(memory.id, AS_BOB)
-    world.recalling.get(memory.id, AS_OPERATOR)
+    world.reading.get(memory.id, AS_ADA)
+    world.reading.get(memory.id, AS_BOB)
+    world.reading.get(memory.id, AS_OPERATOR)
     world.found("lamp")
     world.tally.flush()
-    assert world.recalling.get(memory.id, AS_OPERATOR).access_count == 2
+    assert world.reading.get(memory.id, AS_OPERATOR).access_count == 2
 
 
 def test_age_settles_ties_and_buries_nothing(world: World) -> None:
@@ -307,7 +307,7 @@ def test_pages_walk_through_everything_once(world: World) -> None:
     seen: list[str] = []
     listing = Listing(limit=3)
     while True:
-        page = listed(world.recalling, REDACTOR, listing, AS_ADA)
+        page = listed(world.reading, REDACTOR, listing, AS_ADA)
         seen += [memory.id for memory in page.memories]
         if page.next is None:
             break
@@ -318,7 +318,7 @@ def test_pages_walk_through_everything_once(world: World) -> None:
 @pytest.mark.parametrize("after", ["", "~", "nonsense", "2026-01-01T00:00:00~x", "2026-01-01T00:00:00+00:00~"])
 def test_a_made_up_page_position_is_refused(world: World, after: str) -> None:
     with pytest.raises(Invalid, match="after"):
-        listed(world.recalling, REDACTOR, Listing(after=after), AS_ADA)
+        listed(world.reading, REDACTOR, Listing(after=after), AS_ADA)
 
 
 @pytest.mark.parametrize(
@@ -399,8 +399,8 @@ def test_stats_count_what_the_viewer_may_see(world: World) -> None:
     world.remember("mine")
     world.remember("bobs", AS_BOB)
     world.remember("shared", AS_BOB, scope=Scope.SWARM)
-    assert world.recalling.stats(AS_ADA).total == 2
-    assert world.recalling.stats(AS_OPERATOR).total == 3
+    assert world.reading.stats(AS_ADA).total == 2
+    assert world.reading.stats(AS_OPERATOR).total == 3
 
 
 @pytest.fixture

@@ -92,7 +92,7 @@ def test_the_same_path_is_the_same_document_with_a_history(world: World) -> None
     first = world.remember("old words", source=Source.FILE_INDEX, source_path="/notes/a.md")
     second = world.remember("new words", source=Source.FILE_INDEX, source_path="/notes/a.md")
     assert (second.id, second.version, second.content) == (first.id, 2, "new words")
-    assert [one.content for one in world.recalling.history(first.id, AS_ADA).versions] == ["old words", "new words"]
+    assert [one.content for one in world.reading.history(first.id, AS_ADA).versions] == ["old words", "new words"]
 
 
 def test_a_shared_path_is_one_document_whoever_writes_it(world: World) -> None:
@@ -173,7 +173,7 @@ def test_an_edit_is_a_version_and_keeps_the_id(world: World) -> None:
     memory = world.remember("Port 8080.", name="port")
     edited = world.remembering.edit(memory.id, Edit(content="Port 9090.", reason="moved"), AS_ADA)
     assert (edited.id, edited.version, edited.name) == (memory.id, 2, "port")
-    assert [one.action for one in world.recalling.history(memory.id, AS_ADA).versions] == [
+    assert [one.action for one in world.reading.history(memory.id, AS_ADA).versions] == [
         Action.CREATED,
         Action.EDITED,
     ]
@@ -190,7 +190,7 @@ def test_a_name_made_from_the_content_follows_an_edit(world: World) -> None:
     edited = world.remembering.edit(memory.id, Edit(content=LONG), AS_ADA)
     assert (edited.name, edited.summary) == (world.remember(LONG).name, LONG)
     assert edited.name.startswith("It has moved")
-    assert [one.name for one in world.recalling.history(memory.id, AS_ADA).versions] == [memory.name, edited.name]
+    assert [one.name for one in world.reading.history(memory.id, AS_ADA).versions] == [memory.name, edited.name]
 
 
 def test_a_name_made_from_the_content_follows_what_is_told_again_of_a_path(world: World) -> None:
@@ -236,7 +236,7 @@ def test_others_cannot_even_tell_that_a_private_memory_exists(world: World) -> N
         for attempt in (
             lambda one=unknown: world.remembering.edit(one, Edit(content="x"), AS_BOB),
             lambda one=unknown: world.remembering.forget(one, AS_BOB),
-            lambda one=unknown: world.recalling.get(one, AS_BOB),
+            lambda one=unknown: world.reading.get(one, AS_BOB),
         ):
             with pytest.raises(NotFound) as error:
                 attempt()
@@ -280,7 +280,7 @@ def test_forgetting_leaves_no_word_to_find(world: World) -> None:
     world.remembering.forget(memory.id, AS_ADA)
     assert world.found("xylophone") == []
     with pytest.raises(NotFound):
-        world.recalling.get(memory.id, AS_ADA)
+        world.reading.get(memory.id, AS_ADA)
     assert [entry.action for entry in world.audit()] == [Action.FORGOTTEN]
 
 

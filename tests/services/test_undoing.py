@@ -109,7 +109,7 @@ def test_taking_back_is_told_in_the_audit_trail_and_among_the_changes(world: Wor
     assert (by.id, by.kind, by.undoes, by.reason) == (done.by, BatchKind.UNDONE, batch, "wrong port")
     assert (taken_back.id, taken_back.undone_at) == (batch, world.clock.now())
     assert done.memories == (memory.id,)
-    (told,) = world.recalling.history(memory.id, AS_ADA).taken_back
+    (told,) = world.reading.history(memory.id, AS_ADA).taken_back
     assert (told.at, told.change) == (world.clock.now(), f"edited: batch {batch}")
 
 

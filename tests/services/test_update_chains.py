@@ -55,8 +55,8 @@ def on_top(world: World, chains: Sequence[Chain]) -> list[Chain]:
 
 def known_at(world: World, chain: Chain) -> list[list[Memory]]:
     """What is listed of a subject, at each instant that matters."""
-    where = replace(world.recalling.listing(AS_ADA), subject=Clean(chain.subject))
-    return [list(world.recalling.page(replace(where, held_at=at), None, 9, AS_ADA).memories) for at in chain.instants()]
+    where = replace(world.reading.listing(AS_ADA), subject=Clean(chain.subject))
+    return [list(world.reading.page(replace(where, held_at=at), None, 9, AS_ADA).memories) for at in chain.instants()]
 
 
 def wrong_then(world: World, chains: Sequence[Chain], asked: Sequence[Chain]) -> list[str]:
@@ -69,7 +69,7 @@ def wrong_then(world: World, chains: Sequence[Chain], asked: Sequence[Chain]) ->
             expected = [] if fact is None else [fact.text]
             if [one.content for one in listed] != expected:
                 wrong.append(f"list {chain.subject} {at}")
-            if [world.recalling.get(one.id, AS_ADA, at).content for one in listed] != expected:
+            if [world.reading.get(one.id, AS_ADA, at).content for one in listed] != expected:
                 wrong.append(f"get {chain.subject} {at}")
             if chain in asked and recalled(world, chain, at) != expected:
                 wrong.append(f"recall {chain.subject} {at}")

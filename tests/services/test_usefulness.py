@@ -119,15 +119,15 @@ def test_who_took_it_back_is_told_in_the_audit_trail_and_in_the_history(world: W
     (entry,) = [one for one in world.audit() if one not in before and one.action is not Action.READ]
     assert (entry.at, entry.actor, entry.door) == (world.clock.now(), viewer.agent, viewer.door)
     assert (entry.action, entry.memory) == (Action.UNDONE, memory.id)
-    (told,) = world.recalling.history(memory.id, AS_ADA).taken_back
+    (told,) = world.reading.history(memory.id, AS_ADA).taken_back
     assert (told.at, told.actor, told.change) == (entry.at, viewer.agent, "what was known of its use")
-    assert world.recalling.history(other.id, AS_ADA).taken_back == ()
+    assert world.reading.history(other.id, AS_ADA).taken_back == ()
 
 
 def test_where_nothing_is_known_there_is_nothing_to_take_back_and_to_tell(world: World) -> None:
     memory = world.remember(PROXY)
     world.rating.reset(memory.id, AS_OPERATOR)
-    assert world.recalling.history(memory.id, AS_ADA).taken_back == ()
+    assert world.reading.history(memory.id, AS_ADA).taken_back == ()
 
 
 def test_it_is_taken_back_and_told_together_or_not_at_all(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,21 +152,21 @@ def test_a_memory_that_is_opened_after_a_recall_gave_it_was_of_some_use(world: W
     recall = world.recall(ABOUT_PROXY).id
     for _ in range(3):
         world.clock.advance(timedelta(seconds=1))
-        world.recalling.get(memory.id, AS_ADA)
+        world.reading.get(memory.id, AS_ADA)
     (seen,) = evidence_of(world, memory)
     assert (seen.agent, seen.session, seen.sign, seen.recall) == (ADA, recall, Sign.OPENED, recall)
 
 
 def test_opening_says_nothing_where_no_recall_gave_it_to_that_agent_shortly_before(world: World) -> None:
     memory = world.remember(PROXY, scope=Scope.SWARM)
-    world.recalling.get(memory.id, AS_ADA)
+    world.reading.get(memory.id, AS_ADA)
     world.clock.advance(timedelta(seconds=1))
     world.tally.flush()
     world.recall(ABOUT_PROXY, AS_ADA)
-    world.recalling.get(memory.id, AS_BOB)
-    world.recalling.get(memory.id, AS_OPERATOR)
+    world.reading.get(memory.id, AS_BOB)
+    world.reading.get(memory.id, AS_OPERATOR)
     world.clock.advance(RECENT + timedelta(seconds=1))
-    world.recalling.get(memory.id, AS_ADA)
+    world.reading.get(memory.id, AS_ADA)
     assert use(world, memory) == UNKNOWN
 
 
@@ -175,14 +175,14 @@ def test_opening_is_put_down_to_a_recall_that_waits_behind_many(world: World) ->
     for _ in range(UNIT):
         world.recall("something else")
     world.recall(ABOUT_PROXY)
-    world.recalling.get(memory.id, AS_ADA)
+    world.reading.get(memory.id, AS_ADA)
     assert use(world, memory) == Use(opened=1)
 
 
 def test_what_was_opened_and_forgotten_since_is_passed_over(world: World) -> None:
     memory = world.remember(PROXY)
     world.recall(ABOUT_PROXY)
-    world.recalling.get(memory.id, AS_ADA)
+    world.reading.get(memory.id, AS_ADA)
     world.remembering.forget(memory.id, AS_ADA)
     world.tally.flush()
     with world.store.read() as view:
@@ -198,7 +198,7 @@ def test_a_recall_and_an_opening_write_nothing_themselves(world: World, monkeypa
     with monkeypatch.context() as full:
         full.setattr(world.store, "write", refuse)
         world.recall(ABOUT_PROXY)
-        world.recalling.get(memory.id, AS_ADA)
+        world.reading.get(memory.id, AS_ADA)
         with pytest.raises(Unavailable):
             world.tally.flush()
     assert use(world, memory) == Use(opened=1)

@@ -139,7 +139,7 @@ def test_notes_that_were_told_because_they_are_new_were_not_recalled(stage: Stag
 def test_what_was_opened_is_not_called_unused(stage: Stage) -> None:
     session = searched(ClaudeSession().user("Set it up."), stage.asked())
     session.uses("mcp__hivelore__memory-get", PROXY, memoryId=stage.memory.id)
-    stage.world.recalling.get(stage.memory.id, AS_ADA)
+    stage.world.reading.get(stage.memory.id, AS_ADA)
     stage.ends(session)
     assert stage.use() == Use(opened=1)
 

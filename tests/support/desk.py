@@ -61,8 +61,8 @@ class Desk:
         return stored.memory
 
     def all(self) -> Sequence[Memory]:
-        where = self.world.recalling.listing(AS_OPERATOR)
-        return self.world.recalling.page(where, None, 100, AS_OPERATOR).memories
+        where = self.world.reading.listing(AS_OPERATOR)
+        return self.world.reading.page(where, None, 100, AS_OPERATOR).memories
 
     def live(self) -> list[str]:
         now = self.world.clock.now()

@@ -45,6 +45,7 @@ from hivelore.services.maintenance import Maintenance
 from hivelore.services.observing import Observing
 from hivelore.services.operations import Operations
 from hivelore.services.proposing import Proposing
+from hivelore.services.reading import Reading
 from hivelore.services.recall import Recalling
 from hivelore.services.recall_log import RecallLog
 from hivelore.services.reembed import Reembedding
@@ -180,10 +181,12 @@ class World:
             keywords_complete=keywords_complete,
             log=self.recall_log,
         )
+        self.reading = Reading(store=store, serving=self.serving, lead_sees=lead_sees, tally=self.tally, clock=clock)
         redactor = Redactor(b"a key for tests only")
         self.rating = Rating(store=store, worth=Worth(), lead_sees=lead_sees, redactor=redactor, clock=clock)
         briefing = Briefing(
             self.recalling,
+            self.reading,
             self.operations,
             self.cooldowns,
             Budgets(start=1_500, prompt=1_000, operational=Budget(2_000)),

@@ -77,16 +77,16 @@ class EmbeddedHive(Hive):
     def get(self, memory: str, *, as_of: datetime | None = None) -> Memory:
         check(ID, memory=memory)
         check(INSTANT.or_none(), as_of=as_of)
-        return self._app.recalling.get(MemoryId(memory), self._viewer, utc(as_of, "asOf"))
+        return self._app.reading.get(MemoryId(memory), self._viewer, utc(as_of, "asOf"))
 
     def history(self, memory: str) -> History:
         check(ID, memory=memory)
-        return self._app.recalling.history(MemoryId(memory), self._viewer)
+        return self._app.reading.history(MemoryId(memory), self._viewer)
 
     def diff(self, memory: str, older: int | None = None, newer: int | None = None) -> Difference:
         check(ID, memory=memory)
         check(WHOLE.or_none(), older=older, newer=newer)
-        return self._app.recalling.difference(MemoryId(memory), self._viewer, older, newer)
+        return self._app.reading.difference(MemoryId(memory), self._viewer, older, newer)
 
     def list(
         self,
@@ -130,7 +130,7 @@ class EmbeddedHive(Hive):
             created_after=created_after,
             created_before=created_before,
         )
-        return listed(self._app.recalling, self._app.redactor, listing, self._viewer)
+        return listed(self._app.reading, self._app.redactor, listing, self._viewer)
 
     def forget(self, memory: str, *, version: int | None = None) -> None:
         check(ID, memory=memory)
@@ -264,7 +264,7 @@ class EmbeddedHive(Hive):
         self._app.undoing.drop(BatchId(batch.lower()), self._viewer)
 
     def stats(self) -> Stats:
-        return self._app.recalling.stats(self._viewer)
+        return self._app.reading.stats(self._viewer)
 
     def wait_until_indexed(self, timeout: float = 60.0) -> bool:
         check(NUMBER, timeout=timeout)

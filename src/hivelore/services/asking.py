@@ -28,7 +28,7 @@ from hivelore.policies.redaction import Redactor
 from hivelore.services.drafting import CONTENT_LENGTH, FIELD_LENGTH, TAGS, plain_subject, utc
 from hivelore.services.events import Events
 from hivelore.services.operations import Operations
-from hivelore.services.recall import Recalling
+from hivelore.services.reading import Reading
 from hivelore.services.recall_log import RecallLog
 from hivelore.services.review import Reviewing
 from hivelore.services.undoing import Undoing
@@ -122,13 +122,13 @@ class Listing:
     created_before: datetime | None = None
 
 
-def listed(recalling: Recalling, redactor: Redactor, listing: Listing, viewer: Viewer) -> Page:
+def listed(reading: Reading, redactor: Redactor, listing: Listing, viewer: Viewer) -> Page:
     """A page of what the viewer may see."""
     _within(listing.limit, PAGE_RANGE)
     as_of = utc(listing.as_of, "asOf")
-    at = as_of or recalling.now()
+    at = as_of or reading.now()
     where = replace(
-        recalling.listing(viewer, listing.scope),
+        reading.listing(viewer, listing.scope),
         owner=listing.agent,
         source=listing.source,
         project=project_of(redactor, listing.project),
@@ -143,7 +143,7 @@ def listed(recalling: Recalling, redactor: Redactor, listing: Listing, viewer: V
         created_after=utc(listing.created_after, "createdAfter"),
         created_before=utc(listing.created_before, "createdBefore"),
     )
-    return recalling.page(where, position_of(listing.after), listing.limit, viewer)
+    return reading.page(where, position_of(listing.after), listing.limit, viewer)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,6 +15,7 @@ from hivelore.policies.budget import Budget
 from hivelore.services.asking import QUERY_LENGTH
 from hivelore.services.cooldowns import Cooldowns
 from hivelore.services.operations import Operations
+from hivelore.services.reading import Reading
 from hivelore.services.recall import Recalling
 
 RELEVANT = 5
@@ -37,8 +38,11 @@ class Budgets:
 
 
 class Briefing:
-    def __init__(self, recalling: Recalling, operations: Operations, cooldowns: Cooldowns, budgets: Budgets) -> None:
+    def __init__(
+        self, recalling: Recalling, reading: Reading, operations: Operations, cooldowns: Cooldowns, budgets: Budgets
+    ) -> None:
         self._recalling = recalling
+        self._reading = reading
         self._operations = operations
         self._cooldowns = cooldowns
         self._budgets = budgets
@@ -96,13 +100,13 @@ class Briefing:
     def _recent(self, event: AgentEvent, known: frozenset[tuple[MemoryId, int]], viewer: Viewer) -> Iterable[Section]:
         """What was kept last: of the project first, then what belongs to none."""
         where = replace(
-            self._recalling.listing(viewer),
+            self._reading.listing(viewer),
             project=event.project,
             operational=False,
             superseded=False,
-            live_at=self._recalling.now(),
+            live_at=self._reading.now(),
         )
-        newest = self._recalling.page(where, None, LOOKED_AT, viewer).memories
+        newest = self._reading.page(where, None, LOOKED_AT, viewer).memories
         fresh = [one for one in newest if (one.id, one.version) not in known and one.project in (event.project, None)]
         fresh.sort(key=lambda one: one.project is None)  # Stable: within each the newest stays first.
         summaries = [one for one in fresh if one.source is Source.SESSION_SUMMARY and one.session != event.session]

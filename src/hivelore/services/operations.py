@@ -27,7 +27,7 @@ from hivelore.services.events import Events
 from hivelore.services.keeping import Keeping, gone
 from hivelore.services.observations import begin, note
 from hivelore.services.proposing import Proposing, proposed
-from hivelore.services.recall import cursor
+from hivelore.services.reading import cursor
 from hivelore.services.remember import PreparedEdit, Remembering, unknown
 from hivelore.services.seeing import category_of, instant_of, line_of, service_of
 from hivelore.services.shelving import Shelf

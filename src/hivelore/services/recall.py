@@ -1,37 +1,19 @@
-"""Recalling: the memories most worth reading now, and reading one by its id."""
+"""Recalling: the memories most worth reading now."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
-from hivelore.domain.agent import LeadSees, Role, Viewer
-from hivelore.domain.audit import AuditEntry
+from hivelore.domain.agent import LeadSees, Viewer
 from hivelore.domain.index import Candidate, Candidates, DocumentKey, Near, PassageKey, Vector
-from hivelore.domain.memory import Action, Memory, MemoryId, Standing
+from hivelore.domain.memory import Memory, Standing
 from hivelore.domain.operational import Operational
-from hivelore.domain.search import (
-    Answer,
-    Difference,
-    Excerpt,
-    Filter,
-    History,
-    Hit,
-    Page,
-    Path,
-    Query,
-    ScopeChoice,
-    Score,
-    Stats,
-    TakenBack,
-    Visibility,
-)
+from hivelore.domain.search import Answer, Filter, Hit, Path, Query, Score, Visibility
 from hivelore.domain.text import Clean
-from hivelore.errors import Invalid, NotFound
-from hivelore.policies.access import reads_of_others, visible_to
+from hivelore.policies.access import visible_to
 from hivelore.policies.confidence import Lifecycle, is_active
 from hivelore.policies.dates import spans
-from hivelore.policies.differences import difference
 from hivelore.policies.fusion import Relevance, Spread, Weighting, fuse
 from hivelore.policies.priors import Priors, prior
 from hivelore.policies.ranking import Profile, Ranking, score
@@ -40,14 +22,11 @@ from hivelore.policies.updates import Updating
 from hivelore.ports import Clock, KeywordIndex, MemoryStore, View
 from hivelore.services.choosing import Memories, Signal, Vectors, chosen, is_crowded, within
 from hivelore.services.recall_log import RecallLog
-from hivelore.services.remember import unknown
 from hivelore.services.serving import EmbeddedQuery, Serving
-from hivelore.services.showing import excerpt_of, opening, shown, shown_then, then
+from hivelore.services.showing import opening, shown, shown_then
 from hivelore.services.tally import Tally
 from hivelore.services.updates import Ranked, in_order, renewed
 
-_LOOKED_BACK = 1_000
-"""Entries of the audit trail of a memory."""
 LEAST_READ = 50
 """Of the most recent, at a time."""
 LEAST_CANDIDATES = 50
@@ -143,9 +122,6 @@ class Recalling:
         self._keywords_complete = keywords_complete
         self._log = log
 
-    def now(self) -> datetime:
-        return self._clock.now()
-
     def recall(self, query: Query, viewer: Viewer, deadline: float | None = None) -> Answer:
         """The memories most worth reading now, best first, and the truth about how they were found."""
         now = query.now or query.as_of or self._clock.now()
@@ -179,79 +155,9 @@ class Recalling:
         hits = [hit for hit in hits if (hit.memory.id, hit.memory.version) not in query.known]
         hits = within(hits, query.budget, matched.rarities)
         message = _message(len(hits), path, embedded.why_not, silent=bool(ranked) and not hits)
-        self._note_reads([hit.memory for hit in hits], viewer)
+        self._tally.note_reads([hit.memory for hit in hits], viewer, self._clock.now())
         answer = Answer(hits=tuple(hits), path=path, message=message if complete else f"{message} {INCOMPLETE}")
         return answer if self._log is None else self._log.noted(query, viewer, answer, len(ranked))
-
-    def get(self, memory: MemoryId, viewer: Viewer, as_of: datetime | None = None) -> Memory:
-        """One memory by id, also one that expired or was superseded. An agent's reading counts as an access (A25).
-        ``as_of``: as it was then; raises NotFound for one that did not hold."""
-        with self._store.read(sees=self._sees(viewer)) as view:
-            key, found = self._visible(view, memory, viewer)
-            if as_of is not None:
-                if not found.held_at(as_of):
-                    raise _not_then(found, as_of)
-                (found,) = then(view, [found], as_of)
-        if viewer.role is not Role.OPERATOR:
-            now = self._clock.now()
-            self._tally.count_read(key, now)
-            if viewer.agent is not None:
-                self._tally.note_opened(key, memory, viewer.agent, now)
-        return found
-
-    def chunks(self, memory: MemoryId, viewer: Viewer) -> list[Excerpt]:
-        """A memory as it is cut for the index, in order (A20)."""
-        with self._store.read(sees=self._sees(viewer)) as view:
-            key, found = self._visible(view, memory, viewer)
-            chunks = view.chunks(key)
-        return [excerpt_of(found, one.chunk, one.chunk.start, one.chunk.stop, len(chunks)) for one in chunks]
-
-    def history(self, memory: MemoryId, viewer: Viewer) -> History:
-        """Every version, oldest first, and which memories stand before and after it."""
-        with self._store.read(sees=self._sees(viewer)) as view:
-            key, found = self._visible(view, memory, viewer)
-            _, newer = view.facts_beside(key)
-            after = {one.memory.id: one.memory for one in (*view.superseding(found.id), *((newer,) if newer else ()))}
-            seen = self._sees(viewer)
-            return History(
-                versions=tuple(view.history(key)),
-                supersedes=found.supersedes,
-                superseded_by=tuple(one.id for one in after.values() if seen.admits(one.owner, one.scope)),
-                taken_back=_taken_back(view, found.id),
-            )
-
-    def difference(
-        self, memory: MemoryId, viewer: Viewer, older: int | None = None, newer: int | None = None
-    ) -> Difference:
-        """What is different between two versions; else between the present one, or ``newer``, and the one before it."""
-        versions = {one.number: one for one in self.history(memory, viewer).versions}
-        last = max(versions) if newer is None else newer
-        first = max(last - 1, 1) if older is None else older
-        for number, field in ((first, "from"), (last, "to")):
-            if number not in versions:
-                raise Invalid(f"{field} is 1 to {max(versions)}, a version of this memory, not {number}.", field=field)
-        return difference(versions[first], versions[last])
-
-    def page(self, where: Filter, after: tuple[datetime, MemoryId] | None, limit: int, viewer: Viewer) -> Page:
-        """A page of what the filter admits, as it was where the filter asks for an instant; build it with ``listing``
-        so that it holds the viewer's eyes."""
-        with self._store.read(sees=self._sees(viewer)) as view:
-            found = view.page(where, after, limit + 1)
-            if where.held_at is not None:
-                found = then(view, found, where.held_at)
-        page, last = tuple(found[:limit]), found[limit - 1] if len(found) > limit else None
-        self._note_reads(page, viewer)
-        return Page(memories=page, next=None if last is None else cursor(last))
-
-    def listing(self, viewer: Viewer, scope: ScopeChoice = ScopeChoice.ALL) -> Filter:
-        """The widest filter this viewer may use."""
-        return Filter(visibility=visible_to(viewer, self._lead_sees, scope))
-
-    def stats(self, viewer: Viewer, where: Filter | None = None) -> Stats:
-        now = self._clock.now()
-        with self._store.read(sees=self._sees(viewer)) as view:
-            model = self._serving.wanted_model(view)
-            return view.stats(where or self.listing(viewer), model, now)
 
     # steps
 
@@ -270,14 +176,6 @@ class Recalling:
     def _sees(self, viewer: Viewer) -> Visibility:
         """The most."""
         return visible_to(viewer, self._lead_sees)
-
-    def _visible(self, view: View, memory: MemoryId, viewer: Viewer) -> tuple[DocumentKey, Memory]:
-        stored = view.get(memory)
-        seen = self._sees(viewer)
-        if stored is None or not seen.admits(stored.memory.owner, stored.memory.scope):
-            raise unknown(memory)
-        self._note_reads([stored.memory], viewer)
-        return stored.key, stored.memory
 
     def _wanted(self, limit: int) -> int:
         """How many candidates each index is to propose."""
@@ -354,30 +252,6 @@ class Recalling:
             for memory in found[:limit]
         ]
 
-    def _note_reads(self, memories: Sequence[Memory], viewer: Viewer) -> None:
-        """A read with a wider view than an agent's own is kept in the audit trail (X3)."""
-        now = self._clock.now()
-        for memory in memories:
-            if reads_of_others(viewer, memory):
-                self._tally.record(
-                    AuditEntry(
-                        at=now, actor=viewer.agent, door=viewer.door, action=Action.READ, memory=memory.id, detail=None
-                    )
-                )
-
-
-def _not_then(memory: Memory, at: datetime) -> NotFound:
-    ended = "" if memory.valid_until is None else f" until {memory.valid_until.isoformat()}"
-    return NotFound(
-        f"Memory {memory.id} did not hold at {at.isoformat()}, but from {memory.holds_since.isoformat()}{ended}. "
-        "Ask without as_of, or for its history, which names what stands before and after it."
-    )
-
-
-def cursor(memory: Memory) -> str:
-    """Where a page ended, as text to hand back for the next one."""
-    return f"{memory.created_at.isoformat()}~{memory.id}"
-
 
 def _message(count: int, path: Path, why_not: str | None, *, silent: bool) -> str:
     """``silent``: something was found, and nothing of it fits."""
@@ -391,9 +265,3 @@ def _message(count: int, path: Path, why_not: str | None, *, silent: bool) -> st
             return f"{found} by keywords only: {why_not}."
         case Path.RECENT:
             return f"No keyword matches, and no semantic search ({why_not}): the {count} most recent instead."
-
-
-def _taken_back(view: View, memory: MemoryId) -> tuple[TakenBack, ...]:
-    entries = view.audit(_LOOKED_BACK, memory)
-    undone = [one for one in entries if one.action is Action.UNDONE]
-    return tuple(TakenBack(at=one.at, actor=one.actor, door=one.door, change=one.detail or "") for one in undone)

@@ -6,14 +6,16 @@ A crash may lose what came since the last flush, about a second, and nothing els
 
 import threading
 from collections import deque
+from collections.abc import Iterable
 from datetime import datetime
 
-from hivelore.domain.agent import AgentId
+from hivelore.domain.agent import AgentId, Viewer
 from hivelore.domain.audit import AuditEntry
 from hivelore.domain.evidence import Evidence
 from hivelore.domain.index import DocumentKey
-from hivelore.domain.memory import MemoryId
+from hivelore.domain.memory import Action, Memory, MemoryId
 from hivelore.domain.recall_log import Recall
+from hivelore.policies.access import reads_of_others
 from hivelore.ports import MemoryStore, Transaction
 from hivelore.services.usefulness import opened
 
@@ -54,6 +56,16 @@ class Tally:
         """That an agent has read a memory in full."""
         with self._lock:
             self._opened[agent, key] = memory, at
+
+    def note_reads(self, memories: Iterable[Memory], viewer: Viewer, at: datetime) -> None:
+        """A read with a wider view than an agent's own is kept in the audit trail (X3)."""
+        for memory in memories:
+            if reads_of_others(viewer, memory):
+                self.record(
+                    AuditEntry(
+                        at=at, actor=viewer.agent, door=viewer.door, action=Action.READ, memory=memory.id, detail=None
+                    )
+                )
 
     def record(self, entry: AuditEntry) -> None:
         with self._lock:

@@ -81,7 +81,7 @@ def test_without_any_filter_a_viewer_still_sees_only_what_is_theirs(
     with pytest.raises(NotFound):
         bob.get(secret.id)
     with pytest.raises(NotFound):
-        app.recalling.history(secret.id, viewers[1])
+        app.reading.history(secret.id, viewers[1])
     with app.store.read(sees=None) as view:
         assert view.get(secret.id) is not None
 

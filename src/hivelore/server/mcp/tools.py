@@ -166,11 +166,11 @@ def _result(hit: Hit) -> dict[str, Any]:
 
 async def _get(caller: Caller, given: GetInput) -> Reply:
     memory_id = _id(given)
-    recalling, as_of = caller.app.recalling, _instant(given.as_of, "asOf")
-    memory = await caller.run(Lane.READ, lambda _: recalling.get(memory_id, caller.viewer, as_of))
+    reading, as_of = caller.app.reading, _instant(given.as_of, "asOf")
+    memory = await caller.run(Lane.READ, lambda _: reading.get(memory_id, caller.viewer, as_of))
     history: dict[str, Any] = {}
     if given.history:
-        history["history"] = _told(await caller.run(Lane.READ, lambda _: recalling.history(memory_id, caller.viewer)))
+        history["history"] = _told(await caller.run(Lane.READ, lambda _: reading.history(memory_id, caller.viewer)))
     return Reply("Here it is.", {"memory": wire.memory(memory), **history})
 
 

@@ -124,7 +124,7 @@ async def page(
         created_before=created_before,
     )
     app = caller.app
-    found = await caller.run(Lane.READ, lambda _: listed(app.recalling, app.redactor, listing, caller.viewer))
+    found = await caller.run(Lane.READ, lambda _: listed(app.reading, app.redactor, listing, caller.viewer))
     return json(wire.page(found))
 
 
@@ -145,7 +145,7 @@ async def forget_path(
 @router.get("/stats", response_model=answers.StatsAnswer)
 async def stats(caller: Asking) -> Response:
     """Counts of all that the caller may see."""
-    return json(wire.stats(await caller.run(Lane.READ, lambda _: caller.app.recalling.stats(caller.viewer))))
+    return json(wire.stats(await caller.run(Lane.READ, lambda _: caller.app.reading.stats(caller.viewer))))
 
 
 @router.get("/{memory_id}", response_model=answers.OneMemoryAnswer)
@@ -155,7 +155,7 @@ async def get(memory_id: str, caller: Asking, as_of: Annotated[Instant, Query(al
     at = utc(as_of, "asOf")
     app, memory, viewer = caller.app, memory_id_of(memory_id), caller.viewer
     known, found = await caller.run(
-        Lane.READ, lambda _: (app.rating.of(memory, viewer), app.recalling.get(memory, viewer, at))
+        Lane.READ, lambda _: (app.rating.of(memory, viewer), app.reading.get(memory, viewer, at))
     )
     return _tagged(found, **({} if known.use == UNKNOWN else {"usefulness": wire.usefulness(known)}))
 
@@ -163,14 +163,14 @@ async def get(memory_id: str, caller: Asking, as_of: Annotated[Instant, Query(al
 @router.get("/{memory_id}/chunks", response_model=answers.ChunksAnswer)
 async def chunks(memory_id: str, caller: Asking) -> Response:
     """A memory as it is cut for the index."""
-    found = await caller.run(Lane.READ, lambda _: caller.app.recalling.chunks(memory_id_of(memory_id), caller.viewer))
+    found = await caller.run(Lane.READ, lambda _: caller.app.reading.chunks(memory_id_of(memory_id), caller.viewer))
     return json({"chunks": [wire.excerpt(one) for one in found]})
 
 
 @router.get("/{memory_id}/history", response_model=answers.HistoryAnswer)
 async def history(memory_id: str, caller: Asking) -> Response:
     """Every version, oldest first, and the memories before and after it."""
-    found = await caller.run(Lane.READ, lambda _: caller.app.recalling.history(memory_id_of(memory_id), caller.viewer))
+    found = await caller.run(Lane.READ, lambda _: caller.app.reading.history(memory_id_of(memory_id), caller.viewer))
     return json(wire_versions.history(found))
 
 
@@ -182,8 +182,8 @@ async def difference(
     newer: Annotated[int | None, Query(alias="to")] = None,
 ) -> Response:
     """What is different between two versions: else the present one, or ``to``, and the one before it."""
-    recalling, viewer = caller.app.recalling, caller.viewer
-    found = await caller.run(Lane.READ, lambda _: recalling.difference(memory_id_of(memory_id), viewer, older, newer))
+    reading, viewer = caller.app.reading, caller.viewer
+    found = await caller.run(Lane.READ, lambda _: reading.difference(memory_id_of(memory_id), viewer, older, newer))
     return json(wire_versions.difference(found))
 
 
