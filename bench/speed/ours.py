@@ -16,7 +16,7 @@ from hivelore.domain.index import Vector
 from hivelore.domain.search import Filter, ScopeChoice
 from hivelore.hive.embedded import EmbeddedHive
 from hivelore.lock import EMBEDDED
-from hivelore.policies.terms import query_terms
+from hivelore.policies.asked import query_terms
 from hivelore.services.recall import KEYWORD_DEPTH, LEAST_CANDIDATES
 
 _READY = 600.0

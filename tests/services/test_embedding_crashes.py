@@ -21,7 +21,7 @@ from hivelore.adapters.vectors.scan import ScanVectors
 from hivelore.domain.index import PassageKey, StoredChunk
 from hivelore.domain.memory import MemoryId
 from hivelore.domain.text import Clean
-from hivelore.policies.terms import query_terms
+from hivelore.policies.asked import query_terms
 from hivelore.ports import MemoryStore
 from hivelore.services.embedding import Embedding
 from hivelore.services.serving import Model, Serving

@@ -17,7 +17,7 @@ from hivelore.domain.job import JobState
 from hivelore.domain.text import Clean
 from hivelore.domain.transcript import EventId, Handover, HandoverState
 from hivelore.errors import Conflict, Invalid
-from hivelore.policies.terms import query_terms
+from hivelore.policies.asked import query_terms
 from hivelore.ports import KeywordIndex, MemoryStore, Transaction
 from hivelore.services import loads
 from hivelore.services.moves import MOVE, Stand, refuse_unfinished

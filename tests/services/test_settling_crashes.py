@@ -23,7 +23,7 @@ from hivelore.adapters.keywords.postings.sql import SEARCHED
 from hivelore.adapters.sqlite.store import SqliteStore
 from hivelore.domain.index import DocumentKey, Stored
 from hivelore.domain.memory import MemoryId
-from hivelore.policies.terms import query_terms
+from hivelore.policies.asked import query_terms
 from hivelore.ports import Transaction, View
 from hivelore.services.shelving import Shelf
 from support.crashing_settler import AT_ONCE, ONE_BY_ONE, SIZES, Place, Step

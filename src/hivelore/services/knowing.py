@@ -9,9 +9,9 @@ from hivelore.domain.agent import AgentId
 from hivelore.domain.index import DocumentKey, Stored
 from hivelore.domain.search import Filter, Visibility
 from hivelore.domain.text import Clean
+from hivelore.policies.asked import query_terms
 from hivelore.policies.distilling.gate import repeats, says_something, words
 from hivelore.policies.summary import sentences
-from hivelore.policies.terms import query_terms
 from hivelore.policies.ttl import Lifetimes
 from hivelore.ports import Clock, KeywordIndex, MemoryStore, Transaction, View
 

@@ -12,12 +12,12 @@ from hivelore.domain.operational import Operational
 from hivelore.domain.search import Answer, Filter, Hit, Path, Query, Score, Visibility
 from hivelore.domain.text import Clean
 from hivelore.policies.access import visible_to
+from hivelore.policies.asked import Asked, asked_of, gist
 from hivelore.policies.confidence import Lifecycle, is_active
 from hivelore.policies.dates import spans
 from hivelore.policies.fusion import Relevance, Spread, Weighting, fuse
 from hivelore.policies.priors import Priors, prior
 from hivelore.policies.ranking import Profile, Ranking, score
-from hivelore.policies.terms import Asked, asked_of, gist
 from hivelore.policies.updates import Updating
 from hivelore.ports import Clock, KeywordIndex, MemoryStore, View
 from hivelore.services.choosing import Memories, Signal, Vectors, chosen, is_crowded, within
