@@ -1,25 +1,23 @@
 """Putting everything together, once; which engines there are, `engines` knows."""
 
-import logging
 import os
-import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from functools import cached_property
 
 from hivelore import endpoint, engines, status, wiring
 from hivelore.adapters import randomness
-from hivelore.adapters.background import niced
 from hivelore.adapters.clock import SystemClock
 from hivelore.adapters.extractive import Extractive
 from hivelore.adapters.spool import SpoolFolder
 from hivelore.adapters.sqlite.store import NAMESPACE
 from hivelore.adapters.transcripts import TranscriptFiles
 from hivelore.adapters.workspace import WorkspaceFiles, host
+from hivelore.beside import Beside
 from hivelore.config import Settings
 from hivelore.domain.agent import Door
 from hivelore.domain.notice import Notice
-from hivelore.errors import HiveloreError, Unauthenticated, Unavailable
+from hivelore.errors import HiveloreError, Unauthenticated
 from hivelore.lock import SERVICE, Lock, Owner
 from hivelore.policies.budget import Budget, budget
 from hivelore.policies.fusion import Weighting
@@ -60,11 +58,6 @@ from hivelore.services.usefulness import Rating
 from hivelore.services.watching import Watching
 from hivelore.wiring import Parts
 
-_LOG = logging.getLogger("hivelore")
-TEND_EVERY = 1.0
-SETTLE_EVERY = 60.0
-IDLE_LOOK = 5.0
-"""Seconds after which the embedder, and who distils, look for work that nobody announced."""
 WIPING = 2.0
 """Seconds that closing takes at most to wipe what was forgotten."""
 REDACTION_KEY = "redaction.key"
@@ -115,7 +108,7 @@ class Application:
         self.distilling = self._distilling()
         self.folders = self._folders()
         self.adjudicating = self._adjudicating()
-        self._stop, self._threads = threading.Event(), list[threading.Thread]()
+        self._beside = Beside(self)
 
     def _made_parts(self, shelf: Shelf) -> Parts:
         ids = wiring.Ids(randomness.memory_id, randomness.proposal_id, randomness.batch_id)
@@ -271,29 +264,16 @@ class Application:
         """Begin what runs beside the calls: building the vector index, embedding, writing the tally."""
         self.notices.start()
         self.serving.expect()
-        if self.serving.wanted is not None:
-            self._background("hivelore-embedding", self._embed)
-        self._background("hivelore-tending", self._tend)
-        self._background("hivelore-distilling", lambda: self.distilling.run(self._stop, IDLE_LOOK))
-        self._background("hivelore-draining", self._drain)
-        if (judging := self.adjudicating) is not None:
-            self._background("hivelore-adjudicating", lambda: judging.run(self._stop, IDLE_LOOK))
-        if (folders := self.folders) is not None:
-            self._background("hivelore-folders", lambda: folders.run(self._stop))
-        if self.settings.postgres_url is not None:
-            self._background("hivelore-settling", self._settle)
+        self._beside.start()
 
     def close(self) -> None:
         """Stop the threads, write what has gathered, and let go of the store. Closing twice is fine."""
-        if self._stop.is_set():
+        if self._beside.is_ending:
             return
-        self._stop.set()
+        self._beside.end()
         self.notices.close()
-        self.embedding.wake()
-        self.distilling.wake()
         self._connections.close()
-        for thread in self._threads:
-            thread.join()
+        self._beside.wait()
         self.tally.flush()
         # Where that fails or takes too long, the next start goes on.
         with suppress(HiveloreError):
@@ -317,48 +297,6 @@ class Application:
                 self.agents.viewer(file.read_text(encoding="ascii").strip(), Door.SERVICE)
             except (OSError, UnicodeDecodeError, Unauthenticated):
                 endpoint.write_private(file, self.agents.issue(agent).text + "\n")
-
-    def _background(self, name: str, work: Callable[[], None]) -> None:
-        thread = threading.Thread(target=niced, args=(work,), name=name, daemon=True)
-        self._threads.append(thread)
-        thread.start()
-
-    def _embed(self) -> None:
-        with suppress(Unavailable):  # The disk is full, say: the next start, or whoever asks again, goes on.
-            self.reembedding.go_on()
-        self.embedding.run(self._stop, IDLE_LOOK)
-
-    def _settle(self) -> None:
-        """What may take hours: an index over very many vectors."""
-        while not self._stop.is_set():
-            try:
-                self.serving.settle(self.store, self._stop.is_set)
-            except HiveloreError as error:  # Until it is made, vectors are found without it.
-                _LOG.warning("An index over the vectors could not be made. %s", error)
-            self._stop.wait(SETTLE_EVERY)
-
-    def _drain(self) -> None:
-        while not self._stop.is_set():
-            with suppress(Unavailable):  # What cannot be kept now waits on.
-                self.draining.drain(self._stop.is_set)
-            self._stop.wait(TEND_EVERY)
-
-    def _tend(self) -> None:
-        """What has to be done about once a second. The words come first, so that questions are answered by them while
-        the vectors are read."""
-        with suppress(HiveloreError), self.store.read() as view:  # A question would be told of it.
-            self.keywords.load(view)
-        while not self._stop.is_set():
-            # The disk is full, say: what was not written is kept for the next time.
-            with suppress(Unavailable):
-                self.serving.look_after(self.store)
-                self.tally.flush()
-                if self.leading.leads():
-                    self.reindexing.go_on(self._stop.is_set)
-                    self.upkeep.tend(self._stop.is_set)
-                else:
-                    self.reindexing.look()
-            self._stop.wait(TEND_EVERY)
 
 
 def open_application(settings: Settings, *, kind: str, url: str | None = None) -> Application:
