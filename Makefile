@@ -37,9 +37,10 @@ test-agents: dev ## Run the real agent programs (from npm) against stand-ins for
 	@$(bin)/python scripts/install_agents.py
 	@exec $(bin)/python -m pytest -m agents $(PYTEST_ARGS) tests/agents
 
-soak: ## Run the long tests that `make test` leaves out, and try laws on many more examples
+soak: ## Run the long tests that `make test` leaves out, try laws on many more examples, measure a million memories
 	@sh scripts/bootstrap.sh soak
-	@$(with_data); export HIVELORE_TEST_SOAK=1; exec $(bin)/python -m pytest $(spread) -m "slow or hypothesis" $(PYTEST_ARGS)
+	@$(with_data); export HIVELORE_TEST_SOAK=1; $(bin)/python -m pytest $(spread) -m "slow or hypothesis" $(PYTEST_ARGS)
+	@$(MAKE) --no-print-directory bench BENCH_ARGS=speed-1m
 
 check: lint format types imports docs ## Check style, types, the direction of imports and the documents
 
