@@ -112,6 +112,7 @@ def test_the_present_fact_is_on_top_and_what_held_is_known_exactly(kept: World) 
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(3_600)
 @pytest.mark.parametrize("engine", ["postings", "postings on postgres"])
 def test_of_a_thousand_chains_every_one(engine: str, tmp_path: Path, show: Show) -> None:
     chains = update_chains(1_000, START)
