@@ -60,13 +60,14 @@ used {seconds:g} s is left with fewer; what goes over REST takes turns by itself
 A memory has 200 to 500 characters in one passage. Texts are composed of runs of lines of {source}; {lines:,} lines have
 their real vectors and tokens, and a passage the sum of the vectors of its lines with a little noise, and their tokens:
 to embed all for real would take a day. The questions are real.
-
-What a recall among 100,000 takes where everything is warm (12 to 14 ms on machines like this one): the embedding, 2.3
+"""
+WARM = """What a recall among 100,000 takes where everything is warm (12 to 14 ms on machines like this one): the embedding, 2.3
 to 3 ms, beside which the words are searched; the vectors 3 to 4; tokens, read and compared, 1.2; standings and scores
 of about a hundred candidates 1.8; newer tellings and copies 1.9; what is shown 0.6. For the target of 8 ms all that
 comes after embedding and vectors would have to take 2, and without tokens alone LoCoMo is below its floor (*Retrieval
 quality*): out of reach here. On PostgreSQL each exchange with the server comes on top.
 """
+"""What is said of the sizes with that target."""
 FILLING = (
     "**Filling**, memories a second. *Words*: `remember_many`, {unit} to a durable commit, all but the embedding. "
     "*Vectors*: writing vector and tokens of each, without the model; *the model alone* is what it embeds on one core. "
@@ -125,6 +126,7 @@ def _section(bench: Bench, title: str, sizes: Sequence[int]) -> Section:
         source=bench.source,
         lines=len(bench.lines),
     )
+    text += f"\n{WARM}" if LARGE in sizes else ""
     tables = [_asked(size, one) for size, one in found.items()]
     return Section(title, text, [*tables, _filling(found), _start(found)], lines=[_picture(found)])
 

@@ -22,7 +22,7 @@ Folders = Annotated[tuple[Path, ...], NoDecode, BeforeValidator(_split)]
 
 IN_MEMORY = "memory:"
 _POSTGRES = ("postgresql", "postgres")
-_SCHEME = re.compile(r"[\w+.-]*://|^(?:postgres|sqlite|mysql|mariadb)[\w+.-]*:", re.IGNORECASE)
+_SCHEME = re.compile(r"[\w+.-]*://|^\s*(?:postgres|sqlite|mysql|mariadb)[\w+.-]*:", re.IGNORECASE)
 """Also that of a URL which lacks a slash."""
 
 
@@ -34,7 +34,7 @@ def database_at(text: str) -> Path | str:
         return f"{scheme.lower()}://{rest}"
     names_scheme = _SCHEME.search(text)
     if names_scheme or not text.strip() or text == IN_MEMORY:
-        said = f"{names_scheme[0]}..." if names_scheme else repr(text)
+        said = f"{names_scheme[0].lstrip()}..." if names_scheme else repr(text)
         raise Invalid(
             f"{said} is neither a SQLite file, which is a path without a scheme, nor "
             "postgresql://user:password@host/database."
