@@ -61,7 +61,8 @@ A memory has 200 to 500 characters in one passage. Texts are composed of runs of
 their real vectors and tokens, and a passage the sum of the vectors of its lines with a little noise, and their tokens:
 to embed all for real would take a day. The questions are real.
 """
-WARM = """What a recall among 100,000 takes where everything is warm (12 to 14 ms on machines like this one): the embedding, 2.3
+WARM = """
+What a recall among 100,000 takes where everything is warm (12 to 14 ms on machines like this one): the embedding, 2.3
 to 3 ms, beside which the words are searched; the vectors 3 to 4; tokens, read and compared, 1.2; standings and scores
 of about a hundred candidates 1.8; newer tellings and copies 1.9; what is shown 0.6. For the target of 8 ms all that
 comes after embedding and vectors would have to take 2, and without tokens alone LoCoMo is below its floor (*Retrieval
@@ -126,7 +127,7 @@ def _section(bench: Bench, title: str, sizes: Sequence[int]) -> Section:
         source=bench.source,
         lines=len(bench.lines),
     )
-    text += f"\n{WARM}" if LARGE in sizes else ""
+    text += WARM if LARGE in sizes else ""
     tables = [_asked(size, one) for size, one in found.items()]
     return Section(title, text, [*tables, _filling(found), _start(found)], lines=[_picture(found)])
 
