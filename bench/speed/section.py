@@ -66,7 +66,8 @@ What a recall among 100,000 takes where everything is warm (12 to 14 ms on machi
 to 3 ms, beside which the words are searched; the vectors 3 to 4; tokens, read and compared, 1.2; standings and scores
 of about a hundred candidates 1.8; newer tellings and copies 1.9; what is shown 0.6. For the target of 8 ms all that
 comes after embedding and vectors would have to take 2, and without tokens alone LoCoMo is below its floor (*Retrieval
-quality*): out of reach here. On PostgreSQL each exchange with the server comes on top.
+quality*): out of reach here. On PostgreSQL four to five come on top for what is exchanged with the server, which works
+on the same two processors ([what was tried](../docs/decisions/0011-postgresql.md)): its target of 15 ms is, too.
 """
 """What is said of the sizes with that target."""
 FILLING = (
