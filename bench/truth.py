@@ -42,7 +42,7 @@ TEXT = """
 rewordings in other units, order, voice or detail, notes that contradict each other in a number, a name, a negation or
 an order, and notes that only look alike. Most are English, {foreign} are German, French, Spanish or Chinese. No note
 is in two parts. The rules were built on the *build* part; the model was trained on that, on the *train* part, on
-5,613 pairs in many writers' words, and on 2,364 clusters (a fact in five wordings, five contradictions of it and four
+5,613 pairs in many writers' words, and on 3,926 clusters (a fact in five wordings, five contradictions of it and four
 look-alikes), which the rules have not seen. What the model may decide was chosen by *clusters to choose by* ({chosen:,}
 pairs), with four parts in view that were only counted, though many times: *judge* ({judged} pairs), *fresh* ({fresh}
 pairs, other kinds of services and phrasings), *second fresh* ({last} pairs, written apart from all that) and *in many

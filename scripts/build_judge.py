@@ -14,11 +14,12 @@ import numpy as np
 import onnx
 import onnxruntime
 from numpy.typing import NDArray
+from onnx import TensorProto
 from safetensors.numpy import load_file
 
 from scripts.build_model import (
+    CONTRIBUTED,
     TARGET,
-    Encoder,
     Floats,
     Graph,
     Linear,
@@ -27,13 +28,19 @@ from scripts.build_model import (
     exact_linear,
     exact_words,
     first_of,
-    int8_linear,
-    int8_words,
     published,
 )
 
-NAME = "hivelore-judge-int8"
+NAME = "hivelore-judge-int4"
 FOLDER = TARGET.parent / "judge"
+HEADS = 12
+EPSILON = 1e-5
+NEAREST, BUCKETS, FURTHEST, MOST_TOKENS = 8, 32, 128, 256
+"""As in scripts/train_judge.py."""
+BLOCK, WORD_BLOCK = 128, 64
+"""So many weights have one scale."""
+SHRUNK = (1.0, 0.95, 0.9, 0.85, 0.8, 0.75)
+"""Shares of the largest weight of a block that are tried as the largest number: what is above is cut."""
 SAMPLES = (
     ("Takes 60s to start", "Takes about a minute to start"),
     ("Must be started after WireGuard", "Can be started independently of WireGuard"),
@@ -42,14 +49,110 @@ SAMPLES = (
 )
 
 
+def int4_linear(graph: Graph, x: str, weight: Floats, bias: Floats) -> str:
+    """Weights in four bits, with one scale for each block of a column."""
+    rows, columns = weight.shape
+    quantised, scales = blocks(weight.T.reshape(columns, rows // BLOCK, BLOCK))
+    packed = quantised[..., 0::2] | (quantised[..., 1::2] << 4)
+    shape = {"K": rows, "N": columns, "bits": 4, "block_size": BLOCK, "accuracy_level": 4}
+    constants = graph.constant(packed), graph.constant(scales.reshape(-1))
+    return graph.add("Add", graph.add("MatMulNBits", x, *constants, domain=CONTRIBUTED, **shape), graph.constant(bias))
+
+
+def blocks(weights: Floats) -> tuple[NDArray[np.uint8], Floats]:
+    """Numbers from 0 to 15, of which 8 stands for nothing, and the scale of each block, with the least square error of
+    those that are tried."""
+    largest = np.take_along_axis(weights, np.abs(weights).argmax(axis=-1)[..., None], axis=-1)
+    scales, errors = np.ones_like(largest), np.full_like(largest, np.inf)
+    for share in SHRUNK:
+        tried = np.where(largest == 0, 1, largest * share / -8)
+        error = np.square((numbers(weights, tried) - 8.0) * tried - weights).sum(axis=-1, keepdims=True)
+        scales = np.where(error < errors, tried, scales)
+        errors = np.minimum(error, errors)
+    return numbers(weights, scales), scales[..., 0].astype(np.float32)
+
+
+def numbers(weights: Floats, scales: Floats) -> NDArray[np.uint8]:
+    return np.clip(np.rint(weights / scales) + 8, 0, 15).astype(np.uint8)
+
+
+def int4_words(graph: Graph, table: Floats) -> str:
+    """The rows of the word table in four bits, with one scale for each block of a row; a byte has one number of the
+    first half of a row and one of the second."""
+    count, width = table.shape
+    parts = table.reshape(count, width // WORD_BLOCK, WORD_BLOCK)
+    scales = (np.abs(parts).max(axis=-1, keepdims=True) / 7.5).astype(np.float16)
+    quantised = np.clip(np.rint(parts / scales.astype(np.float32) + 7.5), 0, 15).astype(np.uint8).reshape(count, width)
+    packed = quantised[:, : width // 2] | (quantised[:, width // 2 :] << 4)
+    read = graph.add("Gather", graph.constant(packed), "ids")
+    first = graph.add("BitwiseAnd", read, graph.constant(np.array([15], np.uint8)))
+    second = graph.add("BitShift", read, graph.constant(np.array([4], np.uint8)), direction="RIGHT")
+    values = graph.add("Cast", graph.add("Concat", first, second, axis=-1), to=TensorProto.FLOAT)
+    values = graph.add("Sub", values, graph.constant(np.array([7.5], np.float32)))
+    values = graph.add("Reshape", values, graph.constant(np.array([0, 0, width // WORD_BLOCK, WORD_BLOCK])))
+    of_blocks = graph.add("Cast", graph.add("Gather", graph.constant(scales), "ids"), to=TensorProto.FLOAT)
+    return graph.add("Reshape", graph.add("Mul", values, of_blocks), graph.constant(np.array([0, 0, width])))
+
+
+class Reader:
+    """Adds MPNet's layers to a graph."""
+
+    def __init__(self, graph: Graph, weights: Weights, words: Callable[[Graph, Floats], str], linear: Linear) -> None:
+        self._graph, self._weights, self._words, self._linear = graph, weights, words, linear
+
+    def embedded(self) -> str:
+        graph, weights = self._graph, self._weights
+        which = graph.add("Gather", graph.constant(weights["which.weight"]), "second")
+        places = graph.add("Sum", which, first_of(graph, weights["places.weight"]))
+        return self._normalised(self._words(graph, weights["words.weight"]), places, "embedded")
+
+    def distances(self) -> str:
+        """What each head adds for how far two words stand from each other."""
+        graph = self._graph
+        zero, one = graph.constant(np.array([0])), graph.constant(np.array([1]))
+        length = graph.add("Gather", graph.add("Shape", "ids"), one)
+        at = graph.add("Range", *(graph.add("Squeeze", number) for number in (zero, length, one)))
+        behind = graph.add("Sub", graph.add("Unsqueeze", at, zero), graph.add("Unsqueeze", at, one))
+        row = graph.add("Add", behind, graph.constant(np.array([MOST_TOKENS - 1])))
+        table = self._weights["bias.weight"][buckets(np.arange(1 - MOST_TOKENS, MOST_TOKENS))].T
+        return graph.add("Unsqueeze", graph.add("Gather", graph.constant(table), row, axis=1), zero)
+
+    def layer(self, x: str, distances: str, number: int) -> str:
+        graph, name = self._graph, f"layers.{number}"
+        parts = [f"{name}.{part}" for part in ("query", "key", "value")]
+        graph.add("Split", self._dense(x, f"{name}.qkv"), outputs=parts, axis=-1, num_outputs=3)
+        attended = graph.add("MultiHeadAttention", *parts, "", "", distances, domain=CONTRIBUTED, num_heads=HEADS)
+        x = self._normalised(self._dense(attended, f"{name}.out"), x, f"{name}.first")
+        inner = graph.add("Gelu", self._dense(x, f"{name}.inner"), domain=CONTRIBUTED)
+        return self._normalised(self._dense(inner, f"{name}.outer"), x, f"{name}.last")
+
+    def _normalised(self, a: str, b: str, name: str) -> str:
+        # Sum, as in scripts/build_model.py.
+        graph, weights = self._graph, self._weights
+        scale, shift = graph.constant(weights[f"{name}.weight"]), graph.constant(weights[f"{name}.bias"])
+        return graph.add("LayerNormalization", graph.add("Sum", a, b), scale, shift, axis=-1, epsilon=EPSILON)
+
+    def _dense(self, x: str, name: str) -> str:
+        return self._linear(self._graph, x, self._weights[f"{name}.weight"].T, self._weights[f"{name}.bias"])
+
+
+def buckets(distance: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The number of the bucket of a word that stands so far behind another one."""
+    half = BUCKETS // 2
+    away = np.abs(distance)
+    wide = np.log(np.maximum(away, 1) / NEAREST) / np.log(FURTHEST / NEAREST) * (half - NEAREST)
+    far = np.minimum(NEAREST + wide.astype(np.int64), half - 1)
+    return half * (distance > 0) + np.where(away < NEAREST, away, far)
+
+
 def assembled(weights: Weights, words: Callable[[Graph, Floats], str], linear: Linear) -> onnx.ModelProto:
     """A graph from ``ids``, two texts one after the other, and ``second``, 1 for what is of the second one, to the
     ``odds`` of each class: same, conflict, different."""
     graph = Graph()
-    encoder = Encoder(graph, weights, words, linear)
-    places = first_of(graph, weights["embeddings.position_embeddings.weight"])
-    which = graph.add("Gather", graph.constant(weights["embeddings.token_type_embeddings.weight"]), "second")
-    x = encoder.attended(encoder.embedded(graph.add("Sum", which, places)))
+    reader = Reader(graph, weights, words, linear)
+    x, distances = reader.embedded(), reader.distances()
+    for number in range(1 + max(int(name.split(".")[1]) for name in weights if name.startswith("layers."))):
+        x = reader.layer(x, distances, number)
     mean = graph.add("ReduceMean", x, graph.constant(np.array([1])), keepdims=0)
     head = graph.add("MatMul", mean, graph.constant(weights["head.weight"].T))
     graph.add("Add", head, graph.constant(weights["head.bias"]), outputs=["odds"])
@@ -67,9 +170,9 @@ def main(file: Path) -> None:
     _, tokenizer = published()
     encoded = [tokenizer.encode(*sample) for sample in SAMPLES]
     pairs = [(one.ids, one.type_ids) for one in encoded]
-    model = assembled(weights, int8_words, int8_linear)
+    model = assembled(weights, int4_words, int4_linear)
     exact, quantised = odds(assembled(weights, exact_words, exact_linear), pairs), odds(model, pairs)
-    print(f"largest difference of 8 bits to float32: {np.abs(exact - quantised).max():.2f} (log odds)")
+    print(f"largest difference of 4 bits to float32: {np.abs(exact - quantised).max():.2f} (log odds)")
     content = model.SerializeToString(deterministic=True)
     description = {
         "name": NAME,

