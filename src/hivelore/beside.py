@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from hivelore.adapters.background import niced
+from hivelore.adapters.background import give_back_memory, niced
 from hivelore.errors import HiveloreError, Unavailable
 
 if TYPE_CHECKING:
@@ -88,10 +88,14 @@ class Beside:
         app = self._app
         with suppress(HiveloreError), app.store.read() as view:  # A question would be told of it.
             app.keywords.load(view)
+        is_read = False
         while not self._stop.is_set():
             # The disk is full, say: what was not written is kept for the next time.
             with suppress(Unavailable):
                 app.serving.look_after(app.store)
+                if not is_read:
+                    is_read = True
+                    give_back_memory()  # Reading words and vectors takes more than they do.
                 app.tally.flush()
                 if app.leading.leads():
                     app.reindexing.go_on(self._stop.is_set)
