@@ -35,8 +35,9 @@ NAME = "hivelore-judge-int4"
 FOLDER = TARGET.parent / "judge"
 HEADS = 12
 EPSILON = 1e-5
-NEAREST, BUCKETS, FURTHEST, MOST_TOKENS = 8, 32, 128, 256
-"""As in scripts/train_judge.py."""
+MOST_TOKENS = 256
+NEAREST, BUCKETS, FURTHEST = 8, 32, 128
+"""Half of the buckets are for words before a word; of those half are for the nearest, one each, the others wider."""
 BLOCK, WORD_BLOCK = 128, 64
 """So many weights have one scale."""
 SHRUNK = (1.0, 0.95, 0.9, 0.85, 0.8, 0.75)
@@ -137,7 +138,7 @@ class Reader:
 
 
 def buckets(distance: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The number of the bucket of a word that stands so far behind another one."""
+    """The number of the bucket of a word that stands so far behind another one (MPNet's, as T5's)."""
     half = BUCKETS // 2
     away = np.abs(distance)
     wide = np.log(np.maximum(away, 1) / NEAREST) / np.log(FURTHEST / NEAREST) * (half - NEAREST)

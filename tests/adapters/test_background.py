@@ -6,7 +6,6 @@ from pathlib import Path
 from hivelore.adapters.background import give_back_memory
 
 PIECES, SIZE = 60_000, 1_000
-MB = 1_000_000
 
 
 def resident() -> int:
