@@ -86,7 +86,11 @@ class Hook:
 
 def put_aside(home: Path) -> list[dict[str, Any]]:
     """The events that wait in a home folder, oldest first."""
-    return [json.loads(file.read_bytes()) for file in sorted((home / "spool").glob("*.json"))]
+    waiting: list[dict[str, Any]] = []
+    for file in sorted((home / "spool").glob("*.json")):
+        with suppress(FileNotFoundError):  # It was handed over since.
+            waiting.append(json.loads(file.read_bytes()))
+    return waiting
 
 
 def lost(home: Path) -> int:
