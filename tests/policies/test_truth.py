@@ -52,6 +52,7 @@ def test_notes_are_told_apart(older: str, newer: str, verdict: Verdict) -> None:
         ("The disk must be mounted, or it writes nothing", "If the disk is not mounted, it writes nothing"),
         ("Messages without a key are rejected", "The broker only takes messages that have a key"),
         ("The meter is read each 10 seconds", "There are six readings of the meter a minute"),
+        ("Fails to import when the folder is not mounted", "Import fails if the folder is unmounted"),
     ],
 )
 def test_a_denial_in_other_words_is_no_contradiction(older: str, newer: str) -> None:
@@ -70,6 +71,9 @@ def test_a_denial_in_other_words_is_no_contradiction(older: str, newer: str) -> 
         ("A crash of the broker stops the importer", "A crash of the broker has nothing to do with the importer"),
         ("The pool must not be more than 80 % full", "The pool must not be more than 95% full"),
         ("Uploads are capped at 20 MB/s", "Uploads are capped at 5 megabytes a second"),
+        ("It fails to start without the key", "It starts without the key"),
+        ("The database is SQLite", "The database is PostgreSQL"),
+        ("The data volume is formatted with ext4", "The data volume is formatted with xfs"),
     ],
 )
 def test_a_denial_of_the_whole_is_a_contradiction(older: str, newer: str) -> None:
@@ -79,6 +83,32 @@ def test_a_denial_of_the_whole_is_a_contradiction(older: str, newer: str) -> Non
 def test_another_port_for_another_protocol_is_no_contradiction() -> None:
     verdict = judge("Listens on port 8096 for HTTP", "Listens on port 8920 for HTTPS", None).verdict
     assert verdict not in (Verdict.SAME, Verdict.CONFLICT)
+
+
+def test_what_is_said_of_two_versions_is_at_most_a_doubt() -> None:
+    told = judge("Login fails in version 2.3", "Login does not fail in version 2.4", None)
+    assert told.verdict is Verdict.UNCERTAIN
+
+
+def test_where_each_adds_something_they_are_not_the_same() -> None:
+    told = judge("The world is saved every 5 minutes", "The world is only saved on shutdown", None)
+    assert told.verdict is Verdict.UNCERTAIN
+
+
+def test_what_one_says_in_two_ways_is_compared_once() -> None:
+    told = judge("It scrapes every 15 seconds", "It scrapes every 15 s, four times a minute", None)
+    assert told.verdict is Verdict.SAME
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("A second factor is needed by all admins", "All admins need a second factor"),
+        ("Roles may be seized only if the controller is gone", "Seize roles only if the controller is gone"),
+    ],
+)
+def test_what_only_looks_like_a_number_is_none(older: str, newer: str) -> None:
+    assert judge(older, newer, None).verdict is Verdict.SAME
 
 
 def test_a_cautious_judge_only_doubts_where_no_quantities_clash() -> None:
@@ -294,6 +324,7 @@ def test_a_hostile_text_is_judged_at_once(part: str) -> None:
         ("Нужен VPN", "VPN не нужен"),
         ("VPN é necessário", "VPN não é necessário"),
         ("VPNが必要", "VPNは必要ない"),
+        ("Transcoding is broken in 10.9", "Transcoding works in 10.9"),
     ],
 )
 def test_what_may_be_the_opposite_is_not_the_same(older: str, newer: str) -> None:

@@ -1,7 +1,7 @@
 """Two notes beside each other: how much of each the other has, and where they cannot both be so."""
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hivelore.policies.truth.clashing import conceded, denied, excluded, renamed, restricted, swapped, turned
 from hivelore.policies.truth.constants import Constants
@@ -10,6 +10,7 @@ from hivelore.policies.truth.matching import Both, Clash, Group, side_by_side
 from hivelore.policies.truth.measures import COUNTED, measured
 from hivelore.policies.truth.parity import Odd, odd, opposites
 from hivelore.policies.truth.polarity import gone, mixed, polarity
+from hivelore.policies.truth.quantities import VERSION
 from hivelore.policies.truth.statement import Reading, Role
 
 
@@ -56,7 +57,7 @@ def compare(first: Reading, second: Reading, constants: Constants, service: froz
         second_covered=_share(sum(both.theirs[one].weight for one in both.back), both.theirs, there),
         first_alone=first_alone,
         second_alone=second_alone,
-        clashes=tuple(clashes),
+        clashes=tuple(_of_two_versions(clashes, constants)),
         agreeing=agreeing,
         quantities_alone=(len(left[0]), len(left[1])),
         is_partly_counted=is_partly_counted,
@@ -66,6 +67,14 @@ def compare(first: Reading, second: Reading, constants: Constants, service: froz
 
 
 _MANY = 2
+
+
+def _of_two_versions(clashes: list[Clash], constants: Constants) -> list[Clash]:
+    """Broken in 2.3, fixed in 2.4: where the versions differ, too, both may well be so."""
+    of_versions = [one for one in clashes if one.is_measure and one.why.startswith(VERSION)]
+    if not of_versions or all(one.is_measure for one in clashes):
+        return clashes
+    return [replace(one, strength=min(one.strength, constants.doubt)) for one in clashes]
 
 
 def _clashes(both: Both, denial: Odd, constants: Constants, *, agrees: bool, twisted: bool) -> Iterator[Clash]:

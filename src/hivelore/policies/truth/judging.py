@@ -176,10 +176,16 @@ def _verdict(compared: Comparison, near: float, clash: float, constants: Constan
     if compared.is_partly_counted or min(compared.quantities_alone):
         return Verdict.UNCERTAIN
     says_something = compared.shared > 0 or bool(compared.agreeing)
-    is_near = near >= (constants.same_surely if both_have_more else constants.same)
+    is_near = near >= (constants.same_surely if _both_add(compared, constants) else constants.same)
     if says_something and is_near and clash < constants.no_clash:
         return Verdict.SAME
     return Verdict.UNCERTAIN
+
+
+def _both_add(compared: Comparison, constants: Constants) -> bool:
+    """Whether each says something that the other does not, a quantity or a thing: each hour, and at midnight."""
+    first, second = compared.quantities_alone
+    return min(compared.first_alone + first, compared.second_alone + second) >= constants.same_both_alone
 
 
 def _certain(compared: Comparison, constants: Constants) -> list[Clash]:

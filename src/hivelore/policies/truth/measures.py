@@ -25,6 +25,8 @@ def measured(
         else:
             left.remove(same)
             agreeing.append(f"{one.shown} = {same.shown}")
+    unmatched = [one for one in unmatched if not _is_said_twice(one, older, unmatched, constants)]
+    left = [one for one in left if not _is_said_twice(one, newer, left, constants)]
     clashes: list[Clash] = []
     too_much = ("too" in older.words) is not ("too" in newer.words)
     denied, others = _denied_places(older), _denied_places(newer)
@@ -41,6 +43,11 @@ def measured(
         # Where quantities of two kinds differ, the two are rather about two cases.
         clashes = [replace(clash, strength=constants.doubt) for clash in clashes]
     return tuple(agreeing), (unmatched, left), clashes
+
+
+def _is_said_twice(one: Quantity, reading: Reading, alone: list[Quantity], constants: Constants) -> bool:
+    """Four times a minute, each 15 seconds: the other one has it, too."""
+    return any(other not in alone and _agree(one, other, constants) for other in reading.quantities)
 
 
 def denies_count(older: Reading, newer: Reading) -> bool:
@@ -74,6 +81,8 @@ COUNTED = (COUNT, PORT, VERSION, CLOCK)
 def _comparable(one: Quantity, other: Quantity) -> bool:
     if {one.dimension, other.dimension} == {RATE, SPAN}:
         return True
+    if {one.dimension, other.dimension} == {COUNT, SIZE}:
+        return (one if one.dimension == SIZE else other).shown.endswith("k")  # 10k may be ten thousand of anything
     if one.dimension != other.dimension:
         return False
     if one.dimension == COUNT:

@@ -74,16 +74,16 @@ def denying(words: Sequence[Word]) -> Iterator[Denial]:
             continue
         if word.concept in NEGATORS or word.concept in INSTEAD or word.text in UNLESS | AVOID or _stops(words, place):
             if _is_relative(words, place):
-                yield Denial(DENIAL_OF_WHICH, word.segment, word.unit, word.role, frozenset())
+                yield Denial(DENIAL_OF_WHICH, word.segment, word.unit, word.role, frozenset(), word.concept)
             elif not _says_how_far(words, place):
                 is_without = word.concept in WITHOUT or word.text in UNLESS
                 kind = DENIAL_WITHOUT if is_without else DENIAL
                 reached = frozenset(one.concept for one in _reached(words, place) if one.meaning.weight >= POLAR_WEIGHT)
-                yield Denial(kind, word.segment, word.unit, word.role, reached)
+                yield Denial(kind, word.segment, word.unit, word.role, reached, word.concept)
                 if not is_without and _is_short(words, place):
-                    yield Denial(DENIAL_OF_SAME, word.segment, word.unit, word.role, reached)
+                    yield Denial(DENIAL_OF_SAME, word.segment, word.unit, word.role, reached, word.concept)
         elif word.meaning.polar and word.meaning.sign < 0 and word.concept not in NO_DENIALS:
-            yield Denial(word.concept, word.segment, word.unit, word.role, frozenset())
+            yield Denial(word.concept, word.segment, word.unit, word.role, frozenset(), word.concept)
 
 
 def _is_short(words: Sequence[Word], place: int) -> bool:

@@ -15,6 +15,7 @@ max maximum maximal | min minimum minimal
 at_most up_to no_more_than not_more_than no_longer_than no_later_than höchstens | at_least no_less_than
   not_less_than no_fewer_than no_earlier_than mindestens
 safe safely harmless fine | break broken broke corrupt damage destroy ruin wreck crash fail lose lost kill hurt
+work works working | broken
 grow rise climb increase leak | stable constant flat steady unchanged shrink fall
 often usually mostly | seldom rarely hardly
 """

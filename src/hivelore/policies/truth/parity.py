@@ -102,7 +102,7 @@ class _Denials:
         denied = {one.unit for one in said if one.concept == DENIAL}
         for one in said:
             place = one.unit if is_whole else one.segment
-            if one.concept in self.shared or one.concept == DENIAL_OF_WHICH:
+            if one.said_by in self.shared or one.concept == DENIAL_OF_WHICH:
                 continue
             if one.concept in self.counted or (one.concept in _WITH_WITHOUT and one.unit in without):
                 counts[place] = counts.get(place, 0) + 1

@@ -41,6 +41,12 @@ _CONTRACTIONS = (
     (regex.compile(r"\b(n)['’](?=\w)"), {"n": "ne "}),
     (regex.compile(r"\b(?:d|l|s|j|c|qu)['’]()(?=\w)"), {"": ""}),
 )
+_WRITTEN_OTHERWISE = (
+    (regex.compile(r"(?<=\d)\s?([ap])\.\s?m\b\.?"), r" \1m"),
+    (regex.compile(r"(?<=\d:\d\d)(?=[ap]m\b)"), " "),
+    (regex.compile(r"(?<![\w.:/-])(\d{1,4}(?:\.\d{1,3})?)\s?[-–]\s?(?=\d{1,4}(?:\.\d{1,3})?\s?\p{L})"), r"\1 to "),
+    (regex.compile(r"(?<![\w/.:@-])([a-z][a-z0-9-]*):(?=\d{4,5}(?![\w/:-]|\.\w))"), r"\1 port "),
+)
 _PIECE = regex.compile(
     r"""
       "(?P<quote>[^"\n]{1,120})"
@@ -82,6 +88,8 @@ def pieces(text: str) -> list[Piece]:
     """Of a folded text."""
     for pattern, words in _CONTRACTIONS:
         text = pattern.sub(lambda found, words=words: words[found[1]], text)
+    for pattern, usual in _WRITTEN_OTHERWISE:
+        text = pattern.sub(usual, text)
     return list(_pieces(text))
 
 

@@ -7,18 +7,26 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from hivelore.policies.truth.numerals import NUMBER, counted_on, digits_value, in_words, number_at, share_of, unit_of
 from hivelore.policies.truth.pieces import Kind, Piece
 from hivelore.policies.truth.units import (
     ABOUT,
+    AFTER_SPANS,
+    BEFORE_SPANS,
     DAILY_WORDS,
     DAY,
     ERROR_WORDS,
     EVERY,
+    FRACTIONS,
     HALF,
+    IN_ORDER,
     MEASURES,
     MEGA_WORDS,
     MONTHS,
+    NO_NOUN,
+    OF_WHAT,
     PER,
+    PERCENT_WORDS,
     PORT_WORDS,
     RECUR,
     SIZES,
@@ -53,21 +61,15 @@ class Quantity(NamedTuple):
     """What is counted."""
 
 
-_NUMBER = re.compile(r"(\d+(?:[.,]\d+)*)(.*)", re.DOTALL)
-_NAMED_PORT = re.compile(r":?(\d{2,5})(?:/(?:tcp|udp))?")
-_NO_NOUN = words_of("from at by that which is in on to can may has and or")
+_NAMED_PORT = re.compile(r":?(\d{2,5})(?:/(?:tcp|udp))?|(?:tcp|udp)/(\d{2,5})")
 _AFTER_ONE_TIME = frozenset(("", ".", ",", ";", "after", "before", "more"))
 _A_FEW = {"couple": 2.0, "few": 3.0, "paar": 3.0}
+_OTHER_HALVES = HALF - {"half"}
+"""Not *media of*."""
 _TO = words_of("to and or bis und à a y 到")
 _CODES = words_of("400 401 403 404 405 408 409 413 422 429 500 501 502 503 504")
 _FIRST_CODE, _LAST_CODE = 400, 599
 _NOON = 12
-_BEFORE_SPANS = words_of(
-    """
-    take takes took taking last lasts about around for in within after of by to than every once half and with at
-    every least most until before is are was needs need nearly almost roughly over under up
-    """
-)
 
 
 class _Reader:
@@ -123,7 +125,7 @@ class _Reader:
     def _name(self, at: int) -> int:
         text = self._text(at)
         if port := _NAMED_PORT.fullmatch(text):
-            return self._take(PORT, port[1], at, at + 1)
+            return self._take(PORT, port[1] or port[2], at, at + 1)
         bare = text.removeprefix("v")
         if bare and bare[0].isdigit() and bare.replace(".", "").isdigit():
             return self._take(VERSION, bare, at, at + 1)
@@ -138,18 +140,17 @@ class _Reader:
         return self._take(CLOCK, f"{hour:02}:{minute:02}", at, after)
 
     def _number(self, at: int) -> int:
-        match = _NUMBER.fullmatch(self._text(at))
+        match = NUMBER.fullmatch(self._text(at))
         digits, unit = (match[1], match[2]) if match else (self._text(at), "")
-        value = _value(digits)
-        after = at + 1
+        value, after = digits_value(digits), at + 1
         if unit in ("st", "nd", "rd", "th") and self._text(after) in MONTHS:
             return self._date(after, at)
         if not unit and self._text(after) in MONTHS:
             return self._date(after, at)
-        if [self._text(one) for one in range(after, after + 3)] == ["and", "a", "half"]:
-            value, after = value + 0.5, after + 3
-        if not unit and self._text(after) in _TO and self._has_unit(after + 1):
-            return self._range(at, value, after + 1)
+        if not unit:
+            value, after = counted_on(self._pieces, value, after)
+        if not unit and (end := self._range(at, value, after)):
+            return end
         if not unit and self._text(after).endswith("/s"):
             name = self._text(after).removesuffix("/s")
             dimension, factor = MEASURES.get(name, (THROUGHPUT, SIZES.get(name, 0.0)))
@@ -159,35 +160,37 @@ class _Reader:
             unit, after = self._text(after), after + 1
         if unit in ("am", "pm", "uhr") or self._text(after) in ("am", "pm", "uhr", "o"):
             return self._hour(at, value, unit or self._text(after), after if unit else after + 1)
+        if not unit and self._is_hour(at, after, value):
+            return self._hour(at, value, "", after)
+        if not unit and value != digits_value(digits):
+            return self._counted(at, value, after)
         return self._measured(at, value, digits, unit, after)
 
-    def _has_unit(self, at: int) -> bool:
-        match = _NUMBER.fullmatch(self._text(at)) if self._kind(at) is Kind.NUMBER else None
-        return bool(match and (match[2] or self._is_unit(self._text(at + 1))))
-
-    def _range(self, at: int, least: float, second: int) -> int:
-        """25 to 30 seconds: about the middle."""
-        found = len(self.found)
-        after = self._number(second)
-        if len(self.found) > found and self.found[-1].dimension in (SPAN, SIZE, PERCENT):
-            most = self.found.pop()
-            match = _NUMBER.fullmatch(self._text(second))
-            factor = float(most.value) / (_value(match[1]) or 1.0) if match else 1.0
-            self._take(most.dimension, (least * factor + float(most.value)) / 2, at, after)
+    def _range(self, at: int, least: float, to: int) -> int:
+        """25 to 30 seconds, five to ten minutes: about the middle. Nothing where none stands here."""
+        most = number_at(self._pieces, to + 1) if self._text(to) in _TO else None
+        if most is None or not most.value:
+            return 0
+        unit, _ = unit_of(self._pieces, to + 1, most.after)
+        if not self._is_unit(unit):
+            return 0
+        found, taken = len(self.found), set(self.taken)
+        after = self._step(to + 1)
+        if len(self.found) == found + 1 and self.found[-1].dimension in (SPAN, SIZE, PERCENT):
+            measured = self.found.pop()
+            factor = float(measured.value) / most.value
+            self._take(measured.dimension, (least * factor + float(measured.value)) / 2, at, after)
             self.found[-1] = self.found[-1]._replace(about=True)
             return after
-        return self._take(COUNT, least, at, at + 1)
+        del self.found[found:]
+        self.taken = taken
+        return 0
 
     def _is_unit(self, word: str) -> bool:
-        return (
-            word in SPANS
-            or word in MEASURES
-            or (word in SIZES and len(word) > 1)
-            or word in ("percent", "prozent", "%")
-        )
+        return word in SPANS or word in MEASURES or (word in SIZES and len(word) > 1) or word in PERCENT_WORDS
 
     def _measured(self, at: int, value: float, digits: str, unit: str, after: int) -> int:
-        if unit in ("%", "percent", "prozent"):
+        if unit in PERCENT_WORDS:
             return self._take(PERCENT, value, at, after)
         if unit == "m":
             unit = "mb" if self._words & MEGA_WORDS or self._near_name_of_size(at) else "min"
@@ -245,16 +248,20 @@ class _Reader:
         return bool(around & PORT_WORDS) or bool(self._words & PORT_WORDS)
 
     def _span(self, at: int, seconds: float, after: int) -> int:
-        """With what is added to it: 1 h 30 min, a minute and a half."""
-        following = [self._text(one) for one in range(after, after + 3)]
-        if following == ["and", "a", "half"]:
-            return self._take(SPAN, seconds * 1.5, at, after + 3)
-        if self._kind(after) is Kind.NUMBER:
-            more = _NUMBER.fullmatch(self._text(after))
-            unit = more[2] if more else ""
-            if more and unit in SPANS and SPANS[unit] * _value(more[1]) < seconds:
-                return self._take(SPAN, seconds + SPANS[unit] * _value(more[1]), at, after + 1)
-        return self._take(SPAN, seconds, at, after)
+        """With what is added to it: 1 h 30 min, a minute and a half, an hour and ten minutes."""
+        if [self._text(after), self._text(after + 1)] == ["and", "a"] and self._text(after + 2) in FRACTIONS:
+            return self._take(SPAN, seconds * (1 + FRACTIONS[self._text(after + 2)]), at, after + 3)
+        more, end = self._smaller_span(after + (self._text(after) in ("and", ",")), seconds)
+        return self._take(SPAN, seconds + more, at, end or after)
+
+    def _smaller_span(self, at: int, than: float) -> tuple[float, int]:
+        """Seconds, and the piece behind it; none where no span of a smaller unit stands here."""
+        number = number_at(self._pieces, at)
+        if number is None:
+            return 0.0, 0
+        value, (unit, after) = number.value, unit_of(self._pieces, at, number.after)
+        seconds = SPANS.get(unit, 0.0) * value
+        return (seconds, after) if 0 < seconds < than else (0.0, 0)
 
     def _counted(self, at: int, value: float, after: int) -> int:
         """A number of something, or of times in a span: four times a day is every six hours."""
@@ -275,10 +282,10 @@ class _Reader:
             hour = hour % _NOON + _NOON
         if said == "am":
             hour %= _NOON
-        return self._take(CLOCK, f"{hour:02}:{round(value % 1 * 60):02}", at, after)
+        return self._take(CLOCK, f"{hour:02}:{round(value % 1 * 60):02}", at, after + (self._text(after) == "clock"))
 
     def _date(self, month: int, day: int) -> int:
-        number = _NUMBER.fullmatch(self._text(day))
+        number = NUMBER.fullmatch(self._text(day))
         after = max(month, day) + 1
         if self._kind(after) is Kind.MARK:
             after += 1
@@ -298,21 +305,13 @@ class _Reader:
             return self._take(COUNT, 1.0, at, at + 1)
         if text == "twice":
             return self._take(COUNT, 2.0, at, at + 1)
-        if text in HALF:
-            after = at + 2 if following in WORDS or following in ("of",) else at + 1
-            if self._text(after) in SPANS:
-                first = at - 1 if self._text(at - 1) in WORDS else at
-                return self._take(SPAN, SPANS[self._text(after)] / 2, first, after + 1)
-            return at + 1
-        if text in ("quarter", "quarters"):
-            after = at + 2 if following == "of" else at + 1
-            after += self._text(after) in WORDS
-            if self._text(after) in SPANS:
-                quarters = WORDS.get(self._text(at - 1), 1.0)
-                return self._take(SPAN, quarters * SPANS[self._text(after)] / 4, at, after + 1)
-            return at + 1
-        if text in _A_FEW and self._is_unit(following):
-            return self._take(SPAN, _A_FEW[text] * SPANS.get(following, 1.0), at, at + 2)
+        if text in HALF and following in EVERY:
+            return self._take(SPAN, EVERY[following] / 2, at, at + 2)
+        if after := self._share(at):
+            return after
+        unit = at + 1 + (following == "of")
+        if text in _A_FEW and self._text(unit) in SPANS:
+            return self._take(SPAN, _A_FEW[text] * SPANS[self._text(unit)], at, unit + 1)
         if text in RECUR and following in SPANS:
             return self._take(SPAN, SPANS[following], at, at + 2)
         if text in RECUR and following == "night":
@@ -322,48 +321,68 @@ class _Reader:
     def _is_rate(self, at: int) -> bool:
         """Six readings of the meter a minute: a number of something earlier, and no word that a span follows."""
         last = self.found[-1] if self.found else None
-        if last is None or last.dimension != COUNT or self._text(at - 1) in _BEFORE_SPANS:
+        if last is None or last.dimension != COUNT or self._text(at - 1) in BEFORE_SPANS:
             return False
         between = range(last.at + 1, at)
         return len(between) > 1 and all(self._kind(one) in (Kind.WORD, Kind.NAME) for one in between)
 
-    def _at_hour(self, at: int) -> int:
+    def _is_hour(self, at: int, after: int, value: float) -> bool:
         """Each night at three."""
-        value = WORDS[self._text(at)]
-        is_hour = 1 <= value <= _NOON and self._text(at - 1) == "at" and self._kind(at + 1) in (None, Kind.MARK)
-        return self._hour(at, value, "am", at + 1) if is_hour and self._words & DAILY_WORDS else 0
+        is_alone = self._text(at - 1) == "at" and self._kind(after) in (None, Kind.MARK)
+        return is_alone and 0 <= value < 24 and bool(self._words & DAILY_WORDS)
+
+    def _share(self, at: int) -> int:
+        """Half an hour, a quarter of a gigabyte; of anything else it is so many percent."""
+        part = share_of(self._pieces, at)
+        if part is None:
+            return 0
+        share, whole = part
+        unit = whole + (self._text(whole) in WORDS)
+        if self._text(unit) in SPANS:
+            return self._take(SPAN, share * SPANS[self._text(unit)], at, unit + 1)
+        if self._text(unit) in SIZES and len(self._text(unit)) > 1:
+            return self._take(SIZE, share * SIZES[self._text(unit)], at, unit + 1)
+        is_share = self._text(whole - 1) == "of" or self._text(whole) in OF_WHAT
+        if not is_share or self._text(at - 1) in IN_ORDER or self._text(at) in _OTHER_HALVES:
+            return 0
+        return self._take(PERCENT, 100 * share, at, whole)
+
+    def _is_rank(self, second: int) -> bool:
+        """As far as can be told: a second factor, not *a second to start*."""
+        of = self._text(second + 1) if self._kind(second + 1) is Kind.WORD else ""
+        return bool(of) and of not in AFTER_SPANS
 
     def _number_word(self, at: int) -> int:
-        text, following = self._text(at), self._text(at + 1)
-        if text not in WORDS:
+        number = in_words(self._pieces, at)
+        if number is None:
             return at + 1
-        if after := self._at_hour(at):
-            return after
-        if text in ("a", "an") and following in SPANS and at - 1 in self.taken:
+        text, (value, after) = self._text(at), number
+        following = self._text(after)
+        if end := self._range(at, value, after):
+            return end
+        if self._is_hour(at, after, value) and 1 <= value <= _NOON:
+            return self._hour(at, value, "am", after)
+        if text in ("a", "an") and following in SPANS and value == 1 and at - 1 in self.taken:
             # 200 MB a day: what is measured is the size.
             self.taken.update((at, at + 1))
             return at + 2
-        if text in ("a", "an") and following in SPANS and self._is_rate(at):
+        if text in ("a", "an") and following in SPANS and value == 1 and self._is_rate(at):
             count = self.found.pop()
             return self._take(RATE, float(count.value) / SPANS[following], at, at + 2)
-        if (following in SPANS and len(following) > 1) or (following in SPANS and not following.isascii()):
-            return self._span(at, WORDS[text] * SPANS[following], at + 2)
-        if following in ("percent", "prozent"):
-            return self._take(PERCENT, WORDS[text], at, at + 2)
+        if following == "second" and value == 1 and self._is_rank(after):
+            return after + 1
+        if following in SPANS and (len(following) > 1 or not following.isascii()):
+            return self._span(at, value * SPANS[following], after + 1)
+        if following in PERCENT_WORDS:
+            return self._take(PERCENT, value, at, after + 1)
         if following in SIZES and len(following) > 1:
-            return self._take(SIZE, WORDS[text] * SIZES[following], at, at + 2)
-        if following == "o":
-            return self._hour(at, WORDS[text], "", at + 2)
-        if (WORDS[text] > 1 or (text == "one" and following not in _NO_NOUN)) and self._kind(at + 1) is Kind.WORD:
-            return self._counted(at, WORDS[text], at + 1)
-        return at + 1
-
-
-def _value(digits: str) -> float:
-    if "," in digits:
-        whole, _, part = digits.partition(",")
-        digits = digits.replace(",", "") if len(part) >= 3 else f"{whole}.{part}"
-    return float(digits[:30])
+            return self._take(SIZE, value * SIZES[following], at, after + 1)
+        if following in ("o", "am", "pm"):
+            return self._hour(at, value, following, after + 1)
+        is_count = value > 1 or (text == "one" and following not in NO_NOUN)
+        if after > at + 1 or (is_count and self._kind(after) is Kind.WORD):
+            return self._counted(at, value, after)
+        return after
 
 
 def quantities(pieces: Sequence[Piece]) -> tuple[list[Quantity], set[int]]:

@@ -79,6 +79,8 @@ class Denial:
     role: Role
     reached: frozenset[str]
     """The concepts that are denied, as far as they name something."""
+    said_by: str
+    """The concept of the word itself: *fails to* denies, and *fails* is an opposite, too."""
 
 
 @dataclass(frozen=True, slots=True)

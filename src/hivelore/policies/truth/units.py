@@ -19,6 +19,7 @@ SPANS = _units(
         MINUTE: "min mins minute minutes minuten minuto minutos 分钟 分",
         HOUR: "h hr hrs hour hours stunde stunden heure heures hora horas 小时",
         DAY: "d day days tag tage tagen jour jours día días dia dias 天",
+        2 * WEEK: "fortnight fortnights",
         WEEK: "w week weeks woche wochen semaine semaines semana semanas 周",
         MONTH: "month months monat monate monaten mois mes meses 月",
         YEAR: "y yr year years jahr jahre jahren an ans année années año años 年",
@@ -84,24 +85,43 @@ WORDS = {
         10: "ten zehn dix diez 十",
         11: "eleven elf onze",
         12: "twelve zwölf douze doce",
+        13: "thirteen dreizehn treize trece",
         14: "fourteen vierzehn quatorze catorce",
-        16: "sixteen sechzehn seize",
-        18: "eighteen achtzehn",
         15: "fifteen fünfzehn quinze quince",
+        16: "sixteen sechzehn",
+        17: "seventeen siebzehn",
+        18: "eighteen achtzehn",
+        19: "nineteen neunzehn",
         20: "twenty zwanzig vingt veinte",
-        24: "twenty-four",
         30: "thirty dreißig dreissig trente treinta",
-        40: "forty vierzig quarante",
-        45: "forty-five",
-        50: "fifty fünfzig cinquante",
-        60: "sixty sechzig soixante",
-        90: "ninety neunzig",
+        40: "forty vierzig quarante cuarenta",
+        50: "fifty fünfzig cinquante cincuenta",
+        60: "sixty sechzig soixante sesenta",
+        70: "seventy siebzig setenta",
+        80: "eighty achtzig ochenta",
+        90: "ninety neunzig noventa",
         100: "hundred hundert cent cien",
     }.items()
     for word in words.split()
 }
 DAILY_WORDS = words_of("night nightly day daily morning evening noon midnight oclock weekday every each")
 HALF = words_of("half halbe halben demi demie media medio 半")
+FRACTIONS = {
+    **dict.fromkeys(HALF, 1 / 2),
+    **dict.fromkeys(("quarter", "quarters", "viertel"), 1 / 4),
+    **dict.fromkeys(("third", "thirds", "drittel"), 1 / 3),
+    **dict.fromkeys(("fifth", "fifths"), 1 / 5),
+    **dict.fromkeys(("tenth", "tenths"), 1 / 10),
+}
+PARTS_ALONE = HALF | {"quarter", "quarters"}
+"""Parts that need no number before them: the others are places in an order, too."""
+SCALES = {
+    "dozen": 12.0,
+    **dict.fromkeys(("hundred", "hundert", "cien"), 1e2),
+    **dict.fromkeys(("thousand", "tausend", "mille", "mil"), 1e3),
+    **dict.fromkeys(("million", "millionen", "millions", "millones"), 1e6),
+    **dict.fromkeys(("billion", "milliarden", "milliards"), 1e9),
+}
 TIMES = words_of("time times mal fois veces 次")
 WEEKDAYS = {
     form: name
@@ -137,6 +157,7 @@ MONTHS = {
     for form in forms.split()
 }
 PORT_WORDS = words_of("port ports puerto 端口 tcp udp")
+PERCENT_WORDS = words_of("percent prozent %")
 VERSION_WORDS = words_of("version versions v release")
 ERROR_WORDS = words_of(
     """
@@ -145,3 +166,16 @@ ERROR_WORDS = words_of(
     """
 )
 MEGA_WORDS = words_of("size body upload uploads memory disk maxmemory file files max")
+NO_NOUN = words_of("from at by that which is in on to can may has and or")
+OF_WHAT = words_of("the its their all our")
+"""What follows on *half* where it is a share of something."""
+IN_ORDER = words_of("first second other last latter former upper lower better left right")
+BEFORE_SPANS = words_of(
+    """
+    take takes took taking last lasts about around for in within after of by to than every once half and with at
+    every least most until before is are was needs need nearly almost roughly over under up
+    """
+)
+AFTER_SPANS = frozenset(
+    (*BEFORE_SPANS, *NO_NOUN, *PER, *words_of("longer later earlier more less ago apart delay pause when while if"))
+)

@@ -153,6 +153,9 @@ config configuration configure settings
 cpu processor
 gpu graphics
 primary master
+postgresql postgres
+kubernetes k8s
+machine_learning ml
 """
 _ALIKE_WEAK = """
 use uses usage verwendet benutzt utilise usa utiliza 使用
@@ -305,6 +308,11 @@ ipv4 ipv6
 ssd hdd nvme
 lz4 zstd gzip
 aof rdb
+sqlite postgresql mysql mariadb mongodb
+ext4 xfs btrfs zfs ntfs
+docker podman
+amd64 arm64
+debian ubuntu alpine fedora
 vaapi nvenc qsv
 """.strip().splitlines()
 )
