@@ -20,6 +20,7 @@ from hivelore.domain.text import Clean
 from hivelore.domain.transcript import EventId, HandoverState, SubAgent, Task, Transcript
 from hivelore.domain.usefulness import Use
 from hivelore.errors import Invalid, Unavailable
+from hivelore.policies.distilling.keeping import READ
 from hivelore.policies.fence import fenced
 from hivelore.policies.markers import CATEGORIES
 from hivelore.policies.redaction import Redactor
@@ -27,6 +28,7 @@ from hivelore.ports import Summarizer
 from hivelore.services.distilling import ATTEMPTS, DISTILLING, FIRST_PAUSE, KEPT, LAG, LEASE, Distilling
 from hivelore.services.leading import Leading
 from hivelore.services.marking import Marking
+from hivelore.services.operations import Choice
 from hivelore.services.watching import Watching
 from support.clocks import START, SteppingClock
 from support.memories import EVERYTHING
@@ -392,6 +394,16 @@ def test_an_end_that_kills_the_process_is_not_tried_for_ever(service: Service) -
     service.work()
     assert service.states() == {HandoverState.FAILED: 1}
     assert service.memories() == []
+
+
+def test_markers_of_a_long_last_message_count_wherever_they_stand(service: Service) -> None:
+    """Only its end is summarised."""
+    code = "\n".join(["```", *["make all"] * (READ // 5), "[MEMORY:timing:shop] An example", "```"])
+    said = f"[MEMORY:timing:cart] Takes 60s to start\n{code}\n[MEMORY:timing:till] Takes 10s to start\n"
+    service.distilling.hand_over(an_end(last_message=said), AS_ADA)
+    service.work()
+    known = service.world.operations.page(Choice(), AS_ADA, None).memories
+    assert {one.memory.content for one in known} == {"Takes 60s to start", "Takes 10s to start"}
 
 
 def test_an_operator_who_acts_for_nobody_is_refused(service: Service) -> None:

@@ -98,7 +98,7 @@ class Ended:
     text: str | None = None
     """What was said, where there is no such file."""
     last_message: str | None = None
-    """What the assistant said last: a file may lag behind it, or be gone."""
+    """What the assistant said last, all of it: a file may lag behind it, or be gone."""
     project: str | None = None
     task: Task | None = None
     subagent: SubAgent | None = None

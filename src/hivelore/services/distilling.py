@@ -192,7 +192,7 @@ class Distilling:
     def _conversation(self, ended: Ended, whole: Transcript) -> Transcript:
         """The last of what was said, clean; the last message where the file does not have it yet."""
         turns = [self._clean_turn(turn) for turn in latest(whole, READ).turns]
-        last = ended.last_message
+        last = (ended.last_message or "")[-READ:]
         if last and not any(turn.who is Who.ASSISTANT and turn.text.strip() == last.strip() for turn in turns):
             turns.append(Turn(who=Who.ASSISTANT, text=last, at=ended.at))
         return Transcript(tuple(turns), whole.cut)
@@ -218,7 +218,7 @@ class Distilling:
             session=self._clean(ended.session),
             transcript=self._clean_or_none(ended.transcript),
             text=self._clean_or_none(ended.text and unfenced(ended.text)[-READ:]),
-            last_message=self._clean_or_none(ended.last_message and unfenced(ended.last_message)[-READ:]),
+            last_message=self._clean_or_none(ended.last_message and unfenced(ended.last_message)),
             project=self._clean_or_none(ended.project),
             task=None if task is None else Task(self._clean(task.id), self._clean(task.text[:READ])),
             subagent=None if subagent is None else replace(subagent, id=self._clean(subagent.id)),
