@@ -74,12 +74,21 @@ def test_how_often_a_session_says_it_makes_no_difference(
 
 @given(before=st.none() | cooldowns, new=cooldowns)
 def test_setting_never_ends_one_sooner_and_counts_by_one(before: Cooldown | None, new: Cooldown) -> None:
+    assume(all(one is None or one.until > one.set_at for one in (before, new)))
     new = replace(new, session=None)
     known = set_again(before, new)
     held = before is not None and before.until > new.set_at
     assert known.until == (max(before.until, new.until) if before is not None and held else new.until)
+    if before is not None and held and new.until <= before.set_at:
+        assert known == before
+        return
     assert known.count == (before.count + 1 if before is not None and held else new.count)
     assert (known.set_at, known.actor, known.session) == (new.set_at, new.actor, new.session)
+
+
+def test_one_that_was_over_before_it_was_set_is_not_counted() -> None:
+    before = a_cooldown(set_at=instant(20), until=instant(40))
+    assert set_again(before, a_cooldown(until=instant(20))) == before
 
 
 def test_agents_are_told_what_not_to_do_the_longest_first() -> None:

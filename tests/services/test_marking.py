@@ -87,6 +87,18 @@ def test_what_another_session_says_or_the_same_otherwise_or_later_counts_again(
     assert (len(events), counts) == (2, [2])
 
 
+def test_what_is_told_late_rests_from_when_it_was_said(world: World, marking: Marking) -> None:
+    said_at = world.clock.now()
+    world.clock.advance(10 * MINUTE)
+    marking.take(SAID, AS_ADA, "s-1", said_at)
+    (one,) = world.cooldowns.holding()
+    assert (one.set_at, one.until) == (said_at, said_at + 30 * MINUTE)
+    world.cooldowns.clear("jellyfin", None, AS_OPERATOR)
+    world.clock.advance(20 * MINUTE)
+    marking.take(SAID, AS_ADA, "s-1", said_at)
+    assert world.cooldowns.holding() == []
+
+
 def test_what_arrives_twice_at_the_same_time_counts_once(world: World, marking: Marking) -> None:
     at = world.clock.now()
     for number in range(5):

@@ -20,9 +20,9 @@ class Cooldown:
     action: Clean
     until: datetime
     set_at: datetime
-    """When it was set last."""
+    """When it was set, as it was told of last."""
     actor: AgentId | None
-    """Who set it last; None: an operator who acted for nobody."""
+    """Who told of it last; None: an operator who acted for nobody."""
     door: Door
     session: Clean | None = None
     reason: Clean | None = None

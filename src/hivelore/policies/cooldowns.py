@@ -18,12 +18,12 @@ _DAYS = timedelta(days=2)
 
 
 def set_again(before: Cooldown | None, new: Cooldown) -> Cooldown:
-    """What holds after ``new`` was set where ``before`` stood. It counts once more than before, and never ends sooner:
-    who does not know of an earlier reason to wait must not undo it. What says nothing new (``repetition``) changes
-    nothing."""
+    """What holds after ``new`` was told of where ``before`` stood. It counts once more than before, and never ends
+    sooner: who does not know of an earlier reason to wait must not undo it. What says nothing new (``repetition``), or
+    is told of when it was over before ``before`` was set, changes nothing."""
     if before is None or before.until <= new.set_at:
         return new
-    if _says_nothing_new(before, new):
+    if new.until <= before.set_at or _says_nothing_new(before, new):
         return before
     return replace(new, until=max(before.until, new.until), count=before.count + 1, reason=new.reason or before.reason)
 

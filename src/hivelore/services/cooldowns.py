@@ -35,18 +35,20 @@ class Cooldowns:
         until: datetime | None = None,
         reason: str | None = None,
         session: str | None = None,
+        at: datetime | None = None,
         deadline: float | None = None,
     ) -> Cooldown:
         """Let an action of a service rest for some ``minutes`` or ``until`` an instant, and answer what holds then: set
         again, it counts once more and never ends sooner than it was to, unless the same session just repeats itself
-        (``policies.cooldowns``). Raises Invalid, and
-        Conflict where there are too many."""
+        (``policies.cooldowns``). ``at``: since when, if not now; what is over by now is kept nowhere. Raises Invalid,
+        and Conflict where there are too many."""
         now = self._clock.now()
+        since = now if at is None else min(at, now)
         new = Cooldown(
             service=self._name(service, "service", SERVICE_LENGTH),
             action=self._name(action, "action", ACTION_LENGTH),
-            until=_end(minutes, until, now),
-            set_at=now,
+            until=_end(minutes, until, since),
+            set_at=since,
             actor=viewer.agent,
             door=viewer.door,
             session=line(self._redactor, session, "session", SESSION_LENGTH),
@@ -55,11 +57,12 @@ class Cooldowns:
 
         def work(tx: Transaction) -> Cooldown:
             before = tx.cooldown(new.service, new.action)
+            known = cooldowns.set_again(before, new)
+            if known == before or known.until <= now:
+                return known
             if (before is None or before.until <= now) and len(tx.cooldowns(now)) >= MOST:
                 raise Conflict(f"{MOST:,} cooldowns hold already. Wait, or let an operator clear some.")
-            known = cooldowns.set_again(before, new)
-            if known != before:
-                tx.put_cooldown(known)
+            tx.put_cooldown(known)
             return known
 
         return self._store.write(work, deadline)

@@ -45,7 +45,9 @@ class Marking:
             case Happened():
                 self._events.record(marker.level, marker.text, viewer, service=marker.service, session=session, at=at)
             case Cooling():
-                self._cooldowns.set(marker.service, marker.action, viewer, minutes=marker.minutes, session=session)
+                self._cooldowns.set(
+                    marker.service, marker.action, viewer, minutes=marker.minutes, session=session, at=at
+                )
             case Wrong():
                 _LOG.warning("%s is no marker. %s", marker.marker, marker.why)
                 return False
