@@ -42,6 +42,7 @@ def test_an_observation_becomes_a_memory_and_again_makes_it_surer(operator: Clie
         memory["id"],
         0.8,
     )
+    assert again["memory"]["updatedAt"] == again["memory"]["observedAt"] > memory["updatedAt"]
     other = seen(local, "Takes 10 minutes to start")
     assert (other["effect"], other["about"]) == ("contradicted", [memory["id"]])
     assert other["why"]

@@ -24,7 +24,7 @@ def _known(memory: Memory) -> Object:
         "project": memory.project,
         "agentId": memory.owner,
         "createdAt": instant(memory.created_at),
-        "updatedAt": instant(memory.updated_at),
+        "updatedAt": instant(max(memory.updated_at, known.held.since)),
         "observedAt": instant(known.held.since),
         "version": memory.version,
     }

@@ -28,6 +28,7 @@ class RatedAnswer(Shown):
     agent_id: str | None
     created_at: datetime
     updated_at: datetime
+    """When it was changed, or ``observedAt`` where that is later (C11)."""
     observed_at: datetime
     """When it was last seen, or an operator said how sure it is."""
     version: int
