@@ -20,7 +20,23 @@ def test_a_table_is_by_tier_and_by_a_part_of_the_name_of_the_model() -> None:
     assert (table.of("Claude-OPUS-5"), table.of("claude-opus-4-1", 1), table.of("haiku", 3)) == (6000, 5000, 500)
 
 
-@pytest.mark.parametrize("wrong", ["", "x", "-1", "1.5", "opus=2", "2000,", "2000, =3", "2000, opus=x", "9999999"])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "",
+        "x",
+        "-1",
+        "1.5",
+        "opus=2",
+        "2000,",
+        "2000, =3",
+        "2000, opus=x",
+        "9999999",
+        "2,000",
+        "2000,opus=1,Opus=2",
+        "2000,tier1=1,tier1=1",
+    ],
+)
 def test_what_is_no_budget_is_refused_with_an_example(wrong: str) -> None:
     with pytest.raises(Invalid, match="2000"):
         budget(wrong)

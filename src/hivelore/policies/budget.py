@@ -31,9 +31,7 @@ class Budget:
 
 def budget(told: str) -> Budget:
     """``2000``, or a table like ``2000, tier1=800, opus=6000``; the number without a name is for all others."""
-    tokens: int | None = None
-    tiers: dict[int, int] = {}
-    models: dict[str, int] = {}
+    told_of: dict[str, int] = {}
     for part in told.split(","):
         entry = _ENTRY.fullmatch(part.strip())
         if entry is None or int(entry["tokens"]) > MOST:
@@ -41,12 +39,11 @@ def budget(told: str) -> Budget:
                 f"{part.strip()!r} is no budget of up to {MOST:,} tokens. Write 2000, or a table: 2000, tier1=800."
             )
         name = (entry["name"] or "").strip().lower()
-        if not name:
-            tokens = int(entry["tokens"])
-        elif _TIER.fullmatch(name):
-            tiers[int(name[-1])] = int(entry["tokens"])
-        else:
-            models[name] = int(entry["tokens"])
-    if tokens is None:
+        if name in told_of:
+            raise Invalid(f"{told!r} says twice how much {name or 'all others'} may have. Write 2000, without a comma.")
+        told_of[name] = int(entry["tokens"])
+    if "" not in told_of:
         raise Invalid("A table of budgets has a number for all others, too, like 2000, opus=6000.")
-    return Budget(tokens, tiers, models)
+    tokens = told_of.pop("")
+    tiers = {int(name[-1]): told_of.pop(name) for name in list(told_of) if _TIER.fullmatch(name)}
+    return Budget(tokens, tiers, told_of)
