@@ -18,8 +18,14 @@ Format = Literal["auto", "stream-json", "text"]
 LONGEST_LINE = 32_000_000
 """Bytes of a line; what is beyond is passed over: events of stream-json hold whole files."""
 _CHUNK = 65_536
-_EVENTS = ("system", "assistant", "user", "result")
-"""Types of those that are looked at: a line of plain text may be JSON, too, and makes it no stream-json."""
+_EVENTS: Mapping[str, tuple[str, type]] = {
+    "system": ("subtype", str),
+    "assistant": ("message", dict),
+    "user": ("message", dict),
+    "result": ("subtype", str),
+}
+"""Types of those that are looked at, and what each has: a line of plain text may be JSON, too, and makes it no
+stream-json."""
 _LIKE_EVENT = re.compile(r'\s*(?:\{\s*"|\[\s*\{)')
 """A JSON object, or the list of all events that ``--output-format json`` prints."""
 ATTEMPTS = 4
@@ -79,7 +85,7 @@ class Ingesting:
     def read(self, line: bytes) -> None:
         """Keep what a line says, before it returns. Lines of a stream are text until its first event, if it may have
         any; what looks like an event and is none, being cut off, say, is no text either."""
-        text = line.decode(errors="replace")
+        text = line.decode("utf-8-sig", errors="replace")  # Windows marks the beginning of what it hands on.
         event = None if self._format == "text" else _event(text)
         if event is not None:
             self._format = "stream-json"
@@ -151,7 +157,9 @@ def _event(text: str) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     event = cast(dict[str, Any], found) if isinstance(found, dict) else {}
-    return event if event.get("type") in _EVENTS else None
+    kind = event.get("type")
+    shape = _EVENTS.get(kind) if isinstance(kind, str) else None
+    return event if shape is not None and isinstance(event.get(shape[0]), shape[1]) else None
 
 
 def _session_of(event: Mapping[str, Any]) -> str | None:

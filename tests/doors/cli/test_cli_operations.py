@@ -184,6 +184,12 @@ def test_plain_text_is_read_likewise(cli: CommandLine, about: str) -> None:
     assert (one["observation"], one["session"]) == ("Dauert 60 s — wirklich", "night")
 
 
+def test_a_mark_at_the_beginning_makes_a_stream_no_text(cli: CommandLine, about: str) -> None:
+    lines = (answered(f"[MEMORY:timing:{about}] read"), assistant(f"[MEMORY:timing:{about}] Takes 60s to start"))
+    assert cli("ingest-stream", stdin="\r\n".join(lines).encode("utf-8-sig")).err == "Kept: 1 new.\n"
+    assert [one["observation"] for one in known(cli, about)] == ["Takes 60s to start"]
+
+
 def test_noise_before_a_stream_makes_it_no_text(cli: CommandLine, about: str) -> None:
     lines = (
         "warn: something",
@@ -202,8 +208,11 @@ def test_noise_before_a_stream_makes_it_no_text(cli: CommandLine, about: str) ->
         '{"type": "user", "content": "ABOUT", "deep": ' + "[" * 100_000,
         '[{"type": "user", "message": {"content": "ABOUT"}}]',
         '{"type": "error", "text": "ABOUT"}',
+        '{"type": "user", "name": "ABOUT"}',
+        '{"type": "result", "message": {"content": "ABOUT"}}',
+        '{"type": ["user"], "message": {"content": "ABOUT"}}',
     ],
-    ids=["cut off", "deep", "all at once", "other"],
+    ids=["cut off", "deep", "all at once", "other", "another user", "another result", "a list"],
 )
 def test_json_in_plain_text_is_none_of_its_words_and_ends_it_not(cli: CommandLine, about: str, line: str) -> None:
     text = (
