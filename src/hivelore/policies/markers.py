@@ -34,6 +34,7 @@ MARKABLE = re.compile(rf"[a-zA-Z0-9_-]{{1,{LONGEST_NAME}}}")
 """What a category or a service is called in a marker."""
 
 _MARKER = re.compile(r"\[(MEMORY|EVENT|COOLDOWN):([a-zA-Z0-9_-]+)(?::([a-zA-Z0-9_-]+))?\]")
+_LIKE_MARKER = re.compile(r"\[(?:MEMORY|EVENT|COOLDOWN):[^\]]+\]")
 _ITEM = re.compile(r"(?:[-*+]|[0-9]{1,9}[.)])(?: {1,4}|$)")
 _FENCE = re.compile(r" *(`{3,}|~{3,})(.*)", re.DOTALL)
 _QUOTATION = re.compile(" *>")
@@ -141,8 +142,11 @@ class Reader:
         line, self._line = self._line, ""
         if self._is_of_others(line.expandtabs(_TAB)):
             return
-        if found := _MARKER.search(_SPAN.sub(lambda span: "`" * len(span[0]), line)):
+        said = _SPAN.sub(lambda span: "`" * len(span[0]), line)
+        if found := _MARKER.search(said):
             yield _understood(found, line[found.end() :].strip(), self._categories)
+        elif found := _LIKE_MARKER.search(said):
+            yield Wrong(found[0][:LONGEST_NAME], "The names in it, two at most, are of a-z, digits, _ and -.")
 
     def _add(self, piece: str) -> None:
         self._line += piece[: LONGEST_LINE - len(self._line)]
