@@ -134,7 +134,7 @@ class Application:
 
     @cached_property
     def operations(self) -> Operations:
-        return wiring.operations(self.settings, self._parts)
+        return wiring.operations(self.settings, self._parts, self.tally)
 
     @cached_property
     def reviewing(self) -> Reviewing:

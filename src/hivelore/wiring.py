@@ -114,7 +114,7 @@ def observing(settings: Settings, parts: Parts, reader: PairReader | None) -> Ob
     )
 
 
-def operations(settings: Settings, parts: Parts) -> Operations:
+def operations(settings: Settings, parts: Parts, tally: Tally) -> Operations:
     return Operations(
         store=parts.store,
         shelf=parts.shelf,
@@ -125,6 +125,7 @@ def operations(settings: Settings, parts: Parts) -> Operations:
         keeping=parts.keeping,
         lifecycle=settings.lifecycle,
         lead_sees=settings.lead_sees,
+        tally=tally,
         clock=parts.clock,
         written=parts.written,
     )

@@ -1,12 +1,14 @@
 """What agents are told of running things, and what operators do about it."""
 
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from hivelore.domain.draft import Draft
-from hivelore.domain.memory import MemoryId, Scope
+from hivelore.domain.agent import Viewer
+from hivelore.domain.draft import Draft, Edit
+from hivelore.domain.memory import Action, MemoryId, Scope
 from hivelore.domain.observed import Change, Rated, State
 from hivelore.domain.operational import Confidence, Held, Kind, Operational
 from hivelore.domain.text import Clean
@@ -60,6 +62,40 @@ def test_of_one_service_it_has_that_and_what_holds_for_all(world: World) -> None
     assert (told.included, told.total) == (2, 2)
     assert "About jellyfin" not in told.text
     assert world.operations.block(AS_BOB, 2_000, service="general").total == 1
+
+
+def test_what_is_private_is_for_who_sees_it_and_told_to_its_owner_alone(world: World) -> None:
+    memory = world.observe(SLOW).memory.id
+    world.remembering.edit(memory, Edit(scope=Scope.AGENT), AS_OPERATOR)
+    for viewer, sees in ((AS_ADA, True), (AS_BOB, False), (AS_LEA, True), (AS_OPERATOR, True)):
+        listed = [one.memory.id for one in world.operations.page(Choice(), viewer, None).memories]
+        assert listed == ([memory] if sees else [])
+        assert world.operations.block(viewer, 2_000).total == (1 if viewer is AS_ADA else 0)
+
+
+def test_what_others_read_of_what_is_private_is_in_the_audit_trail(world: World) -> None:
+    memory = world.observe(SLOW).memory.id
+    world.remembering.edit(memory, Edit(scope=Scope.AGENT), AS_OPERATOR)
+    reads: list[Callable[[Viewer], object]] = [
+        lambda viewer: world.operations.get(memory, viewer),
+        lambda viewer: world.operations.life(memory, viewer),
+        lambda viewer: world.operations.page(Choice(), viewer, None),
+    ]
+    for read in reads:
+        before = len(world.audit())
+        for viewer in (AS_ADA, AS_LEA):
+            read(viewer)
+        (entry,) = world.audit()[: len(world.audit()) - before]
+        assert (entry.action, entry.actor, entry.memory) == (Action.READ, AS_LEA.agent, memory)
+
+
+def test_an_agent_that_asks_for_one_by_its_id_counts_as_reading_it(world: World) -> None:
+    memory = world.observe(SLOW).memory.id
+    for viewer in (AS_BOB, AS_OPERATOR):
+        world.operations.get(memory, viewer)
+        world.operations.page(Choice(), viewer, None)
+    world.tally.flush()
+    assert world.operations.get(memory, AS_OPERATOR).memory.access_count == 1
 
 
 def test_what_another_took_the_place_of_is_told_no_more_and_not_observed_again(world: World) -> None:

@@ -132,6 +132,7 @@ class World:
             keeping=self.keeping,
             lifecycle=Lifecycle(),
             lead_sees=lead_sees,
+            tally=self.tally,
             clock=clock,
             written=lambda: None,
         )

@@ -1,10 +1,8 @@
 """What is known about running things: what agents are told of it, and what operators do about it (C17, C22, C23)."""
 
-from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from itertools import groupby
 
 from hivelore.domain.agent import LeadSees, Role, Viewer
 from hivelore.domain.audit import AuditEntry
@@ -15,22 +13,24 @@ from hivelore.domain.memory import Action, Memory, MemoryId, Scope
 from hivelore.domain.observed import Change, Life, Rated, RatedPage, State
 from hivelore.domain.operational import GENERAL, Confidence, Held, Kind, Observation, Operational
 from hivelore.domain.proposal import Proposal, ProposalKind
-from hivelore.domain.search import Filter, ScopeChoice, narrowed_to
+from hivelore.domain.search import Filter, narrowed_to
 from hivelore.domain.text import Clean
 from hivelore.errors import Forbidden, Invalid, NotFound
 from hivelore.policies.access import visible_to
-from hivelore.policies.confidence import Lifecycle, confidence_at, drawn, is_active, line, point, replayed
+from hivelore.policies.confidence import Lifecycle, confidence_at, is_active, point
 from hivelore.policies.operational_block import Block, block
 from hivelore.ports import Clock, MemoryStore, Transaction, View
 from hivelore.services.drafting import Drafting
 from hivelore.services.events import Events
 from hivelore.services.keeping import Keeping, gone
+from hivelore.services.lives import life_of
 from hivelore.services.observations import begin, note
 from hivelore.services.proposing import Proposing, proposed
 from hivelore.services.reading import cursor
 from hivelore.services.remember import PreparedEdit, Remembering, unknown
 from hivelore.services.seeing import category_of, instant_of, line_of, service_of
 from hivelore.services.shelving import Shelf
+from hivelore.services.tally import Tally
 
 PAGE = 500
 MOST_FORGOTTEN = 1_000
@@ -74,6 +74,7 @@ class Operations:
         keeping: Keeping,
         lifecycle: Lifecycle,
         lead_sees: LeadSees,
+        tally: Tally,
         clock: Clock,
         written: Callable[[], None],
     ) -> None:
@@ -86,6 +87,7 @@ class Operations:
         self._keeping = keeping
         self._lifecycle = lifecycle
         self._lead_sees = lead_sees
+        self._tally = tally
         self._clock = clock
         self._written = written
 
@@ -108,6 +110,8 @@ class Operations:
         if budget <= 0:
             return Block("", 0, 0, 0)
         now, where = self._clock.now(), self._where(viewer, Choice(project=project))
+        # Unasked, even a lead is told only what is its own or everybody's.
+        where = replace(where, visibility=replace(where.visibility, others=False))
         named = service_of(service)
         wanted = None if service is None else {named, None}
         with self._store.read() as view:
@@ -128,6 +132,7 @@ class Operations:
                 found += [one for one in rated if choice.state in (None, one.state)]
                 after = memories[-1].created_at, memories[-1].id
         shown = tuple(found[: choice.limit])
+        self._tally.note_reads((one.memory for one in shown), viewer, now)
         return RatedPage(shown, cursor(shown[-1].memory) if len(found) > choice.limit else None)
 
     def rated(self, memory: Memory) -> Rated:
@@ -135,8 +140,13 @@ class Operations:
         return self._rated(memory, self._clock.now())
 
     def get(self, memory: MemoryId, viewer: Viewer) -> Rated:
+        """One of them. An agent's reading counts as an access (A25)."""
+        now = self._clock.now()
         with self._store.read() as view:
-            return self._rated(self._known(view, memory, viewer).memory, self._clock.now())
+            stored = self._known(view, memory, viewer)
+        self._tally.note_reads([stored.memory], viewer, now)
+        self._tally.note_opened(stored.key, memory, viewer, now)
+        return self._rated(stored.memory, now)
 
     def life(
         self, memory: MemoryId, viewer: Viewer, after: tuple[datetime, int] | None = None, limit: int = PAGE
@@ -147,21 +157,8 @@ class Operations:
         with self._store.read() as view:
             stored = self._known(view, memory, viewer)
             seen = view.observations(stored.key)
-        known = stored.memory.operational
-        assert known is not None
-        told = list(replayed(known, seen, self._lifecycle))
-        places = _places([one.at for one in told])
-        first = 0 if after is None else bisect_right(places, after)
-        page, is_last = told[first : first + limit], first + limit >= len(told)
-        points = [one for step in page for one in drawn(step, self._lifecycle)]
-        if is_last:
-            points += line(known, told[-1].at, now, self._lifecycle)
-        return Life(
-            memory=stored.memory,
-            observations=tuple(one.seen for one in page),
-            timeline=tuple(points),
-            next=None if is_last else _next(places[first + limit - 1]),
-        )
+        self._tally.note_reads([stored.memory], viewer, now)
+        return life_of(stored.memory, seen, after, limit, now, self._lifecycle)
 
     # what operators do
 
@@ -363,7 +360,7 @@ class Operations:
     def _where(self, viewer: Viewer, choice: Choice) -> Filter:
         service = None if choice.service is None else (service_of(choice.service) or GENERAL)
         return Filter(
-            visibility=visible_to(viewer, self._lead_sees, ScopeChoice.SWARM),
+            visibility=visible_to(viewer, self._lead_sees),
             operational=True,
             service=service,
             category=self._drafting.field(choice.category, "category"),
@@ -371,16 +368,6 @@ class Operations:
             superseded=False,
             live_at=self._clock.now(),
         )
-
-
-def _places(times: Sequence[datetime]) -> list[tuple[datetime, int]]:
-    """Each of sorted times with how many of the same instant there are up to it."""
-    return [(at, number) for at, some in groupby(times) for number, _ in enumerate(some, 1)]
-
-
-def _next(place: tuple[datetime, int]) -> str:
-    at, number = place
-    return f"{at.isoformat()}~{number}"
 
 
 def _refuse_others(viewer: Viewer) -> None:

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from hivelore.domain.agent import LeadSees, Role, Viewer
+from hivelore.domain.agent import LeadSees, Viewer
 from hivelore.domain.index import DocumentKey
 from hivelore.domain.memory import Action, Memory, MemoryId
 from hivelore.domain.search import (
@@ -51,11 +51,7 @@ class Reading:
                 if not found.held_at(as_of):
                     raise _not_then(found, as_of)
                 (found,) = then(view, [found], as_of)
-        if viewer.role is not Role.OPERATOR:
-            now = self._clock.now()
-            self._tally.count_read(key, now)
-            if viewer.agent is not None:
-                self._tally.note_opened(key, memory, viewer.agent, now)
+        self._tally.note_opened(key, memory, viewer, self._clock.now())
         return found
 
     def chunks(self, memory: MemoryId, viewer: Viewer) -> list[Excerpt]:

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Iterable
 from datetime import datetime
 
-from hivelore.domain.agent import AgentId, Viewer
+from hivelore.domain.agent import AgentId, Role, Viewer
 from hivelore.domain.audit import AuditEntry
 from hivelore.domain.evidence import Evidence
 from hivelore.domain.index import DocumentKey
@@ -47,15 +47,15 @@ class Tally:
         """How many recalls were not logged, because the store could not be written."""
         return self._lost
 
-    def count_read(self, key: DocumentKey, at: datetime) -> None:
+    def note_opened(self, key: DocumentKey, memory: MemoryId, viewer: Viewer, at: datetime) -> None:
+        """That a memory was read in full. An agent's reading counts as an access (A25)."""
+        if viewer.role is Role.OPERATOR:
+            return
         with self._lock:
             count, _ = self._reads.get(key, (0, at))
             self._reads[key] = (count + 1, at)
-
-    def note_opened(self, key: DocumentKey, memory: MemoryId, agent: AgentId, at: datetime) -> None:
-        """That an agent has read a memory in full."""
-        with self._lock:
-            self._opened[agent, key] = memory, at
+            if viewer.agent is not None:
+                self._opened[viewer.agent, key] = memory, at
 
     def note_reads(self, memories: Iterable[Memory], viewer: Viewer, at: datetime) -> None:
         """A read with a wider view than an agent's own is kept in the audit trail (X3)."""
