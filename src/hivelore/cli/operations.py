@@ -6,6 +6,7 @@ from contextlib import ExitStack
 from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
+from cyclopts.validators import Number
 
 from hivelore.cli import exits, output, session
 from hivelore.cli.ingesting import Format, Ingesting, Kept, lines_of
@@ -13,13 +14,16 @@ from hivelore.cli.options import AsJson, InProject, Speaker, moment, project_mea
 from hivelore.cli.present import now
 from hivelore.client import Client
 from hivelore.domain import wire_operational as wire
+from hivelore.domain.operational import TIERS
 from hivelore.errors import Invalid
 
 _PAGE = 500
 Service = Annotated[str | None, Parameter(help="What it is about; general: what holds for all.", metavar="NAME")]
 Category = Annotated[str, Parameter(help="Like timing, dependency, behavior, remediation or maintenance.")]
 SessionName = Annotated[str | None, Parameter(name="--session", help="In which session it was seen.", metavar="NAME")]
-Tier = Annotated[int, Parameter(help="How much the agent may do, 1 to 3.", converter=whole)]
+Tier = Annotated[
+    int, Parameter(help="How much the agent may do, 1 to 3.", converter=whole, validator=Number(gte=1, lte=TIERS[-1]))
+]
 
 
 def observe(

@@ -127,6 +127,8 @@ def test_an_operator_changes_everything(cli: CommandLine, about: str) -> None:
         (("observe", "x"), exits.USAGE, "--category"),
         (("observe", " ", "--category", "timing"), exits.USAGE, "empty"),
         (("observe", "x", "--category", "timing", "--tier", "9"), exits.USAGE, "tier"),
+        (("ingest-stream", "--tier", "9"), exits.USAGE, "tier"),
+        (("ingest-stream", "--tier", "0"), exits.USAGE, "tier"),
         (("observe", "x", "--category", "timing", "--at", "soon"), exits.USAGE, "no time"),
         (("curate", "ID"), exits.USAGE, "Say what to change"),
         (("curate", "ID", "--delete", "--active"), exits.USAGE, "Say what to change"),
