@@ -62,6 +62,14 @@ def test_of_one_service_it_has_that_and_what_holds_for_all(world: World) -> None
     assert (told.included, told.total) == (2, 2)
     assert "About jellyfin" not in told.text
     assert world.operations.block(AS_BOB, 2_000, service="general").total == 1
+    assert shown(world, service=" general ") == ["About None"]
+
+
+def test_an_empty_name_asks_for_any_service(world: World) -> None:
+    for service in ("jellyfin", None):
+        made(world, f"About {service}", service=service)
+    assert world.operations.block(AS_BOB, 2_000, service=" ").total == 2
+    assert shown(world, service="") == ["About None", "About jellyfin"]
 
 
 def test_what_is_private_is_for_who_sees_it_and_told_to_its_owner_alone(world: World) -> None:

@@ -28,7 +28,7 @@ from hivelore.services.observations import begin, note
 from hivelore.services.proposing import Proposing, proposed
 from hivelore.services.reading import cursor
 from hivelore.services.remember import PreparedEdit, Remembering, unknown
-from hivelore.services.seeing import category_of, instant_of, line_of, service_of
+from hivelore.services.seeing import category_of, instant_of, line_of, service_asked_for, service_of
 from hivelore.services.shelving import Shelf
 from hivelore.services.tally import Tally
 
@@ -112,8 +112,8 @@ class Operations:
         now, where = self._clock.now(), self._where(viewer, Choice(project=project))
         # Unasked, even a lead is told only what is its own or everybody's.
         where = replace(where, visibility=replace(where.visibility, others=False))
-        named = service_of(service)
-        wanted = None if service is None else {named, None}
+        named = service_asked_for(service)
+        wanted = None if named is None else {named, GENERAL}
         with self._store.read() as view:
             rated = [self._rated(one, now) for one in _all(view, where) if wanted is None or _service(one) in wanted]
         active = sorted(
@@ -358,11 +358,10 @@ class Operations:
         return stored
 
     def _where(self, viewer: Viewer, choice: Choice) -> Filter:
-        service = None if choice.service is None else (service_of(choice.service) or GENERAL)
         return Filter(
             visibility=visible_to(viewer, self._lead_sees),
             operational=True,
-            service=service,
+            service=service_asked_for(choice.service),
             category=self._drafting.field(choice.category, "category"),
             project=narrowed_to(self._drafting.field(choice.project, "project")),
             superseded=False,
@@ -381,5 +380,5 @@ def _all(view: View, where: Filter) -> Iterator[Memory]:
         yield from view.admitted(keys[start : start + PAGE], where).values()
 
 
-def _service(memory: Memory) -> Clean | None:
-    return None if memory.operational is None else memory.operational.service
+def _service(memory: Memory) -> Clean:
+    return GENERAL if memory.operational is None else memory.operational.service or GENERAL

@@ -40,6 +40,11 @@ def service_of(name: str | None) -> Clean | None:
     return None if name in ("", GENERAL) else Clean(name)
 
 
+def service_asked_for(name: str | None) -> Clean | None:
+    """GENERAL: what holds for all; None: any, as where the name is empty."""
+    return (service_of(name) or GENERAL) if name and name.strip() else None
+
+
 def instant_of(told: datetime | None, now: datetime) -> datetime:
     """When it was seen. Clocks may differ: what was seen was not seen in the future."""
     return min(utc(told, "at") or now, now)
