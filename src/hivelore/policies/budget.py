@@ -9,6 +9,7 @@ from hivelore.errors import Invalid
 MOST = 100_000
 _ENTRY = re.compile(r"(?:(?P<name>[^=]+)=)?(?P<tokens>[0-9]{1,6})")
 _TIER = re.compile(r"tier[0-3]")
+_LIKE_TIER = re.compile(r"tier[^a-z]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,8 @@ def budget(told: str) -> Budget:
         name = (entry["name"] or "").strip().lower()
         if name in told_of:
             raise Invalid(f"{told!r} says twice how much {name or 'all others'} may have. Write 2000, without a comma.")
+        if _LIKE_TIER.fullmatch(name) and not _TIER.fullmatch(name):
+            raise Invalid(f"There is no {name}; there are tier0 to tier3. Write it like 2000, tier1=800.")
         told_of[name] = int(entry["tokens"])
     if "" not in told_of:
         raise Invalid("A table of budgets has a number for all others, too, like 2000, opus=6000.")
