@@ -257,6 +257,79 @@ def test_what_is_replaced_is_found_no_more_unless_it_is_asked_for(world: World) 
     assert {hit.memory.id for hit in both.hits} == {old.id, new.id}
 
 
+def test_what_was_replaced_does_not_take_the_place_of_what_took_its_own(world: World) -> None:
+    first = tell(world, "npm", 1, subject=None)
+    second = tell(world, "yarn", 2, subject=None, supersedes=first.id)
+    third = tell(world, "pnpm", 3, subject=None, supersedes=second.id)
+    again = Edit(supersedes=third.id, valid_from=BEGINNING + timedelta(minutes=4))
+    with pytest.raises(Invalid, match="its own"):
+        world.remembering.edit(first.id, again, AS_ADA)
+    assert intervals(world, first, second, third) == [(1, 2), (2, 3), (3, None)]
+
+
+def test_neither_does_a_fact_by_its_time(world: World) -> None:
+    fact = tell(world, "one", 1)
+    note = tell(world, "two", 2, subject=None, supersedes=fact.id)
+    newer = tell(world, "three", 3, supersedes=note.id)
+    with pytest.raises(Invalid, match="its own"):
+        world.remembering.edit(fact.id, Edit(valid_from=BEGINNING + timedelta(minutes=4)), AS_ADA)
+    assert intervals(world, fact, note, newer) == [(1, 2), (2, 3), (3, None)]
+
+
+@pytest.mark.parametrize("replaced", ["x", "y"])
+def test_neither_does_what_comes_from_elsewhere(world: World, replaced: str) -> None:
+    if replaced == "y":
+        world.remember("two", external_id="y", supersedes="x")
+    with pytest.raises(Invalid, match="its own"):
+        world.remember("one", external_id="x", supersedes=replaced)
+    again = world.remember("one", external_id="x")
+    assert again.supersedes is None
+
+
+def test_what_comes_before_a_fact_of_its_topic_does_not_take_its_place(world: World) -> None:
+    fact = tell(world, "one", 1)
+    note = tell(world, "two", 2, subject=None, supersedes=fact.id)
+    world.remembering.edit(note.id, Edit(subject=SUBJECT, valid_from=BEGINNING), AS_ADA)
+    assert intervals(world, note, fact) == [(0, 1), (1, None)]
+    assert whose(world, note, fact) == [None, note.id]
+
+
+@pytest.mark.parametrize("created", [None, BEGINNING], ids=["told apart", "of one instant"])
+@pytest.mark.parametrize("newest_first", [True, False])
+def test_a_mistake_stays_one_where_it_comes_with_what_put_it_right(
+    world: World, created: datetime | None, newest_first: bool
+) -> None:
+    at = BEGINNING - timedelta(minutes=1)
+    told = [
+        Draft(
+            content=content,
+            subject=SUBJECT,
+            external_id=content,
+            supersedes=replaced,
+            valid_from=BEGINNING,
+            created_at=created or at + timedelta(seconds=second),
+        )
+        for second, (content, replaced) in enumerate([("wrong", None), ("better", "wrong"), ("right", "better")])
+    ]
+    for draft in reversed(told) if newest_first else told:
+        world.remembering.remember(draft, AS_ADA)
+    later = tell(world, "since then", 5)
+    wrong, better, right = (world.remembering.remember(draft, AS_ADA).memory for draft in told)
+    assert intervals(world, wrong, better, right, later) == [(0, 0), (0, 0), (0, 5), (5, None)]
+    assert whose(world, wrong, better, right, later) == [None, wrong.id, better.id, right.id]
+    assert world.reading.history(wrong.id, AS_ADA).superseded_by == (better.id,)
+    assert not any(one.changed for one in world.remembering.remember_many(told, AS_ADA))
+
+
+def test_what_is_shared_takes_the_place_of_a_private_note_from_elsewhere_in_any_order(world: World) -> None:
+    old = Draft(content="npm", external_id="a", created_at=BEGINNING)
+    new = Draft(content="pnpm", external_id="b", supersedes="a", created_at=START, scope=Scope.SWARM)
+    for _ in range(2):
+        for draft in (new, old):
+            world.remembering.remember(draft, AS_ADA)
+        assert world.remembering.remember(old, AS_ADA).memory.valid_until == START
+
+
 # Laws.
 
 

@@ -111,6 +111,21 @@ def test_only_the_last_of_those_that_took_its_place_is_needed_for_that(world: Wo
     assert world.found("port") == []
 
 
+@pytest.mark.parametrize("last_stays", [True, False])
+def test_so_it_is_where_it_took_the_place_of_one_by_its_subject_and_of_another_by_its_id(
+    world: World, last_stays: bool
+) -> None:
+    note, other = world.remember("The port is 1."), world.remember("The port is 2.")
+    fact = expiring(world, "The port is 3.", subject="jf.port")
+    last = expiring(world, "The port is 4.", subject="jf.port", supersedes=note.id)
+    newest = [world.remember("It is moved.", subject="jf.port", supersedes=other.id)] if last_stays else []
+    world.clock.advance(2 * HOUR)
+    assert purge(world, 1).purged == 1
+    assert ids(world) == {one.id for one in (note, other, last, *newest)}
+    assert fact.id not in ids(world)
+    assert world.found("port") == (["It is moved."] if last_stays else ["The port is 2."])
+
+
 def test_where_all_of_a_subject_has_expired_all_of_it_goes(world: World) -> None:
     for port in (1, 2, 3):
         expiring(world, f"The port is {port}.", subject="jf.port")

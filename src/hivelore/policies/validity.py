@@ -4,13 +4,27 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from hivelore.domain.memory import Memory, Version
+from hivelore.domain.memory import Memory, MemoryId, Version
 
 
 def ends(memory: Memory, successors: Iterable[Memory]) -> datetime | None:
     """When the first of those that took its place began to hold; not before it began itself."""
     began = min((one.holds_since for one in successors), default=None)
     return None if began is None else max(began, memory.holds_since)
+
+
+def in_turn(facts: Sequence[Memory]) -> list[Memory]:
+    """Facts that hold since one instant, handed in as they came: each behind the one whose place it took."""
+    told = {one.id: one for one in facts}
+    turn: dict[MemoryId, Memory] = {}
+    for fact in facts:
+        line: dict[MemoryId, Memory] = {}
+        one: Memory | None = fact
+        while one is not None and one.id not in turn and one.id not in line:
+            line[one.id] = one
+            one = None if one.supersedes is None else told.get(one.supersedes)
+        turn |= {each.id: each for each in reversed(line.values())}
+    return list(turn.values())
 
 
 def may_supersede(newer: Memory, older: Memory) -> bool:

@@ -3,11 +3,16 @@ come, change and go. The one place that decides ``valid_until`` and, for facts o
 
 from collections.abc import Iterable
 from dataclasses import replace
+from datetime import datetime
 
 from hivelore.domain.index import Stored
-from hivelore.domain.memory import Memory, MemoryId
-from hivelore.policies.validity import ends, may_supersede
-from hivelore.ports import Transaction
+from hivelore.domain.memory import Memory, MemoryId, Topic
+from hivelore.errors import Invalid
+from hivelore.policies.validity import ends, in_turn, may_supersede
+from hivelore.ports import Transaction, View
+
+LOOKED_AT = 50
+"""Of the facts of one topic and one instant, so many on either side are looked at; more stand as they came."""
 
 
 def stays(before: Memory, after: Memory) -> bool:
@@ -25,11 +30,15 @@ def has_place(memory: Memory) -> bool:
 
 
 def link(tx: Transaction, stored: Stored) -> Stored:
-    """See that a memory that was just put in its place is where it belongs between the others; as it is then."""
+    """See that a memory that was just put in its place is where it belongs between the others; as it is then. Raises
+    Invalid where it would take the place of what took its own."""
     memory = stored.memory
-    older, newer = _beside(tx, stored)
     if memory.external_id is not None:
         _be_found(tx, memory)
+    older, newer = beside(tx, stored)
+    named = None if memory.supersedes is None else tx.get(memory.supersedes)
+    if named is not None and _told_by_time(memory, named.memory):
+        memory = replace(memory, supersedes=None)
     if older is not None and memory.supersedes is None:
         memory = replace(memory, supersedes=older.memory.id)
     if newer is not None:
@@ -40,19 +49,56 @@ def link(tx: Transaction, stored: Stored) -> Stored:
         tx.link(stored.key, memory.valid_until, memory.supersedes)
     if older is not None:
         _settled(tx, older, memory)
-    if memory.supersedes is not None and (older is None or older.memory.id != memory.supersedes):
-        settle(tx, [memory.supersedes])
-    return _settled(tx, Stored(stored.key, memory), None if newer is None else newer.memory)
+    if named is not None and (older is None or older.key != named.key):
+        settle(tx, [named.memory.id])
+    placed = _settled(tx, Stored(stored.key, memory), None if newer is None else newer.memory)
+    _refuse_ring(tx, placed)
+    return placed
+
+
+def beside(view: View, stored: Stored) -> tuple[Stored | None, Stored | None]:
+    """The facts of its topic just before and just after it; those of one instant each behind what it took the place of,
+    else as they were created and came."""
+    if stored.memory.topic is None:
+        return None, None
+    before, row, after = _of_one_instant(view, stored)
+    place = row.index(stored)
+    if before is not None and before.memory.valid_until == before.memory.holds_since:
+        before = _of_one_instant(view, before)[1][-1]  # What came last of its instant is not the last one.
+    if after is not None:
+        after = _of_one_instant(view, after)[1][0]
+    return (row[place - 1] if place else before), (row[place + 1] if place + 1 < len(row) else after)
+
+
+def _of_one_instant(view: View, stored: Stored) -> tuple[Stored | None, list[Stored], Stored | None]:
+    """The facts of its topic that hold since the same instant, in turn, and what came before and after these."""
+    before, after = view.facts_beside(stored.key)
+    row = {stored.memory.id: stored}
+    for _ in range(LOOKED_AT):
+        if before is not None and before.memory.holds_since == stored.memory.holds_since:
+            row[before.memory.id] = before
+            before, _ = view.facts_beside(before.key)
+        if after is not None and after.memory.holds_since == stored.memory.holds_since:
+            row[after.memory.id] = after
+            _, after = view.facts_beside(after.key)
+    came = sorted(row.values(), key=lambda one: (one.memory.created_at, one.key))
+    return before, [row[one.id] for one in in_turn([one.memory for one in came])], after
+
+
+def fact_at(tx: Transaction, topic: Topic, at: datetime | None) -> Stored | None:
+    """Of what has this topic and holds since ``at`` or before, the last one; None: of all that has it."""
+    last = tx.fact_at(topic, at)
+    return None if last is None else _of_one_instant(tx, last)[1][-1]
 
 
 def loosen(tx: Transaction, stored: Stored, after: Memory | None) -> set[MemoryId]:
     """See that nothing is linked to a memory that is about to go (``after`` None) or to take another place. Answers
     what is to be settled once it has."""
     memory = stored.memory
-    older, _ = _beside(tx, stored)
+    older, _ = beside(tx, stored)
     for one in tx.superseding(memory.id):
-        by_topic = memory.topic is not None and one.memory.topic == memory.topic
-        if after is None or by_topic or not may_supersede(one.memory, after):
+        by_topic = one.memory.topic is not None and one.memory.topic == memory.topic
+        if after is None or by_topic or _told_by_time(one.memory, after) or not may_supersede(one.memory, after):
             tx.link(one.key, one.memory.valid_until, memory.supersedes)
     concerned = {memory.supersedes, None if older is None else older.memory.id}
     return {one for one in concerned if one is not None}
@@ -78,7 +124,7 @@ def settle(tx: Transaction, memories: Iterable[MemoryId]) -> None:
     for memory in memories:
         stored = tx.get(memory)
         if stored is not None:
-            _, newer = _beside(tx, stored)
+            _, newer = beside(tx, stored)
             _settled(tx, stored, None if newer is None else newer.memory)
 
 
@@ -93,12 +139,44 @@ def _settled(tx: Transaction, stored: Stored, newer: Memory | None) -> Stored:
     return Stored(stored.key, replace(memory, valid_until=end))
 
 
-def _beside(tx: Transaction, stored: Stored) -> tuple[Stored | None, Stored | None]:
-    return (None, None) if stored.memory.topic is None else tx.facts_beside(stored.key)
+def _refuse_ring(tx: Transaction, stored: Stored) -> None:
+    """Raises Invalid where following what took its place leads back to a memory: none of these would ever hold."""
+    if stored.memory.valid_until is None or not _is_across(tx, stored.memory):
+        return
+    seen: set[MemoryId] = set()
+    left = _following(tx, stored)
+    while left:
+        one = left.pop()
+        if one.memory.id == stored.memory.id:
+            raise Invalid(
+                "A memory cannot take its own place, nor that of what took its own. Tell anew what holds again.",
+                field="supersedes",
+            )
+        if one.memory.id not in seen:
+            seen.add(one.memory.id)
+            left += _following(tx, one)
+
+
+def _is_across(tx: Transaction, memory: Memory) -> bool:
+    """Whether it is linked to others than the facts of its topic, which time alone keeps in a row."""
+    replaced = None if memory.supersedes is None else tx.get(memory.supersedes)
+    named = [*tx.superseding(memory.id), *([] if replaced is None else [replaced])]
+    return any(memory.topic is None or one.memory.topic != memory.topic for one in named)
+
+
+def _following(tx: Transaction, stored: Stored) -> list[Stored]:
+    _, newer = beside(tx, stored)
+    return [*tx.superseding(stored.memory.id), *([] if newer is None else [newer])]
+
+
+def _told_by_time(one: Memory, other: Memory) -> bool:
+    """Whether time alone tells which of two facts came first, whatever one was said to take the place of."""
+    return one.topic is not None and one.topic == other.topic and one.holds_since != other.holds_since
 
 
 def _be_found(tx: Transaction, memory: Memory) -> None:
     """Let those of the same owner that name it by its external id, since they came before it, name it by its id."""
     for one in tx.superseding(str(memory.external_id)):
         if one.memory.owner == memory.owner and may_supersede(one.memory, memory):
-            tx.link(one.key, one.memory.valid_until, memory.id)
+            older = beside(tx, one)[0] if _told_by_time(one.memory, memory) else Stored(one.key, memory)
+            tx.link(one.key, one.memory.valid_until, None if older is None else older.memory.id)

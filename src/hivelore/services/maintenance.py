@@ -3,10 +3,11 @@
 A preview tells exactly what would happen and writes nothing. What goes can be taken back for a while.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
+from typing import NamedTuple
 
 from hivelore.domain.agent import Role, Viewer
 from hivelore.domain.audit import AuditEntry
@@ -22,6 +23,7 @@ from hivelore.policies.purging import most, refuse_too_many
 from hivelore.ports import Clock, MemoryStore, Transaction, View
 from hivelore.services.duplicates import Duplicates, Pair
 from hivelore.services.keeping import Keeping
+from hivelore.services.linking import beside
 from hivelore.services.loads import in_batches
 from hivelore.services.proposing import MOST_OPEN, Proposing
 from hivelore.services.reindexing import Reindexing
@@ -163,31 +165,46 @@ def _gone(now: datetime) -> Filter:
     return Filter(visibility=EVERYTHING.visibility, expired_at=now)
 
 
+class _Places(NamedTuple):
+    """What a memory that goes leaves to those that took its own place."""
+
+    named: DocumentKey | None = None
+    of_topic: DocumentKey | None = None
+
+
 def _that_end_nothing(view: View, keys: Sequence[DocumentKey]) -> list[DocumentKey]:
-    """Without those that came last in the place of what stays, which would hold again without them."""
-    going = set(keys)
-    return [
-        key
+    """Without those that alone stand in the place of what stays, which would hold again without them."""
+    since = {
+        key: memory.holds_since
         for some in in_batches(keys, _AT_A_TIME)
-        for key, memory in sorted(view.admitted(some, EVERYTHING).items())
-        if not _holds_back(view, Stored(key, memory), going)
-    ]
+        for key, memory in view.admitted(some, EVERYTHING).items()
+    }
+    going: dict[DocumentKey, _Places] = {}
+    for some in in_batches(sorted(since, key=lambda key: (since[key], key)), _AT_A_TIME):
+        there = view.admitted(some, EVERYTHING)
+        for key in some:
+            places = _left_by(view, Stored(key, there[key]), going)
+            if places is not None:
+                going[key] = places
+    return sorted(going)
 
 
-def _holds_back(view: View, last: Stored, going: Collection[DocumentKey]) -> bool:
-    _, newer = view.facts_beside(last.key) if last.memory.topic is not None else (None, None)
-    if newer is not None or view.superseding(last.memory.id):
-        return False
-    older: Stored | None = last
-    while older is not None and older.key in going:
-        older = _replaced_by(view, older)
-    return older is not None
-
-
-def _replaced_by(view: View, stored: Stored) -> Stored | None:
+def _left_by(view: View, stored: Stored, going: Mapping[DocumentKey, _Places]) -> _Places | None:
+    """None: it has to stay. What came before it and goes is in ``going`` already."""
     memory = stored.memory
-    older = None if memory.topic is None else view.facts_beside(stored.key)[0]
-    return older if older is not None or memory.supersedes is None else view.get(memory.supersedes)
+    older, newer = beside(view, stored)
+    replaced = None if memory.supersedes is None else view.get(memory.supersedes)
+    named, of_topic = (None if one is None else one.key for one in (replaced, older))
+    if named is not None and named in going:
+        named = going[named].named
+    if of_topic is not None and of_topic in going:
+        of_topic = going[of_topic].of_topic
+    is_named = named is not None and bool(view.superseding(memory.id))
+    is_followed = newer is not None
+    for place, is_taken in ((named, is_named), (of_topic, is_followed)):
+        if place is not None and not is_taken and not (named == of_topic and (is_named or is_followed)):
+            return None
+    return _Places(named, of_topic)
 
 
 def _fresh(tx: Transaction, stored: Stored) -> Stored:

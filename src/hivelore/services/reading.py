@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from hivelore.domain.agent import LeadSees, Viewer
-from hivelore.domain.index import DocumentKey
+from hivelore.domain.index import DocumentKey, Stored
 from hivelore.domain.memory import Action, Memory, MemoryId
 from hivelore.domain.search import (
     Difference,
@@ -20,6 +20,7 @@ from hivelore.errors import Invalid, NotFound
 from hivelore.policies.access import visible_to
 from hivelore.policies.differences import difference
 from hivelore.ports import Clock, MemoryStore, View
+from hivelore.services.linking import beside
 from hivelore.services.remember import unknown
 from hivelore.services.serving import Serving
 from hivelore.services.showing import excerpt_of, then
@@ -65,7 +66,7 @@ class Reading:
         """Every version, oldest first, and which memories stand before and after it."""
         with self._store.read(sees=self._sees(viewer)) as view:
             key, found = self._visible(view, memory, viewer)
-            _, newer = view.facts_beside(key)
+            _, newer = beside(view, Stored(key, found))
             after = {one.memory.id: one.memory for one in (*view.superseding(found.id), *((newer,) if newer else ()))}
             seen = self._sees(viewer)
             return History(

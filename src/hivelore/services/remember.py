@@ -22,7 +22,7 @@ from hivelore.ports import Clock, MemoryStore, Transaction
 from hivelore.services.drafting import Drafting, Prepared, utc
 from hivelore.services.editing import action, owner_of, permit, verb_of
 from hivelore.services.keeping import Keeping, gone
-from hivelore.services.linking import stays
+from hivelore.services.linking import fact_at, stays
 from hivelore.services.observations import begin
 from hivelore.services.proposing import Proposing, proposed
 from hivelore.services.retelling import rewritten, says_the_same
@@ -297,7 +297,7 @@ class Remembering:
         """What holds of its topic then, where it says the same in the same words."""
         memory, topic = prepared.memory, prepared.memory.topic
         assert topic is not None
-        known = tx.fact_at(topic, memory.holds_since if _has_time(prepared.draft) else None)
+        known = fact_at(tx, topic, memory.holds_since if _has_time(prepared.draft) else None)
         if known is None or (known.memory.name, known.memory.content) != (memory.name, memory.content):
             return None
         return known if _may_tell(viewer, known.memory, prepared) else None

@@ -35,7 +35,8 @@ def succeeding(
         known = [one.memory.holds_since for one in (newest, replaced) if one is not None and one.memory.id != memory.id]
         if known and max(known) >= memory.holds_since:
             memory = replace(memory, valid_from=max(max(known) + _LEAST, memory.updated_at))
-    if replaced is not None and replaced.memory.holds_since > memory.holds_since:
+    is_from_elsewhere = memory.external_id is not None  # In whatever order that comes, it stands as it did there.
+    if replaced is not None and not is_from_elsewhere and replaced.memory.holds_since > memory.holds_since:
         since = replaced.memory.holds_since.isoformat()
         raise Invalid(
             f"Memory {replaced.memory.id} holds since {since}: what takes its place holds later (validFrom).",
@@ -47,9 +48,13 @@ def succeeding(
 def _replaced(tx: Transaction, memory: Memory, seen: Visibility) -> Stored | None:
     """None: it is not there yet, as it may be of memories that come from elsewhere."""
     told = str(memory.supersedes)
-    found = [tx.get(MemoryId(told.lower())), tx.with_external_id(memory.home, Clean(told))]
+    if told == memory.external_id:
+        raise Invalid("A memory cannot take its own place.", field="supersedes")
+    shelves = dict.fromkeys((memory.home, memory.owner))  # What is shared may take the place of a private one.
+    found = [tx.get(MemoryId(told.lower())), *(tx.with_external_id(shelf, Clean(told)) for shelf in shelves)]
     if memory.external_id is not None:
-        found.reverse()  # What comes from elsewhere means what came from there, though we may have that, too.
+        # What comes from elsewhere means what came from there, though we may have that, too.
+        found.append(found.pop(0))
     for one in found:
         if one is not None and seen.admits(one.memory.owner, one.memory.scope):
             return one

@@ -1,0 +1,143 @@
+"""Laws of what takes whose place: whatever is told, edited, forgotten and purged, something of it all holds, and an
+export that is read in again holds the same."""
+
+from contextlib import suppress
+from datetime import timedelta
+from itertools import count
+from random import Random
+from typing import Any, NamedTuple
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hivelore.adapters.inmemory.keywords import ExactKeywords
+from hivelore.adapters.inmemory.store import InMemoryStore
+from hivelore.domain import wire
+from hivelore.domain.draft import UNSET, Edit
+from hivelore.domain.index import Stored
+from hivelore.domain.maintenance import Wish
+from hivelore.domain.memory import Memory, Scope
+from hivelore.domain.search import EVERYTHING
+from hivelore.errors import HiveloreError
+from hivelore.hive.exchange import Report, _canonical, read_line
+from hivelore.services.linking import beside
+from support.clocks import START, SteppingClock
+from support.laws import examples
+from support.world import AS_ADA, AS_OPERATOR, World
+
+BEGINNING = START - timedelta(days=30)
+IMPORTED = 5_000
+"""The first number of an id where an export is read in."""
+
+
+class Deed(NamedTuple):
+    what: str
+    which: int
+    named: int | None
+    subject: str | None
+    minute: int | None
+
+
+deeds = st.builds(
+    Deed,
+    st.sampled_from(["tell", "tell", "tell", "tell", "edit", "share", "forget"]),
+    st.integers(0, 9),
+    st.none() | st.integers(0, 9),
+    st.sampled_from([None, "db.port", "on.call"]),
+    st.none() | st.integers(0, 3),
+)
+
+
+def a_world(first_id: int = 1) -> World:
+    clock = SteppingClock()
+    return World(InMemoryStore(clock), ExactKeywords(), clock, share=1.0, first_id=first_id)
+
+
+def everything(world: World) -> list[Memory]:
+    with world.store.read() as view:
+        return list(view.page(EVERYTHING, None, 1_000))
+
+
+def lived(happened: list[Deed]) -> World:
+    """Some of it is refused."""
+    world, number = a_world(), count()
+    for deed in happened:
+        there = sorted(everything(world), key=lambda one: one.id)
+        with suppress(HiveloreError):
+            _do(world, deed, there, f"It is {next(number)}.")
+    return world
+
+
+def _do(world: World, deed: Deed, there: list[Memory], content: str) -> None:
+    named = there[deed.named % len(there)].id if there and deed.named is not None else None
+    since = None if deed.minute is None else BEGINNING + timedelta(minutes=deed.minute)
+    one = there[deed.which % len(there)] if there else None
+    if deed.what == "tell":
+        expires = START + timedelta(hours=1) if deed.which < 5 else None
+        place: dict[str, Any] = {"subject": deed.subject, "supersedes": named, "valid_from": since}
+        world.remember(content, AS_ADA, expires_at=expires, **place)
+    elif one is None:
+        pass
+    elif deed.what == "edit":
+        told: dict[str, Any] = {"subject": deed.subject, "supersedes": named or UNSET, "valid_from": since or UNSET}
+        world.remembering.edit(one.id, Edit(**told), AS_ADA)
+    elif deed.what == "share":
+        world.remembering.edit(one.id, Edit(scope=Scope.SWARM), AS_ADA)
+    else:
+        world.remembering.forget(one.id, AS_ADA)
+
+
+def held(world: World) -> list[tuple[str, str, str]]:
+    """What holds from when to when."""
+    return sorted((one.content, one.holds_since.isoformat(), str(one.valid_until)) for one in everything(world))
+
+
+@settings(max_examples=examples(200))
+@given(happened=st.lists(deeds, max_size=9))
+def test_what_was_replaced_leads_to_something_that_holds(happened: list[Deed]) -> None:
+    world = lived(happened)
+    with world.store.read() as view:
+
+        def following(one: Stored) -> list[Stored]:
+            _, newer = beside(view, one)
+            return [*view.superseding(one.memory.id), *([] if newer is None else [newer])]
+
+        for memory in everything(world):
+            start = view.get(memory.id)
+            assert start is not None
+            reached, left = {start.key: start}, following(start)
+            while left:
+                one = left.pop()
+                if one.key not in reached:
+                    reached[one.key] = one
+                    left += following(one)
+            assert any(one.memory.valid_until is None for one in reached.values())
+            assert (start.memory.valid_until is None) is (len(reached) == 1)
+
+
+@settings(max_examples=examples(200))
+@given(happened=st.lists(deeds, max_size=9), order=st.randoms(use_true_random=False))
+def test_an_export_that_is_read_in_holds_the_same_in_whatever_order(happened: list[Deed], order: Random) -> None:
+    world, other = lived(happened), a_world(IMPORTED)
+    lines = [_canonical(wire.memory(memory)).encode() for memory in everything(world)]
+    for _ in range(2):
+        order.shuffle(lines)
+        for line in lines:
+            draft = read_line(line, Report())
+            assert draft is not None
+            other.remembering.remember(draft, AS_ADA)
+        assert held(other) == held(world)
+
+
+@settings(max_examples=examples(200))
+@given(happened=st.lists(deeds, max_size=9))
+def test_a_purge_lets_nothing_hold_again(happened: list[Deed]) -> None:
+    world = lived(happened)
+    world.clock.advance(timedelta(hours=2))
+    ended = {one.id for one in everything(world) if one.valid_until is not None}
+    shown = {one.id for one in world.maintenance.preview(Wish(purge_expired=True), AS_OPERATOR).examples}
+    before = {one.id for one in everything(world)}
+    world.maintenance.apply(Wish(purge_expired=True), AS_OPERATOR)
+    left = {one.id: one for one in everything(world)}
+    assert before - left.keys() == shown
+    assert all(left[one].valid_until is not None for one in ended & left.keys())
