@@ -92,6 +92,12 @@ def test_telling_what_holds_once_more_changes_nothing(world: World) -> None:
     assert (again.memory.id, again.created, again.memory.valid_from) == (known.id, False, None)
 
 
+def test_a_subject_is_the_same_however_it_is_written(world: World) -> None:
+    old = tell(world, "one", subject="Caf\u00e9  Port")
+    new = tell(world, "two", subject=" cafe\u0301\u00a0port")
+    assert whose(world, new) == [old.id]
+
+
 def test_a_note_becomes_a_fact_when_it_is_told_with_its_subject(world: World) -> None:
     note = world.remember("The port is 5432.")
     fact = tell(world, "The port is 5432.")

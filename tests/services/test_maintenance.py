@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from hivelore.domain.agent import Viewer
 from hivelore.domain.batch import BatchKind
 from hivelore.domain.draft import Edit
 from hivelore.domain.evidence import Sign
@@ -211,8 +212,8 @@ def test_what_was_renewed_meanwhile_stays(world: World) -> None:
     key = present(world.store, gone).key
     looked = world.maintenance._looked
 
-    def late(wish: Wish) -> Any:
-        found = looked(wish)
+    def late(wish: Wish, viewer: Viewer) -> Any:
+        found = looked(wish, viewer)
         world.store.write(lambda tx: tx.renew(key, None))
         return found
 
@@ -476,5 +477,7 @@ def test_no_more_is_put_to_review_than_may_wait(world: World, monkeypatch: pytes
     monkeypatch.setattr("hivelore.services.proposing.MOST_OPEN", 2)
     for number in range(6):
         world.remember(f"The heron {'abcdef'[number // 2]}.", session=f"s{number}")
-    done = world.maintenance.apply(MERGE, AS_OPERATOR)
-    assert (len(done.alike), done.proposed) == (3, 2)
+    for shown in (2, 0):
+        assert len(world.maintenance.preview(MERGE, AS_OPERATOR).alike) == shown
+        done = world.maintenance.apply(MERGE, AS_OPERATOR)
+        assert (len(done.alike), done.proposed) == (shown, shown)

@@ -15,6 +15,7 @@ from hivelore.domain.memory import Action, Memory, MemoryId, Scope, Trust
 from hivelore.domain.observed import Change
 from hivelore.domain.proposal import Decision, ProposalKind
 from hivelore.domain.text import Clean
+from hivelore.domain.usefulness import Use
 from hivelore.errors import Conflict, Forbidden, NotFound, Proposed
 from hivelore.ports import Transaction
 from hivelore.services.keeping import Keeping
@@ -150,6 +151,26 @@ def test_reading_and_what_is_seen_of_its_use_is_no_change_and_stays(world: World
     assert present(world.store, memory).memory.access_count == 3
     with world.store.read() as view:
         assert [one.sign for one in view.evidence(key)] == [Sign.CITED]
+
+
+def test_what_was_reset_since_stays_so(world: World) -> None:
+    memory = world.remember(PORT)
+    world.rating.rate(memory.id, AS_ADA, useful=False, session="s1")
+    batch = edited(world, memory, content="The port is 1.")
+    world.rating.reset(memory.id, AS_OPERATOR)
+    world.rating.rate(memory.id, AS_ADA, useful=True, session="s2")
+    undo(world, batch)
+    assert world.rating.of(memory.id, AS_ADA).use == Use(useful=1)
+
+
+def test_what_is_proposed_of_a_text_goes_with_that(world: World) -> None:
+    memory = world.remember(PORT, trust=Trust.WEB)
+    edited(world, memory, AS_ADA, content="The port is 1.")
+    with pytest.raises(Proposed):
+        world.remembering.edit(memory.id, Edit(scope=Scope.SWARM), AS_ADA)
+    undo(world, memory.id)
+    edited(world, memory, AS_ADA, content="The port is what I say.")
+    assert world.reviewing.page(AS_OPERATOR, None, 10).proposals == ()
 
 
 def test_what_took_the_place_of_another_gives_it_back(world: World) -> None:

@@ -1,11 +1,13 @@
 """How much maintenance may take away without being told exactly how much (N14)."""
 
+from decimal import Decimal
+
 from hivelore.errors import Conflict
 
 
 def most(memories: int, share: float) -> int:
-    """Of so many memories, how many may go without a word."""
-    return int(memories * share)
+    """Of so many memories, how many may go without a word; the share is meant as it is written: 0.29 of 100 are 29."""
+    return int(memories * Decimal(str(share)))
 
 
 def refuse_too_many(doomed: int, memories: int, share: float, said: int | None) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from math import isfinite
+from unicodedata import normalize
 
 from hivelore.domain.agent import AgentId, Role, Viewer
 from hivelore.domain.draft import Draft
@@ -210,8 +211,8 @@ def _owner_of(draft: Draft, viewer: Viewer) -> AgentId | None:
 
 
 def plain_subject(subject: Clean) -> Clean:
-    """In lower case and with single spaces, so that who writes it otherwise means the same."""
-    return Clean(" ".join(subject.lower().split()))
+    """In lower case, with single spaces and composed letters, so that who writes it otherwise means the same."""
+    return Clean(normalize("NFC", " ".join(subject.lower().split())))
 
 
 def utc(instant: datetime | None, field: str) -> datetime | None:

@@ -25,7 +25,7 @@ from hivelore.services.duplicates import Duplicates, Pair
 from hivelore.services.keeping import Keeping
 from hivelore.services.linking import beside
 from hivelore.services.loads import in_batches
-from hivelore.services.proposing import MOST_OPEN, Proposing
+from hivelore.services.proposing import Proposing
 from hivelore.services.reindexing import Reindexing
 from hivelore.services.shelving import Shelf
 
@@ -61,13 +61,13 @@ class Maintenance:
     def preview(self, wish: Wish, viewer: Viewer) -> Maintained:
         """What would be done. Nothing is written."""
         _permit(wish, viewer)
-        return self._looked(wish)[0]
+        return self._looked(wish, viewer)[0]
 
     def apply(self, wish: Wish, viewer: Viewer, yes_delete: int | None = None) -> Maintained:
         """Do it. ``yes_delete``: how many are to go, exactly. Raises Conflict where that is another number, or where it
         is not said and more than the share would go; then nothing is done."""
         _permit(wish, viewer)
-        plan, doomed, pairs = self._looked(wish)
+        plan, doomed, pairs = self._looked(wish, viewer)
         if wish.purge_expired:
             refuse_too_many(plan.expired, plan.memories, self._share, yes_delete)
         elif yes_delete is not None:
@@ -92,13 +92,14 @@ class Maintenance:
 
     # steps
 
-    def _looked(self, wish: Wish) -> tuple[Maintained, Sequence[DocumentKey], Sequence[Pair]]:
+    def _looked(self, wish: Wish, viewer: Viewer) -> tuple[Maintained, Sequence[DocumentKey], Sequence[Pair]]:
         now = self._clock.now()
         with self._store.read() as view:
             total = len(view.matching(EVERYTHING))
             doomed = _that_end_nothing(view, sorted(view.matching(_gone(now)))) if wish.purge_expired else []
             examples = _examples(view, doomed)
-            pairs = self._duplicates.find(view, now, MOST_OPEN) if wish.merge else []
+            room = self._proposing.room(view, viewer) if wish.merge else 0
+            pairs = self._duplicates.find(view, now, room) if room else []
         alike = [
             Alike(older=one.memory.id, newer=other.memory.id, names=(one.memory.name, other.memory.name), why=why)
             for one, other, why in pairs

@@ -10,7 +10,7 @@ from hivelore.domain.memory import Action
 from hivelore.domain.proposal import Concerned, Decision, Proposal, ProposalId, ProposalKind, Wanted
 from hivelore.domain.text import Clean
 from hivelore.errors import Conflict, Proposed
-from hivelore.ports import Clock, Transaction
+from hivelore.ports import Clock, Transaction, View
 
 MOST_OPEN = 100
 """Proposals of one agent, or of nobody in particular, that wait for a decision."""
@@ -21,6 +21,10 @@ class Proposing:
     def __init__(self, clock: Clock, proposal_id: Callable[[datetime], ProposalId]) -> None:
         self._clock = clock
         self._proposal_id = proposal_id
+
+    def room(self, view: View, viewer: Viewer) -> int:
+        """How much more of this viewer may wait for a decision."""
+        return max(MOST_OPEN - view.open_proposals(viewer.agent), 0)
 
     def propose(
         self,
@@ -42,7 +46,7 @@ class Proposing:
                 return known
             if known.decided is None:  # Nobody could accept it any more.
                 tx.drop_proposal(known.id)
-        if tx.open_proposals(viewer.agent) >= MOST_OPEN:
+        if not self.room(tx, viewer):
             raise Conflict(
                 f"{MOST_OPEN} of your proposals wait for a decision: wait for some. 'hivelore review list' "
                 "(GET /api/review) lists them."

@@ -9,7 +9,9 @@ from dataclasses import replace
 from hivelore.domain.batch import Preimage
 from hivelore.domain.evidence import Evidence, together
 from hivelore.domain.index import DocumentKey, Stored
+from hivelore.domain.memory import MemoryId
 from hivelore.domain.moving import WholeMemory
+from hivelore.domain.proposal import Proposal
 from hivelore.ports import Transaction
 from hivelore.services import loads
 from hivelore.services.keeping import joined
@@ -28,7 +30,8 @@ def restore(tx: Transaction, shelf: Shelf, parts: Sequence[Preimage], *, reopen:
             take_off = shelf.drop if one.before is None else shelf.withdraw
             take_off(tx, Stored(one.key, there[one.key].memory))
     counted = {each for one in parts if one.before is not None for each in one.before.whole.evidence}
-    back = [_whole(one, there.get(one.key), counted) for one in parts if one.before is not None]
+    known = {each.occasion for one in there.values() for each in one.evidence}
+    back = [_whole(one, there.get(one.key), counted, known) for one in parts if one.before is not None]
     shelf.move_in(tx, back)
     for fingerprint, made in present.embedded.items():
         tx.put_vectors(tx.register_model(fingerprint, made.dimension), made.vectors, made.tokens)
@@ -36,20 +39,33 @@ def restore(tx: Transaction, shelf: Shelf, parts: Sequence[Preimage], *, reopen:
         if one.before is not None:
             events += one.before.events
             proposals += one.before.proposals if reopen or one.key not in there else ()
+    versions = {one.memory.id: one.memory.version for one in back}
     for proposal in proposals:
-        tx.put_proposal(proposal)
+        if proposal.decided is not None or _is_about_what_is_there(proposal, versions):
+            tx.put_proposal(proposal)
     tx.log_events(events)
     _put_in_place(tx, back, there)
 
 
-def _whole(one: Preimage, now: WholeMemory | None, counted: Collection[Evidence]) -> WholeMemory:
+def _is_about_what_is_there(proposal: Proposal, versions: Mapping[MemoryId, int]) -> bool:
+    """Not of a text that was taken back: the next one has its number, and nobody is to accept what they have not
+    seen."""
+    return all(each.version <= versions.get(each.memory, each.version) for each in proposal.memories)
+
+
+def _whole(
+    one: Preimage, now: WholeMemory | None, counted: Collection[Evidence], known: Collection[object]
+) -> WholeMemory:
+    """As it was, with what was seen of its use since. ``known``: the occasions of which there is evidence still; what
+    was reset meanwhile stays so."""
     assert one.before is not None
     was = one.before.whole
     if now is None:
         return was
+    before = [each for each in was.evidence if each.occasion in known]
     since = [each for each in now.evidence if each not in counted]
     read = replace(was.memory, access_count=now.memory.access_count, accessed_at=now.memory.accessed_at)
-    return replace(was, memory=read, history=joined(now.history, was.history), evidence=together(was.evidence, since))
+    return replace(was, memory=read, history=joined(now.history, was.history), evidence=together(before, since))
 
 
 def _put_in_place(tx: Transaction, back: Sequence[WholeMemory], there: Mapping[DocumentKey, WholeMemory]) -> None:

@@ -1,0 +1,20 @@
+"""How much maintenance may take away without being told exactly how much."""
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hivelore.errors import Conflict
+from hivelore.policies.purging import most, refuse_too_many
+
+
+@given(memories=st.integers(0, 10**7), hundredths=st.integers(0, 100))
+def test_the_share_itself_may_go_and_no_more(memories: int, hundredths: int) -> None:
+    share = hundredths / 100
+    limit = int(Fraction(hundredths, 100) * memories)
+    assert most(memories, share) == limit
+    refuse_too_many(limit, memories, share, None)
+    with pytest.raises(Conflict, match=f"yes-delete {limit + 1}"):
+        refuse_too_many(limit + 1, memories, share, None)
