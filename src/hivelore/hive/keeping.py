@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from hivelore.domain.draft import Draft, Remembered
-from hivelore.errors import Conflict, Forbidden, Invalid
+from hivelore.errors import Conflict, Forbidden, Invalid, NotFound
 from hivelore.hive.base import UNIT, UNIT_CHARACTERS, Hive
 
 K = TypeVar("K")
@@ -37,7 +37,7 @@ class Keeper(Generic[K]):
     def _store(self, unit: list[tuple[K, Draft]]) -> None:
         try:
             done = self._hive.remember_many([draft for _, draft in unit])
-        except (Invalid, Conflict, Forbidden) as error:
+        except (Invalid, Conflict, Forbidden, NotFound) as error:
             if len(unit) == 1:
                 self._refused(unit[0][0], str(error))
                 return
