@@ -11,7 +11,7 @@ from hivelore.domain.batch import Batch, BatchId, BatchKind
 from hivelore.domain.draft import Draft, Edit
 from hivelore.domain.evidence import Sign
 from hivelore.domain.maintenance import Wish
-from hivelore.domain.memory import Action, Memory, MemoryId, Scope, Trust
+from hivelore.domain.memory import Action, Memory, MemoryId, Scope, Source, Trust
 from hivelore.domain.observed import Change
 from hivelore.domain.proposal import Decision, ProposalKind
 from hivelore.domain.text import Clean
@@ -151,6 +151,21 @@ def test_reading_and_what_is_seen_of_its_use_is_no_change_and_stays(world: World
     assert present(world.store, memory).memory.access_count == 3
     with world.store.read() as view:
         assert [one.sign for one in view.evidence(key)] == [Sign.CITED]
+
+
+def test_telling_the_same_again_is_no_change_and_in_the_way_of_nothing(world: World) -> None:
+    told = Draft(content=PORT, source=Source.FILE_INDEX, source_path="/port.md")
+    memory = world.remembering.remember(told, AS_ADA).memory
+    batch = edited(world, memory, tags=["db"])
+    world.clock.advance(timedelta(days=3))
+    world.remembering.remember(told, AS_ADA)
+    assert newest(world).id == batch
+    world.clock.advance(timedelta(days=3))
+    world.remembering.renew(memory.id, AS_ADA)
+    undo(world, batch)
+    assert present(world.store, memory).memory == memory
+    undo(world, newest(world).id)
+    assert present(world.store, memory).memory.tags == ("db",)
 
 
 def test_what_was_reset_since_stays_so(world: World) -> None:

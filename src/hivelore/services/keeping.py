@@ -98,10 +98,11 @@ def gone(view: View, memory: MemoryId) -> Stored | None:
 
 
 def mark(memory: Memory | None, observations: Sequence[Observation]) -> str:
-    """Equal for a memory that was not changed meanwhile: reading it, and what is seen of its use, is no change."""
+    """Equal for a memory that was not changed meanwhile: reading it, what is seen of its use, and to begin its time to
+    live anew is no change."""
     if memory is None:
         return GONE
-    told = replace(memory, access_count=0, accessed_at=None)
+    told = replace(memory, access_count=0, accessed_at=None, expires_at=None)
     return sha256(canonical((told, list(observations)))).hexdigest()
 
 
