@@ -11,7 +11,7 @@ from hivelore.errors import Invalid
 from hivelore.policies.validity import ends, in_turn, may_supersede
 from hivelore.ports import Transaction, View
 
-LOOKED_AT = 50
+LOOKED_AT = 20
 """Of the facts of one topic and one instant, so many on either side are looked at; more stand as they came."""
 
 
@@ -63,9 +63,11 @@ def beside(view: View, stored: Stored) -> tuple[Stored | None, Stored | None]:
         return None, None
     before, row, after = _of_one_instant(view, stored)
     place = row.index(stored)
+    # What came last of its instant is not the last one where it ended at once, and so it is with the first one.
     if before is not None and before.memory.valid_until == before.memory.holds_since:
-        before = _of_one_instant(view, before)[1][-1]  # What came last of its instant is not the last one.
-    if after is not None:
+        before = _of_one_instant(view, before)[1][-1]
+    passed = None if before is None else before.memory.id
+    if after is not None and after.memory.supersedes not in (None, passed, stored.memory.id):
         after = _of_one_instant(view, after)[1][0]
     return (row[place - 1] if place else before), (row[place + 1] if place + 1 < len(row) else after)
 
