@@ -2,7 +2,7 @@
 three classes.
 
 On the labelled pairs of bench/data (``judge_data``): for a while with all twelve layers, then with the lower eight of
-them. Needs torch, and takes two hours on two threads; other machines give slightly other weights
+them. Needs torch, and takes three hours on two threads; other machines give slightly other weights
 (docs/decisions/0015-same-or-conflicting.md has the commands).
 Run as ``python -m scripts.train_judge build/judge.safetensors``.
 """
@@ -51,7 +51,7 @@ class Run:
     seed: int
 
 
-FIRST, SECOND = Run(900, 1_900, 7), Run(2_000, 2_000, 8)
+FIRST, SECOND, THIRD = Run(900, 1_900, 7), Run(2_000, 2_000, 8), Run(2_400, 2_400, 9)
 
 
 class Layer(nn.Module):
@@ -225,7 +225,7 @@ def main() -> None:
     torch.set_num_threads(THREADS)
     _, tokenizer = published()
     encoded, model = Encoded(tokenizer), published_judge()
-    for run, layers in ((FIRST, ALL_LAYERS), (SECOND, LAYERS)):
+    for run, layers in ((FIRST, ALL_LAYERS), (SECOND, LAYERS), (THIRD, LAYERS)):
         model = model.lower(layers)
         train(model, encoded, Run(math.ceil(given.share * run.steps), math.ceil(given.share * run.of), run.seed))
     given.target.parent.mkdir(parents=True, exist_ok=True)

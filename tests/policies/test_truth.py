@@ -224,10 +224,10 @@ REWORDED = ("A cron job clears the queue", "A scheduled task throws away whateve
 @pytest.mark.parametrize(
     ("pair", "likeness", "share", "same"),
     [
-        (REWORDED, 0.6, 0.85, True),
+        (REWORDED, 0.6, 0.88, True),
         (REWORDED, 0.6, 0.7, False),
-        (REWORDED, 0.2, 0.85, False),
-        (REWORDED, None, 0.85, False),
+        (REWORDED, 0.2, 0.9, False),
+        (REWORDED, None, 0.9, False),
         (("Restarts after 3 failures", "Comes up again within 20 seconds"), 0.9, 0.9, False),
     ],
 )

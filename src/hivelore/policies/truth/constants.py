@@ -52,9 +52,9 @@ class Constants:
     clash: float = 0.41
     """Something as strong contradicts, something weaker than ``no_clash`` does not."""
     no_clash: float = 0.2
-    agreed: float = 0.5
+    agreed: float = 0.7
     """The share that a model that reads both has to give a conflict where not only quantities clash."""
-    found: float = 0.945
+    found: float = 0.955
     """The share from which on it finds a conflict where the rules find none."""
     doubted: float = 0.9
     """The share for a conflict from which on what the rules take for different is a doubt,"""
@@ -62,7 +62,7 @@ class Constants:
     """and what they take for the same: that must not make the wrong one of two surer."""
     disagreed: float = 0.5
     """The share for different notes from which on clashing quantities are no conflict."""
-    rewording: float = 0.85
+    rewording: float = 0.88
     """What a model that reads both has to give *same*, for what the rules cannot tell to be the same,"""
     rewording_likeness: float = 0.3
     """and the cosine that it needs besides. What is further off, a service has it read only where the rules find a
