@@ -127,7 +127,13 @@ def _tell(deed: Deed) -> Draft:
 def _fact(deed: Deed) -> Draft:
     since = START - MINUTE * 3 * deed.which if deed.number % 2 else None
     expires = START + MINUTE * 25 if deed.number > 3 else None
-    return Draft(content=f"It is at {deed.which}.", subject="heron.place", valid_from=since, expires_at=expires)
+    return Draft(
+        content=f"It is at {deed.which}.",
+        subject=None if deed.number == 2 else "heron.place",
+        supersedes=f"m{deed.which:04}" if deed.number % 3 == 0 else None,
+        valid_from=since,
+        expires_at=expires,
+    )
 
 
 def _run(deed: Deed) -> Draft:
