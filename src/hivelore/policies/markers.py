@@ -34,7 +34,7 @@ MARKABLE = re.compile(rf"[a-zA-Z0-9_-]{{1,{LONGEST_NAME}}}")
 """What a category or a service is called in a marker."""
 
 _MARKER = re.compile(r"\[(MEMORY|EVENT|COOLDOWN):([a-zA-Z0-9_-]+)(?::([a-zA-Z0-9_-]+))?\]")
-_LIKE_MARKER = re.compile(r"\[(?:MEMORY|EVENT|COOLDOWN):[^\]]+\]")
+_LIKE_MARKER = re.compile(r"\[(?:MEMORY|EVENT|COOLDOWN):[^\[\]]+\]")
 _ITEM = re.compile(r"(?:[-*+]|[0-9]{1,9}[.)])(?: {1,4}|$)")
 _FENCE = re.compile(r" *(`{3,}|~{3,})(.*)", re.DOTALL)
 _QUOTATION = re.compile(" *>")
