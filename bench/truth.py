@@ -43,8 +43,8 @@ rewordings in other units, order, voice or detail, notes that contradict each ot
 an order, and notes that only look alike. Most are English, {foreign} are German, French, Spanish or Chinese. No note
 is in two parts. The rules were built on the *build* part; the model was trained on that, on the *train* part, on
 5,613 pairs in many writers' words, and on 3,926 clusters (a fact in five wordings, five contradictions of it and four
-look-alikes), few of which were read for the rules. What the model may decide was chosen by *clusters to choose by* ({chosen:,}
-pairs), with four parts in view that were only counted, though many times: *judge* ({judged} pairs), *fresh* ({fresh}
+look-alikes), few of which were read for the rules. What the model may decide was chosen by *clusters to choose by*
+({chosen:,} pairs), with four parts in view that were only counted, though many times: *judge* ({judged} pairs), *fresh* ({fresh}
 pairs, other kinds of services and phrasings), *second fresh* ({last} pairs, written apart from all that) and *in many
 writers' words* ({more:,} pairs). *Clusters kept aside* ({aside:,} pairs) were written by somebody who saw nothing else,
 and reread; nothing was chosen by them. Here the model reads every pair, a service those that are near.
