@@ -44,10 +44,10 @@ an order, and notes that only look alike. Most are English, {foreign} are German
 is in two parts. The rules were built on the *build* part; the model was trained on that, on the *train* part, on
 5,613 pairs in many writers' words, and on 3,926 clusters (a fact in five wordings, five contradictions of it and four
 look-alikes), few of which were read for the rules. What the model may decide was chosen by *clusters to choose by*
-({chosen:,} pairs), with four parts in view that were only counted, though many times: *judge* ({judged} pairs), *fresh* ({fresh}
-pairs, other kinds of services and phrasings), *second fresh* ({last} pairs, written apart from all that) and *in many
-writers' words* ({more:,} pairs). *Clusters kept aside* ({aside:,} pairs) were written by somebody who saw nothing else,
-and reread; nothing was chosen by them. Here the model reads every pair, a service those that are near.
+({chosen:,} pairs), with four parts in view that were only counted, though many times: *judge* ({judged} pairs), *fresh*
+({fresh} pairs, other kinds of services and phrasings), *second fresh* ({last} pairs, written apart from all that) and
+*in many writers' words* ({more:,} pairs). *Clusters kept aside* ({aside:,} pairs) were written by somebody who saw
+nothing else, and reread; nothing was chosen by them. Here the model reads every pair, a service those that are near.
 
 - *ours* compares what the notes say by rules (see [the decision](../docs/decisions/0015-same-or-conflicting.md)), with
   the cosine of their vectors; what they take for a conflict is one where a small trained model agrees, what they do not
