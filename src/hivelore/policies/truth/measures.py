@@ -25,8 +25,8 @@ def measured(
         else:
             left.remove(same)
             agreeing.append(f"{one.shown} = {same.shown}")
-    unmatched = [one for one in unmatched if not _is_said_twice(one, older, unmatched, constants)]
-    left = [one for one in left if not _is_said_twice(one, newer, left, constants)]
+    unmatched = _but_for_what_is_said_twice(unmatched, older, constants)
+    left = _but_for_what_is_said_twice(left, newer, constants)
     clashes: list[Clash] = []
     too_much = ("too" in older.words) is not ("too" in newer.words)
     denied, others = _denied_places(older), _denied_places(newer)
@@ -45,9 +45,11 @@ def measured(
     return tuple(agreeing), (unmatched, left), clashes
 
 
-def _is_said_twice(one: Quantity, reading: Reading, alone: list[Quantity], constants: Constants) -> bool:
-    """Four times a minute, each 15 seconds: the other one has it, too."""
-    return any(other not in alone and _agree(one, other, constants) for other in reading.quantities)
+def _but_for_what_is_said_twice(alone: list[Quantity], reading: Reading, constants: Constants) -> list[Quantity]:
+    """Without what is in another writing what the other one has, too: four times a minute, each 15 seconds."""
+    places = {one.at for one in alone}
+    matched = [one for one in reading.quantities if one.at not in places]
+    return [one for one in alone if not any(_agree(one, other, constants) for other in matched)]
 
 
 def denies_count(older: Reading, newer: Reading) -> bool:
