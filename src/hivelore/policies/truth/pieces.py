@@ -7,11 +7,16 @@ from typing import NamedTuple
 
 import regex
 
+from hivelore.policies.truth.chinese_numbers import number_at
+from hivelore.policies.truth.units import EVERY, PORT_WORDS, SPANS, WEEKDAYS
 from hivelore.policies.truth.words import MEANINGS
 
 LONGEST = 1_000
 """Characters that are read. A longer note is no statement; what stands behind them is not compared."""
 _WHOLE_CHINESE_WORD = 4
+_CLASSIFIED_SPANS = ("个小时", "个月", "个星期")
+"""Spans behind the classifier 个, which carries no meaning of its own."""
+_MEASURING = frozenset(word for words in (SPANS, EVERY, WEEKDAYS, PORT_WORDS) for word in words)
 
 
 class Kind(Enum):
@@ -120,10 +125,22 @@ def _quoted(said: str) -> Iterator[Piece]:
 
 
 def _chinese(run: str) -> Iterator[Piece]:
-    """The words that are known, the longest first; of the rest each character."""
+    """Numbers, and the words that are known, the longest first; of the rest each character."""
     at = 0
     while at < len(run):
         lengths = range(_WHOLE_CHINESE_WORD, 1, -1)
-        length = next((one for one in lengths if (run[at : at + one],) in MEANINGS), 1)
+        length = next((one for one in lengths if _is_known(run[at : at + one])), 1)
+        number = number_at(run, at)
+        if number is not None and number.length > length:
+            yield Piece(Kind.WORD if number.is_ordinal else Kind.NUMBER, number.digits)
+            at += number.length
+            continue
+        if run.startswith(_CLASSIFIED_SPANS, at):
+            at += 1
+            continue
         yield Piece(Kind.WORD, run[at : at + length])
         at += length
+
+
+def _is_known(word: str) -> bool:
+    return (word,) in MEANINGS or word in _MEASURING

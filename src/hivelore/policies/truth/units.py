@@ -17,10 +17,10 @@ SPANS = _units(
         0.001: "ms millisecond milliseconds millisekunden millisecondes milisegundos 毫秒",
         1.0: "s sec secs second seconds sekunde sekunden sek seconde secondes segundo segundos 秒",
         MINUTE: "min mins minute minutes minuten minuto minutos 分钟 分",
-        HOUR: "h hr hrs hour hours stunde stunden heure heures hora horas 小时",
+        HOUR: "h hr hrs hour hours stunde stunden heure heures hora horas 小时 钟头",
         DAY: "d day days tag tage tagen jour jours día días dia dias 天",
         2 * WEEK: "fortnight fortnights",
-        WEEK: "w week weeks woche wochen semaine semaines semana semanas 周",
+        WEEK: "w week weeks woche wochen semaine semaines semana semanas 周 星期",
         MONTH: "month months monat monate monaten mois mes meses 月",
         YEAR: "y yr year years jahr jahre jahren an ans année années año años 年",
     }
