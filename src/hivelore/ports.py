@@ -36,7 +36,7 @@ from hivelore.domain.index import (
     Waiting,
 )
 from hivelore.domain.job import Job, JobId
-from hivelore.domain.memory import Action, Chunk, Json, Memory, MemoryId, Standing, Topic, Version
+from hivelore.domain.memory import Action, Chunk, Json, Memory, MemoryId, Standing, Statement, Topic, Version
 from hivelore.domain.moving import Counts, WholeMemory
 from hivelore.domain.notice import Notice
 from hivelore.domain.observed import Stance
@@ -165,14 +165,17 @@ class MemoryView(Protocol):
         """All that pass, in no order; for filters an index cannot apply by itself."""
         ...
 
-    def at_path(self, home: AgentId | None, path: Clean) -> Stored | None:
-        """The document of a source path on one shelf (``Memory.home``)."""
+    def at_path(self, home: AgentId | None, path: Clean) -> Sequence[Stored]:
+        """The documents of a source path on one shelf (``Memory.home``), at most one of each project and one of none,
+        in the order in which they came."""
         ...
 
-    def with_external_id(self, home: AgentId | None, external_id: Clean) -> Stored | None: ...
+    def with_external_id(self, home: AgentId | None, external_id: Clean) -> Sequence[Stored]:
+        """As ``at_path``, of an external id."""
+        ...
 
-    def same_statement(self, owner: AgentId | None, name: Clean, content: Clean) -> Stored | None:
-        """The newest memory (by ``created_at``, then id) of this owner with this very name and content."""
+    def same_statement(self, statement: Statement) -> Stored | None:
+        """The newest memory (by ``created_at``, then id) with this very statement."""
         ...
 
     def fact_at(self, topic: Topic, at: datetime | None) -> Stored | None:

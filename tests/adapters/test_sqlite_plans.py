@@ -373,7 +373,7 @@ def test_a_statement_is_planned_once_whatever_is_asked(tmp_path: Path) -> None:
         view._connection.authorizer = watch
         counts: list[int] = []
         for number, memory in enumerate(census()):
-            view.same_statement(memory.owner, memory.name, memory.content)
+            view.same_statement(memory.statement)
             view.at_path(None, Clean(memory.id))
             view.chunks(DocumentKey(number))
             counts.append(len(planned))

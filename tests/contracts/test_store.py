@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from hivelore.domain.agent import AgentId
 from hivelore.domain.index import Change, ChangeKind, DocumentKey, ModelKey, Stored
-from hivelore.domain.memory import Json, Memory, MemoryId, Scope
+from hivelore.domain.memory import Json, Memory, MemoryId, Scope, Statement
 from hivelore.domain.text import Clean
 from hivelore.errors import Conflict
 from hivelore.ports import MemoryStore, Transaction
@@ -176,11 +177,11 @@ def test_a_document_is_found_by_its_path_on_its_shelf_only(store: MemoryStore) -
     found = {add(store, memory).memory.id: memory for memory in (private, shared)}
     assert len(found) == 2
     with store.read() as view:
-        assert view.at_path(ADA, PATH) == view.get(private.id)
-        assert view.at_path(None, PATH) == view.get(shared.id)
-        assert view.at_path(BOB, PATH) is None
-        assert view.at_path(ADA, Clean(PATH.upper())) is None
-        assert view.with_external_id(ADA, PATH) is None
+        assert list(view.at_path(ADA, PATH)) == [view.get(private.id)]
+        assert list(view.at_path(None, PATH)) == [view.get(shared.id)]
+        assert not view.at_path(BOB, PATH)
+        assert not view.at_path(ADA, Clean(PATH.upper()))
+        assert not view.with_external_id(ADA, PATH)
 
 
 def test_a_document_is_found_by_its_external_id_on_its_shelf_only(store: MemoryStore) -> None:
@@ -188,32 +189,56 @@ def test_a_document_is_found_by_its_external_id_on_its_shelf_only(store: MemoryS
     found = {add(store, memory).memory.id: memory for memory in (private, shared)}
     assert len(found) == 2
     with store.read() as view:
-        assert view.with_external_id(ADA, Clean("x-1")) == view.get(private.id)
-        assert view.with_external_id(None, Clean("x-1")) == view.get(shared.id)
-        assert view.with_external_id(BOB, Clean("x-1")) is None
-        assert view.at_path(ADA, Clean("x-1")) is None
+        assert list(view.with_external_id(ADA, Clean("x-1"))) == [view.get(private.id)]
+        assert list(view.with_external_id(None, Clean("x-1"))) == [view.get(shared.id)]
+        assert not view.with_external_id(BOB, Clean("x-1"))
+        assert not view.at_path(ADA, Clean("x-1"))
 
 
-Statement = tuple[AgentId | None, Clean, Clean]
+@each_name
+@pytest.mark.parametrize("scope", Scope)
+def test_a_name_is_taken_once_per_project(store: MemoryStore, named: MakeNamed, scope: Scope) -> None:
+    memories = [replace(named("n", ADA, scope), project=project) for project in (None, Clean("p"), Clean("P"))]
+    found = [add(store, memory) for memory in memories]
+    for memory in memories:
+        refused(store, replace(named("n", ADA, scope), project=memory.project))
+    home = ADA if scope is Scope.AGENT else None
+    with store.read() as view:
+        assert [*view.at_path(home, Clean("n")), *view.with_external_id(home, Clean("n"))] == found
 
-statements: st.SearchStrategy[Statement] = st.tuples(
-    st.sampled_from([None, ADA, BOB]),
-    st.sampled_from([Clean("build"), Clean("Build"), Clean("\u00e9"), Clean("e\u0301")]),
-    st.sampled_from([Clean("Use Java 21."), Clean("Use Java 21. "), Clean("build")]),
+
+statements: st.SearchStrategy[Statement] = st.builds(
+    Statement,
+    owner=st.sampled_from([ADA, BOB]),
+    scope=st.sampled_from(Scope),
+    project=st.sampled_from([None, Clean("p"), Clean("P")]),
+    session=st.sampled_from([None, Clean("s")]),
+    name=st.sampled_from([Clean("build"), Clean("Build"), Clean("\u00e9"), Clean("e\u0301")]),
+    content=st.sampled_from([Clean("Use Java 21."), Clean("Use Java 21. "), Clean("build")]),
 )
 
 
+@st.composite
+def tellings(draw: st.DrawFn) -> tuple[list[tuple[Statement, int]], Statement]:
+    """What was told, when, and what is asked: all of them alike but for a field or two."""
+    asked = draw(statements)
+    other = st.tuples(statements, st.sets(st.sampled_from(Statement._fields), max_size=2))
+    near = other.map(lambda one: asked._replace(**{field: getattr(one[0], field) for field in one[1]}))
+    return draw(st.lists(st.tuples(near, st.integers(0, 3)), max_size=8)), asked
+
+
 @law
-@given(written=st.lists(st.tuples(statements, st.integers(0, 3)), max_size=8), asked=statements)
-def test_the_same_statement_is_the_newest_of_this_owner_with_this_name_and_content(
-    fresh: Fresh, written: list[tuple[Statement, int]], asked: Statement
+@given(told=tellings())
+def test_the_same_statement_is_the_newest_of_which_nothing_differs(
+    fresh: Fresh, told: tuple[list[tuple[Statement, int]], Statement]
 ) -> None:
+    written, asked = told
     with fresh() as store:
-        for (owner, name, content), minute in written:
-            add(store, a_memory(content, owner=owner, scope=Scope.SWARM, name=name, created_at=instant(minute)))
-        same = [memory for memory in listed(store) if (memory.owner, memory.name, memory.content) == asked]
+        for statement, minute in written:
+            add(store, a_memory(created_at=instant(minute), **statement._asdict()))
+        same = [memory for memory in listed(store) if memory.statement == asked]
         with store.read() as view:
-            found = view.same_statement(*asked)
+            found = view.same_statement(asked)
     newest = max(same, key=lambda memory: (memory.created_at, memory.id), default=None)
     assert (found.memory if found else None) == newest
 
@@ -222,27 +247,23 @@ def test_the_newest_of_the_same_statements_is_the_one_created_last_not_the_one_a
     newest = add(store, a_memory("Use Java 21.", created_at=instant(5)))
     add(store, a_memory("Use Java 21.", created_at=instant(4)))
     with store.read() as view:
-        assert view.same_statement(ADA, newest.memory.name, newest.memory.content) == newest
+        assert view.same_statement(newest.memory.statement) == newest
 
 
-def test_a_private_and_a_shared_memory_of_one_owner_can_be_the_same_statement(store: MemoryStore) -> None:
-    private = a_memory("Use Java 21.", name=Clean("java"))
-    add(store, private)
+def test_the_swarm_s_own_statement_is_nobody_else_s(store: MemoryStore) -> None:
+    own = add(store, a_memory(owner=None, scope=Scope.SWARM))
+    add(store, a_memory(owner=ADA, scope=Scope.SWARM))
     with store.read() as view:
-        assert view.same_statement(ADA, Clean("java"), Clean("Use Java 21.")) == view.get(private.id)
-        assert view.same_statement(None, Clean("java"), Clean("Use Java 21.")) is None
-    shared = a_memory("Use Java 21.", name=Clean("java"), scope=Scope.SWARM, created_at=instant(1))
-    add(store, shared)
-    with store.read() as view:
-        assert view.same_statement(ADA, Clean("java"), Clean("Use Java 21.")) == view.get(shared.id)
+        assert view.same_statement(own.memory.statement) == own
 
 
 def test_a_statement_that_was_changed_is_no_longer_the_same(store: MemoryStore) -> None:
     stored = add(store, a_memory("Use Java 17.", name=Clean("java")))
-    change(store, stored.key, next_version(stored.memory, "Use Java 21."), whole("Use Java 21."))
+    after = next_version(stored.memory, "Use Java 21.")
+    change(store, stored.key, after, whole("Use Java 21."))
     with store.read() as view:
-        assert view.same_statement(ADA, Clean("java"), Clean("Use Java 17.")) is None
-        assert view.same_statement(ADA, Clean("java"), Clean("Use Java 21.")) is not None
+        assert view.same_statement(stored.memory.statement) is None
+        assert view.same_statement(after.statement) is not None
 
 
 # Forgetting.
@@ -267,9 +288,9 @@ def test_forgetting_leaves_nothing(store: MemoryStore) -> None:
     forget(store, stored.key)
     with store.read() as view:
         assert view.get(memory.id) is None
-        assert view.at_path(ADA, PATH) is None
-        assert view.with_external_id(ADA, Clean("x")) is None
-        assert view.same_statement(ADA, memory.name, memory.content) is None
+        assert not view.at_path(ADA, PATH)
+        assert not view.with_external_id(ADA, Clean("x"))
+        assert view.same_statement(memory.statement) is None
         assert list(view.page(EVERYTHING, None, 10)) == []
         assert list(view.matching(EVERYTHING)) == []
         assert view.admitted([stored.key], EVERYTHING) == {}

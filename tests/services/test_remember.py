@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -81,6 +82,35 @@ def test_nothing_was_observed_in_the_future(world: World) -> None:
 
 def test_the_same_text_of_another_agent_is_another_memory(world: World) -> None:
     assert world.remember("Use pnpm.").id != world.remember("Use pnpm.", AS_BOB).id
+
+
+@pytest.mark.parametrize("scope", Scope)
+@pytest.mark.parametrize("projects", [("a", "b"), ("a", None), (None, "a")])
+def test_the_same_sentence_of_another_project_is_another_memory(
+    world: World, projects: tuple[str | None, str | None], scope: Scope
+) -> None:
+    """Every program of a machine speaks for one agent: what it tells in one project stays in the other ones."""
+    first, second = (world.remember("Run make check.", project=project, scope=scope) for project in projects)
+    assert first.id != second.id
+    for memory in (first, second):
+        again = world.remembering.remember(
+            Draft(content="Run make check.", project=memory.project, scope=scope), AS_ADA
+        )
+        assert (again.memory.id, again.changed) == (memory.id, False)
+        assert world.reading.get(memory.id, AS_ADA).project == memory.project
+
+
+@pytest.mark.parametrize("name", ["source_path", "external_id"])
+def test_a_path_and_an_external_id_name_a_document_per_project(world: World, name: str) -> None:
+    known: dict[str, Any] = {name: "docs/a.md"}
+    first = world.remember("A. The port is 5432.", project="a", **known)
+    assert world.remember("A. The port is 5433.", **known).id == first.id  # Nothing else can be meant.
+    second = world.remember("B. The port is 6000.", project="b", **known)
+    assert second.id != first.id
+    third = world.remember("The port is 7000.", **known)  # Of which of them, nobody knows.
+    assert third.id not in (first.id, second.id)
+    told = [world.remember("Two.", project=project, **known) for project in ("a", "b", None)]
+    assert [one.id for one in told] == [first.id, second.id, third.id]
 
 
 def test_lines_of_a_conversation_that_repeat_stay_apart(world: World) -> None:
@@ -336,6 +366,24 @@ def test_forgetting_a_path_says_how_many(world: World) -> None:
     assert world.remembering.forget_path("/a", AS_BOB) == 0
     assert world.remembering.forget_path("/a", AS_ADA) == 2
     assert world.remembering.forget_path("/a", AS_ADA) == 0
+
+
+def test_a_path_of_several_projects_is_forgotten_in_one(world: World) -> None:
+    for project in ("a", "b", None):
+        world.remember(f"Of {project}.", project=project, source_path="docs/a.md")
+    with pytest.raises(Invalid, match=r"several projects \(a, b, none\)"):
+        world.remembering.forget_path("docs/a.md", AS_ADA)
+    assert world.remembering.forget_path("docs/a.md", AS_ADA, project="c") == 0
+    assert world.remembering.forget_path("docs/a.md", AS_ADA, project="a") == 1
+    assert world.remembering.forget_path("docs/a.md", AS_ADA, project="b") == 1
+    assert world.remembering.forget_path("docs/a.md", AS_ADA) == 1
+
+
+def test_what_takes_a_place_by_an_external_id_takes_that_of_its_project(world: World) -> None:
+    old = [world.remember(f"The port of {one} is 1.", project=one, external_id="port") for one in ("a", "b")]
+    new = world.remember("The port of b is 2.", project="b", supersedes="port")
+    assert new.supersedes == old[1].id
+    assert world.reading.get(old[0].id, AS_ADA).valid_until is None
 
 
 def test_a_lead_injects_a_learning_that_all_can_find(world: World) -> None:

@@ -140,6 +140,7 @@ def edit(
 def forget(
     *memory: Annotated[str, Parameter(name="id", help="Which memories.")],
     path: Annotated[Path | None, Parameter(help="What was indexed from this file.")] = None,
+    project: Annotated[str | None, Parameter(help="With --path: only what was indexed in this project.")] = None,
     yes: Annotated[bool, Parameter(alias="-y", help="Do not ask.")] = False,
     agent: Speaker = None,
     json: AsJson = False,
@@ -153,8 +154,13 @@ def forget(
     """
     if bool(memory) == (path is not None):
         raise Invalid("Say what to forget: ids, or --path FILE.")
+    if project is not None and path is None:
+        raise Invalid("--project goes with --path FILE: an id names one memory.")
     with session.client(agent) as client:
-        count = _forget(RemoteHive(client), memory, yes) if path is None else _forget_path(client, path, yes)
+        if path is None:
+            count = _forget(RemoteHive(client), memory, yes)
+        else:
+            count = _forget_path(client, path, project, yes)
     if json:
         output.as_json({"forgotten": count})
     else:
@@ -177,10 +183,11 @@ def _forget(hive: RemoteHive, ids: Sequence[str], yes: bool) -> int:
     return len(found)
 
 
-def _forget_path(client: Client, path: Path, yes: bool) -> int:
+def _forget_path(client: Client, path: Path, project: str | None, yes: bool) -> int:
     if not _agreed(f"What was indexed from {path}", 1, yes):
         return 0
-    return client.call("DELETE", "/api/memory", query={"sourcePath": str(path.resolve())})["forgotten"]
+    query = {"sourcePath": str(path.resolve())} | ({} if project is None else {"project": project})
+    return client.call("DELETE", "/api/memory", query=query)["forgotten"]
 
 
 def _agreed(what: str, count: int, yes: bool) -> bool:

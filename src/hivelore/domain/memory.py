@@ -67,6 +67,17 @@ class Topic(NamedTuple):
     subject: Clean
 
 
+class Statement(NamedTuple):
+    """What is told once more when nothing of this differs."""
+
+    owner: AgentId | None
+    scope: Scope
+    project: Clean | None
+    session: Clean | None
+    name: Clean
+    content: Clean
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
     """One thing known: a document with an identity that outlives its edits.
@@ -127,7 +138,7 @@ class Memory:
     def home(self) -> AgentId | None:
         """Whose shelf it lies on: the owner's while private, the swarm's (None) once shared.
 
-        A path or an external id names one document per shelf."""
+        A path or an external id names one document per shelf and project."""
         return self.owner if self.scope is Scope.AGENT else None
 
     @property
@@ -137,6 +148,10 @@ class Memory:
     @property
     def topic(self) -> Topic | None:
         return None if self.subject is None else Topic(self.home, self.project, self.subject)
+
+    @property
+    def statement(self) -> Statement:
+        return Statement(self.owner, self.scope, self.project, self.session, self.name, self.content)
 
     def held_at(self, at: datetime) -> bool:
         """Whether it held at an instant, as far as is known now."""

@@ -18,6 +18,7 @@ from hivelore.errors import HiveloreError, Invalid, NotFound, Unavailable
 from hivelore.policies.distilling.extractive import lessons
 from hivelore.policies.distilling.keeping import READ, draft_of, is_of_later_end
 from hivelore.policies.fence import unfenced
+from hivelore.policies.identity import same_record
 from hivelore.policies.redaction import Redactor
 from hivelore.policies.transcripts import everything, latest, without_ours
 from hivelore.ports import Clock, MemoryStore, Summarizer, Transaction, Transcripts
@@ -167,14 +168,14 @@ class Distilling:
         agent = viewer.agent
         if agent is None:
             return
-        before = self._summary_of(ended, agent)
+        project = None if ended.project is None else Clean(ended.project)
+        before = self._summary_of(ended, agent, project)
         if before is not None and ended.goes_on and is_of_later_end(before.memory, ended):
             return  # Heard of late, it would only take the place of a better one.
         whole = self._said(ended)
         self._watching.watch(ended, agent, whole)
         conversation = self._conversation(ended, without_ours(whole))
         summary = summarizer.summary(conversation, ended.task)
-        project = None if ended.project is None else Clean(ended.project)
         new, known = self._knowing.news(summary.points, agent, project, Clean(ended.thread))
         self._knowing.reinforce(known)
         if not lessons(new):
@@ -185,9 +186,9 @@ class Distilling:
         else:
             self._remembering.remember(draft, viewer)
 
-    def _summary_of(self, ended: Ended, agent: AgentId) -> Stored | None:
+    def _summary_of(self, ended: Ended, agent: AgentId, project: Clean | None) -> Stored | None:
         with self._store.read() as view:
-            return view.with_external_id(agent, Clean(ended.thread))
+            return same_record(view.with_external_id(agent, Clean(ended.thread)), project)
 
     def _conversation(self, ended: Ended, whole: Transcript) -> Transcript:
         """The last of what was said, clean; the last message where the file does not have it yet."""

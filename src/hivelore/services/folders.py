@@ -14,6 +14,7 @@ from hivelore.domain.text import Clean
 from hivelore.errors import Conflict, HiveloreError, Invalid, NotFound, Unavailable
 from hivelore.policies import folders
 from hivelore.policies.folders import Differences
+from hivelore.policies.identity import same_record
 from hivelore.policies.redaction import Redactor
 from hivelore.ports import Clock, MemoryStore, Transaction, Workspace
 from hivelore.services.agents import Agents
@@ -244,7 +245,7 @@ class Folders:
         except Conflict:
             home = viewer.agent if folder.scope is Scope.AGENT else None
             with self._store.read() as view:
-                other = view.at_path(home, self._source(path))
+                other = same_record(view.at_path(home, self._source(path)), memory.project)
             if other is not None:
                 freed = Edit(source_path=None, reason="Another file has its path now.")
                 self._remembering.edit(other.memory.id, freed, viewer)

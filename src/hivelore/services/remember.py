@@ -16,6 +16,7 @@ from hivelore.domain.text import Clean
 from hivelore.errors import Conflict, Forbidden, Invalid, NotFound, Stale
 from hivelore.policies.access import Verb, may_change, to_review, visible_to
 from hivelore.policies.chunking import chunk
+from hivelore.policies.identity import same_record
 from hivelore.policies.summary import named_after, summarise
 from hivelore.policies.ttl import Lifetimes
 from hivelore.ports import Clock, MemoryStore, Transaction
@@ -208,22 +209,25 @@ class Remembering:
         self._shelf.forget(tx, stored)
         tx.record(_audit(stored.memory, Action.FORGOTTEN, viewer, self._clock.now()))
 
-    def forget_path(self, path: str, viewer: Viewer, *, owner: AgentId | None = None) -> int:
-        """Remove what was indexed from a source path: the caller's private document and the shared one,
-        as far as they may. Answers how many (A12)."""
-        clean = self._drafting.path(path)
+    def forget_path(
+        self, path: str, viewer: Viewer, *, owner: AgentId | None = None, project: str | None = None
+    ) -> int:
+        """Remove what was indexed from a source path in a project: the caller's private document and the shared one,
+        as far as they may. Answers how many (A12). Without a project the path must have been indexed in one only, else
+        Invalid."""
+        clean, where = self._drafting.path(path), self._drafting.project(project)
         whose = owner if owner is not None else viewer.agent
 
         def work(tx: Transaction) -> int:
-            places = [tx.at_path(None, clean)] + ([tx.at_path(whose, clean)] if whose is not None else [])
             seen = visible_to(viewer, self._lead_sees)
-            gone = [
+            found = [
                 stored
-                for stored in places
-                if stored is not None
-                and seen.admits(stored.memory.owner, stored.memory.scope)
+                for shelf in dict.fromkeys((None, whose))
+                for stored in tx.at_path(shelf, clean)
+                if seen.admits(stored.memory.owner, stored.memory.scope)
                 and may_change(viewer, stored.memory, Verb.DELETE)
             ]
+            gone = _of_one_project(found, where)
             for stored in gone:
                 self.remove(tx, stored, viewer)
             return len(gone)
@@ -267,14 +271,15 @@ class Remembering:
         return Remembered(memory=replace(known.memory, expires_at=expires_at), created=False, changed=True)
 
     def _known(self, tx: Transaction, prepared: Prepared, viewer: Viewer) -> Stored | None:
-        """The memory that this one is a new telling of: same path or external id on the same shelf, else
-        same owner, name, content, scope and session."""
+        """The memory that this one is a new telling of: same path or external id on the same shelf and in the same
+        project, else the same statement."""
         memory = prepared.memory
         if memory.source_path is not None:
             # Whoever writes a shared file writes the one document of that path (A29).
-            return tx.at_path(memory.home, memory.source_path)
+            return same_record(tx.at_path(memory.home, memory.source_path), memory.project)
         if memory.external_id is not None:
-            known = tx.with_external_id(memory.home, memory.external_id) or _exported(tx, memory)
+            known = same_record(tx.with_external_id(memory.home, memory.external_id), memory.project)
+            known = known or _exported(tx, memory)
             if known is not None and not _may_tell(viewer, known.memory, prepared):
                 raise Conflict(f"The external id {memory.external_id} is taken by a memory of another agent.")
             return known
@@ -282,16 +287,15 @@ class Remembering:
             known = self._known_fact(tx, prepared, viewer)
             if known is not None:
                 return known
-        known = tx.same_statement(memory.owner, memory.name, memory.content)
-        same_place = (
+        known = tx.same_statement(memory.statement)
+        is_open = (
             known is not None
             and known.memory.valid_until is None
             and (memory.subject is None or known.memory.subject is None)
             and known.memory.external_id is None
             and known.memory.source_path is None
-            and (known.memory.scope, known.memory.session) == (memory.scope, memory.session)
         )
-        return known if same_place else None
+        return known if is_open else None
 
     def _known_fact(self, tx: Transaction, prepared: Prepared, viewer: Viewer) -> Stored | None:
         """What holds of its topic then, where it says the same in the same words."""
@@ -367,7 +371,16 @@ def _may_tell(viewer: Viewer, known: Memory, prepared: Prepared) -> bool:
 def _exported(tx: Transaction, memory: Memory) -> Stored | None:
     """The memory on the same shelf that this one is an export of: an export tells the id as external id."""
     known = tx.get(MemoryId(str(memory.external_id)))
-    return known if known is not None and known.memory.home == memory.home else None
+    if known is None or known.memory.home != memory.home:
+        return None
+    return same_record([known], memory.project)
+
+
+def _of_one_project(found: Sequence[Stored], project: Clean | None) -> list[Stored]:
+    projects = sorted({one.memory.project or "none" for one in found})
+    if project is None and len(projects) > 1:
+        raise Invalid(f"It was indexed in several projects ({', '.join(projects)}): say in which.", field="project")
+    return [one for one in found if project is None or one.memory.project == project]
 
 
 def _has_time(draft: Draft) -> bool:

@@ -10,6 +10,7 @@ from hivelore.domain.search import Visibility
 from hivelore.domain.text import Clean
 from hivelore.errors import Forbidden, Invalid, NotFound
 from hivelore.policies.access import Verb, may_change, needs_review
+from hivelore.policies.identity import nearest_record
 from hivelore.policies.validity import may_supersede
 from hivelore.ports import Transaction
 
@@ -51,7 +52,8 @@ def _replaced(tx: Transaction, memory: Memory, seen: Visibility) -> Stored | Non
     if told == memory.external_id:
         raise Invalid("A memory cannot take its own place.", field="supersedes")
     shelves = dict.fromkeys((memory.home, memory.owner))  # What is shared may take the place of a private one.
-    found = [tx.get(MemoryId(told.lower())), *(tx.with_external_id(shelf, Clean(told)) for shelf in shelves)]
+    records = [tx.with_external_id(shelf, Clean(told)) for shelf in shelves]
+    found = [tx.get(MemoryId(told.lower())), *(nearest_record(one, memory.project) for one in records)]
     if memory.external_id is not None:
         # What comes from elsewhere means what came from there, though we may have that, too.
         found.append(found.pop(0))

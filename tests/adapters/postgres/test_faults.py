@@ -216,7 +216,7 @@ def test_a_unit_whose_ground_was_taken_away_is_run_again(store: PostgresStore) -
             if len(begun) < 2:
                 begun.append(number)
                 met.wait(PATIENCE)
-            known = tx.same_statement(memory.owner, memory.name, memory.content)
+            known = tx.same_statement(memory.statement)
             runs.append(known is None)
             if known is None:
                 tx.add(a_memory(memory.content), ())

@@ -14,7 +14,7 @@ from hivelore.domain.evidence import Evidence
 from hivelore.domain.folder import KnownFile
 from hivelore.domain.index import Change, ChunkKey, DocumentKey, ModelKey, PassageKey, StoredChunk, TokenCodes, Vector
 from hivelore.domain.job import Job, JobId
-from hivelore.domain.memory import Action, Memory, Topic, Version
+from hivelore.domain.memory import Action, Memory, Statement, Topic, Version
 from hivelore.domain.operational import Observation
 from hivelore.domain.proposal import Proposal, ProposalId
 from hivelore.domain.recall_log import Recall
@@ -198,8 +198,8 @@ def external_place(home: AgentId | None, external_id: str) -> Place:
     return ("external id", home, external_id)
 
 
-def statement_place(owner: AgentId | None, name: str, content: str) -> Place:
-    return ("statement", owner, name, content)
+def statement_place(statement: Statement) -> Place:
+    return ("statement", statement)
 
 
 def thread_place(memory: Memory) -> Place:
@@ -218,7 +218,12 @@ def superseded_place(memory: str) -> Place:
 
 def unique_places(memory: Memory) -> list[Place]:
     """The places only one document may take."""
-    found = [id_place(memory.id)]
+    return [id_place(memory.id), *(in_project(place, memory) for place in record_places(memory))]
+
+
+def record_places(memory: Memory) -> list[Place]:
+    """Where the memories of one path, or of one external id, lie: on a shelf one of each project."""
+    found: list[Place] = []
     if memory.source_path is not None:
         found.append(path_place(memory.home, memory.source_path))
     if memory.external_id is not None:
@@ -226,8 +231,12 @@ def unique_places(memory: Memory) -> list[Place]:
     return found
 
 
+def in_project(place: Place, memory: Memory) -> Place:
+    return ("project", memory.project, *place)
+
+
 def places(memory: Memory) -> list[Place]:
-    found = [*unique_places(memory), statement_place(memory.owner, memory.name, memory.content)]
+    found = [*unique_places(memory), *record_places(memory), statement_place(memory.statement)]
     if memory.session is not None:
         found.append(thread_place(memory))
     if memory.topic is not None:

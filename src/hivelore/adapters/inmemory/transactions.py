@@ -16,6 +16,7 @@ from hivelore.adapters.inmemory.state import (
     Model,
     external_place,
     id_place,
+    in_project,
     path_place,
     places,
     unique_places,
@@ -280,9 +281,11 @@ class InMemoryTransaction(Noting, InMemorySwarm):
         shelf = "the shared shelf" if memory.home is None else f"the shelf of {memory.home}"
         words = {id_place(memory.id): f"A memory with the id {memory.id} exists already. Change that one."}
         if memory.source_path is not None:
-            words[path_place(memory.home, memory.source_path)] = f"{memory.source_path} is taken on {shelf}."
+            place = in_project(path_place(memory.home, memory.source_path), memory)
+            words[place] = f"{memory.source_path} is taken on {shelf}."
         if memory.external_id is not None:
-            words[external_place(memory.home, memory.external_id)] = f"{memory.external_id} is taken on {shelf}."
+            place = in_project(external_place(memory.home, memory.external_id), memory)
+            words[place] = f"{memory.external_id} is taken on {shelf}."
         for place in unique_places(memory):
             if self.state.places.get(place, NO_DOCUMENTS) - {by}:
                 raise Conflict(words[place])

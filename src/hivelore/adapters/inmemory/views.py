@@ -42,7 +42,7 @@ from hivelore.domain.index import (
     Vector,
     Waiting,
 )
-from hivelore.domain.memory import Memory, MemoryId, Scope, Source, Standing, Topic, Version, standing
+from hivelore.domain.memory import Memory, MemoryId, Scope, Source, Standing, Statement, Topic, Version, standing
 from hivelore.domain.moving import Counts
 from hivelore.domain.operational import Observation
 from hivelore.domain.search import Filter, Stats
@@ -67,7 +67,7 @@ class InMemoryView(InMemorySwarmView):
         self.state = state
 
     def get(self, memory: MemoryId) -> Stored | None:
-        return self._newest(id_place(memory))
+        return next(iter(self._at(id_place(memory))), None)
 
     def admitted(self, keys: Collection[DocumentKey], where: Filter) -> Mapping[DocumentKey, Memory]:
         found = {key: document.memory for key in keys if (document := self.state.documents.get(key))}
@@ -80,14 +80,14 @@ class InMemoryView(InMemorySwarmView):
     def matching(self, where: Filter) -> Sequence[DocumentKey]:
         return [key for key, document in self.state.documents.items() if where.admits(document.memory)]
 
-    def at_path(self, home: AgentId | None, path: Clean) -> Stored | None:
-        return self._newest(path_place(home, path))
+    def at_path(self, home: AgentId | None, path: Clean) -> Sequence[Stored]:
+        return self._at(path_place(home, path))
 
-    def with_external_id(self, home: AgentId | None, external_id: Clean) -> Stored | None:
-        return self._newest(external_place(home, external_id))
+    def with_external_id(self, home: AgentId | None, external_id: Clean) -> Sequence[Stored]:
+        return self._at(external_place(home, external_id))
 
-    def same_statement(self, owner: AgentId | None, name: Clean, content: Clean) -> Stored | None:
-        return self._newest(statement_place(owner, name, content))
+    def same_statement(self, statement: Statement) -> Stored | None:
+        return max(self._at(statement_place(statement)), key=lambda one: self._created(one.key), default=None)
 
     def fact_at(self, topic: Topic, at: datetime | None) -> Stored | None:
         facts = [one for one in self._facts(topic) if at is None or one.memory.holds_since <= at]
@@ -102,12 +102,15 @@ class InMemoryView(InMemorySwarmView):
         return facts[place - 1] if place else None, facts[place + 1] if place + 1 < len(facts) else None
 
     def superseding(self, memory: str) -> Sequence[Stored]:
-        return [self._stored(key) for key in sorted(self.state.places.get(superseded_place(memory), NO_DOCUMENTS))]
+        return self._at(superseded_place(memory))
+
+    def _at(self, place: Place) -> list[Stored]:
+        """In the order in which they came."""
+        return [self._stored(key) for key in sorted(self.state.places.get(place, NO_DOCUMENTS))]
 
     def _facts(self, topic: Topic) -> list[Stored]:
         """In order of time, those of the same instant as they came."""
-        facts = [self._stored(key) for key in self.state.places.get(topic_place(topic), NO_DOCUMENTS)]
-        return sorted(facts, key=lambda one: (one.memory.holds_since, one.key))
+        return sorted(self._at(topic_place(topic)), key=lambda one: (one.memory.holds_since, one.key))
 
     def page(self, where: Filter, after: tuple[datetime, MemoryId] | None, limit: int) -> Sequence[Memory]:
         behind = (
@@ -279,10 +282,6 @@ class InMemoryView(InMemorySwarmView):
 
     def _stored(self, key: DocumentKey) -> Stored:
         return Stored(key, detached(self.state.documents[key].memory))
-
-    def _newest(self, place: Place) -> Stored | None:
-        found = self.state.places.get(place, NO_DOCUMENTS)
-        return self._stored(max(found, key=self._created)) if found else None
 
     def _created(self, key: DocumentKey) -> tuple[datetime, MemoryId]:
         memory = self.state.documents[key].memory

@@ -52,19 +52,23 @@ ON CONFLICT (namespace, number) DO UPDATE SET tx = excluded.tx
 -- name: memory_at_shared_path
 SELECT {memory} FROM memory m {operational} WHERE m.namespace = :namespace AND m.scope = 2
   AND md5(m.source_path) = md5(:path) AND m.source_path = :path
+ORDER BY m.key
 
 -- name: memory_at_private_path
 SELECT {memory} FROM memory m {operational} WHERE m.namespace = :namespace AND m.scope = 1
   AND md5(m.source_path) = md5(:path) AND m.source_path = :path AND m.owner = :home
+ORDER BY m.key
 
 -- name: memory_with_shared_external
 SELECT {memory} FROM memory m {operational} WHERE m.namespace = :namespace AND m.scope = 2
   AND md5(m.external_id) = md5(:external_id) AND m.external_id = :external_id
+ORDER BY m.key
 
 -- name: memory_with_private_external
 SELECT {memory} FROM memory m {operational} WHERE m.namespace = :namespace AND m.scope = 1
   AND md5(m.external_id) = md5(:external_id) AND m.external_id = :external_id
   AND m.owner = :home
+ORDER BY m.key
 
 -- name: memory_admitted
 SELECT {memory} FROM memory m {operational} WHERE m.namespace = :namespace AND m.key = ANY(:keys) {where}

@@ -12,11 +12,9 @@ from hivelore.adapters.postgres.view import PostgresView
 from hivelore.adapters.sql import happenings, rows
 from hivelore.adapters.sql.transaction import SqlTransaction
 from hivelore.adapters.sql.where import Params
-from hivelore.domain.agent import AgentId
 from hivelore.domain.event_log import Event
 from hivelore.domain.index import DocumentKey, ModelKey, Moment, PassageKey, Stored
-from hivelore.domain.memory import Topic
-from hivelore.domain.text import Clean
+from hivelore.domain.memory import Statement, Topic
 
 CLAIMS = 4_096
 """More make two units that claim different things meet less often."""
@@ -57,9 +55,9 @@ class PostgresTransaction(PostgresView, SqlTransaction):
     def number_from(self, table: str, last: int) -> None:
         self.run("number_from", {"table": table, "last": last})
 
-    def same_statement(self, owner: AgentId | None, name: Clean, content: Clean) -> Stored | None:
-        self.claim(rows.statement(owner, name, content))
-        return super().same_statement(owner, name, content)
+    def same_statement(self, statement: Statement) -> Stored | None:
+        self.claim(rows.told_by(statement))
+        return super().same_statement(statement)
 
     def fact_at(self, topic: Topic, at: datetime | None) -> Stored | None:
         self.claim(rows.topic(topic))

@@ -11,19 +11,24 @@ SELECT {memory} FROM memory m {operational} WHERE m.namespace = :namespace AND m
 
 -- name: memory_at_shared_path
 SELECT {memory} FROM memory m {operational} WHERE m.namespace = :namespace AND m.scope = 2 AND m.source_path = :path
+ORDER BY m.key
 
 -- name: memory_at_private_path
 SELECT {memory} FROM memory m {operational} WHERE m.namespace = :namespace AND m.owner = :home AND m.scope = 1 AND m.source_path = :path
+ORDER BY m.key
 
 -- name: memory_with_shared_external
 SELECT {memory} FROM memory m {operational} WHERE m.namespace = :namespace AND m.scope = 2 AND m.external_id = :external_id
+ORDER BY m.key
 
 -- name: memory_with_private_external
 SELECT {memory} FROM memory m {operational}
 WHERE m.namespace = :namespace AND m.owner = :home AND m.scope = 1 AND m.external_id = :external_id
+ORDER BY m.key
 
 -- name: memory_with_statement
 SELECT {memory} FROM memory m {operational} WHERE m.namespace = :namespace AND m.statement = :statement
+  AND m.scope = :scope AND m.project IS NOT DISTINCT FROM :project AND m.session IS NOT DISTINCT FROM :session
 ORDER BY m.created_at DESC, m.id DESC LIMIT 1
 
 -- name: fact_last

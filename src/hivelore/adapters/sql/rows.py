@@ -29,7 +29,7 @@ from hivelore.adapters.sql.codes import (
 )
 from hivelore.adapters.sql.instants import from_micros, from_micros_or_none, to_micros, to_micros_or_none
 from hivelore.adapters.sql.where import Param
-from hivelore.domain.agent import Agent, AgentId, ApiKey
+from hivelore.domain.agent import Agent, ApiKey
 from hivelore.domain.audit import AuditEntry
 from hivelore.domain.index import (
     AttributeColumns,
@@ -43,7 +43,19 @@ from hivelore.domain.index import (
     StoredChunk,
 )
 from hivelore.domain.job import Job
-from hivelore.domain.memory import END, Action, Chunk, Json, Memory, Passage, Provenance, Standing, Topic, asks
+from hivelore.domain.memory import (
+    END,
+    Action,
+    Chunk,
+    Json,
+    Memory,
+    Passage,
+    Provenance,
+    Standing,
+    Statement,
+    Topic,
+    asks,
+)
 from hivelore.domain.moving import Counts
 
 Row = Sequence[Any]
@@ -177,7 +189,7 @@ def memory_params(memory: Memory, action: Action) -> dict[str, Param]:
         "door": DOOR[memory.provenance.door],
         "trust": TRUST[memory.provenance.trust],
         "reason": memory.provenance.reason,
-        "statement": statement(memory.owner, memory.name, memory.content),
+        "statement": told_by(memory.statement),
         "subject": memory.subject,
         "topic": None if memory.topic is None else topic(memory.topic),
         "valid_from": to_micros_or_none(memory.valid_from),
@@ -186,9 +198,19 @@ def memory_params(memory: Memory, action: Action) -> dict[str, Param]:
     }
 
 
-def statement(owner: AgentId | None, name: str, content: str) -> bytes:
-    """16 bytes that stand for who said what under which name."""
-    return stands_for(owner or "", name, content)
+def told_by(statement: Statement) -> bytes:
+    """16 bytes that stand for who said what under which name, wherever it was."""
+    return stands_for(statement.owner or "", statement.name, statement.content)
+
+
+def statement_params(statement: Statement) -> dict[str, Param]:
+    """What finds the memories with this statement: one index leads to ``told_by``, the rest is compared."""
+    return {
+        "statement": told_by(statement),
+        "scope": SCOPE[statement.scope],
+        "project": statement.project,
+        "session": statement.session,
+    }
 
 
 def topic(value: Topic) -> bytes:

@@ -30,7 +30,7 @@ from hivelore.domain.index import (
     Vector,
     Waiting,
 )
-from hivelore.domain.memory import Memory, MemoryId, Scope, Source, Standing, Topic, Version
+from hivelore.domain.memory import Memory, MemoryId, Scope, Source, Standing, Statement, Topic, Version
 from hivelore.domain.moving import Counts
 from hivelore.domain.operational import Observation
 from hivelore.domain.recall_log import Recall, RecallFilter
@@ -56,6 +56,9 @@ class SqlView(SqlSwarm):
         row = self.row(statement, **params)
         return None if row is None else rows.stored(row)
 
+    def _several(self, statement: str, /, **params: Param) -> list[Stored]:
+        return [rows.stored(row) for row in self.rows(self.SQL[statement], params)]
+
     def admitted(self, keys: Collection[DocumentKey], where: Filter) -> Mapping[DocumentKey, Memory]:
         if not keys:
             return {}
@@ -77,18 +80,18 @@ class SqlView(SqlSwarm):
             for row in self.rows(self.SQL["memory_keys"].replace("{where}", sql), params)
         ]
 
-    def at_path(self, home: AgentId | None, path: Clean) -> Stored | None:
+    def at_path(self, home: AgentId | None, path: Clean) -> Sequence[Stored]:
         if home is None:
-            return self._stored("memory_at_shared_path", path=path)
-        return self._stored("memory_at_private_path", home=home, path=path)
+            return self._several("memory_at_shared_path", path=path)
+        return self._several("memory_at_private_path", home=home, path=path)
 
-    def with_external_id(self, home: AgentId | None, external_id: Clean) -> Stored | None:
+    def with_external_id(self, home: AgentId | None, external_id: Clean) -> Sequence[Stored]:
         if home is None:
-            return self._stored("memory_with_shared_external", external_id=external_id)
-        return self._stored("memory_with_private_external", home=home, external_id=external_id)
+            return self._several("memory_with_shared_external", external_id=external_id)
+        return self._several("memory_with_private_external", home=home, external_id=external_id)
 
-    def same_statement(self, owner: AgentId | None, name: Clean, content: Clean) -> Stored | None:
-        return self._stored("memory_with_statement", statement=rows.statement(owner, name, content))
+    def same_statement(self, statement: Statement) -> Stored | None:
+        return self._stored("memory_with_statement", **rows.statement_params(statement))
 
     def fact_at(self, topic: Topic, at: datetime | None) -> Stored | None:
         if at is None:
@@ -106,7 +109,7 @@ class SqlView(SqlSwarm):
         return self._stored("fact_before", **place), self._stored("fact_after", **place)
 
     def superseding(self, memory: str) -> Sequence[Stored]:
-        return [rows.stored(row) for row in self.rows(self.SQL["superseding"], {"memory": memory})]
+        return self._several("superseding", memory=memory)
 
     def page(self, where: Filter, after: tuple[datetime, MemoryId] | None, limit: int) -> Sequence[Memory]:
         behind, position = "", {}

@@ -133,11 +133,13 @@ async def forget_path(
     caller: Asking,
     source_path: Annotated[str, Query(alias="sourcePath", min_length=1)],
     agent_id: Annotated[str | None, Query(alias="agentId")] = None,
+    project: str | None = None,
 ) -> Response:
-    """Forget what was indexed from a path. Says how many."""
+    """Forget what was indexed from a path in a project. Says how many."""
     owner = None if agent_id is None else AgentId(agent_id)
+    remembering = caller.app.remembering
     count = await caller.run(
-        Lane.WRITE, lambda _: caller.app.remembering.forget_path(source_path, caller.viewer, owner=owner)
+        Lane.WRITE, lambda _: remembering.forget_path(source_path, caller.viewer, owner=owner, project=project)
     )
     return json({"forgotten": count})
 

@@ -1,0 +1,28 @@
+"""Which memory of a path or an external id is meant: a shelf has at most one of each project, and one of none."""
+
+from collections.abc import Sequence
+
+from hivelore.domain.index import Stored
+from hivelore.domain.text import Clean
+
+
+def same_record(records: Sequence[Stored], project: Clean | None) -> Stored | None:
+    """The one that a new telling is of: that of its project. A telling that names no project is of the only one there
+    is, too; of several it is none, for nobody can say of which."""
+    of_project = _of(records, project)
+    if of_project is None and project is None and len(records) == 1:
+        return records[0]
+    return of_project
+
+
+def nearest_record(records: Sequence[Stored], project: Clean | None) -> Stored | None:
+    """The one that is meant where something of a project names it: that of the project, else that of none, else the
+    only one there is."""
+    of_none = _of(records, None)
+    if of_none is None and len(records) == 1:
+        of_none = records[0]
+    return _of(records, project) or of_none
+
+
+def _of(records: Sequence[Stored], project: Clean | None) -> Stored | None:
+    return next((one for one in records if one.memory.project == project), None)
