@@ -314,6 +314,37 @@ def test_a_summary_with_any_news_is_kept_whole(world: World, told: Told, text: s
     assert kept.memory.content == text
 
 
+@pytest.mark.parametrize(
+    ("known", "told_now"),
+    [
+        ("Always run the migrations before the seed script.", "Never run the migrations before the seed script."),
+        (
+            "The proxy of staging listens on port 8443 for all clients.",
+            "The proxy of staging listens on port 9443 for all clients.",
+        ),
+        (
+            "The upload job gives up after 30 seconds without an answer.",
+            "The upload job gives up after 90 seconds without an answer.",
+        ),
+        (
+            "The client needs version 2.4.1 of the gateway to sign in.",
+            "The client needs version 2.5.0 of the gateway to sign in.",
+        ),
+        (
+            "Run the seed script before the migrations on staging.",
+            "Run the migrations before the seed script on staging.",
+        ),
+        ("部署之前必须运行数据库迁移。", "部署之前不必运行数据库迁移。"),
+    ],
+)
+def test_a_changed_fact_is_kept_and_is_no_repetition(world: World, told: Told, known: str, told_now: str) -> None:
+    before = world.remember(known, project=HERE)
+    told(Kind.COMPACTED, told_now)
+    kept = world.reading.page(world.reading.listing(AS_ADA), None, 9, AS_ADA).memories
+    assert [one.content for one in kept if one.source is Source.SESSION_SUMMARY] == [told_now]
+    assert world.reading.get(before.id, AS_OPERATOR).access_count == 0
+
+
 @pytest.mark.parametrize("about", [{"project": ELSEWHERE}, {"viewer": AS_BOB}])
 def test_what_is_known_elsewhere_or_to_others_is_news(world: World, about: dict[str, Any]) -> None:
     world.remember(PROXY, about.get("viewer", AS_ADA), project=about.get("project", HERE))

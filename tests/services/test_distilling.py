@@ -149,7 +149,7 @@ def test_what_is_known_is_reinforced_and_not_kept_again(service: Service) -> Non
 
 
 def test_what_is_known_in_part_is_kept_as_far_as_it_is_new(service: Service) -> None:
-    service.world.remember("Carts from before March have no currency field: that is the root cause of much.")
+    service.world.remember("The root cause is that carts from before March have no currency field. It cost us a day.")
     service.distilling.hand_over(an_end(service.file(a_fix())), AS_ADA)
     service.work()
     (summary,) = (memory for memory in service.memories() if memory.session == "s1")

@@ -13,6 +13,7 @@ from hivelore.domain.text import Clean
 from hivelore.domain.transcript import Ended
 from hivelore.errors import Unauthenticated, Unavailable
 from hivelore.policies.briefing import Note
+from hivelore.policies.distilling.gate import LEAST, weight
 from hivelore.policies.fence import unfenced
 from hivelore.policies.summary import named_after, summarise
 from hivelore.ports import MemoryStore
@@ -20,8 +21,6 @@ from hivelore.services.briefing import Briefing
 from hivelore.services.knowing import Knowing
 from hivelore.services.remember import Remembering
 
-LEAST = 20
-"""Characters that a summary has at least, to be kept."""
 _REPLIED_TO = (Kind.STARTED, Kind.ASKED, Kind.SUBAGENT_STARTED)
 
 
@@ -78,7 +77,7 @@ class Capture:
     def _keep_summary(self, event: AgentEvent, agent: AgentId, viewer: Viewer, deadline: float | None) -> None:
         """The program's own summary of a conversation, which a later one of the same session takes the place of."""
         text = unfenced(event.text or "").strip()
-        if len(text) <= LEAST:
+        if weight(text) <= LEAST:
             return
         name = Clean(f"compacted:{event.program}:{event.session}")
         if known := self._knowing.all_of(text, agent, event.project, besides=name):

@@ -3,14 +3,14 @@ say it are reinforced instead."""
 
 from collections.abc import Sequence
 from datetime import datetime
-from itertools import chain
 
 from hivelore.domain.agent import AgentId
 from hivelore.domain.index import DocumentKey, Stored
 from hivelore.domain.search import Filter, Visibility
 from hivelore.domain.text import Clean
 from hivelore.policies.asked import query_terms
-from hivelore.policies.distilling.gate import repeats, says_something, words
+from hivelore.policies.distilling.claims import claims, is_said
+from hivelore.policies.distilling.gate import says_something
 from hivelore.policies.summary import sentences
 from hivelore.policies.ttl import Lifetimes
 from hivelore.ports import Clock, KeywordIndex, MemoryStore, Transaction, View
@@ -84,12 +84,10 @@ class Knowing:
         return Filter(visibility=seen, project=project, superseded=False, live_at=self._clock.now())
 
     def _said_by(self, view: View, point: str, where: Filter, besides: Clean) -> Stored | None:
-        wanted = words(point)
         found = self._keywords.search(view, query_terms(point), where, _LOOKED_AT)
         memories = view.admitted([candidate.document for candidate in found], where)
         for key, memory in memories.items():
-            said = map(words, chain(memory.content.splitlines(), sentences(memory.content)))
-            if memory.external_id != besides and any(repeats(wanted, one) for one in said):
+            if memory.external_id != besides and is_said(point, claims(memory.content)):
                 return Stored(key, memory)
         return None
 

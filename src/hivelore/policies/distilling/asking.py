@@ -11,7 +11,7 @@ from hivelore.domain.summary import Summary
 from hivelore.domain.text import Clean
 from hivelore.domain.transcript import Task, Transcript, Turn, Who
 from hivelore.policies.distilling.extractive import MOST
-from hivelore.policies.distilling.gate import PROMPT, words, worth
+from hivelore.policies.distilling.gate import prompted, worth
 from hivelore.policies.teaching import LEAVE
 
 _POINT = 400
@@ -53,7 +53,7 @@ def prompt(conversation: Transcript, task: Task | None) -> Clean:
 
 def summary(answer: str, conversation: Transcript) -> Summary:
     """The points of an answer that may be kept. What a model made of the words of tools counts as theirs."""
-    prompts = [words(turn.text[:PROMPT]) for turn in conversation.turns if turn.who is Who.USER]
+    prompts = prompted(turn.text for turn in conversation.turns if turn.who is Who.USER)
     points = (" ".join(point.split()) for point in _points(answer))
     tools = any(turn.who is Who.RESULT for turn in conversation.turns)
     return Summary(tuple(worth(points, prompts))[:MOST], quotes_tools=tools)

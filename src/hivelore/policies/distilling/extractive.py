@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from hivelore.domain.summary import NOTHING_LEARNED, Summary
 from hivelore.domain.transcript import Transcript, Turn, Who
 from hivelore.policies.distilling.cues import CAUSE, CORRECTION, DECISION, FACT
-from hivelore.policies.distilling.gate import LEAST, LONGEST, PROMPT, says_something, weight, words, worth
+from hivelore.policies.distilling.gate import LEAST, LONGEST, prompted, says_something, weight, words, worth
 from hivelore.policies.distilling.work import Trouble, Work, listed, work_of
 from hivelore.policies.summary import sentences
 
@@ -37,7 +37,7 @@ def distilled(conversation: Transcript) -> Summary:
     troubles = [_told(trouble) for trouble in reversed(work.troubles) if trouble.solved][:_OF_A_KIND]
     found = [*_by_cue(_of_assistant(turns))]
     first, *more = *_last_words(turns), ""
-    prompts = [words(turn.text[:PROMPT]) for turn in turns if turn.who is Who.USER]
+    prompts = prompted(turn.text for turn in turns if turn.who is Who.USER)
     points = [*corrections, *worth([*troubles, *found, first], prompts)]
     if len(points) < FEWEST:
         points = [*corrections, *worth([*troubles, *found, first, *more], prompts)][:FEWEST]

@@ -3,6 +3,7 @@ twice. The same for what rules find and for what a model writes."""
 
 from collections.abc import Collection, Iterable, Iterator
 
+from hivelore.policies.distilling.claims import Claim, claim_of, claims
 from hivelore.policies.distilling.cues import TALK
 from hivelore.policies.terms import STOP_WORDS, distinct_terms
 
@@ -11,23 +12,24 @@ LEAST = 20
 LONGEST = 400
 PROMPT = 2_000
 """Characters of a message of a user that points are compared with."""
-_SAME = 0.8
-"""So much of the words of a point in one that is known: it says nothing new."""
 _WORDS = 3
 """Fewer different words than that are no statement."""
 _ASKING = ("?", "？", ":", "：")
 
-Words = frozenset[str]
+
+def prompted(messages: Iterable[str]) -> list[Claim]:
+    """What users claimed in their messages."""
+    return [claim for message in messages for claim in claims(message[:PROMPT])]
 
 
-def worth(points: Iterable[str], prompts: Collection[Words], known: Collection[Words] = ()) -> Iterator[str]:
-    """The points that say something, in their order. ``prompts``: what users said, ``known``: what is kept anyway."""
-    taken = list(known)
+def worth(points: Iterable[str], prompts: Collection[Claim]) -> Iterator[str]:
+    """The points that say something, in their order. ``prompts``: what users said."""
+    taken: list[Claim] = []
     for point in points:
-        said = words(point)
-        if not says_something(point) or any(repeats(said, prompt) for prompt in prompts):
+        said, parts = claim_of(point), claims(point)
+        if not says_something(point) or all(any(part.echoes(prompt) for prompt in prompts) for part in parts):
             continue
-        if not any(repeats(said, other) or repeats(other, said) for other in taken):
+        if not any(said.echoes(other) for other in taken):
             taken.append(said)
             yield point
 
@@ -38,14 +40,9 @@ def says_something(sentence: str) -> bool:
     return weight(text) > LEAST and not text.endswith(_ASKING) and not TALK.search(text) and len(words(text)) >= _WORDS
 
 
-def words(text: str) -> Words:
+def words(text: str) -> frozenset[str]:
     """What it speaks of."""
     return distinct_terms(text) - STOP_WORDS
-
-
-def repeats(point: Words, other: Words) -> bool:
-    """Whether a point says nothing that the other does not say."""
-    return bool(point) and len(point & other) >= _SAME * len(point)
 
 
 def weight(text: str) -> int:

@@ -1,0 +1,82 @@
+"""Claims: which sentences say the same. Only where nothing of what is claimed differs do they."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hivelore.policies.distilling.claims import claim_of, claims, is_said
+from hivelore.policies.distilling.gate import prompted, worth
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Always run make lint before pushing.", "- always run `make lint` before pushing"),
+        ("The scheduler does not support time zones.", "Note: the scheduler doesn't support time zones!"),
+        ("Feature flags cannot be changed.", "Feature flags can't be changed"),
+        ("Use the small runner for docs.", "Please use the small runner for docs, thanks."),
+        ("The cache was moved from Redis to Memcached.", "The cache was moved\nfrom Redis to Memcached"),
+        ("Use 4 spaces; never tabs.", "Use 4 spaces, never tabs"),
+        ("Vor dem Deployment immer die Tests ausführen.", "Hinweis: vor dem Deployment IMMER die Tests ausführen!"),
+        ("Il ne faut jamais pousser sur main.", "Il ne faut jamais pousser sur « main »."),
+        ("服务监听8080端口。", "注意：服务监听 8080 端口"),
+        ("mainに直接プッシュしないでください。", "・「main」に直接プッシュしないでください"),
+    ],
+)
+def test_the_same_in_another_dress_is_the_same(one: str, other: str) -> None:
+    assert claim_of(one).repeats(claim_of(other))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Always push with tags.", "Never push with tags."),
+        ("The API listens on port 8080.", "The API listens on port 8081."),
+        ("It times out after 30 seconds.", "It times out after 30 minutes."),
+        ("Run the seed script before the migration.", "Run the migration before the seed script."),
+        ("Copy the data from Berlin to Vienna.", "Copy the data from Vienna to Berlin."),
+        ("Deploy only if the queue is empty.", "Deploy if the queue is empty."),
+        ("Logs go to /var/log/app.", "Logs go to /var/log/App."),
+        ("Pass -v to the runner.", "Pass -V to the runner."),
+        ("Set app_mode to strict.", "Set APP_MODE to strict."),
+        ("Use C for this.", "Use C++ for this."),
+        ("The tests must pass.", "Must the tests pass?"),
+        ("Retry while the load is < 5.", "Retry while the load is > 5."),
+        ("The limit is 1,000 rows.", "The limit is 1.000 rows."),
+        ("Man darf die Datei ändern.", "Man darf die Datei nicht ändern."),
+        ("部署之前必须运行测试。", "部署之前不必运行测试。"),
+        ("数据从上海同步到北京。", "数据从北京同步到上海。"),
+    ],
+)
+def test_whatever_is_claimed_otherwise_is_another_claim(one: str, other: str) -> None:
+    assert not claim_of(one).repeats(claim_of(other))
+    assert not is_said(one, claims(other))
+    assert not is_said(other, claims(one))
+
+
+_WORDS = "port 8080 30s not never before after api/v1 --no-cache Maria staging 不 nicht runs"
+words = st.lists(st.sampled_from(_WORDS.split()), min_size=1)
+
+
+@given(said=words, other=words)
+def test_claims_of_other_words_or_in_another_order_never_repeat(said: list[str], other: list[str]) -> None:
+    assert claim_of(" ".join(said)).repeats(claim_of(" ".join(other))) == (said == other)
+
+
+@given(text=st.text(max_size=200))
+def test_any_text_has_a_claim_that_repeats_itself_or_none(text: str) -> None:
+    claim = claim_of(text)
+    assert claim.repeats(claim) == claim.echoes(claim) == bool(claim.words)
+
+
+def test_a_point_of_several_sentences_is_said_where_all_of_them_are() -> None:
+    known = claims("The cache is in Redis. The queue is in Kafka. Both run on staging.")
+    assert is_said("The queue is in Kafka. The cache is in Redis.", known)
+    assert not is_said("The queue is in Kafka. The cache is in Memcached.", known)
+    assert not is_said("", known)
+
+
+def test_what_an_answer_changes_in_the_words_of_the_prompt_is_worth_keeping() -> None:
+    prompts = prompted(["The upload has to give up after 30 seconds without an answer. Never retry it."])
+    changed = ["The upload has to give up after 90 seconds without an answer.", "It is safe: always retry the upload."]
+    assert [*worth([*changed, "The upload has to give up after 30 seconds without an answer."], prompts)] == changed
