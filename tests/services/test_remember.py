@@ -374,9 +374,10 @@ def test_a_path_of_several_projects_is_forgotten_in_one(world: World) -> None:
     with pytest.raises(Invalid, match=r"several projects \(a, b, none\)"):
         world.remembering.forget_path("docs/a.md", AS_ADA)
     assert world.remembering.forget_path("docs/a.md", AS_ADA, project="c") == 0
+    assert world.remembering.forget_path("docs/a.md", AS_ADA, project="") == 1
     assert world.remembering.forget_path("docs/a.md", AS_ADA, project="a") == 1
-    assert world.remembering.forget_path("docs/a.md", AS_ADA, project="b") == 1
     assert world.remembering.forget_path("docs/a.md", AS_ADA) == 1
+    assert world.remembering.forget_path("docs/a.md", AS_ADA, project="b") == 0
 
 
 def test_what_takes_a_place_by_an_external_id_takes_that_of_its_project(world: World) -> None:

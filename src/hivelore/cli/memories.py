@@ -140,7 +140,7 @@ def edit(
 def forget(
     *memory: Annotated[str, Parameter(name="id", help="Which memories.")],
     path: Annotated[Path | None, Parameter(help="What was indexed from this file.")] = None,
-    project: Annotated[str | None, Parameter(help="With --path: only what was indexed in this project.")] = None,
+    project: Annotated[str | None, Parameter(help="With --path: what was indexed in it; '' in none.")] = None,
     yes: Annotated[bool, Parameter(alias="-y", help="Do not ask.")] = False,
     agent: Speaker = None,
     json: AsJson = False,

@@ -213,8 +213,8 @@ class Remembering:
         self, path: str, viewer: Viewer, *, owner: AgentId | None = None, project: str | None = None
     ) -> int:
         """Remove what was indexed from a source path in a project: the caller's private document and the shared one,
-        as far as they may. Answers how many (A12). Without a project the path must have been indexed in one only, else
-        Invalid."""
+        as far as they may. Answers how many (A12). ``project``: blank for none; None where the path was indexed in one
+        only, else Invalid."""
         clean, where = self._drafting.path(path), self._drafting.project(project)
         whose = owner if owner is not None else viewer.agent
 
@@ -227,7 +227,7 @@ class Remembering:
                 if seen.admits(stored.memory.owner, stored.memory.scope)
                 and may_change(viewer, stored.memory, Verb.DELETE)
             ]
-            gone = _of_one_project(found, where)
+            gone = _of_one_project(found) if project is None else [one for one in found if one.memory.project == where]
             for stored in gone:
                 self.remove(tx, stored, viewer)
             return len(gone)
@@ -376,11 +376,11 @@ def _exported(tx: Transaction, memory: Memory) -> Stored | None:
     return same_record([known], memory.project)
 
 
-def _of_one_project(found: Sequence[Stored], project: Clean | None) -> list[Stored]:
+def _of_one_project(found: Sequence[Stored]) -> Sequence[Stored]:
     projects = sorted({one.memory.project or "none" for one in found})
-    if project is None and len(projects) > 1:
+    if len(projects) > 1:
         raise Invalid(f"It was indexed in several projects ({', '.join(projects)}): say in which.", field="project")
-    return [one for one in found if project is None or one.memory.project == project]
+    return found
 
 
 def _has_time(draft: Draft) -> bool:

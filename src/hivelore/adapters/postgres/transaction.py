@@ -9,7 +9,7 @@ import psycopg
 
 from hivelore.adapters.postgres.connection import dialect
 from hivelore.adapters.postgres.view import PostgresView
-from hivelore.adapters.sql import happenings, rows
+from hivelore.adapters.sql import digests, happenings
 from hivelore.adapters.sql.transaction import SqlTransaction
 from hivelore.adapters.sql.where import Params
 from hivelore.domain.event_log import Event
@@ -56,11 +56,11 @@ class PostgresTransaction(PostgresView, SqlTransaction):
         self.run("number_from", {"table": table, "last": last})
 
     def same_statement(self, statement: Statement) -> Stored | None:
-        self.claim(rows.told_by(statement))
+        self.claim(digests.statement(statement))
         return super().same_statement(statement)
 
     def fact_at(self, topic: Topic, at: datetime | None) -> Stored | None:
-        self.claim(rows.topic(topic))
+        self.claim(digests.topic(topic))
         return super().fact_at(topic, at)
 
     def same_event(self, event: Event, within: timedelta) -> Event | None:

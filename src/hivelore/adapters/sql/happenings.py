@@ -5,8 +5,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from hivelore.adapters.sql.codes import DOOR, DOOR_OF, LEVEL, LEVEL_OF
+from hivelore.adapters.sql.digests import digest
 from hivelore.adapters.sql.instants import MICROSECOND, from_micros, to_micros
-from hivelore.adapters.sql.rows import stands_for
 from hivelore.adapters.sql.where import Param
 from hivelore.domain.cooldown import Cooldown
 from hivelore.domain.event_log import Event, EventFilter, LoggedId
@@ -58,7 +58,7 @@ def same_params(value: Event, within: timedelta) -> dict[str, Param]:
 
 def statement(value: Event) -> bytes:
     """16 bytes that stand for what its session says in it."""
-    return stands_for("event", value.session or "", value.level, value.service or "", value.text)
+    return digest("event", value.session or "", value.level, value.service or "", value.text)
 
 
 def condition(where: EventFilter, after: tuple[datetime, LoggedId] | None) -> tuple[str, dict[str, Param]]:

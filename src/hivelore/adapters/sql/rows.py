@@ -1,6 +1,5 @@
 """Rows become values here, and values parameters; each table in exactly one function."""
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from typing import Any
@@ -9,8 +8,8 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
+from hivelore.adapters.sql import digests, usefulness
 from hivelore.adapters.sql import operational as running
-from hivelore.adapters.sql import usefulness
 from hivelore.adapters.sql.codes import (
     ACTION,
     ACTION_OF,
@@ -53,7 +52,6 @@ from hivelore.domain.memory import (
     Provenance,
     Standing,
     Statement,
-    Topic,
     asks,
 )
 from hivelore.domain.moving import Counts
@@ -189,40 +187,23 @@ def memory_params(memory: Memory, action: Action) -> dict[str, Param]:
         "door": DOOR[memory.provenance.door],
         "trust": TRUST[memory.provenance.trust],
         "reason": memory.provenance.reason,
-        "statement": told_by(memory.statement),
+        "statement": digests.statement(memory.statement),
         "subject": memory.subject,
-        "topic": None if memory.topic is None else topic(memory.topic),
+        "topic": None if memory.topic is None else digests.topic(memory.topic),
         "valid_from": to_micros_or_none(memory.valid_from),
         "valid_until": to_micros_or_none(memory.valid_until),
         "supersedes": memory.supersedes,
     }
 
 
-def told_by(statement: Statement) -> bytes:
-    """16 bytes that stand for who said what under which name, wherever it was."""
-    return stands_for(statement.owner or "", statement.name, statement.content)
-
-
 def statement_params(statement: Statement) -> dict[str, Param]:
-    """What finds the memories with this statement: one index leads to ``told_by``, the rest is compared."""
+    """What finds the memories with this statement: one index leads to the digest, the rest is compared."""
     return {
-        "statement": told_by(statement),
+        "statement": digests.statement(statement),
         "scope": SCOPE[statement.scope],
         "project": statement.project,
         "session": statement.session,
     }
-
-
-def topic(value: Topic) -> bytes:
-    """16 bytes that stand for what memories are facts about."""
-    named = ["" if part is None else f"={part}" for part in (value.home, value.project)]
-    return stands_for(*named, value.subject)
-
-
-def stands_for(*parts: str) -> bytes:
-    """16 bytes, others for other parts."""
-    told = b"".join([len(part).to_bytes(8, "big") + part for part in map(str.encode, parts)])
-    return hashlib.blake2b(told, digest_size=16).digest()
 
 
 def as_json(value: Sequence[str] | Mapping[str, Json]) -> str:

@@ -8,7 +8,7 @@ from itertools import groupby, islice
 from operator import itemgetter
 from typing import Any, ClassVar
 
-from hivelore.adapters.sql import happenings, operational, recalls, rows, usefulness, versions
+from hivelore.adapters.sql import digests, happenings, operational, recalls, rows, usefulness, versions
 from hivelore.adapters.sql.codes import SCOPE, SCOPE_OF, SOURCE_OF
 from hivelore.adapters.sql.instants import to_micros
 from hivelore.adapters.sql.swarm import SqlSwarm
@@ -95,14 +95,14 @@ class SqlView(SqlSwarm):
 
     def fact_at(self, topic: Topic, at: datetime | None) -> Stored | None:
         if at is None:
-            return self._stored("fact_last", topic=rows.topic(topic))
-        return self._stored("fact_until", topic=rows.topic(topic), at=to_micros(at))
+            return self._stored("fact_last", topic=digests.topic(topic))
+        return self._stored("fact_until", topic=digests.topic(topic), at=to_micros(at))
 
     def facts_beside(self, document: DocumentKey) -> tuple[Stored | None, Stored | None]:
         this = self._stored("memory_by_key", key=document)
         if this is None or this.memory.topic is None:
             return None, None
-        return self._around(document, rows.topic(this.memory.topic), this.memory.holds_since)
+        return self._around(document, digests.topic(this.memory.topic), this.memory.holds_since)
 
     def _around(self, document: DocumentKey, topic: bytes, since: datetime) -> tuple[Stored | None, Stored | None]:
         place: dict[str, Param] = {"topic": topic, "at": to_micros(since), "key": document}
