@@ -1,11 +1,12 @@
 """Putting everything together, once; which engines there are, `engines` knows."""
 
+import logging
 import os
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from functools import cached_property
 
-from hivelore import endpoint, engines, status, wiring
+from hivelore import endpoint, engines, private_files, status, wiring
 from hivelore.adapters import randomness
 from hivelore.adapters.clock import SystemClock
 from hivelore.adapters.extractive import Extractive
@@ -26,6 +27,7 @@ from hivelore.policies.ranking import Ranking
 from hivelore.policies.redaction import Redactor
 from hivelore.policies.updates import Updating
 from hivelore.ports import Clock, MemoryStore
+from hivelore.protection import protect
 from hivelore.services import adjudicating, distilling
 from hivelore.services.agents import Agents, Random
 from hivelore.services.briefing import Briefing, Budgets
@@ -61,6 +63,7 @@ from hivelore.wiring import Parts
 WIPING = 2.0
 """Seconds that closing takes at most to wipe what was forgotten."""
 REDACTION_KEY = "redaction.key"
+_LOG = logging.getLogger("hivelore")
 
 
 class Application:
@@ -71,6 +74,9 @@ class Application:
         self.settings = settings
         self.clock = clock or SystemClock()
         self.lock = Lock(endpoint.make_home(settings.home), owner) if owner is not None else None
+        if self.lock is not None:
+            for one in protect(settings.home, settings.database_path):
+                _LOG.warning("Other users of this machine: %s", one)
         try:
             self.store = _complete(engines.make_store(settings, self.clock))
         except BaseException:
@@ -296,7 +302,8 @@ class Application:
             try:
                 self.agents.viewer(file.read_text(encoding="ascii").strip(), Door.SERVICE)
             except (OSError, UnicodeDecodeError, Unauthenticated):
-                endpoint.write_private(file, self.agents.issue(agent).text + "\n")
+                with private_files.replacing(file) as out:
+                    out.write(f"{self.agents.issue(agent).text}\n".encode())
 
 
 def open_application(settings: Settings, *, kind: str, url: str | None = None) -> Application:
