@@ -18,9 +18,11 @@ from hivelore.beside import Beside
 from hivelore.config import Settings
 from hivelore.domain.agent import Door
 from hivelore.domain.notice import Notice
+from hivelore.domain.text import Harmless
 from hivelore.errors import HiveloreError, Unauthenticated
 from hivelore.lock import SERVICE, Lock, Owner
 from hivelore.policies.budget import Budget, budget
+from hivelore.policies.fence import fenced
 from hivelore.policies.fusion import Weighting
 from hivelore.policies.priors import Priors
 from hivelore.policies.ranking import Ranking
@@ -253,7 +255,7 @@ class Application:
         budgets = Budgets(self.settings.briefing_tokens, self.settings.prompt_tokens, self.memory_budget)
         capture = Capture(
             self.store,
-            Briefing(self.recalling, self.reading, self.operations, self.cooldowns, budgets),
+            Briefing(self.recalling, self.reading, self.operations, self.cooldowns, budgets, randomness.nonce),
             self.remembering,
             self.knowing,
             self.distilling.hand_over,
@@ -265,6 +267,10 @@ class Application:
         owner = self.lock.owner if self.lock is not None else None
         url = None if owner is None else owner.url
         return Draining(SpoolFolder(self.settings.home), self.hooks, self.agents, url)
+
+    def fenced(self, text: Harmless) -> str:
+        """A text as a model gets it that may take it for something else than data."""
+        return fenced(text, randomness.nonce())
 
     def start(self) -> None:
         """Begin what runs beside the calls: building the vector index, embedding, writing the tally."""

@@ -20,6 +20,7 @@ from hivelore.errors import HiveloreError, Invalid
 from hivelore.hive.exchange import Report, export, fingerprint, import_lines
 from hivelore.hive.intake import Skipped, draft_of, files_under, located
 from hivelore.hive.keeping import Keeper
+from hivelore.policies.harmless_text import escaped_json
 
 _MOST_SHOWN = 100
 """Bad lines that the JSON of an import lists; all of them are told on stderr."""
@@ -183,7 +184,7 @@ def export_file(
             output.as_json({"sha256": digest}) if json else output.say(digest)
         elif file is None or file == STDIN:
             for line in export(hive):
-                sys.stdout.buffer.write(line.encode())
+                sys.stdout.buffer.write(escaped_json(line).encode())
             sys.stdout.buffer.flush()
         else:
             count = _write(Path(file), export(hive))
