@@ -1,11 +1,12 @@
 """Putting everything together, once; which engines there are, `engines` knows."""
 
+import logging
 import os
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from functools import cached_property
 
-from hivelore import endpoint, engines, status, wiring
+from hivelore import endpoint, engines, private_files, status, wiring
 from hivelore.adapters import randomness
 from hivelore.adapters.clock import SystemClock
 from hivelore.adapters.extractive import Extractive
@@ -17,15 +18,18 @@ from hivelore.beside import Beside
 from hivelore.config import Settings
 from hivelore.domain.agent import Door
 from hivelore.domain.notice import Notice
+from hivelore.domain.text import Harmless
 from hivelore.errors import HiveloreError, Unauthenticated
 from hivelore.lock import SERVICE, Lock, Owner
 from hivelore.policies.budget import Budget, budget
+from hivelore.policies.fence import fenced
 from hivelore.policies.fusion import Weighting
 from hivelore.policies.priors import Priors
 from hivelore.policies.ranking import Ranking
 from hivelore.policies.redaction import Redactor
 from hivelore.policies.updates import Updating
 from hivelore.ports import Clock, MemoryStore
+from hivelore.protection import protect
 from hivelore.services import adjudicating, distilling
 from hivelore.services.agents import Agents, Random
 from hivelore.services.briefing import Briefing, Budgets
@@ -61,6 +65,7 @@ from hivelore.wiring import Parts
 WIPING = 2.0
 """Seconds that closing takes at most to wipe what was forgotten."""
 REDACTION_KEY = "redaction.key"
+_LOG = logging.getLogger("hivelore")
 
 
 class Application:
@@ -71,6 +76,9 @@ class Application:
         self.settings = settings
         self.clock = clock or SystemClock()
         self.lock = Lock(endpoint.make_home(settings.home), owner) if owner is not None else None
+        if self.lock is not None:
+            for one in protect(settings.home, settings.database_path):
+                _LOG.warning("Other users of this machine: %s", one)
         try:
             self.store = _complete(engines.make_store(settings, self.clock))
         except BaseException:
@@ -247,7 +255,7 @@ class Application:
         budgets = Budgets(self.settings.briefing_tokens, self.settings.prompt_tokens, self.memory_budget)
         capture = Capture(
             self.store,
-            Briefing(self.recalling, self.reading, self.operations, self.cooldowns, budgets),
+            Briefing(self.recalling, self.reading, self.operations, self.cooldowns, budgets, randomness.nonce),
             self.remembering,
             self.knowing,
             self.distilling.hand_over,
@@ -259,6 +267,10 @@ class Application:
         owner = self.lock.owner if self.lock is not None else None
         url = None if owner is None else owner.url
         return Draining(SpoolFolder(self.settings.home), self.hooks, self.agents, url)
+
+    def fenced(self, text: Harmless) -> str:
+        """A text as a model gets it that may take it for something else than data."""
+        return fenced(text, randomness.nonce())
 
     def start(self) -> None:
         """Begin what runs beside the calls: building the vector index, embedding, writing the tally."""
@@ -296,7 +308,8 @@ class Application:
             try:
                 self.agents.viewer(file.read_text(encoding="ascii").strip(), Door.SERVICE)
             except (OSError, UnicodeDecodeError, Unauthenticated):
-                endpoint.write_private(file, self.agents.issue(agent).text + "\n")
+                with private_files.replacing(file) as out:
+                    out.write(f"{self.agents.issue(agent).text}\n".encode())
 
 
 def open_application(settings: Settings, *, kind: str, url: str | None = None) -> Application:

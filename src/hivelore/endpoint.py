@@ -19,7 +19,14 @@ DEFAULT_URL = "http://127.0.0.1:4483"
 OPERATOR_KEY = "operator.key"
 AGENT_KEY = "agent.key"
 LOCK = "hivelore.lock"
+STARTING = "starting.lock"
+"""The lock of whoever starts a service."""
+LOG = "service.log"
 DATABASE = "hivelore.db"
+HOOK = "bin"
+"""The folder of the hook's copy."""
+SET_UP = "integrations"
+"""The folder of what was set up where."""
 SPOOL = "spool"
 """The folder of events that hooks could not hand over."""
 SPOOL_LOST = "lost"
@@ -53,6 +60,10 @@ def home_folder(environment: "Mapping[str, str]" = os.environ) -> str:
     chosen = environment.get("HIVELORE_HOME")
     if chosen:
         return _absolute(chosen, environment)
+    return _default_home(environment)
+
+
+def _default_home(environment: "Mapping[str, str]") -> str:
     data = environment.get("XDG_DATA_HOME") or _absolute("~/.local/share", environment)
     return f"{data.rstrip('/')}/hivelore"
 
@@ -205,23 +216,17 @@ def _beginning(file: str, largest: int) -> bytes:
 
 
 def make_home(given: Folder) -> "Path":
-    """Create the home folder, open to its owner alone."""
+    """Create the home folder, open to its owner alone. One that is there stays as it is, except the default one: that
+    is nobody's but ours."""
     from pathlib import Path
+
+    from hivelore import private_files
 
     folder = Path(given)
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        private_files.make_folder(folder)
     except OSError as error:
         raise Broken(f"The folder {folder} cannot be made ({error}). Choose another with HIVELORE_HOME.") from None
+    if str(folder) == _default_home(os.environ):
+        private_files.tighten(folder)
     return folder
-
-
-def write_private(file: "Path", text: str) -> None:
-    """Write a file that only its owner can read, whole or not at all."""
-    aside = file.with_name(f".{file.name}.new")
-    descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "w", encoding="ascii") as out:
-        out.write(text)
-        out.flush()
-        os.fsync(out.fileno())
-    aside.replace(file)

@@ -6,6 +6,7 @@ from contextlib import ExitStack, contextmanager
 from pydantic import SecretStr
 
 from hivelore import endpoint
+from hivelore.adapters import randomness
 from hivelore.adapters.alone import NobodyElse
 from hivelore.adapters.extractive import Extractive
 from hivelore.adapters.inmemory.keywords import ExactKeywords
@@ -151,7 +152,7 @@ def make_summarizer(settings: Settings, spending: Spending, clock: Clock, connec
     """What makes summaries at the end of a session."""
     rules = Extractive()
     model = language_model(settings, clock, connections)
-    return rules if model is None else ByModel(model, spending, rules)
+    return rules if model is None else ByModel(model, spending, rules, randomness.nonce)
 
 
 def language_model(settings: Settings, clock: Clock, connections: ExitStack) -> LanguageModel | None:

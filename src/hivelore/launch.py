@@ -9,7 +9,7 @@ import sys
 import time
 
 from hivelore import endpoint
-from hivelore.endpoint import Folder
+from hivelore.endpoint import LOG, STARTING, Folder
 from hivelore.errors import Broken, Busy, Unavailable
 from hivelore.lock import EMBEDDED, SERVICE, held_by, read_owner
 
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from pathlib import Path
     from socket import socket
 
-LOG = "service.log"
-_STARTING = "starting.lock"
 FIRST_START = 30.0
 _LOOK_EVERY = 0.05
 _ANSWER_WITHIN = 2.0
@@ -129,8 +127,10 @@ class _Turn:
     """Whose turn it is to start a service: a lock that the kernel frees, whatever becomes of its holder."""
 
     def __init__(self, home: "Path") -> None:
+        from hivelore import private_files
+
         try:
-            self._descriptor = os.open(home / _STARTING, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            self._descriptor = private_files.opened(home / STARTING, os.O_RDWR)
         except OSError as error:
             raise Broken(f"Nothing can be written in {home} ({error.strerror}). Set HIVELORE_HOME.") from None
         self.started: _Started | None = None
@@ -172,24 +172,30 @@ class _Started:
     def __init__(self, home: Folder) -> None:
         import subprocess
 
+        from hivelore import private_files
+
         log = log_of(home)
         if log.exists() and log.stat().st_size > _LARGEST_LOG:
             log.replace(log.with_name(f"{LOG}.1"))
+        try:
+            out = private_files.opened(log, os.O_WRONLY | os.O_APPEND)
+        except OSError as error:
+            raise Broken(f"The log {log} cannot be written ({error.strerror}).") from None
         self._end, held = os.pipe()
         try:
-            with log.open("ab") as out:
-                subprocess.run(
-                    [sys.executable, *_LET_GO, sys.executable, *_SERVE],
-                    stdin=subprocess.DEVNULL,
-                    stdout=out,
-                    stderr=out,
-                    cwd=home,
-                    env=endpoint.inherited(home),
-                    start_new_session=True,
-                    pass_fds=(held,),
-                    check=False,
-                )
+            subprocess.run(
+                [sys.executable, *_LET_GO, sys.executable, *_SERVE],
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+                cwd=home,
+                env=endpoint.inherited(home),
+                start_new_session=True,
+                pass_fds=(held,),
+                check=False,
+            )
         finally:
+            os.close(out)
             os.close(held)
 
     def has_ended(self) -> bool:

@@ -40,10 +40,12 @@ class Lock:
     """Held from construction until ``release``. Raises Busy, with the owner's pid, where it is held."""
 
     def __init__(self, home: Folder, owner: Owner) -> None:
+        from hivelore import private_files
+
         self._file = f"{os.fspath(home)}/{LOCK}"
         self.owner = owner
         try:
-            self._descriptor = os.open(self._file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            self._descriptor = private_files.opened(self._file, os.O_RDWR)
         except OSError as error:
             raise Broken(
                 f"The lock file {self._file} cannot be opened ({error.strerror}). Make it and its folder writable, "

@@ -216,11 +216,9 @@ def test_a_database_that_may_only_be_read_is_refused_at_once_and_stays_as_it_is(
         assert contents(store) == ["kept"]
 
 
-def test_a_new_database_in_a_folder_that_may_only_be_read_is_refused(tmp_path: Path) -> None:
-    disk = Disk(read_only=True)
+def test_a_new_database_in_a_folder_that_is_not_there_is_refused(tmp_path: Path) -> None:
     with pytest.raises(Unavailable, match="cannot be opened"):
-        SqliteStore(tmp_path / "hivelore.db", clock=SystemClock(), vfs=disk.name)
-    disk.unregister()
+        SqliteStore(tmp_path / "gone" / "hivelore.db", clock=SystemClock())
     assert list(tmp_path.iterdir()) == []
 
 

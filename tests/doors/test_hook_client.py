@@ -20,8 +20,8 @@ from hivelore.endpoint import TAKEN
 from hivelore.hooks import aside
 from hivelore.hooks.copying import MODULES, copy_to
 from hivelore.lock import read_owner
-from hivelore.policies.fence import fenced
 from support.fake_secrets import scramble
+from support.fences import fenced
 from support.hooks import NOTHING, PATIENCE, Hook, lost, put_aside
 from support.odd_service import Exchange, OddService
 from support.ports import free_url

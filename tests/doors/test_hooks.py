@@ -9,7 +9,7 @@ import pytest
 from hivelore.client import Client
 from hivelore.domain.agent import Door
 from hivelore.errors import Invalid, NotFound, Unauthenticated
-from hivelore.policies.fence import BEGIN, END
+from support.fences import inside
 from support.service import Service
 from support.sessions import a_fix
 from support.waiting import until
@@ -56,9 +56,7 @@ def test_a_session_is_told_what_is_known_at_its_start_and_what_fits_its_prompts(
     remember(client, PROXY, project=PROJECT)
     program = Program(client, "s1", name)
     said = context(program.tells("SessionStart", source="startup"), "SessionStart")
-    assert said.startswith(BEGIN)
-    assert said.endswith(END)
-    assert PROXY in said
+    assert PROXY in inside(said)[1]
     remember(client, "Bob has the key to the cellar.", project=PROJECT)
     said = context(program.tells("UserPromptSubmit", prompt="Who has the key to the cellar?"), "UserPromptSubmit")
     assert "Bob" in said

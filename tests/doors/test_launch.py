@@ -97,14 +97,14 @@ def test_a_service_that_is_there_is_not_started_again(tmp_path: Path) -> None:
     with OddService(Exchange.result) as service:
         lock = Lock(tmp_path, Owner(pid=os.getpid(), kind=SERVICE, url=service.url, started_at=""))
         assert launch.ensure(tmp_path) == service.url
-        assert not (tmp_path / launch.LOG).exists()
+        assert not (tmp_path / endpoint.LOG).exists()
         lock.release()
 
 
 def test_a_key_is_read_or_its_absence_explained(tmp_path: Path) -> None:
     assert not endpoint.has_key(endpoint.AGENT_KEY, tmp_path, {})
     assert endpoint.has_key(endpoint.AGENT_KEY, tmp_path, {"HIVELORE_KEY": "given"})
-    endpoint.write_private(tmp_path / endpoint.AGENT_KEY, "kept\n")
+    (tmp_path / endpoint.AGENT_KEY).write_text("kept\n")
     assert endpoint.key(endpoint.AGENT_KEY, tmp_path, {}) == "kept"
     assert endpoint.key(endpoint.AGENT_KEY, tmp_path, {"HIVELORE_KEY": "given"}) == "given"
     assert endpoint.has_key(endpoint.AGENT_KEY, tmp_path, {})

@@ -7,6 +7,7 @@ import pytest
 
 from hivelore.client import Client
 from hivelore.errors import Forbidden, Invalid, NotFound, Stale, TooLarge
+from support.fences import inside
 from support.service import Service
 
 SLOW = "Takes 60s to start"
@@ -198,7 +199,7 @@ def test_the_block_is_told_by_service_budget_tier_and_model(operator: Client, lo
     seen(operator, confidence=0.9)
     seen(operator, "Renew the certificate by hand", service=None, category="maintenance")
     told = local.call("GET", "/api/operational-context")
-    assert told["text"].splitlines()[2:] == [
+    assert inside(told["text"])[1].splitlines()[2:] == [
         "### jellyfin",
         "- [timing] Takes 60s to start (confidence: 0.9)",
         "",

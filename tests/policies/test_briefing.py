@@ -6,8 +6,9 @@ from hypothesis import strategies as st
 from hivelore.domain.memory import Memory
 from hivelore.domain.text import Clean
 from hivelore.policies.briefing import CHARACTERS, Note, Section, brief, opening
-from hivelore.policies.fence import BEGIN, END, NOTICE, fenced
+from hivelore.policies.fence import NOTICE
 from hivelore.policies.tokens import estimate
+from support.fences import BEGIN, END, NONCE, fenced
 from support.memories import a_memory
 
 PROXY = a_memory("Port 8443 is taken by the proxy.", name=Clean("Port 8443 is taken by the proxy."))
@@ -22,7 +23,9 @@ def memory(content: str) -> Memory:
 
 
 def test_a_memory_reads_with_its_date_and_its_name_where_that_says_more() -> None:
-    briefed = brief([Section("Notes", [opening(PROXY), opening(a_memory("One\ntwo", name=Clean("Numbers")))])], 1_000)
+    briefed = brief(
+        [Section("Notes", [opening(PROXY), opening(a_memory("One\ntwo", name=Clean("Numbers")))])], 1_000, NONCE
+    )
     assert briefed.text == fenced(
         "## Notes\n- [2026-03-01] Port 8443 is taken by the proxy.\n- [2026-03-01] Numbers: One\n  two"
     )
@@ -30,27 +33,29 @@ def test_a_memory_reads_with_its_date_and_its_name_where_that_says_more() -> Non
 
 
 def test_a_long_one_says_what_it_is_about_and_where_the_rest_is() -> None:
-    (line,) = [line for line in str(brief([Section("Notes", [opening(LONG)])], 1_000).text).splitlines() if "[" in line]
+    (line,) = [
+        line for line in str(brief([Section("Notes", [opening(LONG)])], 1_000, NONCE).text).splitlines() if "[" in line
+    ]
     assert line == f"- [2026-03-01] Tools: Use pnpm. (in full: memory-get {LONG.id})"
 
 
 def test_where_there_is_nothing_to_tell_there_is_no_heading() -> None:
-    assert brief([Section("Notes", []), Section("More", [])], 1_000).text is None
-    text = str(brief([Section("Notes", []), Section("Task", [], "T-7")], 0).text)
+    assert brief([Section("Notes", []), Section("More", [])], 1_000, NONCE).text is None
+    text = str(brief([Section("Notes", []), Section("Task", [], "T-7")], 0, NONCE).text)
     assert "## Notes" not in text
     assert "## Task\nT-7" in text
 
 
 def test_what_is_too_long_for_the_rest_is_left_out_and_shorter_ones_follow() -> None:
     long, short = Note(LONG, LONG.content.strip()), opening(PROXY)
-    briefed = brief([Section("Notes", [long, short])], 50)
+    briefed = brief([Section("Notes", [long, short])], 50, NONCE)
     assert [one.memory for one in briefed.told] == [PROXY]
 
 
 @given(st.lists(st.lists(lines, max_size=8), max_size=4), st.integers(0, 400))
 def test_it_is_never_more_than_there_is_room_for(contents: list[list[str]], tokens: int) -> None:
     sections = [Section("Notes", [opening(memory(text)) for text in some]) for some in contents]
-    briefed = brief(sections, tokens)
+    briefed = brief(sections, tokens, NONCE)
     text = briefed.text or fenced("")
     assert text.startswith(f"{BEGIN}\n{NOTICE}")
     assert text.endswith(END)
@@ -62,6 +67,6 @@ def test_it_is_never_more_than_there_is_room_for(contents: list[list[str]], toke
 @given(st.integers(0, 60))
 def test_characters_are_bounded_whatever_the_tokens(count: int) -> None:
     notes = [opening(memory(f"{number} " + "x" * 600)) for number in range(count)]
-    text = brief([Section("Notes", notes)], 1_000_000).text or ""
+    text = brief([Section("Notes", notes)], 1_000_000, NONCE).text or ""
     assert len(text) <= 10_000
     assert len(text) >= min(count * 600, CHARACTERS - 700)

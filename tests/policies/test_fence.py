@@ -4,10 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.policies.fence import BEGIN, END, NOTICE, Unfencing, fenced, unfenced
+from hivelore.policies.fence import NOTICE, Unfencing, unfenced
+from support.fences import BEGIN, END, fenced
 
 _SECRET = "Port 8443 is taken by the proxy."
-marks = st.sampled_from([BEGIN, END, "</HiveLore-Memory>", "&lt;/hivelore-memory&gt;", "<\\/hivelore-memory>", "<"])
+marks = st.sampled_from(
+    [BEGIN, END, "</hivelore-memory>", "</HiveLore-Memory>", "&lt;/hivelore-memory&gt;", "<\\/hivelore-memory>", "<"]
+)
 texts = st.lists(st.text() | marks, max_size=6).map("".join)
 plain = texts.filter(lambda text: "hivelore-memory" not in text.lower())
 

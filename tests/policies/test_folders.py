@@ -11,7 +11,7 @@ from hivelore.domain.memory import NAME_LENGTH, MemoryId, Scope
 from hivelore.domain.text import Clean
 from hivelore.errors import Invalid
 from hivelore.policies import folders
-from hivelore.policies.fence import fenced
+from support.fences import fenced
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from hivelore.domain.observed import Rated, State
 from hivelore.domain.operational import Confidence
-from hivelore.domain.text import Clean
+from hivelore.domain.text import Clean, Harmless
 from hivelore.policies.operational_block import Block, block
 from hivelore.policies.tokens import estimate
 from support.memories import a_memory, operational
@@ -59,13 +59,13 @@ def test_what_was_told_before_counts_and_is_told_again_only_when_it_has_changed(
     told = block(LINES, 2_000, known=known)
     assert (told.included, told.total, told.told) == (1, 6, (LINES[5].memory,))
     assert told.text.startswith("## Operational Memory (1 of 6 memories, ~")
-    assert block(LINES[:5], 2_000, known=known) == Block("", 0, 5, 0)
+    assert block(LINES[:5], 2_000, known=known) == Block(Harmless(""), 0, 5, 0)
     assert block(LINES, 2_000, known={(one, version + 1) for one, version in known}).included == 6
 
 
 def test_nothing_to_tell_is_an_empty_text() -> None:
-    assert block([], 2_000) == Block("", 0, 0, 0)
-    assert block(LINES, 0) == Block("", 0, 6, 0)
+    assert block([], 2_000) == Block(Harmless(""), 0, 0, 0)
+    assert block(LINES, 0) == Block(Harmless(""), 0, 6, 0)
     assert block([line("a", "timing", "x" * 100_000, 0.9)], 2_000).text == ""
 
 

@@ -10,6 +10,7 @@ from hivelore.policies import teaching
 from hivelore.policies.distilling import asking
 from hivelore.policies.teaching import DELETE, GET, SEARCH, STORE
 from hivelore.policies.tokens import estimate
+from support.fences import NONCE
 
 ALL = (SEARCH, GET, STORE, DELETE)
 WORKSPACE = "/home/somebody/with-a-rather-long-name/.local/share/hivelore/workspace"
@@ -48,7 +49,7 @@ def test_it_says_when_to_write_and_what_to_leave() -> None:
 def test_what_is_to_be_left_is_the_same_for_agents_in_short_and_for_who_summarises() -> None:
     assert teaching.LEAVE in teaching.instructions()
     assert estimate(teaching.instructions()) <= 150
-    assert teaching.LEAVE in asking.prompt(Transcript(()), None)
+    assert teaching.LEAVE in asking.prompt(Transcript(()), None, NONCE)
 
 
 @pytest.mark.parametrize("path", ["/a\nb", "/a`b", "/a\u2028b"])

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hivelore.domain.transcript import Does, Tool, Transcript, Turn, Who
-from hivelore.policies.fence import fenced
 from hivelore.policies.transcripts import READERS, latest, transcript
+from support.fences import fenced
 from support.sessions import FOLDER, ClaudeSession, CodexSession, CopilotSession, GeminiSession, a_fix
 
 

@@ -14,7 +14,8 @@ from hivelore.domain.observed import Change
 from hivelore.domain.text import Clean
 from hivelore.domain.transcript import Ended, EventId, SubAgent, Task
 from hivelore.errors import Unauthenticated
-from hivelore.policies.fence import BEGIN, END, fenced, unfenced
+from hivelore.policies.fence import unfenced
+from support.fences import fenced, inside
 from support.world import AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, World
 
 PROXY = "Port 8443 is taken by the proxy."
@@ -68,9 +69,7 @@ def test_what_has_to_do_with_a_prompt_is_told_as_data(world: World, told: Told) 
     told.starts()
     world.remember(PROXY, project=HERE)
     said = told.asks()
-    assert said.startswith(BEGIN)
-    assert said.endswith(END)
-    assert PROXY in said
+    assert PROXY in inside(said)[1]
     assert "## Relevant Past Knowledge" in said
 
 

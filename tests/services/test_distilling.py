@@ -21,7 +21,6 @@ from hivelore.domain.transcript import EventId, HandoverState, SubAgent, Task, T
 from hivelore.domain.usefulness import Use
 from hivelore.errors import Invalid, Unavailable
 from hivelore.policies.distilling.keeping import READ
-from hivelore.policies.fence import fenced
 from hivelore.policies.markers import CATEGORIES
 from hivelore.policies.redaction import Redactor
 from hivelore.ports import Summarizer
@@ -31,6 +30,7 @@ from hivelore.services.marking import Marking
 from hivelore.services.operations import Choice
 from hivelore.services.watching import Watching
 from support.clocks import START, SteppingClock
+from support.fences import fenced
 from support.memories import EVERYTHING
 from support.sessions import ClaudeSession, a_fix, an_end
 from support.world import AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, World

@@ -7,10 +7,10 @@ from threading import Barrier
 
 import pytest
 
-from hivelore.policies.fence import fenced
 from hivelore.policies.markers import CATEGORIES
 from hivelore.services.marking import Marking
 from hivelore.services.operations import Choice
+from support.fences import fenced
 from support.world import AS_ADA, AS_BOB, AS_OPERATOR, World
 
 SAID = """All done.

@@ -1,13 +1,15 @@
 """Sessions of real agent programs for which Hivelore is set up, and what they are told."""
 
 import html
+import re
 
-from hivelore.policies.fence import BEGIN, END
+from hivelore.policies.fence import NAME
 from support.agent_programs import Program
 from support.command_line import hivelore
 
 PROGRAMS = ("claude-code", "codex", "gemini", "copilot", "opencode")
 _SESSIONS = 5
+_FENCE = re.compile(rf"<({NAME}-[0-9a-f]{{16}})>(.*?)</\1>", re.DOTALL)
 
 
 def verb(env: dict[str, str], *words: str) -> str:
@@ -25,6 +27,6 @@ def told(program: Program, prompt: str, *more: str, of: str = "") -> str:
         assert run.code == 0, run.err
         # Gemini CLI escapes what it is told.
         asked = html.unescape(next(turn.text() for turn in program.model.turns()[seen:] if of in turn.text()))
-        if BEGIN in asked:
-            return asked.partition(BEGIN)[2].partition(END)[0]
+        if found := _FENCE.search(asked):
+            return found[2]
     return ""

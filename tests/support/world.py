@@ -58,6 +58,7 @@ from hivelore.services.tally import Tally
 from hivelore.services.undoing import Undoing
 from hivelore.services.usefulness import Rating
 from support.clocks import SteppingClock
+from support.fences import NONCE
 
 ADA, BOB, LEA = AgentId("ada"), AgentId("bob"), AgentId("lea")
 AS_ADA = Viewer(role=Role.WORKER, agent=ADA, door=Door.PYTHON)
@@ -191,6 +192,7 @@ class World:
             self.operations,
             self.cooldowns,
             Budgets(start=1_500, prompt=1_000, operational=Budget(2_000)),
+            lambda: NONCE,
         )
         self.handed_over: list[Ended] = []
         self.knowing = Knowing(store, keywords, Lifetimes(), clock)

@@ -55,6 +55,11 @@ def key_id() -> KeyId:
     return KeyId(secrets.token_hex(5))
 
 
+def nonce() -> str:
+    """16 hexadecimal digits that nobody can guess."""
+    return secrets.token_hex(8)
+
+
 def secret() -> str:
     """256 bits as text without underscores."""
     return secrets.token_hex(32)

@@ -8,6 +8,7 @@ from collections.abc import Generator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
+from hivelore import private_files
 from hivelore.domain.folder import Look
 from hivelore.errors import NotFound, TooLarge, Unavailable
 from hivelore.policies import folders
@@ -36,7 +37,10 @@ class WorkspaceFiles:
 
     def make(self) -> None:
         try:
-            Path(self.path).mkdir(parents=True, exist_ok=True)
+            if Path(self.path).is_relative_to(os.path.realpath(self._home)):
+                private_files.make_folder(Path(self.path))
+            else:
+                Path(self.path).mkdir(parents=True, exist_ok=True)
             for folder in (folders.PERSONAL, folders.SHARED):
                 with ExitStack() as stack:
                     self._made(folder.path.split("/"), stack)

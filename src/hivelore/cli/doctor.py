@@ -18,6 +18,7 @@ from hivelore.client import Client
 from hivelore.domain import wire
 from hivelore.errors import HiveloreError
 from hivelore.lock import SERVICE, Owner, read_owner
+from hivelore.protection import exposed
 
 _MOUNTS = Path("/proc/self/mounts")
 _PATIENCE = 2.0
@@ -81,6 +82,7 @@ def _settings(home: Path, owner: Owner | None) -> Iterator[Finding]:
         yield error("settings", str(trouble), "Correct the environment variable, or unset it.")
         return
     yield ok("settings", "understood")
+    yield home_checks.files(exposed(home, settings.database_path))
     if settings.embedder is Embedder.LOCAL:
         yield home_checks.works("model", "undamaged", lambda: _load_model(home), _REINSTALL)
     if owner is None and settings.postgres_url is not None:

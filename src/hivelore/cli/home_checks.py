@@ -10,11 +10,13 @@ from hivelore import endpoint, launch
 from hivelore.cli.findings import Finding, error, ok, warning
 from hivelore.errors import HiveloreError
 from hivelore.lock import SERVICE, Owner
+from hivelore.protection import Exposed
 
 LEAST_FREE = 50_000_000
 LITTLE_FREE = 500_000_000
 LARGE_LOG = 100_000_000
 """Bytes."""
+MOST_SHOWN = 5
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _KEY = re.compile(r"hl_\d+_[0-9a-f]{10}_[0-9a-f]{64}")
 _ON_A_NETWORK = ("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "fuse.sshfs", "fuse.glusterfs", "davfs")
@@ -97,6 +99,17 @@ def keys(home: Path) -> Finding:
     return ok("keys", "private" if (home / endpoint.OPERATOR_KEY).exists() else "made at the first start")
 
 
+def files(found: Sequence[Exposed]) -> Finding:
+    """``found``: what is not this user's alone."""
+    if not found:
+        return ok("files", "open to you alone")
+    what = "; ".join(f"{one.path}: {one.why}" for one in found[:MOST_SHOWN])
+    remedy = "; ".join(one.remedy for one in found[:MOST_SHOWN])
+    if more := len(found) - MOST_SHOWN if len(found) > MOST_SHOWN else 0:
+        what, remedy = f"{what}; and {more} more", f"{remedy}; then run 'hivelore doctor' again"
+    return warning("files", f"{what}.", remedy)
+
+
 def write_ahead_log(home: Path) -> Finding:
     file = home / f"{endpoint.DATABASE}-wal"
     size = file.stat().st_size if file.exists() else 0
@@ -112,9 +125,9 @@ def write_ahead_log(home: Path) -> Finding:
 
 def last_start(home: Path, owner: Owner | None) -> Finding:
     """What the last service wrote when it could not start."""
-    said = launch.last_words(home) if owner is None and (home / launch.LOG).exists() else ""
+    said = launch.last_words(home) if owner is None and (home / endpoint.LOG).exists() else ""
     if said.startswith("hivelore: "):
-        remedy = f"Do what it says, then 'hivelore start'. All of it is in {home / launch.LOG}."
+        remedy = f"Do what it says, then 'hivelore start'. All of it is in {home / endpoint.LOG}."
         return error("last start", f"The service did not start: {said.removeprefix('hivelore: ')}", remedy)
     return ok("last start", "without trouble")
 

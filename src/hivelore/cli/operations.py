@@ -205,7 +205,7 @@ def context(
     if json:
         output.as_json(block)
     elif parts := [block[name] for name in ("environment", "text") if block[name]]:
-        output.say("\n\n".join(parts))
+        output.say_fenced("\n\n".join(parts))
 
 
 def ingest_stream(

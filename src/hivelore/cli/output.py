@@ -1,10 +1,10 @@
 """What people and programs see: results on stdout, everything else on stderr.
 
-Styles only on a terminal, and none with NO_COLOR; nothing is cut or wrapped where a program reads.
+Styles only on a terminal, and none with NO_COLOR; nothing is cut or wrapped where a program reads. All of it is
+harmless, wherever it goes: who reads a pipe may be a model, or show it on a terminal.
 """
 
 import json
-import re
 import shutil
 import sys
 from collections.abc import Callable, Generator, Sequence
@@ -12,10 +12,11 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Any
 
+from hivelore.policies.harmless_text import escaped_json, harmless, visible
+
 Part = str | tuple[str, str]
 """A piece of a line: plain, or with a style like ``bold``."""
 
-_UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _UNITS = (("d", 86_400), ("h", 3_600), ("min", 60))
 _DATE_FROM = timedelta(days=60)
 _LEAST_LAST_COLUMN = 20
@@ -23,31 +24,39 @@ _LEAST_LAST_COLUMN = 20
 
 def say(*parts: Part) -> None:
     """One line of a result."""
-    plain = "".join(part if isinstance(part, str) else part[0] for part in parts)
     if not sys.stdout.isatty():
-        print(plain)
+        print(_plain(parts))
         return
     from rich.console import Console
     from rich.text import Text
 
     console = Console(highlight=False)
     if console.no_color or not console.is_terminal:
-        print(printable(plain))
+        print(_plain(parts))
         return
-    shown = [printable(part) if isinstance(part, str) else (printable(part[0]), part[1]) for part in parts]
+    shown = [harmless(part) if isinstance(part, str) else (harmless(part[0]), part[1]) for part in parts]
     console.print(Text.assemble(*shown), soft_wrap=True)
+
+
+def _plain(parts: Sequence[Part]) -> str:
+    return harmless("".join(part if isinstance(part, str) else part[0] for part in parts))
+
+
+def say_fenced(text: str) -> None:
+    """A text that the service has made harmless and put into a fence, which stays."""
+    print(visible(text))
 
 
 def note(text: str) -> None:
     """Something about a result, or about how it goes."""
-    print(printable(text) if sys.stderr.isatty() else text, file=sys.stderr)
+    print(harmless(text), file=sys.stderr)
 
 
 def as_json(value: Any) -> None:
     """A result for programs."""
     utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
     text = json.dumps(value, ensure_ascii=not utf8, indent=2)
-    print(_UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
+    print(escaped_json(text))
 
 
 def fail(message: str, code: str, *, as_json: bool, **details: Any) -> None:
@@ -83,12 +92,6 @@ def progress(label: str, total: float | None) -> Generator[Callable[[float], Non
     with Progress(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(label, total=total)
         yield lambda done: bar.update(task, completed=done)
-
-
-def printable(text: str) -> str:
-    """A text that cannot take over a terminal: control characters other than newline and tab, and those that turn
-    the direction of writing, become visible."""
-    return _UNPRINTABLE.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
 
 
 def shortened(text: str, length: int) -> str:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, BinaryIO
 
 from cyclopts import Parameter
 
-from hivelore import endpoint
+from hivelore import endpoint, private_files
 from hivelore.cli import exits, output, session
 from hivelore.cli.options import STDIN, AsJson, Shelf, Speaker, moment, project_meant
 from hivelore.cli.present import now
@@ -20,6 +20,7 @@ from hivelore.errors import HiveloreError, Invalid
 from hivelore.hive.exchange import Report, export, fingerprint, import_lines
 from hivelore.hive.intake import Skipped, draft_of, files_under, located
 from hivelore.hive.keeping import Keeper
+from hivelore.policies.harmless_text import escaped_json
 
 _MOST_SHOWN = 100
 """Bad lines that the JSON of an import lists; all of them are told on stderr."""
@@ -183,7 +184,7 @@ def export_file(
             output.as_json({"sha256": digest}) if json else output.say(digest)
         elif file is None or file == STDIN:
             for line in export(hive):
-                sys.stdout.buffer.write(line.encode())
+                sys.stdout.buffer.write(escaped_json(line).encode())
             sys.stdout.buffer.flush()
         else:
             count = _write(Path(file), export(hive))
@@ -195,23 +196,17 @@ def _write(file: Path, lines: Iterable[str]) -> int:
     try:
         target = file.resolve()
         if target.exists() and not target.is_file():
-            return _written(target, lines)  # A device or a pipe has nobody to surprise.
-        aside = target.with_name(f".{target.name}.part")
-        try:
-            count = _written(aside, lines)
-            aside.replace(target)
-        finally:
-            aside.unlink(missing_ok=True)
-        return count
+            with target.open("wb") as out:  # A device or a pipe has nobody to surprise.
+                return _written(out, lines)
+        with private_files.replacing(target) as out:
+            return _written(out, lines)
     except OSError as error:
         raise Invalid(f"{file} cannot be written: {error.strerror}.", field="file") from None
 
 
-def _written(file: Path, lines: Iterable[str]) -> int:
+def _written(out: BinaryIO, lines: Iterable[str]) -> int:
     count = -2  # without the first and the last line
-    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as out:
-        for line in lines:
-            out.write(line)
-            count += 1
+    for line in lines:
+        out.write(line.encode())
+        count += 1
     return count

@@ -1,10 +1,13 @@
-"""Texts that are safe to keep."""
+"""Texts that are safe to keep, and those that are safe to show."""
 
 from typing import NewType
 
 Clean = NewType("Clean", str)
 """A text that went through ``policies.redaction``: valid Unicode without NUL, secrets masked.
 Stores, indexes, embedders and logs accept nothing else."""
+Harmless = NewType("Harmless", str)
+"""A text that went through ``policies.harmless_text``: it passes for nothing but what was kept, and takes over no
+terminal. Fences and terminals accept nothing else."""
 
 
 def in_one_line(text: str) -> str:

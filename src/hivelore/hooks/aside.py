@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hivelore import endpoint, launch
+from hivelore import endpoint, launch, private_files
 from hivelore.errors import HiveloreError
 from hivelore.hooks.client import LONGEST
 from hivelore.lock import read_lock
@@ -65,7 +65,7 @@ def put_aside(folder: Path, told: "dict[str, Json]") -> None:
     file = folder / f"{time.time_ns():020}-{os.getpid()}-{os.urandom(4).hex()}{SUFFIX}"
     aside = file.with_suffix(".new")
     try:
-        with os.fdopen(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
+        with os.fdopen(private_files.create(aside), "wb") as out:
             out.write(data)
         aside.rename(file)
     except OSError:
@@ -75,13 +75,13 @@ def put_aside(folder: Path, told: "dict[str, Json]") -> None:
 
 def note_lost(folder: Path, count: int) -> None:
     _make(folder)
-    with os.fdopen(os.open(folder / endpoint.SPOOL_LOST, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "wb") as out:
+    with os.fdopen(private_files.opened(folder / endpoint.SPOOL_LOST, os.O_WRONLY | os.O_APPEND), "wb") as out:
         out.write(b"." * count)
 
 
 def _make(folder: Path) -> None:
     endpoint.make_home(folder.parent)
-    folder.mkdir(mode=0o700, exist_ok=True)
+    private_files.make_folder(folder)
 
 
 def _make_room(folder: Path, size: int) -> None:

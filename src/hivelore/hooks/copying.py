@@ -9,13 +9,13 @@ The modules are not put into the one file: that would be compiled at every start
 
 import compileall
 import hashlib
+import os
 import shutil
 from importlib.resources import files
 from pathlib import Path
 
-from hivelore import endpoint
+from hivelore import endpoint, private_files
 
-_FOLDER = "bin"
 _FILE = "hivelore-hook"
 MODULES = (
     "__init__.py",
@@ -35,6 +35,7 @@ MODULES = (
     "policies/redaction/judgement.py",
     "policies/redaction/matching.py",
     "policies/redaction/tokens.py",
+    "private_files.py",
     "whereabouts.py",
 )
 _START = """\
@@ -57,13 +58,13 @@ main(sys.argv[1:])
 
 def file_in(home: endpoint.Folder) -> Path:
     """What is started, below a home folder."""
-    return Path(home) / _FOLDER / _FILE
+    return Path(home) / endpoint.HOOK / _FILE
 
 
 def remove_from(home: endpoint.Folder) -> None:
     """Take the hook out of a home folder again. Raises OSError where that cannot be."""
     file_in(home).unlink(missing_ok=True)
-    folder = Path(home) / _FOLDER
+    folder = Path(home) / endpoint.HOOK
     for library in folder.glob("lib-*"):
         shutil.rmtree(library)
     if folder.is_dir() and not any(folder.iterdir()):
@@ -75,17 +76,16 @@ def copy_to(home: endpoint.Folder) -> Path:
     nothing. Raises OSError where nothing can be written."""
     sources = {name: files("hivelore").joinpath(name).read_bytes() for name in MODULES}
     digest = hashlib.sha256(b"\0".join(name.encode() + b"\0" + text for name, text in sources.items()))
-    folder = endpoint.make_home(home) / _FOLDER
-    folder.mkdir(mode=0o700, exist_ok=True)
+    folder = endpoint.make_home(home) / endpoint.HOOK
+    private_files.make_folder(folder)
     library = folder / f"lib-{digest.hexdigest()[:10]}"
     if not library.is_dir():
         _fill(library, sources)
     file = file_in(home)
     start = _START.format(library=library.name)
     if not file.is_file() or file.read_text(encoding="utf-8") != start:
-        aside = folder / f".{_FILE}.new"
-        aside.write_text(start, encoding="utf-8")
-        aside.replace(file)
+        with private_files.replacing(file) as out:
+            out.write(start.encode())
     for older in folder.glob("lib-*"):
         if older != library:
             shutil.rmtree(older, ignore_errors=True)
@@ -95,10 +95,12 @@ def copy_to(home: endpoint.Folder) -> Path:
 def _fill(library: Path, sources: dict[str, bytes]) -> None:
     aside = library.with_name(f".{library.name}.new")
     shutil.rmtree(aside, ignore_errors=True)
+    aside.mkdir(private_files.FOLDER)  # Fails where anything is in its place by now.
     for name, text in sources.items():
         place = aside / "hivelore" / name
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_bytes(text)
+        private_files.make_folder(place.parent / "__pycache__")
+        with os.fdopen(private_files.create(place), "wb") as out:
+            out.write(text)
     # For the Python that does this; another one compiles them itself, the first time.
     compileall.compile_dir(aside, quiet=2)
     aside.rename(library)

@@ -7,12 +7,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from hivelore import private_files
 from hivelore.errors import Broken
 from hivelore.integrations.parts import Change, Part, is_edited, put_in, undone
 from hivelore.integrations.receipts import Receipt, Receipts
-
-_NEW_FILE = 0o600
-_NEW_FOLDER = 0o700
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,15 +110,11 @@ def _write(path: Path, content: bytes | None) -> None:
     if content is None:
         file.unlink(missing_ok=True)
         return
-    for folder in _missing(file.parent):
-        folder.mkdir(mode=_NEW_FOLDER)
-    mode = file.stat().st_mode & 0o777 if file.exists() else _NEW_FILE
-    aside = file.with_name(f".{file.name}.hivelore")
+    private_files.make_folder(file.parent)
+    mode = file.stat().st_mode & 0o777 if file.exists() else private_files.FILE
     try:
-        aside.write_bytes(content)
-        aside.chmod(mode)
-        aside.replace(file)
-    except OSError:
-        with suppress(OSError):
-            aside.unlink()
+        with private_files.replacing(file, mode) as out:
+            out.write(content)
+    except OSError as error:
+        error.filename = str(file)  # Not the file beside it.
         raise

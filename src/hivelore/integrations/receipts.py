@@ -7,12 +7,11 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from hivelore import endpoint
+from hivelore import endpoint, private_files
 from hivelore.errors import Broken
 from hivelore.integrations.entries import Entry, Kind
 from hivelore.integrations.parts import Part, Shared, Touched, Whole
 
-FOLDER = "integrations"
 _VERSION = 1
 
 
@@ -35,7 +34,7 @@ class Receipts:
         self._home = home
 
     def all(self) -> list[Receipt]:
-        return [_read(file) for file in sorted((self._home / FOLDER).glob("*.json"))]
+        return [_read(file) for file in sorted((self._home / endpoint.SET_UP).glob("*.json"))]
 
     def find(self, program: str, project: Path | None) -> Receipt | None:
         file = self._file(program, project)
@@ -44,8 +43,9 @@ class Receipts:
     def keep(self, receipt: Receipt) -> None:
         file = self._file(receipt.program, receipt.project)
         endpoint.make_home(self._home)
-        file.parent.mkdir(mode=0o700, exist_ok=True)
-        endpoint.write_private(file, json.dumps(_told(receipt), indent=1))
+        private_files.make_folder(file.parent)
+        with private_files.replacing(file) as out:
+            out.write(json.dumps(_told(receipt), indent=1).encode())
 
     def drop(self, receipt: Receipt) -> None:
         file = self._file(receipt.program, receipt.project)
@@ -55,7 +55,7 @@ class Receipts:
 
     def _file(self, program: str, project: Path | None) -> Path:
         place = "user" if project is None else sha256(bytes(project)).hexdigest()[:12]
-        return self._home / FOLDER / f"{program}-{place}.json"
+        return self._home / endpoint.SET_UP / f"{program}-{place}.json"
 
 
 def _told(receipt: Receipt) -> dict[str, Any]:

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 
 from hivelore.domain.memory import Memory
 from hivelore.domain.search import RecallId
+from hivelore.domain.text import Harmless
 from hivelore.policies.fence import fenced
+from hivelore.policies.harmless_text import harmless
 from hivelore.policies.tokens import estimate
 
 CHARACTERS = 9_500
@@ -51,22 +53,22 @@ def opening(memory: Memory) -> Note:
     return Note(memory, whole.strip())
 
 
-def surroundings(what: str) -> str:
+def surroundings(what: str) -> Harmless:
     """What an agent is told of its environment, in front of all else (C21); empty where there is nothing to tell."""
-    return f"Environment: {what}" if what else ""
+    return harmless(f"Environment: {what}" if what else "")
 
 
-def brief(sections: Sequence[Section], tokens: int, before: Briefed = NOTHING) -> Briefed:
+def brief(sections: Sequence[Section], tokens: int, nonce: str, before: Briefed = NOTHING) -> Briefed:
     """The sections within a fence, with as many notes, in their order, as have room in a number of tokens: one that is
     too long for the rest is left out. A section without anything has no heading. ``before``: what stands there first,
-    at any rate, and is told with the rest; it takes room, and no tokens."""
+    at any rate, and is told with the rest; it takes room, and no tokens. ``nonce``: see ``fenced``."""
     left, room = tokens, CHARACTERS - len(before.text or "")
     parts = [before.text] if before.text else []
     told = list(before.told)
     for section in sections:
-        lines = [section.text] if section.text else []
+        lines: list[str] = [harmless(section.text)] if section.text else []
         for note in section.notes:
-            line = _line(note)
+            line = harmless(_line(note))
             if estimate(line) <= left and len(line) < room:
                 lines.append(line)
                 told.append(note)
@@ -75,7 +77,7 @@ def brief(sections: Sequence[Section], tokens: int, before: Briefed = NOTHING) -
             part = "\n".join((f"## {section.heading}", *lines))
             parts.append(part)
             room -= len(section.heading) + len(section.text) + 5
-    return Briefed(fenced("\n\n".join(parts)) if parts else None, told)
+    return Briefed(fenced(harmless("\n\n".join(parts)), nonce) if parts else None, told)
 
 
 def _line(note: Note) -> str:

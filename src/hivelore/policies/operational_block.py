@@ -2,12 +2,13 @@
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hivelore.domain.memory import Memory, MemoryId
 from hivelore.domain.observed import Rated
 from hivelore.domain.operational import GENERAL
-from hivelore.domain.text import in_one_line
+from hivelore.domain.text import Harmless, in_one_line
+from hivelore.policies.harmless_text import harmless
 from hivelore.policies.tokens import estimate
 
 _ROUND = str.maketrans("[]", "()")
@@ -16,7 +17,7 @@ _ROUND = str.maketrans("[]", "()")
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    text: str
+    text: Harmless
     """Empty where nothing is told."""
     included: int
     total: int
@@ -25,6 +26,9 @@ class Block:
     """Estimated; of the whole text, headings included."""
     told: tuple[Memory, ...] = ()
     """Those that are included, as they stand in the text."""
+
+
+NO_BLOCK = Block(Harmless(""), 0, 0, 0)
 
 
 def block(
@@ -52,11 +56,12 @@ def block(
             left, room = left - cost, room - length
     included = sum(map(len, groups.values()))
     if not included:
-        return Block("", 0, total, 0)
+        return replace(NO_BLOCK, total=total)
     tokens, order = budget - left, sorted(groups, key=_place(groups))
     parts = ["\n".join((_group_heading(group), *map(_shown, groups[group]))) for group in order]
     told = tuple(one.memory for group in order for one in groups[group])
-    return Block("\n\n".join((_heading(included, total, tokens), *parts)), included, total, tokens, told)
+    text = harmless("\n\n".join((_heading(included, total, tokens), *parts)))
+    return Block(text, included, total, tokens, told)
 
 
 def _group(memory: Memory) -> str:
@@ -73,10 +78,10 @@ def _heading(included: int, total: int, tokens: int) -> str:
 
 
 def _group_heading(group: str) -> str:
-    return f"### {in_one_line(group)}"
+    return harmless(f"### {in_one_line(group)}")
 
 
 def _shown(one: Rated) -> str:
     """In one line, whatever it holds."""
     category = in_one_line(one.memory.category).translate(_ROUND)
-    return f"- [{category}] {in_one_line(one.memory.content)} (confidence: {round(one.confidence, 2)})"
+    return harmless(f"- [{category}] {in_one_line(one.memory.content)} (confidence: {round(one.confidence, 2)})")

@@ -1,7 +1,7 @@
 """Briefing: what is worth telling a model that did not ask: when its session starts, when it is asked for something,
 and when it has another one begin something."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from hivelore.domain.agent import Role, Viewer
@@ -39,13 +39,21 @@ class Budgets:
 
 class Briefing:
     def __init__(
-        self, recalling: Recalling, reading: Reading, operations: Operations, cooldowns: Cooldowns, budgets: Budgets
+        self,
+        recalling: Recalling,
+        reading: Reading,
+        operations: Operations,
+        cooldowns: Cooldowns,
+        budgets: Budgets,
+        nonce: Callable[[], str],
     ) -> None:
+        """``nonce``: see ``fenced``."""
         self._recalling = recalling
         self._reading = reading
         self._operations = operations
         self._cooldowns = cooldowns
         self._budgets = budgets
+        self._nonce = nonce
 
     def of(self, event: AgentEvent, session: Session, viewer: Viewer, deadline: float | None = None) -> Briefed:
         """What to tell at an event, without what the model was told before. ``session``: as it is known by then."""
@@ -62,7 +70,7 @@ class Briefing:
         if begins and self._budgets.start:
             tokens += self._budgets.start
             sections += self._recent(event, known | _versions(relevant), viewer)
-        return brief(sections if tokens else (), tokens, running)
+        return brief(sections if tokens else (), tokens, self._nonce(), running)
 
     def _running(self, event: AgentEvent, known: frozenset[tuple[MemoryId, int]], viewer: Viewer) -> Briefed:
         """What must wait (C42), and what is known about running things (C21)."""

@@ -18,7 +18,7 @@ from hivelore.domain.text import Clean
 from hivelore.errors import Forbidden, Invalid, NotFound
 from hivelore.policies.access import visible_to
 from hivelore.policies.confidence import Lifecycle, confidence_at, is_active, point
-from hivelore.policies.operational_block import Block, block
+from hivelore.policies.operational_block import NO_BLOCK, Block, block
 from hivelore.ports import Clock, MemoryStore, Transaction, View
 from hivelore.services.drafting import Drafting
 from hivelore.services.events import Events
@@ -108,7 +108,7 @@ class Operations:
         ``budget``: tokens, estimated; 0: nothing. ``characters``: no more than so many. ``known``: memories and their
         versions that it was told before."""
         if budget <= 0:
-            return Block("", 0, 0, 0)
+            return NO_BLOCK
         now, where = self._clock.now(), self._where(viewer, Choice(project=project))
         # Unasked, even a lead is told only what is its own or everybody's.
         where = replace(where, visibility=replace(where.visibility, others=False))

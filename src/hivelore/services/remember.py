@@ -379,7 +379,8 @@ def _exported(tx: Transaction, memory: Memory) -> Stored | None:
 def _of_one_project(found: Sequence[Stored]) -> Sequence[Stored]:
     projects = sorted({one.memory.project or "none" for one in found})
     if len(projects) > 1:
-        raise Invalid(f"It was indexed in several projects ({', '.join(projects)}): say in which (project).", field="project")
+        told = ", ".join(projects)
+        raise Invalid(f"It was indexed in several projects ({told}): say in which (project).", field="project")
     return found
 
 

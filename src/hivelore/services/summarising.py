@@ -1,5 +1,6 @@
 """Summarising with a language model, within what may be spent on it."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from hivelore.domain.summary import Summary
@@ -13,10 +14,14 @@ from hivelore.services.spending import Spending
 class ByModel:
     """Implements ``ports.Summarizer``. Where the tokens of the day do not suffice, ``otherwise`` is asked."""
 
-    def __init__(self, model: LanguageModel, spending: Spending, otherwise: Summarizer) -> None:
+    def __init__(
+        self, model: LanguageModel, spending: Spending, otherwise: Summarizer, nonce: Callable[[], str]
+    ) -> None:
+        """``nonce``: see ``asking.prompt``."""
         self._model = model
         self._spending = spending
         self._otherwise = otherwise
+        self._nonce = nonce
 
     @property
     def name(self) -> str:
@@ -25,7 +30,7 @@ class ByModel:
     def summary(self, conversation: Transcript, task: Task | None) -> Summary:
         if conversation.size <= SHORTEST:
             return self._otherwise.summary(conversation, task)
-        prompt = asking.prompt(conversation, task)
+        prompt = asking.prompt(conversation, task, self._nonce())
         reserved = self._spending.reserve(self._model.most(prompt))
         if reserved is None:
             return self._otherwise.summary(conversation, task)

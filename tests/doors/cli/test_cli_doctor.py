@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hivelore import __version__, endpoint, launch
+from hivelore import __version__, endpoint, private_files
 from hivelore.cli import home_checks, service_checks
 from hivelore.cli.findings import Finding, Level
 from hivelore.errors import Broken
@@ -25,7 +25,8 @@ def made(alone: CommandLine, elsewhere: Path, service: Service) -> Path:
     """A home folder with keys and a database, and no service."""
     elsewhere.mkdir(mode=0o700)
     for name in (endpoint.OPERATOR_KEY, endpoint.AGENT_KEY):
-        endpoint.write_private(elsewhere / name, "hl_1_0123456789_" + "a" * 64 + "\n")
+        with private_files.replacing(elsewhere / name) as out:
+            out.write(b"hl_1_0123456789_" + b"a" * 64 + b"\n")
     return elsewhere
 
 
@@ -147,7 +148,7 @@ def test_a_database_stays_sound_while_memories_come_and_go(tmp_path: Path) -> No
 
 
 def test_a_start_that_failed_is_found(alone: CommandLine, made: Path) -> None:
-    (made / launch.LOG).write_text("Hivelore opens ...\nhivelore: Port 4483 is taken.\n")
+    (made / endpoint.LOG).write_text("Hivelore opens ...\nhivelore: Port 4483 is taken.\n")
     assert found(alone, "last start", 1)[:2] == ("error", "The service did not start: Port 4483 is taken.")
 
 

@@ -17,8 +17,9 @@ from hivelore.cli import exits, ingesting, operations
 from hivelore.cli.ingesting import Format, Ingesting
 from hivelore.client import Client
 from hivelore.lock import read_owner
-from hivelore.policies.fence import BEGIN, END, fenced
+from hivelore.policies.fence import NOTICE
 from support.command_line import HIVELORE, CommandLine, environment
+from support.fences import BEGIN, END, fenced, inside
 from support.laws import examples
 from support.service import Service
 from support.waiting import until
@@ -48,7 +49,7 @@ def test_what_was_seen_is_told_to_the_next_agent(cli: CommandLine, about: str) -
     assert against.out.startswith("New, and against what was known: ")
     assert "60 s" in against.err or "60s" in against.err or "minute" in against.err
     told = cli("context", "--service", about).out
-    assert told.startswith("## Operational Memory (")
+    assert f"{NOTICE}\n\n## Operational Memory (" in told
     assert f"### {about}\n- [timing] Takes 10 minutes to start (confidence: 0.7)\n" in told
     assert "- [timing] Takes 60s to start (confidence: 0.6)" in told
 
@@ -56,10 +57,15 @@ def test_what_was_seen_is_told_to_the_next_agent(cli: CommandLine, about: str) -
 def test_what_must_wait_is_told_first_as_the_environment(cli: CommandLine, about: str) -> None:
     cli("cooldowns", "set", about, "restart", "--until", "30m", "--reason", "no use")
     waits = cli("context", "--service", about).out
-    assert waits.startswith(f"Environment: Cooldowns (do not take these actions again before their time):\n- {about}: ")
+    assert (
+        f"Environment: Cooldowns (do not take these actions again before their time):\n- {about}: "
+        in inside(waits.strip())[1]
+    )
     observe(cli, about, "Takes 60s to start")
     told = cli("context", "--service", about).out
-    assert "(no use)\n\n## Operational Memory (" in told
+    environment, _, block = told.partition("\n\n<")
+    assert "(no use)" in inside(environment)[1]
+    assert inside(f"<{block.strip()}")[1].startswith("## Operational Memory (")
     assert cli("context", "--service", about, "--budget", "0").out == ""
 
 

@@ -103,12 +103,16 @@ def test_a_terminal_gets_styles_and_no_control_characters(service: Service, me: 
     styled = on_a_terminal(*words, env=env)
     assert styled.code == 0
     assert "\x1b[1mTrap\x1b[0m" in styled.out
-    assert r"\x1b]0;owned\x07 \x1b[31mred \x202egnitirw" in styled.out
+    assert r"\x1b]0;owned\x07 \x1b[31mred \u202egnitirw" in styled.out
     plain = on_a_terminal(*words, env={**env, "NO_COLOR": "1"})
     assert "\x1b" not in plain.out
     assert "Trap" in plain.out
-    # A program gets what was kept.
-    assert content in hivelore(*words, env=env).out
+    piped = hivelore(*words, env=env).out
+    assert r"\x1b]0;owned\x07 \x1b[31mred \u202egnitirw" in piped
+    # A program that wants what was kept takes JSON.
+    as_json = hivelore(*words, "--json", env=env).out
+    assert as_json.isascii()
+    assert json.loads(as_json)["content"] == content
 
 
 def test_a_terminal_sees_how_far_it_is(service: Service, me: str, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """The SQLite store: one file, one writer, many readers, each on a snapshot of its own."""
 
+import os
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
@@ -8,6 +9,7 @@ from typing import TypeVar
 
 import apsw
 
+from hivelore import private_files
 from hivelore.adapters.randomness import uuid7
 from hivelore.adapters.sqlite import migrations
 from hivelore.adapters.sqlite.connection import connect, our_errors, pragma, rows, run_script
@@ -16,6 +18,7 @@ from hivelore.adapters.sqlite.writer import Writer
 from hivelore.domain.search import Visibility
 from hivelore.errors import Conflict, HiveloreError, NotFound, Unavailable
 from hivelore.ports import Clock, Transaction, View
+from hivelore.protection import database_files
 
 T = TypeVar("T")
 
@@ -163,11 +166,22 @@ class SqliteSource:
         self._readers.close()
 
 
+def _make_private(path: Path) -> None:
+    """Before SQLite opens it: the files beside it get the rights that it has."""
+    file, *beside = database_files(path)
+    try:
+        os.close(private_files.create(file))
+    except OSError:  # It is there, or SQLite will say what is wrong.
+        for each in (file, *beside):
+            private_files.tighten(each)
+
+
 def _open(path: Path, durable: bool, vfs: str | None) -> tuple[apsw.Connection, apsw.Connection]:
     """The connections of the writer and of the checkpoints, on a file that is brought to this schema."""
     opened: list[apsw.Connection] = []
     try:
         with our_errors():
+            _make_private(path)
             opened.append(writer := connect(path, vfs=vfs))
             run_script(writer, f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}; PRAGMA foreign_keys = OFF;")
             run_script(writer, "PRAGMA wal_autocheckpoint = 0; PRAGMA secure_delete = ON; PRAGMA temp_store = FILE;")

@@ -8,6 +8,7 @@ from typing import Any, cast
 from hivelore.domain.memory import Json
 from hivelore.domain.proposal import Decision
 from hivelore.domain.text import Clean
+from hivelore.policies.harmless_text import harmless
 
 _REASON = 200
 """Characters of a reason; without a bound a small model may go on for ever."""
@@ -56,7 +57,7 @@ def prompt(older: Clean, newer: Clean, service: Clean | None) -> Clean:
 
 def _quoted(note: Clean) -> str:
     """Without what could end the fence."""
-    return note.replace("<", "‹").replace(">", "›")
+    return harmless(note).replace("<", "‹").replace(">", "›")
 
 
 def opinion(answer: str) -> Opinion:

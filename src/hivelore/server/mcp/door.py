@@ -28,6 +28,7 @@ from hivelore.domain.agent import Door
 from hivelore.domain.memory import NAME_LENGTH
 from hivelore.errors import HiveloreError, Invalid
 from hivelore.policies import teaching
+from hivelore.policies.harmless_text import harmless_values
 from hivelore.server.context import Caller, Context
 from hivelore.server.gate import project_of
 from hivelore.server.guard import LARGEST_BODY
@@ -153,7 +154,7 @@ def _arguments(tool: Tool, given: dict[str, Any]) -> Any:
 
 
 def _result(reply: Reply, agent: str | None, *, success: bool) -> CallToolResult:
-    data = {"yourAgentId": agent, "success": success, "message": reply.message, **reply.data}
-    data = {name: value for name, value in data.items() if value is not None}
+    told = {"yourAgentId": agent, "success": success, "message": reply.message, **reply.data}
+    data = {name: harmless_values(value) for name, value in told.items() if value is not None}
     text = orjson.dumps(data).decode()
     return CallToolResult(content=[TextContent(text=text)], structured_content=data, is_error=not success)

@@ -135,16 +135,19 @@ async def context(
     tier: Annotated[int | None, Query(ge=0, le=3)] = None,
     model: str | None = None,
 ) -> Response:
-    """What an agent is to be told before it begins (C19), and of its environment before that (C21). ``budget``: tokens,
-    else by HIVELORE_MEMORY_BUDGET; 0: nothing of either."""
+    """What an agent is to be told before it begins (C19), and of its environment before that (C21), each in a fence
+    that says that it is data. ``budget``: tokens, else by HIVELORE_MEMORY_BUDGET; 0: nothing of either."""
     app = caller.app
     tokens = app.memory_budget.of(model, tier) if budget is None else budget
     block = await caller.run(
         Lane.READ, lambda _: app.operations.block(caller.viewer, tokens, service=service, project=caller.project)
     )
     waits = await caller.run(Lane.READ, lambda end: app.cooldowns.told(service, end)) if tokens else ""
-    told = {"text": block.text, "included": block.included, "total": block.total, "tokens": block.tokens}
-    return json({"environment": surroundings(waits), **told})
+    told = {"environment": surroundings(waits), "text": block.text}
+    return json(
+        {name: app.fenced(text) if text else "" for name, text in told.items()}
+        | {"included": block.included, "total": block.total, "tokens": block.tokens}
+    )
 
 
 async def _forgotten(caller: Caller, ids: list[str]) -> int:

@@ -1,0 +1,24 @@
+"""Fences with a number that is known."""
+
+import re
+
+from hivelore.policies import fence
+from hivelore.policies.fence import NAME
+from hivelore.policies.harmless_text import harmless
+
+NONCE = "0123456789abcdef"
+BEGIN = fence.begin(NONCE)
+END = fence.end(NONCE)
+_FENCE = re.compile(rf"<{NAME}-([0-9a-f]{{16}})>\n(.*)\n</{NAME}-\1>", re.DOTALL)
+
+
+def fenced(text: str) -> str:
+    return fence.fenced(harmless(text), NONCE)
+
+
+def inside(text: str) -> tuple[str, str]:
+    """The number of a fence that is all there is of a text, and what stands in it, without the notice."""
+    found = _FENCE.fullmatch(text)
+    assert found is not None, text
+    assert found[2].startswith(f"{fence.NOTICE}\n\n")
+    return found[1], found[2].removeprefix(f"{fence.NOTICE}\n\n")
