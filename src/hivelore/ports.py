@@ -446,6 +446,11 @@ class MemoryTransaction(Protocol):
         memory that is not operational, is passed over."""
         ...
 
+    def put_observations(self, key: DocumentKey, held: Held, observations: Sequence[Observation]) -> None:
+        """Replace all that was observed of a memory, as no new version. Those of the same instant are noted in the
+        order given. An unknown key, or that of a memory that is not operational, is passed over."""
+        ...
+
     def claim(self, what: bytes) -> None:
         """See that nobody else decides about the same meanwhile: for what is decided by something not being there."""
         ...

@@ -31,6 +31,7 @@ from support.memories import (
 from support.stores import Fresh, add, change, chunks, forget, history, law, listed, present, told
 
 LESS_SURE = Held(base=Confidence(0.5), since=instant(7))
+MORE_SURE = Held(base=Confidence(0.9), since=instant(8))
 
 
 def observe(store: MemoryStore, key: DocumentKey, now: Held, *seen: Observation) -> None:
@@ -214,3 +215,29 @@ def test_words_are_blanked_where_they_contradicted_something(store: MemoryStore)
     assert [one.text for one in observed(store, first.key)] == [None, None, None, "else"]
     assert [one.text for one in observed(store, other.key)] == ["new", "news"]
     assert list(store.write(lambda tx: tx.unquote([]))) == []
+
+
+def test_all_that_was_observed_is_replaced_at_once(store: MemoryStore) -> None:
+    known = replace(operational("jellyfin"), tier=2)
+    stored, other = (add(store, a_memory(operational=known)) for _ in range(2))
+    for one in (stored, other):
+        observe(store, one.key, LESS_SURE, an_observation(text="before"))
+    seen = [an_observation(at=instant(minute), text=str(minute)) for minute in (5, 1, 3)]
+    with store.read() as view:
+        before = view.moment()
+    store.write(lambda tx: tx.put_observations(stored.key, MORE_SURE, seen))
+    assert [one.text for one in observed(store, stored.key)] == ["1", "3", "5"]
+    assert [one.text for one in observed(store, other.key)] == ["before"]
+    assert present(store, stored.memory).memory == replace(stored.memory, operational=replace(known, held=MORE_SURE))
+    assert len(history(store, stored.key)) == 1
+    with store.read() as view:
+        assert [(one.kind, one.document) for one in told(view, before)] == [(ChangeKind.ATTRIBUTES, stored.key)]
+
+
+def test_what_was_observed_of_what_is_gone_is_not_replaced(store: MemoryStore) -> None:
+    plain, gone = add(store, a_memory()), add(store, a_memory(operational=operational()))
+    forget(store, gone.key)
+    for key in (plain.key, gone.key):
+        store.write(lambda tx, key=key: tx.put_observations(key, MORE_SURE, [an_observation()]))
+        assert observed(store, key) == []
+    assert present(store, plain.memory).memory == plain.memory

@@ -87,7 +87,7 @@ def test_its_life_tells_what_wore_off_and_where_it_became_inactive(operator: Cli
 
 
 @pytest.mark.parametrize(
-    ("judgement", "confidence"), [({"active": False, "reason": "fixed in v2"}, 0.8), ({"confidence": 0.0}, 0.0)]
+    ("judgement", "confidence"), [({"active": False, "reason": "fixed in v2"}, 0.7), ({"confidence": 0.0}, 0.0)]
 )
 def test_what_was_seen_before_an_operator_judged_and_is_told_late_is_kept_and_changes_nothing(
     operator: Client, local: Client, judgement: dict[str, Any], confidence: float

@@ -12,18 +12,8 @@ from hivelore.domain.agent import Door
 from hivelore.domain.observed import Point, State
 from hivelore.domain.operational import GENERAL, SERVICE_LENGTH, Confidence, Held, Kind, Observation, Operational
 from hivelore.domain.text import Clean
-from hivelore.policies.confidence import (
-    Lifecycle,
-    Step,
-    after,
-    clamped,
-    confidence_at,
-    drawn,
-    is_active,
-    line,
-    point,
-    replayed,
-)
+from hivelore.policies.confidence import Lifecycle, clamped, confidence_at, is_active, line, point
+from hivelore.policies.replay import Step, after, drawn, replayed
 
 NOW = datetime(2026, 11, 1, 12, 0, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -222,7 +212,7 @@ def test_whether_it_was_persistent_is_told_by_what_changed_it(*, is_persistent: 
     changed = seen(Kind.MADE_PASSING if is_persistent else Kind.MADE_PERSISTENT, NOW + 101 * DAY)
     told = [one.after for one in replayed(known(persistent=not is_persistent), [*story, changed], DOCUMENTED)]
     assert [one.persistent for one in told] == [is_persistent, is_persistent, not is_persistent]
-    assert told[1].held.base == (0.8 if is_persistent else 0.3)
+    assert told[1].held.base == (0.8 if is_persistent else 0.7)
 
 
 def test_what_was_seen_before_it_was_created_counts_from_then() -> None:
@@ -262,9 +252,10 @@ def test_what_wore_off_is_drawn_before_what_is_seen_then() -> None:
         (30, 0.7, True),
         (58, 0.3, True),
         (65, 0.2, False),
-        (65, 0.3, True),
-        (95, 0.3, True),
-        (116, 0.0, False),
+        (65, 0.7, True),
+        (95, 0.7, True),
+        (123, 0.3, True),
+        (144, 0.0, False),
         (200, 0.0, False),
     ]
 

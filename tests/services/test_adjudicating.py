@@ -91,7 +91,7 @@ def test_a_contradiction_that_the_model_is_sure_of_is_accepted(
     assert proposal.decided.reason == "openai small: conflict: another host"
     assert (confidence(world, older), confidence(world, newer)) == (0.5, 0.7)
     (*_, last) = world.operations.life(older, AS_OPERATOR).observations
-    assert (last.kind, last.door, last.text) == (Kind.CONTRADICTED, Door.SERVICE, NEWER)
+    assert (last.kind, last.door, last.text) == (Kind.DISPROVED, Door.SERVICE, NEWER)
     (asked,) = server.asked
     assert OLDER in asked[2]["messages"][0]["content"]
     assert NEWER in asked[2]["messages"][0]["content"]

@@ -12,7 +12,7 @@ from hivelore.policies.markers import CATEGORIES, Noticed, Reader, texts
 from hivelore.policies.tokens import estimate
 from hivelore.services.marking import Marking
 from hivelore.services.operations import Choice
-from support.world import AS_ADA, AS_OPERATOR, World
+from support.world import AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, World
 
 SLOW = "Takes 60s to start"
 
@@ -131,15 +131,15 @@ def test_nothing_is_injected_where_nothing_is_known(world: World) -> None:
 
 def test_the_same_service_and_category_reinforce(world: World) -> None:
     first = world.observe(SLOW)
-    again = world.observe("takes about a minute to start")
+    again = world.observe("takes about a minute to start", session="another")
     assert (again.effect, again.memory.id) == (Effect.REINFORCED, first.memory.id)
     assert now(world, first.memory.id).confidence == 0.8
 
 
 def test_reinforcement_ends_at_one(world: World) -> None:
     first = made(world, confidence=0.95)
-    for _ in range(3):
-        world.observe(SLOW)
+    for number in range(3):
+        world.observe(SLOW, session=f"s{number}", viewer=(AS_ADA, AS_BOB, AS_LEA)[number])
     assert now(world, first).confidence == 1.0
 
 
@@ -152,7 +152,7 @@ def test_another_category_does_not_reinforce(world: World) -> None:
 def test_by_the_letter_any_text_of_the_same_service_and_category_reinforces(world: World) -> None:
     letter = World(world.store, world.keywords, world.clock, matching=Matching.STRUCTURAL, first_id=9_000)
     first = letter.observe(SLOW)
-    assert letter.observe("Something quite different").memory.id == first.memory.id
+    assert letter.observe("Something quite different", session="another").memory.id == first.memory.id
     assert now(world, first.memory.id).confidence == 0.8
 
 

@@ -10,12 +10,13 @@ from hivelore.domain.agent import Viewer
 from hivelore.domain.cooldown import ACTION_LENGTH, LONGEST, REASON_LENGTH, Cooldown
 from hivelore.domain.operational import SERVICE_LENGTH
 from hivelore.errors import Conflict, Forbidden, Invalid, TooLarge
+from hivelore.policies.cooldowns import MOST_OF_A_WORKER
 from hivelore.services import cooldowns
 from hivelore.services.upkeep import Upkeep
 from hivelore.services.wording import SESSION_LENGTH
 from support.fake_secrets import shapes
 from support.happenings import holding
-from support.world import ADA, AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, BOB, World
+from support.world import ADA, AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, World
 
 MINUTE = timedelta(minutes=1)
 AWS_KEY = shapes("cooldown")["aws-key"][0]
@@ -44,7 +45,7 @@ def test_set_again_by_another_it_counts_on_and_ends_no_sooner(world: World) -> N
     first = rest(world)
     world.clock.advance(10 * MINUTE)
     again = world.cooldowns.set("jellyfin", "restart", AS_BOB, minutes=5)
-    assert (again.count, again.until, again.actor) == (2, first.until, BOB)
+    assert (again.count, again.until, again.actor) == (2, first.until, None)
     assert world.cooldowns.set("jellyfin", "restart", AS_BOB, minutes=60).until == world.clock.now() + 60 * MINUTE
     assert [one.count for one in world.cooldowns.holding()] == [3]
 
@@ -80,11 +81,49 @@ def test_agents_are_told_in_words(world: World) -> None:
     assert "jellyfin" not in world.cooldowns.told("caddy")
 
 
-def test_only_operators_clear_them(world: World) -> None:
+def test_a_worker_clears_its_own_alone(world: World) -> None:
     rest(world)
-    for viewer in (AS_ADA, AS_LEA, replace(AS_ADA, acting=True)):
+    rest(world, action="stop", viewer=AS_BOB)
+    for viewer in (AS_BOB, replace(AS_BOB, acting=True)):
+        with pytest.raises(Forbidden, match="Another agent"):
+            world.cooldowns.clear("jellyfin", "restart", viewer)
+    assert world.cooldowns.clear("jellyfin", None, AS_ADA) == 1
+    assert [one.action for one in world.cooldowns.holding()] == ["stop"]
+    assert world.cooldowns.clear("jellyfin", "restart", AS_ADA) == 0
+
+
+def test_what_two_agents_have_set_no_worker_clears(world: World) -> None:
+    year = world.cooldowns.set("jellyfin", "restart", AS_LEA, minutes=366 * 24 * 60, reason="It breaks the index.")
+    again = world.cooldowns.set("jellyfin", "restart", AS_ADA, minutes=1, reason="Mine.")
+    assert (again.until, again.reason, again.actor) == (year.until, "It breaks the index.", None)
+    for viewer in (AS_ADA, AS_BOB):
         with pytest.raises(Forbidden):
             world.cooldowns.clear("jellyfin", "restart", viewer)
+    assert world.cooldowns.clear("jellyfin", "restart", AS_LEA) == 1
+
+
+def test_a_worker_sets_none_for_longer_than_a_day(world: World) -> None:
+    now, day = world.clock.now(), 24 * 60
+    assert world.cooldowns.set("jellyfin", "restart", AS_ADA, minutes=day).until == now + timedelta(days=1)
+    wrongs: list[dict[str, Any]] = [{"minutes": day + 1}, {"until": now + timedelta(days=2)}]
+    for wrong in wrongs:
+        with pytest.raises(Invalid, match="for a worker's key; a lead or an operator"):
+            world.cooldowns.set("jellyfin", "stop", AS_ADA, **wrong)
+    for viewer in (AS_LEA, AS_OPERATOR):
+        assert world.cooldowns.set("caddy", "reload", viewer, minutes=30 * day).until >= now + timedelta(days=30)
+
+
+def test_a_worker_leaves_room_for_others(world: World) -> None:
+    for number in range(MOST_OF_A_WORKER):
+        rest(world, f"service{number}")
+    with pytest.raises(Conflict, match="of your cooldowns"):
+        rest(world)
+    assert rest(world, "service1").count == 2
+    assert rest(world, viewer=AS_BOB).count == rest(world, "caddy", viewer=AS_LEA).count == 1
+
+
+def test_an_operator_clears_all(world: World) -> None:
+    rest(world)
     assert [world.cooldowns.clear("jellyfin", "restart", AS_OPERATOR) for _ in range(2)] == [1, 0]
     assert list(world.cooldowns.holding()) == []
     assert rest(world).count == 1
@@ -145,15 +184,15 @@ def test_a_mask_that_makes_a_name_too_long_is_refused(world: World) -> None:
 @pytest.mark.parametrize("minutes", [0, -1, LONGEST // MINUTE + 1, 10**4_000])
 def test_it_lasts_a_minute_at_least_and_a_year_at_most(world: World, minutes: int) -> None:
     with pytest.raises(Invalid) as refused:
-        world.cooldowns.set("jellyfin", "restart", AS_ADA, minutes=minutes)
+        world.cooldowns.set("jellyfin", "restart", AS_LEA, minutes=minutes)
     assert refused.value.field == "minutes"
-    assert world.cooldowns.set("jellyfin", "restart", AS_ADA, minutes=LONGEST // MINUTE)
+    assert world.cooldowns.set("jellyfin", "restart", AS_LEA, minutes=LONGEST // MINUTE)
 
 
 @pytest.mark.parametrize("ahead", [timedelta(0), -MINUTE, LONGEST + MINUTE])
 def test_its_end_lies_ahead_and_not_too_far(world: World, ahead: timedelta) -> None:
     with pytest.raises(Invalid) as refused:
-        world.cooldowns.set("jellyfin", "restart", AS_ADA, until=world.clock.now() + ahead)
+        world.cooldowns.set("jellyfin", "restart", AS_LEA, until=world.clock.now() + ahead)
     assert refused.value.field == "until"
 
 

@@ -13,7 +13,8 @@ from hivelore.domain.memory import Memory
 from hivelore.domain.observed import Change, State
 from hivelore.domain.operational import Kind, Observation
 from hivelore.domain.proposal import Decision
-from hivelore.policies.confidence import Lifecycle, replayed
+from hivelore.policies.confidence import Lifecycle
+from hivelore.policies.replay import replayed
 from hivelore.services.asking import listed_life
 from hivelore.services.observations import note
 from support.laws import examples
@@ -52,7 +53,7 @@ def test_what_was_seen_before_the_memory_was_created_stands_behind_its_creation(
     first = listed_life(world.operations, memory.id, AS_ADA, limit=1)
     rest = listed_life(world.operations, memory.id, AS_ADA, after=first.next)
     assert [one.text for one in (*first.observations, *rest.observations)] == [SLOW, "3 days ago.", "2 days ago."]
-    assert [one.confidence for one in (*first.timeline, *rest.timeline)] == [0.7, 0.7, 0.8, 0.8, 0.9, 0.9]
+    assert [one.confidence for one in (*first.timeline, *rest.timeline)] == [0.7, 0.7, 0.8, 0.8, 0.8, 0.8]
 
 
 @pytest.mark.parametrize(

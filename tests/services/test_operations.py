@@ -1,12 +1,13 @@
 """What agents are told of running things, and what operators do about it."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from hivelore.domain.agent import Viewer
+from hivelore.domain.agent import Role, Viewer
 from hivelore.domain.draft import Draft, Edit
 from hivelore.domain.memory import Action, MemoryId, Scope
 from hivelore.domain.observed import Change, Rated, State
@@ -205,8 +206,8 @@ def test_the_life_of_what_was_remembered_begins_as_sure_as_it_was_said_to_be(wor
     since = now - timedelta(days=10)
     known = Operational(held=Held(base=Confidence(0.5), since=since), service=Clean("jellyfin"))
     told = Draft(content=SLOW, category="timing", scope=Scope.SWARM, operational=known)
-    memory = world.remembering.remember(told, AS_ADA).memory
-    world.observe(SLOW)
+    memory = world.remembering.remember(told, AS_OPERATOR).memory
+    world.observe(SLOW, viewer=AS_BOB)
     life = world.operations.life(memory.id, AS_ADA)
     assert [one.kind for one in life.observations] == [Kind.CREATED, Kind.REINFORCED]
     assert [one.at for one in life.timeline[:-1]] == [life.observations[place].at for place in (0, 1, 1)]
@@ -256,7 +257,7 @@ def test_a_memory_that_is_told_again_of_running_things_begins_its_life_then(worl
     held = Held(base=Confidence(0.6), since=world.clock.now(), is_off=True)
     again = Draft(content=SLOW, scope=Scope.SWARM, operational=Operational(held=held))
     for _ in range(2):
-        world.remembering.remember(again, AS_ADA)
+        world.remembering.remember(again, replace(AS_ADA, role=Role.OPERATOR))
     assert world.operations.get(plain.id, AS_ADA).memory.operational == Operational(held=held)
     seen = world.operations.life(plain.id, AS_ADA).observations
     assert [one.kind for one in seen] == [Kind.CREATED, Kind.SWITCHED_OFF]

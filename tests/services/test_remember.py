@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hivelore.domain.agent import Viewer
+from hivelore.domain.agent import Role, Viewer
 from hivelore.domain.draft import Draft, Edit
 from hivelore.domain.memory import Action, MemoryId, Scope, Source, Trust
 from hivelore.errors import Conflict, Forbidden, Invalid, NotFound, Proposed, Stale, TooLarge
@@ -39,7 +39,8 @@ def test_what_is_new_in_the_same_text_is_kept(world: World) -> None:
 def test_what_is_known_of_running_things_is_kept_and_a_new_telling_changes_nothing_of_it(world: World) -> None:
     first = world.remember("Takes 60 s.", operational=operational("jellyfin"))
     assert first.operational == operational("jellyfin")
-    again = world.remembering.remember(Draft(content="Takes 60 s.", operational=operational(base=0.1)), AS_ADA)
+    told = Draft(content="Takes 60 s.", operational=operational(base=0.1))
+    again = world.remembering.remember(told, replace(AS_ADA, role=Role.OPERATOR))
     assert (again.memory, again.changed) == (first, False)
 
 
@@ -61,13 +62,21 @@ def test_what_is_known_of_running_things_only_operators_change(world: World) -> 
     world.remembering.forget(memory.id, AS_OPERATOR)
 
 
-@pytest.mark.parametrize("viewer", [AS_ADA, AS_LEA, AS_OPERATOR])
-def test_only_an_operator_says_that_one_made_it_and_that_time_does_not_wear_it_off(
-    world: World, viewer: Viewer
-) -> None:
-    told = replace(operational(), tier=0, persistent=True)
-    memory = world.remember("Takes 60 s.", viewer, scope=Scope.SWARM, operational=told)
-    assert memory.operational == (told if viewer is AS_OPERATOR else operational())
+@pytest.mark.parametrize("viewer", [AS_ADA, AS_LEA])
+@pytest.mark.parametrize("scope", list(Scope))
+def test_an_agent_does_not_say_how_sure_something_is(world: World, viewer: Viewer, scope: Scope) -> None:
+    told = Draft(content="Takes 60 s.", scope=scope, operational=operational(base=1.0))
+    with pytest.raises(Forbidden, match="POST /memories"):
+        world.remembering.remember(told, viewer)
+    with pytest.raises(Forbidden, match="hivelore observe"):
+        world.remembering.remember_many([Draft(content="Use pnpm."), told], viewer)
+    assert world.found("pnpm takes 60 s", AS_OPERATOR) == []
+
+
+def test_an_operator_says_how_sure_something_is_and_that_time_does_not_wear_it_off(world: World) -> None:
+    told = replace(operational(base=1.0), tier=0, persistent=True)
+    memory = world.remember("Takes 60 s.", AS_OPERATOR, scope=Scope.SWARM, operational=told)
+    assert memory.operational == told
 
 
 @pytest.mark.parametrize(("service", "kept"), [(" jellyfin ", "jellyfin"), ("  ", None), (" general", None)])

@@ -242,7 +242,7 @@ def test_an_accepted_contradiction_makes_the_older_one_less_sure(world: World) -
     assert confidence(world, older) == pytest.approx(0.5)
     assert confidence(world, newer) == pytest.approx(0.7)
     (judged,) = seen(world, older)
-    assert (judged.kind, judged.actor, judged.text) == (Kind.CONTRADICTED, LEA, newer.content)
+    assert (judged.kind, judged.actor, judged.text) == (Kind.DISPROVED, LEA, newer.content)
     assert decided.decided is not None
     assert (decided.decided.how, decided.decided.actor) == (Decision.ACCEPTED, LEA)
     assert world.reviewing.case(proposal.id, AS_ADA).proposal == decided
@@ -266,7 +266,7 @@ def test_merging_a_contradiction_reinforces_the_older_one_and_keeps_the_words_of
     key, held = present(world.store, newer).key, operational().held
     world.store.write(lambda tx: tx.observe(key, held, again))
     decide(world, proposal.id, "merged")
-    assert confidence(world, older) == pytest.approx(0.9)
+    assert confidence(world, older) == pytest.approx(0.8)  # Both are of Bob.
     assert not is_there(world, newer)
     assert [(one.kind, one.actor, one.session, one.text) for one in seen(world, older)] == [
         (Kind.REINFORCED, AS_BOB.agent, "s2", newer.content),

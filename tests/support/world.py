@@ -242,9 +242,11 @@ class World:
         return done
 
     def remember(self, content: str, viewer: Viewer = AS_ADA, **more: Any) -> Memory:
-        """Keep something and give it its vectors; a second later than the last time."""
+        """Keep something and give it its vectors; a second later than the last time. What is about running things an
+        operator keeps, in the name of ``viewer``."""
         self.clock.advance(timedelta(seconds=1))
-        done = self.remembering.remember(Draft(content=content, **more), viewer)
+        by = viewer if more.get("operational") is None else replace(viewer, role=Role.OPERATOR)
+        done = self.remembering.remember(Draft(content=content, **more), by)
         self.embed()
         return done.memory
 

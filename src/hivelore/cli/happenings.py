@@ -147,7 +147,7 @@ def set_cooldown(
 ) -> None:
     """Let an action of a service rest.
 
-    Set again, it counts once more and ends no sooner; to end it sooner, an operator clears it.
+    Set again, it counts once more and ends no sooner; to end it sooner, clear it.
 
     Example: hivelore cooldowns set jellyfin restart --until 30m
     """

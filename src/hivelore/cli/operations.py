@@ -68,7 +68,7 @@ _EFFECTS = {
     "reinforced": "Seen again:",
     "contradicted": "New, and against what was known:",
     "uncertain": "New, and perhaps known or against what was known:",
-    "known": "Told just now:",
+    "known": "Known, and told before:",
 }
 
 

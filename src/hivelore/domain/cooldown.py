@@ -22,7 +22,7 @@ class Cooldown:
     set_at: datetime
     """When it was set, as it was told of last."""
     actor: AgentId | None
-    """Who told of it last; None: an operator who acted for nobody."""
+    """Who set it; None: an operator who acted for nobody, or several agents."""
     door: Door
     session: Clean | None = None
     reason: Clean | None = None

@@ -54,7 +54,7 @@ class Draft:
     """The id of the memory whose place it takes, or on its shelf the external id."""
     trust: Trust = Trust.AGENT
     operational: Operational | None = None
-    """What is known already stays as it is."""
+    """For operators. What is known already stays as it is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

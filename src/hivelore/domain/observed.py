@@ -55,7 +55,7 @@ class Effect(StrEnum):
     UNCERTAIN = "uncertain"
     """It is new, and may say the same as, or the opposite of, what was known: somebody has to decide."""
     KNOWN = "known"
-    """The same session has said so just before."""
+    """Who saw it has said so before: it is as sure as it was, and fresh."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,6 +27,8 @@ class Kind(StrEnum):
     """Seen again."""
     CONTRADICTED = "contradicted"
     """The opposite was seen."""
+    DISPROVED = "disproved"
+    """Somebody who may decide it has decided that the opposite was seen."""
     SET = "set"
     """An operator said how sure it is."""
     SWITCHED_OFF = "switched_off"

@@ -54,8 +54,9 @@ class Happenings(ABC):
         reason: str | None = None,
         session: str | None = None,
     ) -> Cooldown:
-        """Let an action of a service rest for some ``minutes``, or ``until`` an instant; a year at most. Set again, it
-        counts once more and ends no sooner; the same of the same session within an hour changes nothing."""
+        """Let an action of a service rest for some ``minutes``, or ``until`` an instant; a year at most, for a
+        worker a day. Set again, it counts once more and ends no sooner; the same of the same session within an hour
+        changes nothing."""
 
     @abstractmethod
     def cooldowns(self, *, service: str | None = None) -> Sequence[Cooldown]:
@@ -63,4 +64,5 @@ class Happenings(ABC):
 
     @abstractmethod
     def clear_cooldowns(self, service: str, action: str | None = None) -> int:
-        """Let an action of a service be taken again, or all of its actions, for operators. Answers how many rested."""
+        """Let an action of a service be taken again, or all of its actions, for leads and operators, and for
+        workers what nobody else has set. Answers how many rested."""

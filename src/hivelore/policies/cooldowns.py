@@ -1,13 +1,18 @@
-"""Cooldowns: what becomes of one that is set again, and how agents are told of those that hold (C42)."""
+"""Cooldowns: who may set and clear which, what becomes of one that is set again, and how agents are told (C42)."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import accumulate
 
-from hivelore.domain.cooldown import Cooldown
+from hivelore.domain.agent import Role, Viewer
+from hivelore.domain.cooldown import LONGEST, Cooldown
 from hivelore.policies.repetition import is_repeated
 
+LONGEST_OF_WORKERS = timedelta(days=1)
+"""Everybody is told of it, so who sets a longer one has to be trusted with that."""
+MOST_OF_A_WORKER = 100
+"""So many of one worker hold at a time."""
 MOST_TOLD = 20
 """Of more, the agent is told how many others there are."""
 CHARACTERS_TOLD = 2_000
@@ -17,22 +22,54 @@ _HOURS = timedelta(hours=2)
 _DAYS = timedelta(days=2)
 
 
+def longest(viewer: Viewer) -> timedelta:
+    """How long what ``viewer`` sets may hold."""
+    return LONGEST_OF_WORKERS if viewer.role is Role.WORKER else LONGEST
+
+
+def may_set_one_more(viewer: Viewer, holding: Sequence[Cooldown]) -> bool:
+    """Whether ``viewer`` may set one that does not hold yet, besides those that do."""
+    if viewer.role is not Role.WORKER:
+        return True
+    return sum(one.actor == viewer.agent for one in holding) < MOST_OF_A_WORKER
+
+
+def may_clear(viewer: Viewer, cooldown: Cooldown) -> bool:
+    """Whether ``viewer`` may let the action be taken again before its time: a worker where nobody else has set it."""
+    return viewer.role is not Role.WORKER or cooldown.actor == viewer.agent
+
+
 def set_again(before: Cooldown | None, new: Cooldown) -> Cooldown:
     """What holds after ``new`` was told of where ``before`` stood. It counts once more than before, and never ends
     sooner: who does not know of an earlier reason to wait must not undo it. What says nothing new (``repetition``), or
-    is told of when it was over before ``before`` was set, changes nothing."""
+    is told of when it was over before ``before`` was set, changes nothing. Where two agents have set it, it is of none
+    of them alone."""
     if before is None or before.until <= new.set_at:
         return new
     if new.until <= before.set_at or _says_nothing_new(before, new):
         return before
-    return replace(new, until=max(before.until, new.until), count=before.count + 1, reason=new.reason or before.reason)
+    # Of two agents, who lets it rest longer says why.
+    first, second = (before, new) if _is_led_by(before, new) else (new, before)
+    return replace(
+        new,
+        until=max(before.until, new.until),
+        count=before.count + 1,
+        reason=first.reason or second.reason,
+        actor=new.actor if new.actor == before.actor else None,
+    )
+
+
+def _is_led_by(before: Cooldown, new: Cooldown) -> bool:
+    """Whether somebody else has let it rest for as long before."""
+    return new.actor != before.actor and new.until <= before.until
 
 
 def _says_nothing_new(before: Cooldown, new: Cooldown) -> bool:
+    is_why_known = not new.reason or new.reason == before.reason or _is_led_by(before, new)
     return (
         is_repeated(new.session, new.set_at, before.session, before.set_at)
         and new.until - new.set_at <= before.until - before.set_at
-        and (not new.reason or new.reason == before.reason)
+        and is_why_known
     )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from hivelore.domain.agent import Role, Viewer
+from hivelore.domain.agent import Viewer
 from hivelore.domain.cooldown import ACTION_LENGTH, LONGEST, REASON_LENGTH, Cooldown
 from hivelore.domain.operational import SERVICE_LENGTH
 from hivelore.domain.text import Clean
@@ -41,13 +41,13 @@ class Cooldowns:
         """Let an action of a service rest for some ``minutes`` or ``until`` an instant, and answer what holds then: set
         again, it counts once more and never ends sooner than it was to, unless the same session just repeats itself
         (``policies.cooldowns``). ``at``: since when, if not now; what is over by now is kept nowhere. Raises Invalid,
-        and Conflict where there are too many."""
+        also for what lasts longer than the viewer may say, and Conflict where there are too many."""
         now = self._clock.now()
         since = now if at is None else min(at, now)
         new = Cooldown(
             service=self._name(service, "service", SERVICE_LENGTH),
             action=self._name(action, "action", ACTION_LENGTH),
-            until=_end(minutes, until, since),
+            until=_end(minutes, until, since, cooldowns.longest(viewer)),
             set_at=since,
             actor=viewer.agent,
             door=viewer.door,
@@ -60,8 +60,8 @@ class Cooldowns:
             known = cooldowns.set_again(before, new)
             if known == before or known.until <= now:
                 return known
-            if (before is None or before.until <= now) and len(tx.cooldowns(now)) >= MOST:
-                raise Conflict(f"{MOST:,} cooldowns hold already. Wait, or let an operator clear some.")
+            if before is None or before.until <= now:
+                _refuse_many(tx.cooldowns(now), viewer)
             tx.put_cooldown(known)
             return known
 
@@ -79,19 +79,22 @@ class Cooldowns:
         return cooldowns.told(self.holding(service, deadline), self._clock.now())
 
     def clear(self, service: str, action: str | None, viewer: Viewer, deadline: float | None = None) -> int:
-        """Let an action be taken again at once; ``action`` None: every one of the service. Answers how many held.
-        Raises Forbidden for all but operators."""
-        if viewer.role is not Role.OPERATOR:
-            raise Forbidden("Only an operator's key clears cooldowns; they end by themselves.")
+        """Let an action be taken again at once; ``action`` None: every one of the service that the viewer may clear.
+        Answers how many held. Raises Forbidden where they may clear none of those that hold."""
         name = self._name(service, "service", SERVICE_LENGTH)
         only = None if action is None else self._name(action, "action", ACTION_LENGTH)
         now = self._clock.now()
 
         def work(tx: Transaction) -> int:
             chosen = [one for one in tx.cooldowns(now) if one.service == name and only in (None, one.action)]
-            for one in chosen:
+            cleared = [one for one in chosen if cooldowns.may_clear(viewer, one)]
+            if chosen and not cleared:
+                raise Forbidden(
+                    "Another agent has set this cooldown, too. It ends by itself; a lead or an operator may clear it."
+                )
+            for one in cleared:
                 tx.drop_cooldown(one.service, one.action)
-            return len(chosen)
+            return len(cleared)
 
         return self._store.write(work, deadline)
 
@@ -102,15 +105,29 @@ class Cooldowns:
         return name
 
 
-def _end(minutes: int | None, until: datetime | None, now: datetime) -> datetime:
+def _refuse_many(holding: Sequence[Cooldown], viewer: Viewer) -> None:
+    if len(holding) >= MOST:
+        raise Conflict(f"{MOST:,} cooldowns hold already. Wait, or let a lead or an operator clear some.")
+    if not cooldowns.may_set_one_more(viewer, holding):
+        raise Conflict(f"{cooldowns.MOST_OF_A_WORKER} of your cooldowns hold already. Wait, or clear some.")
+
+
+def _end(minutes: int | None, until: datetime | None, now: datetime, longest: timedelta) -> datetime:
     if (minutes is None) == (until is None):
         raise Invalid("Say either minutes or until.", field="minutes")
     if minutes is not None:
-        if not 1 <= minutes <= LONGEST // _MINUTE:
-            raise Invalid(f"minutes is 1 to {LONGEST // _MINUTE:,}.", field="minutes")
+        if not 1 <= minutes <= longest // _MINUTE:
+            raise Invalid(f"minutes is 1 to {longest // _MINUTE:,}{_for_workers(longest)}.", field="minutes")
         return now + minutes * _MINUTE
     end = utc(until, "until")
     assert end is not None
-    if not now < end <= now + LONGEST:
-        raise Invalid(f"until lies in the future, and at most {LONGEST.days} days ahead.", field="until")
+    if not now < end <= now + longest:
+        most = f"{longest.days} days" if longest.days > 1 else "24 hours"
+        ahead = f"at most {most} ahead{_for_workers(longest)}"
+        raise Invalid(f"until lies in the future, and {ahead}.", field="until")
     return end
+
+
+def _for_workers(longest: timedelta) -> str:
+    is_short = longest < LONGEST
+    return " for a worker's key; a lead or an operator may set a longer one" if is_short else ""

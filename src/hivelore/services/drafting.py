@@ -100,6 +100,9 @@ class Drafting:
         )
         return Prepared(memory, chunk(content), draft)
 
+    def new_id(self) -> MemoryId:
+        return self._new_id(self._clock.now())
+
     def content(self, text: str) -> Clean:
         if len(text) > CONTENT_LENGTH:
             raise TooLarge(

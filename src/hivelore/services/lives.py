@@ -8,7 +8,8 @@ from itertools import groupby
 from hivelore.domain.memory import Memory
 from hivelore.domain.observed import Life
 from hivelore.domain.operational import Observation
-from hivelore.policies.confidence import Lifecycle, drawn, line, replayed
+from hivelore.policies.confidence import Lifecycle, line
+from hivelore.policies.replay import drawn, replayed
 
 
 def life_of(

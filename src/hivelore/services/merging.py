@@ -108,5 +108,5 @@ def seen_again(tx: Transaction, other: Stored) -> list[Observation]:
         session=memory.session,
         text=memory.content,
     )
-    later = [one for one in tx.observations(other.key) if one.kind in (Kind.REINFORCED, Kind.CONTRADICTED)]
-    return [first, *later]
+    kinds = (Kind.REINFORCED, Kind.CONTRADICTED, Kind.DISPROVED)
+    return [first, *(one for one in tx.observations(other.key) if one.kind in kinds)]

@@ -6,7 +6,8 @@ from dataclasses import replace
 from hivelore.domain.agent import Viewer
 from hivelore.domain.index import Stored
 from hivelore.domain.operational import Kind, Observation
-from hivelore.policies.confidence import Lifecycle, replayed
+from hivelore.policies.confidence import Lifecycle
+from hivelore.policies.replay import replayed
 from hivelore.ports import Transaction
 
 
@@ -29,6 +30,15 @@ def begin(tx: Transaction, stored: Stored, viewer: Viewer) -> None:
     if held.is_off:
         off = Observation(at=held.since, kind=Kind.SWITCHED_OFF, actor=viewer.agent, door=viewer.door)
         tx.observe(stored.key, held, off)
+
+
+def put(tx: Transaction, stored: Stored, seen: Sequence[Observation], lifecycle: Lifecycle) -> Stored:
+    """Replace all that was observed of a memory; the memory as it is then."""
+    known = stored.memory.operational
+    assert known is not None
+    *_, last = replayed(known, seen, lifecycle)
+    tx.put_observations(stored.key, last.after.held, seen)
+    return Stored(stored.key, replace(stored.memory, operational=replace(known, held=last.after.held)))
 
 
 def note(tx: Transaction, stored: Stored, seen: Sequence[Observation], lifecycle: Lifecycle) -> Stored:

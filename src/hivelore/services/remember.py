@@ -17,6 +17,7 @@ from hivelore.errors import Conflict, Forbidden, Invalid, NotFound, Stale
 from hivelore.policies.access import Verb, may_change, to_review, visible_to
 from hivelore.policies.chunking import chunk
 from hivelore.policies.identity import same_record
+from hivelore.policies.operational_access import may_say_how_sure
 from hivelore.policies.summary import named_after, summarise
 from hivelore.policies.ttl import Lifetimes
 from hivelore.ports import Clock, MemoryStore, Transaction
@@ -237,6 +238,11 @@ class Remembering:
     # placing it
 
     def _prepared(self, drafts: Sequence[Draft], viewer: Viewer, target: AgentId | None = None) -> list[Prepared]:
+        if any(draft.operational is not None for draft in drafts) and not may_say_how_sure(viewer):
+            raise Forbidden(
+                "Only an operator says how sure something about running things is. Report what you saw, and it is "
+                "compared with what is known: POST /memories, memory-observe, or 'hivelore observe'."
+            )
         prepared = [self._drafting.prepare(draft, viewer, target) for draft in drafts]
         self._shelf.expect(((one.memory.content, one.chunks) for one in prepared), (one.memory for one in prepared))
         return prepared

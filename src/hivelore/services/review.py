@@ -183,7 +183,7 @@ class Reviewing:
         if matter.how is Decision.ACCEPTED:
             judged = Observation(
                 at=matter.now,
-                kind=Kind.CONTRADICTED,
+                kind=Kind.DISPROVED,
                 actor=matter.viewer.agent,
                 door=matter.viewer.door,
                 session=newer.memory.session,

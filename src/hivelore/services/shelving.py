@@ -85,7 +85,8 @@ class Shelf:
         settle(tx, concerned)
 
     def drop(self, tx: Transaction, stored: Stored) -> None:
-        """Take off a memory of a copy that follows another store: the others are linked as they are there."""
+        """Take off a memory whose links and words others have now: one of a copy that follows another store, or one
+        that became a part of another memory."""
         self._take_off(tx, stored, self._keywords.forget)
 
     def withdraw(self, tx: Transaction, stored: Stored) -> None:

@@ -41,12 +41,13 @@ def test_a_secret_is_masked_and_that_is_said(cli: CommandLine) -> None:
 
 def test_an_event_is_forgotten_by_operators(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     event = cli("events", "add", "It is late").out.strip()
+    cli("cooldowns", "set", "forgotten", "restart", "--until", "5m")
     assert cli("events", "forget", event).out == f"Forgotten: {event}.\n"
     assert cli("events", "forget", event).code == 3
     agent = cli("agent", "add", "clerk").out.strip()
     monkeypatch.setenv("HIVELORE_KEY", agent)
     assert cli("events", "forget", event).code == 4
-    assert cli("cooldowns", "clear", "jellyfin").code == 4
+    assert cli("cooldowns", "clear", "forgotten").code == 4
 
 
 def test_what_is_to_rest_is_set_listed_and_cleared(cli: CommandLine, me: str) -> None:

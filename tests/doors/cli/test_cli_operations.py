@@ -43,7 +43,9 @@ def test_what_was_seen_is_told_to_the_next_agent(cli: CommandLine, about: str) -
     result = cli("observe", "Takes 60s", "to start", "--category", "timing", "--service", about)
     assert (result.code, result.err) == (0, "")
     assert result.out.startswith("New: ")
-    again = cli("observe", "takes a minute to start", "--category", "timing", "--service", about)
+    told = cli("observe", "takes a minute to start", "--category", "timing", "--service", about)
+    assert told.out.startswith("Known, and told before: ")
+    again = cli("observe", "takes a minute to start", "--category", "timing", "--service", about, "--session", "s-2")
     assert again.out.startswith("Seen again: ")
     against = cli("observe", "Takes 10 minutes to start", "--category", "timing", "--service", about)
     assert against.out.startswith("New, and against what was known: ")
@@ -177,7 +179,7 @@ def test_markers_of_a_stream_are_kept_and_nothing_that_others_said(cli: CommandL
     )
     result = cli("ingest-stream", "--json", stdin="\n".join(lines).encode())
     assert result.code == 0
-    assert {name: count for name, count in result.json.items() if count} == {"new": 2, "reinforced": 1}
+    assert {name: count for name, count in result.json.items() if count} == {"new": 2, "known": 1}
     assert {one["observation"]: one["session"] for one in known(cli, about)} == {
         "Takes 60s to start": "s-1",
         "Locks up": "s-1",

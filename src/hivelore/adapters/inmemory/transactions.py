@@ -120,13 +120,16 @@ class InMemoryTransaction(Noting, InMemorySwarm):
             self._log(ChangeKind.ATTRIBUTES, key)
 
     def observe(self, key: DocumentKey, held: Held, observation: Observation) -> None:
+        before = self.state.documents.get(key)
+        self.put_observations(key, held, () if before is None else (*before.observations, observation))
+
+    def put_observations(self, key: DocumentKey, held: Held, observations: Sequence[Observation]) -> None:
         self._note(key)
         document = self.state.documents.get(key)
         if document is None or document.memory.operational is None:
             return
         memory = replace(document.memory, operational=replace(document.memory.operational, held=held))
-        observations = (*document.observations, observation)
-        self._put_document(key, replace(document, memory=memory, observations=observations))
+        self._put_document(key, replace(document, memory=memory, observations=tuple(observations)))
         self._log(ChangeKind.ATTRIBUTES, key)
 
     def claim(self, what: bytes) -> None:

@@ -26,6 +26,7 @@ KIND = {
     Kind.SWITCHED_OFF: 5,
     Kind.MADE_PERSISTENT: 6,
     Kind.MADE_PASSING: 7,
+    Kind.DISPROVED: 8,
 }
 LEVEL = {Level.INFO: 1, Level.WARNING: 2, Level.ERROR: 3, Level.CRITICAL: 4}
 """Graver ones are greater."""

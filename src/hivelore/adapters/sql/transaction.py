@@ -149,6 +149,14 @@ class SqlTransaction(Noting, SqlSwarmTransaction):
             self.run("observation_insert", operational.observation_params(key, observation))
             self._changed(ChangeKind.ATTRIBUTES, key)
 
+    def put_observations(self, key: DocumentKey, held: Held, observations: Sequence[Observation]) -> None:
+        self._note(key)
+        if self.count("operational_hold", operational.held_params(key, held)):
+            self.run("observations_delete", {"document": key})
+            seen = [operational.observation_params(key, one) for one in observations]
+            self.run_many(self.SQL["observation_insert"], seen)
+            self._changed(ChangeKind.ATTRIBUTES, key)
+
     def unquote(self, words: Collection[Clean]) -> Sequence[DocumentKey]:
         told = self.rows(self.SQL["observations_unquote"], {"words": self.array(words)})
         return sorted({DocumentKey(row[0]) for row in told})

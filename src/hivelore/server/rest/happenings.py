@@ -71,7 +71,7 @@ async def cooldowns(caller: Asking, service: str | None = None) -> Response:
 @router.put("/cooldowns", response_model=answers.CooldownAnswer)
 async def set_cooldown(request: CooldownRequest, caller: Asking) -> Response:
     """Let an action of a service rest. Set again, it counts once more and ends no sooner; the same of the same session
-    within an hour changes nothing."""
+    within an hour changes nothing. A worker lets it rest for 24 hours at most."""
     known = await caller.run(
         Lane.WRITE,
         lambda end: caller.app.cooldowns.set(
@@ -90,7 +90,8 @@ async def set_cooldown(request: CooldownRequest, caller: Asking) -> Response:
 
 @router.delete("/cooldowns", response_model=answers.ClearedAnswer)
 async def clear_cooldowns(caller: Asking, service: str, action: str | None = None) -> Response:
-    """Operators: let an action of a service be taken again, or all of its actions. Says how many rested."""
+    """Let an action of a service be taken again, or all of its actions: leads and operators, and workers what nobody
+    else has set. Says how many rested."""
     cleared = await caller.run(
         Lane.WRITE, lambda end: caller.app.cooldowns.clear(service, action, caller.viewer, deadline=end)
     )

@@ -37,7 +37,7 @@ class Body(BaseModel):
 
 
 class OperationalBody(Body):
-    """That a text is about running things, as an export says it. Only an operator's key says tier 0 and persistent."""
+    """That a text is about running things, as an export says it; for operators."""
 
     service: Annotated[str, StringConstraints(strict=True, min_length=1, max_length=SERVICE_LENGTH)] | None = None
     confidence: Annotated[float, Field(strict=True, ge=0, le=1)]

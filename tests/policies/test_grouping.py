@@ -1,0 +1,87 @@
+"""Which observations are one memory: the same whatever order they arrive in."""
+
+from datetime import UTC, datetime, timedelta
+from itertools import permutations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hivelore.domain.operational import Observation
+from hivelore.domain.text import Clean
+from hivelore.policies.confidence import Lifecycle
+from hivelore.policies.grouping import Judge
+from hivelore.policies.truth.judging import Judgement, Verdict, judge
+from support.groups import as_they_arrive, held, in_order_of_time, seen, stand
+
+NOW = datetime(2026, 11, 1, 12, 0, tzinfo=UTC)
+DAY = timedelta(days=1)
+DOCUMENTED = Lifecycle()
+TEXTS = (
+    "Listens on port 8096",
+    "listens on port 8096 now",
+    "Listens on port 8920",
+    "Takes 60s to start",
+    "Takes about 64 seconds to start",
+    "Takes 69s to start",
+    "Takes 10 minutes to start",
+    "The library lies on the second disk",
+)
+
+
+def by_rules(one: Clean, other: Clean) -> Judgement:
+    return judge(one, other, None)
+
+
+def told(texts: st.SearchStrategy[str]) -> st.SearchStrategy[list[Observation]]:
+    times = st.integers(0, 6).map(lambda weeks: NOW - weeks * 9 * DAY)
+    sessions = st.sampled_from([None, "a", "b", "c"])
+    one = st.builds(seen, texts, times, st.sampled_from(["ada", "bob", "cid"]), sessions)
+    return st.lists(one, max_size=9)
+
+
+@given(told(st.sampled_from(TEXTS)), st.randoms(use_true_random=False))
+def test_whatever_order_observations_arrive_in_they_come_to_the_same(told: list[Observation], random: object) -> None:
+    arrived = list(told)
+    random.shuffle(arrived)  # type: ignore[attr-defined]
+    expected = stand(in_order_of_time(told, by_rules), DOCUMENTED)
+    assert stand(as_they_arrive(arrived, by_rules), DOCUMENTED) == expected
+
+
+@st.composite
+def verdicts(draw: st.DrawFn) -> Judge:
+    """Any opinion of five texts, however little sense it makes."""
+    pairs = [(one, other) for one in "abcde" for other in "abcde" if one < other]
+    kinds = st.sampled_from(list(Verdict))
+    sure = st.sampled_from([0.6, 0.8])
+    table = {pair: Judgement(draw(kinds), draw(sure), ()) for pair in pairs}
+    same = Judgement(Verdict.SAME, 1.0, ())
+    return lambda one, other: same if one == other else table[min(one, other), max(one, other)]
+
+
+@given(told(st.sampled_from("abcde")), verdicts(), st.randoms(use_true_random=False))
+def test_it_is_so_whatever_is_made_of_two_texts(told: list[Observation], judge: Judge, random: object) -> None:
+    arrived = list(told)
+    random.shuffle(arrived)  # type: ignore[attr-defined]
+    expected = stand(in_order_of_time(told, judge), DOCUMENTED)
+    assert stand(as_they_arrive(arrived, judge), DOCUMENTED) == expected
+
+
+def test_what_arrives_late_does_not_switch_off_what_was_seen_since() -> None:
+    month = NOW - 31 * DAY
+    present = seen("Listens on port 8920", NOW - DAY)
+    old = [seen("Listens on port 8096", month + number * DAY, session=f"s{number}") for number in range(3)]
+    now, before = sorted(as_they_arrive([present, *old], by_rules), key=lambda one: one.text, reverse=True)
+    assert (now.text, held(now, DOCUMENTED).base) == (present.text, 0.7)
+    assert (before.text, held(before, DOCUMENTED).base) == (old[0].text, 0.7)
+
+
+def test_every_order_of_five_observations_has_one_outcome() -> None:
+    five = [
+        seen("Listens on port 8096", NOW - 40 * DAY, session="a"),
+        seen("Listens on port 8920", NOW - 31 * DAY),
+        seen("listens on port 8096 now", NOW - 20 * DAY, "bob"),
+        seen("Listens on port 8920", NOW - 20 * DAY, "bob"),
+        seen("Listens on port 8096", NOW - DAY, session="b"),
+    ]
+    outcomes = {frozenset(stand(as_they_arrive(order, by_rules), DOCUMENTED)) for order in permutations(five)}
+    assert len(outcomes) == 1

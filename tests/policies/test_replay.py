@@ -1,0 +1,147 @@
+"""Confidence as a replay of what was observed: in any order, with one voice for each observer."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from random import Random
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hivelore.domain.agent import AgentId, Door
+from hivelore.domain.operational import Confidence, Held, Kind, Observation, Operational
+from hivelore.domain.text import Clean
+from hivelore.policies.confidence import Lifecycle, confidence_at, is_active
+from hivelore.policies.replay import replayed
+
+NOW = datetime(2026, 11, 1, 12, 0, tzinfo=UTC)
+DAY = timedelta(days=1)
+DOCUMENTED = Lifecycle()
+KNOWN = Operational(held=Held(base=Confidence(0.7), since=NOW))
+STEP = 1e-6
+
+
+def seen(kind: Kind, actor: str | None, day: int = 0, session: str | None = None) -> Observation:
+    to = Confidence(0.7) if kind is Kind.CREATED else None
+    who, told = None if actor is None else AgentId(actor), None if session is None else Clean(session)
+    return Observation(at=NOW + day * DAY, kind=kind, actor=who, door=Door.REST, session=told, text=Clean("It."), to=to)
+
+
+def stands(told: Sequence[Observation]) -> Operational:
+    *_, last = replayed(KNOWN, told, DOCUMENTED)
+    return last.after
+
+
+def sure(told: Sequence[Observation]) -> float:
+    return stands(told).held.base
+
+
+CREATED = seen(Kind.CREATED, "ada")
+days = st.integers(0, 28)
+sessions = st.sampled_from([None, "a", "b", "c", "d"])
+kinds = st.sampled_from([Kind.REINFORCED, Kind.CONTRADICTED])
+of_bob = st.lists(st.builds(seen, kinds, st.just("bob"), days, sessions), max_size=8)
+support = st.lists(
+    st.builds(seen, st.just(Kind.REINFORCED), st.sampled_from(["ada", "cid"]), days, sessions), max_size=4
+)
+of_all = st.lists(
+    st.builds(seen, kinds | st.just(Kind.DISPROVED), st.sampled_from(["ada", "bob", None]), days, sessions), max_size=8
+)
+
+
+@given(of_all, st.randoms(use_true_random=False))
+def test_the_order_in_which_observations_were_noted_makes_no_difference(
+    told: list[Observation], random: Random
+) -> None:
+    noted = [CREATED, *told]
+    random.shuffle(noted)
+    # Decisions of one instant stay in their order.
+    noted.sort(key=lambda one: told.index(one) if one.kind is Kind.DISPROVED else -1)
+    assert stands(noted) == stands([CREATED, *told])
+
+
+@given(support, of_bob)
+def test_one_agent_alone_changes_little_of_what_another_has_seen(
+    others: list[Observation], bob: list[Observation]
+) -> None:
+    now = NOW + 29 * DAY
+    without, with_bob = stands([CREATED, *others]), stands([CREATED, *others, *bob])
+    before, after = (confidence_at(one, now, DOCUMENTED) for one in (without, with_bob))
+    assert before - DOCUMENTED.contradiction - STEP <= after <= before + DOCUMENTED.reinforcement + STEP
+    assert is_active(with_bob, now, DOCUMENTED)
+
+
+@given(st.lists(st.builds(seen, st.just(Kind.REINFORCED), st.just("ada"), days, st.none()), max_size=8))
+def test_who_names_no_session_is_one_observer(told: list[Observation]) -> None:
+    assert sure([CREATED, *told]) == 0.7
+
+
+def test_each_session_of_who_saw_it_first_counts_and_any_other_agent_counts_once() -> None:
+    again = [seen(Kind.REINFORCED, "ada", 1, session) for session in "ab"]
+    assert sure([CREATED, *again, *again]) == 0.9
+    bob = [seen(Kind.REINFORCED, "bob", 1, session) for session in "ab"]
+    assert sure([CREATED, *bob]) == 0.8
+    assert sure([CREATED, *bob, seen(Kind.REINFORCED, "cid", 2)]) == 0.9
+
+
+def test_every_word_of_an_operator_counts() -> None:
+    assert sure([CREATED, *[seen(Kind.REINFORCED, None, day) for day in (1, 2)]]) == 0.9
+    assert sure([CREATED, *[seen(Kind.CONTRADICTED, None, day) for day in (1, 2, 3)]]) == 0.1
+
+
+def test_the_last_word_of_an_observer_counts() -> None:
+    told = [CREATED]
+    for day, (kind, expected) in enumerate(
+        [(Kind.CONTRADICTED, 0.5), (Kind.REINFORCED, 0.8), (Kind.CONTRADICTED, 0.5), (Kind.CONTRADICTED, 0.5)], 1
+    ):
+        told.append(seen(kind, "bob", day))
+        assert sure(told) == expected
+
+
+def test_two_agents_together_make_inactive_what_another_has_seen() -> None:
+    told = [CREATED, seen(Kind.CONTRADICTED, "bob", 1), seen(Kind.CONTRADICTED, "cid", 2)]
+    assert sure(told) == 0.3
+    assert sure([*told, seen(Kind.CONTRADICTED, "dan", 3)]) == 0.1
+
+
+def test_one_agent_makes_inactive_what_only_it_has_seen() -> None:
+    assert sure([CREATED, *[seen(Kind.CONTRADICTED, "ada", 1, session) for session in "abc"]]) == 0.1
+
+
+def test_what_came_back_is_contradicted_anew() -> None:
+    told = [CREATED, *[seen(Kind.CONTRADICTED, "ada", 1, session) for session in "abc"]]
+    back = [*told, seen(Kind.REINFORCED, "ada", 2, "d")]
+    assert sure(back) == 0.3
+    assert sure([*back, seen(Kind.CONTRADICTED, "ada", 3, "a")]) == 0.1
+
+
+def test_what_was_decided_counts_each_time() -> None:
+    assert sure([CREATED, *[seen(Kind.DISPROVED, "lea", day) for day in (1, 2, 3)]]) == 0.1
+
+
+@given(
+    st.lists(st.builds(seen, st.just(Kind.REINFORCED), st.just("ada"), st.integers(0, 300), sessions), max_size=6),
+    st.integers(-300, 300),
+)
+def test_to_have_been_seen_once_more_never_lowers(told: list[Observation], day: int) -> None:
+    """Nor where it was seen before all that is known: the memory begins then."""
+
+    def begun(seen: list[Observation]) -> list[Observation]:
+        first, *rest = sorted(seen, key=lambda one: (one.at, one.session or ""))
+        return [
+            Observation(
+                at=first.at,
+                kind=Kind.CREATED,
+                actor=first.actor,
+                door=first.door,
+                session=first.session,
+                text=first.text,
+                to=Confidence(0.7),
+            ),
+            *rest,
+        ]
+
+    base = [seen(Kind.REINFORCED, "ada"), *told]
+    more = [*base, seen(Kind.REINFORCED, "ada", day, "e")]
+    now = NOW + 300 * DAY
+    without, with_it = (confidence_at(stands(begun(one)), now, DOCUMENTED) for one in (base, more))
+    assert with_it >= without - STEP

@@ -1,0 +1,141 @@
+"""Whatever order observations arrive in, what is known is the same (X8): on every store, through the service."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from itertools import count
+from random import Random
+from typing import NamedTuple
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from hivelore.adapters.inmemory.keywords import ExactKeywords
+from hivelore.adapters.inmemory.store import InMemoryStore
+from hivelore.domain.agent import Viewer
+from hivelore.domain.observed import Effect, Seen, Stance
+from hivelore.domain.operational import Kind
+from hivelore.domain.text import Clean
+from hivelore.services.observing import ATTEMPTS
+from hivelore.services.operations import Choice
+from support.clocks import START, SteppingClock
+from support.laws import examples
+from support.world import AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, World, hashing
+
+DAY = timedelta(days=1)
+PORT, OTHER_PORT = "Listens on port 8096", "Listens on port 8920"
+TEXTS = (PORT, OTHER_PORT, "Takes 60s to start", "Takes about 64 seconds to start", "Takes 69s to start", "It is slow")
+_services = map("service{}".format, count())
+
+
+class Told(NamedTuple):
+    text: str
+    at: datetime
+    viewer: Viewer = AS_ADA
+    session: str | None = None
+
+
+told = st.lists(
+    st.builds(
+        Told,
+        st.sampled_from(TEXTS),
+        st.integers(1, 6).map(lambda weeks: START - weeks * 9 * DAY),
+        st.sampled_from([AS_ADA, AS_BOB, AS_LEA]),
+        st.sampled_from([None, "a", "b"]),
+    ),
+    max_size=6,
+)
+
+
+def known(world: World, told: Sequence[Told]) -> set[tuple[object, ...]]:
+    """What is known of a service once it was told this in this order."""
+    service = next(_services)
+    for one in told:
+        world.observe(one.text, service=service, viewer=one.viewer, at=one.at, session=one.session)
+    page = world.operations.page(Choice(service=service), AS_OPERATOR, None)
+    return {
+        (
+            one.memory.content,
+            one.memory.owner,
+            one.memory.session,
+            one.memory.created_at,
+            round(one.confidence, 4),
+            one.state,
+            one.memory.operational.held.since if one.memory.operational else None,
+            frozenset(
+                (seen.kind, seen.at, seen.actor, seen.session, seen.text, seen.to)
+                for seen in world.operations.life(one.memory.id, AS_OPERATOR).observations
+            ),
+        )
+        for one in page.memories
+    }
+
+
+@settings(max_examples=examples(6), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(told, st.randoms(use_true_random=False))
+def test_whatever_order_observations_arrive_in_what_is_known_is_the_same(
+    world: World, told: list[Told], random: Random
+) -> None:
+    arrived = list(told)
+    random.shuffle(arrived)
+    assert known(world, arrived) == known(world, sorted(told, key=lambda one: (one.at, one.text)))
+
+
+def test_what_arrives_late_does_not_switch_off_what_was_seen_since(world: World) -> None:
+    now = world.clock.now()
+    present = world.observe(OTHER_PORT, at=now - DAY)
+    for number in range(3):
+        world.observe(PORT, at=now - (31 - number) * DAY, session=f"s{number}")
+    stands = world.operations.get(present.memory.id, AS_ADA)
+    assert (stands.confidence, stands.state) == (0.7, "active")
+
+
+def test_what_was_seen_earlier_in_other_words_takes_the_place_of_what_is_there(world: World) -> None:
+    now = world.clock.now()
+    first = world.observe("Takes 64 seconds to start", at=now - DAY).memory
+    other = world.observe("Takes 55 s to start", at=now - DAY / 2, viewer=AS_BOB).memory
+    done = world.observe("Takes 60s to start", at=now - 2 * DAY, viewer=AS_BOB)
+    assert (done.effect, done.memory.id, done.memory.content) == (Effect.REINFORCED, first.id, "Takes 60s to start")
+    (only,) = world.operations.page(Choice(service="jellyfin"), AS_ADA, None).memories
+    assert (only.memory.id, only.memory.owner, only.confidence) == (first.id, "bob", 0.8)
+    kinds = [one.kind for one in world.operations.life(first.id, AS_ADA).observations]
+    assert kinds == [Kind.CREATED, Kind.REINFORCED, Kind.REINFORCED]
+    assert world.found("takes 60s to start") == ["Takes 60s to start"]
+    assert [(one.action, one.memory) for one in world.audit()[:2]] == [("forgotten", other.id), ("edited", first.id)]
+
+
+def test_what_an_operator_has_said_stays_whatever_arrives_late(world: World) -> None:
+    made = world.operations.create(
+        "Takes 64 seconds to start", "timing", AS_OPERATOR, service="jellyfin", confidence=0.9, persistent=False
+    ).memory
+    done = world.observe("Takes 60s to start", at=made.created_at - 40 * DAY)
+    assert (done.memory.id, done.memory.content) == (made.id, "Takes 64 seconds to start")
+    against = world.observe("Takes 10 minutes to start", at=made.created_at - 40 * DAY)
+    assert (against.effect, against.about) == (Effect.NEW, ())
+
+
+class Interrupting:
+    """A model that reads pairs while others go on observing, so many times."""
+
+    def __init__(self, times: int) -> None:
+        self.world: World | None = None
+        self._left = times
+
+    def stance(self, one: Clean, other: Clean) -> Stance:
+        if self._left and self.world is not None:
+            self._left -= 1
+            text, at = f"Listens on port {9_000 + self._left}", self.world.clock.now() - timedelta(milliseconds=500)
+            self.world.observing.observe(Seen(text=text, category="timing", service="jellyfin", at=at), AS_BOB)
+        return Stance(same=0.0, conflict=1.0, different=0.0)
+
+
+@pytest.mark.parametrize("times", [1, ATTEMPTS + 2])
+def test_what_comes_while_it_is_compared_is_compared_as_well(times: int) -> None:
+    clock, reader = SteppingClock(), Interrupting(times)
+    world = World(InMemoryStore(clock), ExactKeywords(), clock, embedder=hashing(), reader=reader)
+    world.observe(PORT)
+    reader.world = world
+    done = world.observe(OTHER_PORT)
+    others = {one.memory.id for one in world.operations.page(Choice(), AS_OPERATOR, None).memories} - {done.memory.id}
+    assert (done.effect, set(done.about)) == (Effect.CONTRADICTED, others)
+    assert len(others) == 1 + times

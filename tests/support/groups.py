@@ -1,0 +1,77 @@
+"""What observations come to when they are taken in the order of time, said as simply as it can be."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from hivelore.domain.agent import AgentId, Door
+from hivelore.domain.operational import Confidence, Held, Kind, Observation, Operational
+from hivelore.domain.text import Clean
+from hivelore.policies.confidence import Lifecycle
+from hivelore.policies.grouping import Group, Judge, is_known, placed
+from hivelore.policies.replay import order_of, replayed
+from hivelore.policies.truth.judging import Verdict
+
+DEFAULT = Confidence(0.7)
+
+
+def seen(text: str, at: datetime, actor: str = "ada", session: str | None = None) -> Observation:
+    told = None if session is None else Clean(session)
+    return Observation(
+        at=at, kind=Kind.REINFORCED, actor=AgentId(actor), door=Door.REST, session=told, text=Clean(text)
+    )
+
+
+def in_order_of_time(told: Iterable[Observation], judge: Judge) -> list[Group]:
+    groups: list[Group] = []
+    for one in sorted({order_of(one): one for one in told}.values(), key=order_of):
+        assert one.text is not None
+        judged = [judge(group.text, one.text) for group in groups]
+        same = [number for number, found in enumerate(judged) if found.verdict is Verdict.SAME]
+        home = min(same, key=lambda number: (-judged[number].confidence, order_of(groups[number].first)), default=None)
+        against = replace(one, kind=Kind.CONTRADICTED)
+        for number, found in enumerate(judged):
+            if found.verdict is Verdict.CONFLICT:
+                groups[number] = replace(groups[number], others=(*groups[number].others, against))
+        if home is None:
+            first = replace(one, kind=Kind.CREATED, to=DEFAULT)
+            groups.append(Group(memory=None, text=one.text, project=None, first=first))
+        else:
+            groups[home] = replace(groups[home], again=(*groups[home].again, one))
+    return groups
+
+
+def as_they_arrive(told: Sequence[Observation], judge: Judge) -> list[Group]:
+    groups: list[Group] = []
+    for one in told:
+        if is_known(groups, one) is None:
+            done = placed(groups, one, None, judge, DEFAULT)
+            began = {order_of(group.first) for group in done.groups}
+            before = [group for group in groups if order_of(group.first) not in began]
+            ended = _members(done.groups) - began
+            groups = [group for group in before if order_of(group.first) not in ended] + list(done.groups)
+    return groups
+
+
+def _members(groups: Iterable[Group]) -> set[object]:
+    return {order_of(one) for group in groups for one in group.seen}
+
+
+def stand(groups: Iterable[Group], lifecycle: Lifecycle) -> set[object]:
+    """All that is to be the same: each memory's words and observations, and how sure it is."""
+    return {
+        (
+            group.text,
+            order_of(group.first),
+            frozenset(map(order_of, group.again)),
+            frozenset(map(order_of, group.others)),
+            held(group, lifecycle),
+        )
+        for group in groups
+    }
+
+
+def held(group: Group, lifecycle: Lifecycle) -> Held:
+    known = Operational(held=Held(base=DEFAULT, since=group.first.at))
+    *_, last = replayed(known, [group.first, *group.again, *group.others], lifecycle)
+    return last.after.held
