@@ -18,7 +18,7 @@ from hivelore.domain.operational import GENERAL, Confidence, Held, Kind, Observa
 from hivelore.domain.proposal import ProposalKind
 from hivelore.domain.search import Filter, ScopeChoice
 from hivelore.domain.text import Clean
-from hivelore.errors import Broken, Conflict, Unavailable
+from hivelore.errors import Broken, Unavailable
 from hivelore.policies.access import visible_to
 from hivelore.policies.confidence import Lifecycle, is_active
 from hivelore.policies.repetition import is_repeated
@@ -219,23 +219,26 @@ class Observing:
         if not doubtful:
             return Observed(memory=memory, effect=Effect.NEW)
         doubtful.sort(key=lambda one: -one.known.held.base)
-        self._ask(tx, doubtful[:MOST_ASKED], stored, viewer)
+        dropped = self._ask(tx, doubtful[:MOST_ASKED], stored, viewer)
         about = tuple(one.stored.memory.id for one in doubtful)
-        return Observed(memory=memory, effect=Effect.UNCERTAIN, about=about, why=doubtful[0].judgement.reasons)
+        why = doubtful[0].judgement.reasons
+        return Observed(memory=memory, effect=Effect.UNCERTAIN, about=about, why=why, dropped=dropped)
 
-    def _ask(self, tx: Transaction, doubtful: Sequence[_Rival], stored: Stored, viewer: Viewer) -> None:
-        """Let somebody decide whether it contradicts what was known."""
-        for one in doubtful:
-            why = Clean("; ".join(one.judgement.reasons))
-            with suppress(Conflict):  # The inbox is full of theirs: it is kept all the same.
-                self._proposing.propose(
-                    tx,
-                    ProposalKind.CONTRADICTION,
-                    [one.stored, stored],
-                    viewer,
-                    why=why,
-                    session=stored.memory.session,
-                )
+    def _ask(self, tx: Transaction, doubtful: Sequence[_Rival], stored: Stored, viewer: Viewer) -> int:
+        """Let somebody decide whether it contradicts what was known. Answers for how many of these there is no room in
+        the inbox; it is kept all the same."""
+        asked = [
+            self._proposing.propose_or_drop(
+                tx,
+                ProposalKind.CONTRADICTION,
+                [one.stored, stored],
+                viewer,
+                why=Clean("; ".join(one.judgement.reasons)),
+                session=stored.memory.session,
+            )
+            for one in doubtful
+        ]
+        return asked.count(None)
 
     def _surest(self, same: Sequence[_Rival], at: datetime) -> _Rival | None:
         """The one to reinforce: one in use before one that is not, then the likeliest, the surest, and the oldest."""
