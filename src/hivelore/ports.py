@@ -188,6 +188,11 @@ class MemoryView(Protocol):
         the same instant in the order in which they came."""
         ...
 
+    def facts_around(self, topic: Topic, at: datetime) -> tuple[Stored | None, Stored | None]:
+        """Of what has this topic, the last one that holds since ``at`` or before, and the first one that holds since
+        later; those of the same instant in the order in which they came."""
+        ...
+
     def superseding(self, memory: str) -> Sequence[Stored]:
         """Those that say they took the place of what is called so, in the order in which they came."""
         ...
@@ -383,6 +388,10 @@ class SwarmView(Protocol):
 
     def open_proposals(self, actor: AgentId | None) -> int:
         """How many of this one wait for a decision; None: those of nobody in particular."""
+        ...
+
+    def waiting_proposals(self, actor: AgentId | None) -> Sequence[Proposal]:
+        """The same themselves, newest first, id as tie."""
         ...
 
     def batch(self, batch: BatchId) -> Batch | None: ...

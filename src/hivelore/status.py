@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from hivelore import __version__
 from hivelore.domain.transcript import HandoverState
 from hivelore.services.folders import Standing
+from hivelore.services.proposing import dropped
 
 if TYPE_CHECKING:
     from hivelore.app import Application
@@ -20,6 +21,7 @@ def of(app: Application) -> Mapping[str, object]:
     with app.store.read() as view:
         incarnation = view.setting("incarnation")
         handovers = view.handover_counts()
+        lost = dropped(view)
     return {
         "version": __version__,
         "store": app.store.name,
@@ -39,6 +41,7 @@ def of(app: Application) -> Mapping[str, object]:
         "pendingSummaries": handovers[HandoverState.WAITING],
         "failedSummaries": handovers[HandoverState.FAILED],
         "summaryTrouble": app.distilling.last_error,
+        "proposalsDropped": lost,
         "judge": app.settings.judge.value,
         "judgeTrouble": None if app.adjudicating is None else app.adjudicating.last_error,
         "hookEventsWaiting": app.draining.waiting(),

@@ -11,13 +11,16 @@ from hivelore.domain.agent import AgentId, Door, LeadSees, Role, Viewer
 from hivelore.domain.memory import Memory, Scope, Trust
 from hivelore.domain.proposal import Decision, ProposalKind
 from hivelore.domain.search import Filter, ScopeChoice
+from hivelore.domain.text import Clean
 from hivelore.policies.access import (
-    Verb,
-    may_change,
+    Effect,
+    Ruling,
+    is_of_folder,
+    may_affect,
     may_decide,
     proposals_visible_to,
     reads_of_others,
-    to_review,
+    review_of,
     visible_to,
 )
 from support.laws import examples
@@ -95,6 +98,18 @@ CENSUS = census()
 MEETINGS = list(product(EVERYBODY, EVERYTHING))
 
 
+VERBS = (Effect.EDIT, Effect.DELETE, Effect.PROMOTE, Effect.DEMOTE)
+
+
+def may(viewer: Viewer, effect: Effect, memory: Memory) -> bool:
+    return may_affect(viewer, effect, memory) is Ruling.ALLOWED
+
+
+def review(viewer: Viewer, effect: Effect, memory: Memory) -> ProposalKind | None:
+    asks = may_affect(viewer, effect, memory) is Ruling.PROPOSED
+    return review_of(effect, memory) if asks else None
+
+
 def sees(viewer: Viewer, lead_sees: LeadSees, memory: Memory, choice: ScopeChoice = ScopeChoice.ALL) -> bool:
     return visible_to(viewer, lead_sees, choice).admits(memory.owner, memory.scope)
 
@@ -103,7 +118,7 @@ def rights_of(viewer: Viewer, lead_sees: LeadSees, memory: Memory) -> set[str]:
     """What a viewer may do; nothing can be done to what is not seen."""
     if not sees(viewer, lead_sees, memory):
         return set()
-    return {"see", *(verb.value for verb in Verb if may_change(viewer, memory, verb))}
+    return {"see", *(verb.value for verb in VERBS if may(viewer, verb, memory))}
 
 
 @pytest.mark.parametrize(("who", "lead_sees", "kind", "rights"), RIGHTS)
@@ -116,7 +131,7 @@ def test_everybody_may_do_what_the_table_says_and_nothing_else(
 def test_the_table_speaks_of_everybody_and_of_every_verb() -> None:
     assert set(TABLE) == set(product(VIEWERS, LeadSees))
     assert {viewer.role for viewer in VIEWERS.values()} == set(Role)
-    assert {"see", *(verb.value for verb in Verb)} == set(ALL.split())
+    assert {"see", *(verb.value for verb in VERBS)} == set(ALL.split())
 
 
 @pytest.mark.parametrize(("who", "lead_sees", "choice"), SHELVES)
@@ -139,15 +154,15 @@ def test_everybody_sees_what_is_their_own_and_what_is_shared() -> None:
 
 
 def test_who_may_change_a_memory_may_see_it_whatever_leads_see() -> None:
-    for (viewer, memory), verb in product(MEETINGS, Verb):
-        if may_change(viewer, memory, verb):
+    for (viewer, memory), verb in product(MEETINGS, Effect):
+        if may(viewer, verb, memory):
             assert all(sees(viewer, lead_sees, memory) for lead_sees in LeadSees)
 
 
 def test_only_an_operator_changes_what_is_private_to_another() -> None:
-    for (viewer, memory), verb in product(MEETINGS, Verb):
+    for (viewer, memory), verb in product(MEETINGS, Effect):
         if memory.scope is Scope.AGENT and memory.owner != viewer.agent:
-            assert may_change(viewer, memory, verb) == (viewer.role is Role.OPERATOR)
+            assert may(viewer, verb, memory) == (viewer.role is Role.OPERATOR)
 
 
 def test_a_higher_role_never_sees_or_changes_less() -> None:
@@ -156,8 +171,8 @@ def test_a_higher_role_never_sees_or_changes_less() -> None:
         for lead_sees, choice in product(LeadSees, ScopeChoice):
             seen = [sees(rank, lead_sees, memory, choice) for rank in ranks]
             assert seen == sorted(seen)
-        for verb in Verb:
-            changed = [may_change(rank, memory, verb) for rank in ranks]
+        for verb in VERBS:
+            changed = [may(rank, verb, memory) for rank in ranks]
             assert changed == sorted(changed)
 
 
@@ -220,9 +235,9 @@ def distrusted(memory: Memory, trust: Trust = Trust.WEB) -> Memory:
 def test_only_operators_change_what_is_about_running_things_and_others_may_ask(who: str, kind: str) -> None:
     viewer, memory = VIEWERS[who], RUNNING[kind]
     is_operator = viewer.role is Role.OPERATOR
-    for verb in Verb:
-        assert may_change(viewer, memory, verb) == (is_operator and may_change(viewer, MEMORIES[kind], verb))
-        assert to_review(viewer, memory, verb) is (None if is_operator else ProposalKind.OPERATIONAL)
+    for verb in VERBS:
+        assert may(viewer, verb, memory) == (is_operator and may(viewer, verb, MEMORIES[kind]))
+        assert review(viewer, verb, memory) is (None if is_operator else ProposalKind.OPERATIONAL)
 
 
 @pytest.mark.parametrize("who", VIEWERS)
@@ -230,14 +245,44 @@ def test_only_operators_change_what_is_about_running_things_and_others_may_ask(w
 def test_what_tools_and_the_web_said_is_shared_after_a_review(who: str, trust: Trust) -> None:
     viewer, memory = VIEWERS[who], distrusted(MEMORIES["own private"], trust)
     waits = trust in (Trust.TOOL_OUTPUT, Trust.WEB) and viewer.role is not Role.OPERATOR
-    assert to_review(viewer, memory, Verb.PROMOTE) is (ProposalKind.SHARING if waits else None)
-    assert to_review(viewer, memory, Verb.EDIT) is None
+    assert review(viewer, Effect.PROMOTE, memory) is (ProposalKind.SHARING if waits else None)
+    assert review(viewer, Effect.EDIT, memory) is None
 
 
 def test_nobody_asks_to_share_what_they_could_not_share_if_it_were_trusted() -> None:
     for viewer, memory in MEETINGS:
-        asks = to_review(viewer, distrusted(memory), Verb.PROMOTE) is ProposalKind.SHARING
-        assert asks == (viewer.role is not Role.OPERATOR and may_change(viewer, memory, Verb.PROMOTE))
+        asks = review(viewer, Effect.PROMOTE, distrusted(memory)) is ProposalKind.SHARING
+        assert asks == (viewer.role is not Role.OPERATOR and may(viewer, Effect.PROMOTE, memory))
+
+
+def test_workers_do_nothing_at_all_to_what_others_share_but_ask_to_take_its_place() -> None:
+    for (viewer, memory), effect in product(MEETINGS, Effect):
+        if viewer.role is Role.WORKER and memory.owner != viewer.agent and memory.scope is Scope.SWARM:
+            asks = effect is Effect.SUPERSEDE
+            assert may_affect(viewer, effect, memory) is (Ruling.PROPOSED if asks else Ruling.REFUSED)
+
+
+def test_what_one_may_edit_one_may_replace_expire_and_supersede() -> None:
+    for viewer, memory in MEETINGS:
+        for effect in (Effect.REPLACE, Effect.EXPIRE, Effect.SUPERSEDE):
+            assert may(viewer, effect, memory) == may(viewer, Effect.EDIT, memory)
+
+
+@pytest.mark.parametrize("owner", [ADA, BOB, None])
+def test_what_a_shared_folder_says_is_replaced_by_its_scan_alone_and_by_workers_not_changed(
+    owner: AgentId | None,
+) -> None:
+    scanned = replace(a_memory(owner=owner, scope=Scope.SWARM), source_path=Clean("/w/shared/memory/a.md"))
+    scanned = replace(scanned, provenance=replace(scanned.provenance, door=Door.SERVICE))
+    assert is_of_folder(scanned)
+    for viewer, effect in product(EVERYBODY, Effect):
+        if viewer.role is Role.WORKER and effect is not Effect.SUPERSEDE:
+            assert may_affect(viewer, effect, scanned) is Ruling.REFUSED
+        elif effect is Effect.REPLACE:
+            assert not may(viewer, effect, scanned)
+            assert may(replace(viewer, door=Door.SERVICE), effect, scanned)
+        elif viewer.role is Role.OPERATOR and effect is not Effect.DEMOTE:
+            assert may(viewer, effect, scanned)
 
 
 DECISIONS = {

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from hivelore.domain.agent import Viewer
+from hivelore.domain.agent import Door, Viewer
 from hivelore.domain.agent_event import AgentEvent, Kind, Origin
 from hivelore.domain.draft import Edit
 from hivelore.domain.memory import Scope, Source
 from hivelore.domain.observed import Change
 from hivelore.domain.text import Clean
 from hivelore.domain.transcript import Ended, EventId, SubAgent, Task
-from hivelore.errors import Unauthenticated
+from hivelore.errors import Forbidden, Unauthenticated
 from hivelore.policies.fence import unfenced
 from support.fences import fenced, inside
 from support.world import AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, World
@@ -381,6 +381,7 @@ def test_what_is_over_is_handed_over_to_be_distilled(world: World, told: Told, k
     world.remember(PROXY, project=HERE)
     subagent = SUBAGENT if kind is Kind.SUBAGENT_ENDED else None
     task = Task("T-7", "Move the proxy")
+    told(Kind.STARTED)
     event = told.event(kind, "Moved.", subagent=subagent, task=task, transcript="/t/s1.jsonl")
     assert told.take(event) == ""
     (ended,) = world.handed_over
@@ -398,6 +399,26 @@ def test_what_is_over_is_handed_over_to_be_distilled(world: World, told: Told, k
     )
     world.capture.take_late(event, AS_ADA)
     assert world.handed_over == [ended, ended]
+
+
+@pytest.mark.parametrize("begins", ["never", "for another", "for both"])
+def test_the_transcript_of_a_session_of_others_is_not_read(world: World, told: Told, begins: str) -> None:
+    if begins != "never":
+        world.capture.take(told.event(Kind.STARTED), AS_BOB)
+    if begins == "for both":
+        told(Kind.STARTED)
+    with pytest.raises(Forbidden, match="not read for you"):
+        told.take(told.event(Kind.ENDED, transcript="/t/s1.jsonl"))
+    assert world.handed_over == []
+    told.take(told.event(Kind.ANSWERED, "I did it.", transcript="/t/s1.jsonl"))
+    assert [(one.transcript, one.last_message) for one in world.handed_over] == [(None, "I did it.")]
+
+
+def test_this_machines_agent_names_any_transcript(world: World, told: Told) -> None:
+    local = world.agents.local()
+    viewer = Viewer(role=local.role, agent=local.id, door=Door.HOOK)
+    world.capture.take(told.event(Kind.ENDED, transcript="/t/other.jsonl"), viewer)
+    assert [one.transcript for one in world.handed_over] == ["/t/other.jsonl"]
 
 
 def test_who_is_no_agent_is_refused(world: World) -> None:

@@ -39,7 +39,7 @@ def test_an_event_says_who_told_it_when_and_through_which_door(world: World) -> 
     event = world.events.record(Level.ERROR, " The disk is full \n", AS_ADA, service="jellyfin", session="s1")
     assert (event.text, event.service, event.session) == ("The disk is full", "jellyfin", "s1")
     assert (event.at, event.actor, event.door, event.memory) == (world.clock.now(), ADA, AS_ADA.door, None)
-    assert page(world) == (event,)
+    assert world.events.page(AS_ADA, None, 9).events == (event,)
     assert world.events.record(Level.INFO, "Backup done", AS_OPERATOR).actor is None
 
 
@@ -180,3 +180,17 @@ def test_events_go_when_there_are_too_many(world: World, monkeypatch: pytest.Mon
     world.clock.advance(timedelta(seconds=PRUNE_EVERY))
     upkeep.tend()
     assert len(logged_events(world.store)) == 3
+
+
+def test_workers_are_not_told_the_sessions_of_others(world: World) -> None:
+    for viewer, session in ((AS_ADA, "s1"), (AS_BOB, "s2")):
+        world.events.record(Level.INFO, f"The disk of {session} is full", viewer, session=session)
+    told = {
+        viewer.agent: [one.session for one in world.events.page(viewer, None, 9).events] for viewer in (AS_ADA, AS_LEA)
+    }
+    assert told == {AS_ADA.agent: [None, "s1"], AS_LEA.agent: ["s2", "s1"]}
+    seen = world.observe("The crane takes 60s to start.", session="s3").memory.id
+    for viewer, session in ((AS_ADA, "s3"), (AS_BOB, None), (AS_LEA, "s3")):
+        assert [one.session for one in world.operations.life(seen, viewer).observations] == [session]
+    world.cooldowns.set("crane", "restart", AS_ADA, minutes=5, session="s4")
+    assert [world.cooldowns.shown(viewer)[0].session for viewer in (AS_ADA, AS_BOB, AS_LEA)] == ["s4", None, "s4"]

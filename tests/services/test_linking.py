@@ -116,10 +116,11 @@ def test_facts_of_another_project_shelf_or_subject_are_left_alone(world: World, 
     assert intervals(world, fact, other) == [(1, None), (2, None)]
 
 
-def test_anybody_may_tell_a_newer_shared_fact(world: World) -> None:
+def test_leads_and_operators_tell_a_newer_shared_fact(world: World) -> None:
     old = tell(world, "one", 1, scope=Scope.SWARM)
-    new = tell(world, "two", 2, AS_BOB, scope=Scope.SWARM)
-    assert intervals(world, old, new) == [(1, 2), (2, None)]
+    new = tell(world, "two", 2, AS_LEA, scope=Scope.SWARM)
+    newest = tell(world, "three", 3, AS_OPERATOR, scope=Scope.SWARM)
+    assert intervals(world, old, new, newest) == [(1, 2), (2, 3), (3, None)]
 
 
 def test_what_a_tool_said_takes_the_place_of_nothing_shared(world: World) -> None:
@@ -152,7 +153,7 @@ def test_a_fact_that_is_edited_takes_its_new_place(world: World) -> None:
 
 
 def test_a_fact_that_is_shared_takes_its_place_there_and_what_it_replaced_stays_replaced(world: World) -> None:
-    shared = tell(world, "shared", 1, AS_BOB, scope=Scope.SWARM)
+    shared = tell(world, "shared", 1, AS_ADA, scope=Scope.SWARM)
     old, new = tell(world, "old", 2), tell(world, "new", 3)
     world.remembering.edit(new.id, Edit(scope=Scope.SWARM), AS_ADA)
     assert intervals(world, shared, old, new) == [(1, 3), (2, 3), (3, None)]
@@ -205,8 +206,8 @@ def test_an_edit_says_later_what_a_note_replaced_and_takes_it_back(world: World)
 
 def test_only_what_one_may_edit_can_be_named_and_only_what_one_sees(world: World) -> None:
     shared, private = world.remember("npm", scope=Scope.SWARM), world.remember("secret plan")
-    with pytest.raises(Forbidden, match="belongs to another"):
-        world.remember("pnpm", AS_BOB, scope=Scope.SWARM, supersedes=shared.id)
+    assert world.remember("pnpm, says Bob", AS_BOB, scope=Scope.SWARM, supersedes=shared.id).supersedes is None
+    assert now(world, shared)[0].valid_until is None
     with pytest.raises(NotFound):
         world.remember("pnpm", AS_BOB, supersedes=private.id)
     with pytest.raises(Invalid, match="another shelf"):

@@ -40,7 +40,7 @@ def test_what_is_new_is_kept_for_the_whole_swarm(world: World) -> None:
     assert rated.memory.operational is not None
     assert (rated.memory.operational.service, rated.memory.operational.tier) == ("jellyfin", 1)
     assert (rated.confidence, rated.state) == (0.7, "active")
-    (seen,) = world.operations.life(done.memory.id, AS_BOB).observations
+    (seen,) = world.operations.life(done.memory.id, AS_ADA).observations
     assert (seen.kind, seen.session, seen.text, seen.actor) == (Kind.CREATED, "run-1", SLOW, "ada")
 
 
@@ -217,7 +217,7 @@ def test_what_cannot_be_taken_in_changes_nothing(
 def test_a_new_memory_is_an_event_and_a_reinforced_one_is_none(world: World) -> None:
     world.observe(SLOW, session="run-1")
     world.observe("takes a minute to start", session="run-2")
-    (event,) = world.events.page(AS_BOB, None, 10).events
+    (event,) = world.events.page(AS_ADA, None, 10).events
     assert (event.level, event.service, event.session) == ("info", "jellyfin", "run-1")
     assert event.text == "New memory recorded: [timing:jellyfin] Takes 60s to start"
     world.observe("Look first", service=None, category="behavior")
@@ -241,6 +241,15 @@ def test_what_is_uncertain_is_put_to_review(cautious: World) -> None:
     assert one.kind is ProposalKind.CONTRADICTION
     assert [each.memory for each in one.memories] == [before.memory.id, done.memory.id]
     assert (one.actor, one.session) == ("ada", "b")
+
+
+def test_an_observation_that_nobody_is_asked_about_says_so(cautious: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hivelore.services.proposing.MOST_OPEN", 0)
+    cautious.observe("Backups are enabled by default", session="a")
+    done = cautious.observe("Backups are disabled by default", session="b")
+    assert (done.effect, done.dropped) == (Effect.UNCERTAIN, 1)
+    assert [one[:23] for one in done.unasked] == ["1 not put to review: to"]
+    assert cautious.reviewing.page(AS_OPERATOR, None, 10).dropped == 1
 
 
 STATEMENTS = ("Takes 60s to start", "takes about a minute to start", "Listens on port 8096", "Listens on port 8920")

@@ -9,7 +9,7 @@ import pytest
 from hivelore.domain.agent import Role, Viewer
 from hivelore.domain.draft import Draft, Edit
 from hivelore.domain.memory import Action, MemoryId, Scope, Source, Trust
-from hivelore.errors import Conflict, Forbidden, Invalid, NotFound, Proposed, Stale, TooLarge
+from hivelore.errors import Forbidden, Invalid, NotFound, Proposed, Stale, TooLarge
 from support.memories import operational
 from support.world import ADA, AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, BOB, World
 
@@ -134,16 +134,11 @@ def test_the_same_path_is_the_same_document_with_a_history(world: World) -> None
     assert [one.content for one in world.reading.history(first.id, AS_ADA).versions] == ["old words", "new words"]
 
 
-def test_a_shared_path_is_one_document_whoever_writes_it(world: World) -> None:
+@pytest.mark.parametrize("viewer", [AS_ADA, AS_LEA, AS_OPERATOR], ids=lambda viewer: viewer.role)
+def test_a_shared_path_is_one_document_for_all_who_may_change_it(world: World, viewer: Viewer) -> None:
     first = world.remember("adas words", scope=Scope.SWARM, source_path="/shared/a.md")
-    second = world.remember("bobs words", AS_BOB, scope=Scope.SWARM, source_path="/shared/a.md")
-    assert (second.id, second.owner, second.provenance.actor) == (first.id, ADA, BOB)
-
-
-def test_the_external_id_of_another_agents_shared_memory_is_not_taken_over(world: World) -> None:
-    world.remember("adas", scope=Scope.SWARM, external_id="x")
-    with pytest.raises(Conflict):
-        world.remember("bobs", AS_BOB, scope=Scope.SWARM, external_id="x")
+    second = world.remember("new words", viewer, scope=Scope.SWARM, source_path="/shared/a.md")
+    assert (second.id, second.owner, second.provenance.actor) == (first.id, ADA, viewer.agent)
 
 
 def test_writing_again_renews_the_time_to_live_as_no_new_version(world: World) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hivelore.domain.agent import AgentId, LeadSees, Role, Viewer
-from hivelore.domain.draft import Edit
+from hivelore.domain.draft import Draft, Edit
 from hivelore.domain.memory import Action, Memory, Scope, Trust
 from hivelore.domain.observed import Change, State
 from hivelore.domain.operational import Kind, Observation
@@ -177,6 +177,29 @@ def test_nobody_has_more_than_so_many_open_ones(world: World, monkeypatch: pytes
     assert asked(world, memory, AS_BOB, content="3 s")
     decide(world, first, "rejected")
     assert asked(world, memory, content="3 s")
+
+
+def test_what_is_asked_for_finds_room_before_what_could_not_be_told_and_that_is_said(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(proposing, "MOST_OPEN", 1)
+    older, _, _ = doubt(world)
+    before = world.reviewing.page(AS_LEA, None, 10)
+    wanted = asked(world, older, content="Takes 70 s.")
+    page = world.reviewing.page(AS_LEA, None, 10)
+    assert [one.id for one in page.proposals] == [wanted]
+    assert (before.dropped, page.dropped, world.reviewing.page(AS_ADA, None, 10).dropped) == (0, 1, None)
+
+
+def test_what_is_told_is_kept_though_nobody_can_be_asked_about_its_place(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(proposing, "MOST_OPEN", 0)
+    world.remember("The port is 5432.", AS_LEA, scope=Scope.SWARM, subject="db.port")
+    done = world.remembering.remember(Draft(content="6543", scope=Scope.SWARM, subject="db.port"), AS_BOB)
+    assert (done.created, done.proposal, done.dropped, done.memory.subject) == (True, None, True, None)
+    assert done.place is not None
+    assert "Tell a lead" in done.place
 
 
 # who sees it

@@ -54,8 +54,9 @@ def _document(view: View, key: DocumentKey) -> Mapping[str, object]:
 
 
 def _facts(view: View, topic: Topic) -> list[MemoryId | None]:
-    """Those that are the last of them at some instants, and at all."""
+    """Those that are the last of them at some instants, and at all, and around some instants."""
     found = [view.fact_at(topic, at) for at in (None, *map(instant, range(-3, 4)))]
+    found += [one for at in map(instant, range(-3, 4)) for one in view.facts_around(topic, at)]
     return [None if stored is None else stored.memory.id for stored in found]
 
 

@@ -29,7 +29,7 @@ app = App(name="review", help="What others propose: list, show, accept, reject, 
 def list_proposals(
     *,
     status: Literal["open", "decided", "all"] = "open",
-    kind: Literal["contradiction", "sharing", "operational", "duplicate"] | None = None,
+    kind: Literal["contradiction", "sharing", "operational", "duplicate", "supersession"] | None = None,
     limit: Annotated[int, Parameter(alias="-n", help="1 to 100.", converter=whole)] = 20,
     after: Annotated[str | None, Parameter(help="Go on behind a page: its `next` (--json).")] = None,
     agent: Reviewer = None,
@@ -56,6 +56,8 @@ def list_proposals(
         for one in page.proposals
     ]
     output.table(["id", "proposed", "kind", "status", "about"], rows)
+    if page.dropped:
+        output.note(f"{page.dropped:,} proposals were dropped so far: too many of one agent waited that weigh as much.")
     if page.next is not None:
         output.note("There are more: --limit shows up to 100, --after goes on.")
 

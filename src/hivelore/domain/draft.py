@@ -91,3 +91,20 @@ class Remembered:
     """A memory that was not there before."""
     changed: bool
     """Something was stored; False for a repetition that said nothing new."""
+    proposal: str | None = None
+    """It was to take the place of what others share: that is proposed to a lead, and until then it stands beside it
+    without ``subject`` and ``supersedes``."""
+    dropped: bool = False
+    """That was not even proposed: the review inbox is full of what this agent proposed, and that weighs more."""
+
+    @property
+    def place(self) -> str | None:
+        """What to tell who wanted to replace what others share; None where nothing of that was asked for."""
+        if self.dropped:
+            return (
+                "It replaces nothing: others share what it was to replace, and too many proposals of yours wait that "
+                "weigh as much. Tell a lead."
+            )
+        if self.proposal is None:
+            return None
+        return f"It replaces nothing yet: others share what it was to replace. Proposal {self.proposal} asks a lead."

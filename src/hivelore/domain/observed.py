@@ -67,6 +67,15 @@ class Observed:
     """What it contradicts, or may have to do with."""
     why: tuple[str, ...] = ()
     """In words."""
+    dropped: int = 0
+    """How many of those nobody is asked about: the review inbox is full of what this agent proposed."""
+
+    @property
+    def unasked(self) -> tuple[str, ...]:
+        """What to tell of that."""
+        if not self.dropped:
+            return ()
+        return (f"{self.dropped} not put to review: too many proposals of yours wait that weigh as much. Tell a lead.",)
 
 
 class State(StrEnum):

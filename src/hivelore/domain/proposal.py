@@ -26,6 +26,8 @@ class ProposalKind(StrEnum):
     """To change what is known about running things, as only operators do."""
     DUPLICATE = "duplicate"
     """To make one of two memories that say the same; the older one first."""
+    SUPERSESSION = "supersession"
+    """To let a memory, the last one, take the place of others, or one between them."""
 
 
 class Decision(StrEnum):
@@ -130,5 +132,7 @@ class ProposalPage:
 
     proposals: tuple[Proposal, ...]
     next: str | None
+    dropped: int | None = None
+    """How many proposals of all agents were ever dropped for want of room; None: only leads and operators see that."""
     names: Mapping[MemoryId, Clean] = field(default_factory=dict[MemoryId, Clean])
     """What their memories are called now."""

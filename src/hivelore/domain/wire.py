@@ -144,11 +144,23 @@ def read_usefulness(data: Mapping[str, Any] | None) -> Usefulness:
 
 
 def remembered(value: Remembered) -> Object:
-    return {"memory": memory(value.memory), "created": value.created, "changed": value.changed}
+    return {
+        "memory": memory(value.memory),
+        "created": value.created,
+        "changed": value.changed,
+        "proposal": value.proposal,
+        "dropped": value.dropped,
+    }
 
 
 def read_remembered(data: Mapping[str, Any]) -> Remembered:
-    return Remembered(memory=read_memory(data["memory"]), created=data["created"], changed=data["changed"])
+    return Remembered(
+        memory=read_memory(data["memory"]),
+        created=data["created"],
+        changed=data["changed"],
+        proposal=data.get("proposal"),
+        dropped=data.get("dropped", False),
+    )
 
 
 def draft(value: Draft) -> Object:

@@ -45,7 +45,13 @@ def rated_page(value: RatedPage) -> Object:
 
 def observed(value: Observed, now: Rated) -> Object:
     """What became of an observation, and the memory that holds it."""
-    return {"effect": value.effect.value, "about": list(value.about), "why": list(value.why), "memory": rated(now)}
+    return {
+        "effect": value.effect.value,
+        "about": list(value.about),
+        "why": [*value.why, *value.unasked],
+        "dropped": value.dropped,
+        "memory": rated(now),
+    }
 
 
 def observation(value: Observation) -> Object:

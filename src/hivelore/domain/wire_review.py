@@ -108,6 +108,7 @@ def page(value: ProposalPage) -> Object:
         "proposals": [proposal(one) for one in value.proposals],
         "names": dict(value.names),
         "next": value.next,
+        "dropped": value.dropped,
     }
 
 
@@ -115,6 +116,7 @@ def read_page(data: Mapping[str, Any]) -> ProposalPage:
     return ProposalPage(
         proposals=tuple(read_proposal(one) for one in data["proposals"]),
         next=data["next"],
+        dropped=data.get("dropped"),
         names={MemoryId(one): Clean(name) for one, name in data["names"].items()},
     )
 

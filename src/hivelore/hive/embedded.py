@@ -210,7 +210,7 @@ class EmbeddedHive(Hive):
 
     def cooldowns(self, *, service: str | None = None) -> Sequence[Cooldown]:
         check(WORD.or_none(), service=service)
-        return self._app.cooldowns.holding(service)
+        return self._app.cooldowns.shown(self._viewer, service)
 
     def clear_cooldowns(self, service: str, action: str | None = None) -> int:
         check(WORD, service=service)

@@ -2,20 +2,39 @@
 
 from enum import StrEnum
 
-from hivelore.domain.agent import AgentId, LeadSees, Role, Viewer
+from hivelore.domain.agent import AgentId, Door, LeadSees, Role, Viewer
 from hivelore.domain.memory import Memory, Scope, Trust
 from hivelore.domain.proposal import Decision, Proposal, ProposalFilter, ProposalKind
 from hivelore.domain.recall_log import RecallFilter
 from hivelore.domain.search import ScopeChoice, Visibility
+from hivelore.domain.text import Clean
 
 
-class Verb(StrEnum):
-    """What can be done to a memory that one may see."""
+class Effect(StrEnum):
+    """What a call does to a memory that its caller may see, whichever way it comes."""
 
     EDIT = "edit"
+    """Changes what it says."""
     DELETE = "delete"
     PROMOTE = "promote"
+    """Shares it."""
     DEMOTE = "demote"
+    """Makes it private to its owner."""
+    REPLACE = "replace"
+    """Writes it anew, as what came from the same path or has the same external id."""
+    EXPIRE = "expire"
+    """Sets when it ends, or begins its time to live anew."""
+    SUPERSEDE = "supersede"
+    """Ends it, or changes between which others it stands: something else takes its place or one beside it."""
+
+
+class Ruling(StrEnum):
+    """What ``may_affect`` answers."""
+
+    ALLOWED = "allowed"
+    PROPOSED = "proposed"
+    """Somebody else decides. It stays as it is until then, and what was told is kept beside it."""
+    REFUSED = "refused"
 
 
 def visible_to(viewer: Viewer, lead_sees: LeadSees, scope: ScopeChoice = ScopeChoice.ALL) -> Visibility:
@@ -35,22 +54,46 @@ def recalls_visible_to(viewer: Viewer, lead_sees: LeadSees, agent: AgentId | Non
     return RecallFilter(seen=seen, agent=asked_by, operators=viewer.role is Role.OPERATOR)
 
 
-def may_change(viewer: Viewer, memory: Memory, verb: Verb) -> bool:
+def session_shown(viewer: Viewer, actor: AgentId | None, session: Clean | None) -> Clean | None:
+    """In which session ``actor`` told something, as far as ``viewer`` is told that: workers know their own."""
+    return None if viewer.role is Role.WORKER and actor != viewer.agent else session
+
+
+def may_affect(viewer: Viewer, effect: Effect, memory: Memory) -> Ruling:
     """Whether ``viewer``, who sees ``memory``, may do this to it.
 
-    Agents change their own; a lead also what is shared; an operator all. Nobody becomes the owner of
-    the swarm's own memories, so those cannot be demoted. What is known about running things agents observe, and only
-    operators change (X19).
+    Agents affect their own; a lead also what is shared; an operator all. Nobody becomes the owner of the swarm's own
+    memories, so those cannot be demoted. What is known about running things agents observe, and only operators change
+    (X19). What a memory folder shares is as its file is: only the folder's scan writes it anew, and workers change
+    nothing about it, whoever wrote to its path first. Workers may ask that what they tell takes the place of what
+    others share.
     """
-    if verb is Verb.DEMOTE and memory.owner is None:
-        return False
+    is_nobodys = effect is Effect.DEMOTE and memory.owner is None
+    refused = is_nobodys or _is_for_its_file(viewer, effect, memory)
     if viewer.role is Role.OPERATOR:
-        return True
+        return Ruling.REFUSED if refused else Ruling.ALLOWED
     if memory.operational is not None:
+        return Ruling.REFUSED if effect in (Effect.REPLACE, Effect.EXPIRE) else Ruling.PROPOSED
+    if refused:
+        return Ruling.REFUSED
+    leads = viewer.role is Role.LEAD and memory.scope is Scope.SWARM and effect is not Effect.DEMOTE
+    if leads or (viewer.agent is not None and memory.owner == viewer.agent):
+        waits = effect is Effect.PROMOTE and needs_review(viewer, memory)
+        return Ruling.PROPOSED if waits else Ruling.ALLOWED
+    asks = effect is Effect.SUPERSEDE and memory.scope is Scope.SWARM
+    return Ruling.PROPOSED if asks else Ruling.REFUSED
+
+
+def is_of_folder(memory: Memory) -> bool:
+    """Whether it says what a file of a shared memory folder says: the scan of the folder wrote it."""
+    is_scanned = memory.source_path is not None and memory.provenance.door is Door.SERVICE
+    return is_scanned and memory.scope is Scope.SWARM
+
+
+def _is_for_its_file(viewer: Viewer, effect: Effect, memory: Memory) -> bool:
+    if not is_of_folder(memory) or viewer.door is Door.SERVICE:
         return False
-    if viewer.agent is not None and memory.owner == viewer.agent:
-        return True
-    return viewer.role is Role.LEAD and memory.scope is Scope.SWARM and verb is not Verb.DEMOTE
+    return effect is Effect.REPLACE or (viewer.role is Role.WORKER and effect is not Effect.SUPERSEDE)
 
 
 def needs_review(viewer: Viewer, memory: Memory) -> bool:
@@ -58,16 +101,11 @@ def needs_review(viewer: Viewer, memory: Memory) -> bool:
     return memory.provenance.trust in (Trust.TOOL_OUTPUT, Trust.WEB) and viewer.role is not Role.OPERATOR
 
 
-def to_review(viewer: Viewer, memory: Memory, verb: Verb) -> ProposalKind | None:
-    """As what this has to be decided by somebody else when ``viewer``, who sees ``memory``, asks for it; None where it
-    has not, or where they may not even ask."""
-    if viewer.role is Role.OPERATOR:
-        return None
-    if memory.operational is not None:
-        return ProposalKind.OPERATIONAL
-    if verb is Verb.PROMOTE and needs_review(viewer, memory):
-        return ProposalKind.SHARING if may_change(viewer, memory, verb) else None
-    return None
+def review_of(effect: Effect, memory: Memory) -> ProposalKind:
+    """As what it is put to review where the ruling about this effect is that somebody else decides."""
+    if effect is Effect.SUPERSEDE:
+        return ProposalKind.SUPERSESSION
+    return ProposalKind.SHARING if memory.operational is None else ProposalKind.OPERATIONAL
 
 
 def proposals_visible_to(viewer: Viewer, lead_sees: LeadSees) -> ProposalFilter:
@@ -87,7 +125,7 @@ def may_decide(viewer: Viewer, proposal: Proposal, how: Decision) -> bool:
     match proposal.kind:
         case ProposalKind.CONTRADICTION:
             return how is not Decision.MERGED
-        case ProposalKind.SHARING:
+        case ProposalKind.SHARING | ProposalKind.SUPERSESSION:
             return proposal.actor != viewer.agent
         case ProposalKind.DUPLICATE:
             return True

@@ -11,12 +11,14 @@ from hivelore.domain.memory import Source
 from hivelore.domain.session import GOAL_LENGTH, SHOWN_LENGTH, TOLD_LENGTH, Session, Shown, Told, session_name
 from hivelore.domain.text import Clean
 from hivelore.domain.transcript import Ended
-from hivelore.errors import Unauthenticated, Unavailable
+from hivelore.errors import Forbidden, Unauthenticated, Unavailable
 from hivelore.policies.briefing import Note
 from hivelore.policies.distilling.gate import LEAST, weight
 from hivelore.policies.fence import unfenced
 from hivelore.policies.summary import named_after, summarise
+from hivelore.policies.transcript_access import may_read_transcript
 from hivelore.ports import MemoryStore
+from hivelore.services.agents import LOCAL_AGENT
 from hivelore.services.briefing import Briefing
 from hivelore.services.knowing import Knowing
 from hivelore.services.remember import Remembering
@@ -42,18 +44,38 @@ class Capture:
 
     def take(self, event: AgentEvent, viewer: Viewer, deadline: float | None = None) -> Reply:
         """What the program is to be told at an event. What is to be kept of it is durable then; taking the same event
-        again keeps nothing more. Raises Unauthenticated for who is no agent."""
+        again keeps nothing more. Raises Unauthenticated for who is no agent, Forbidden where nothing but a transcript
+        that is not theirs tells what was said."""
         agent = _agent(viewer)
         if event.kind in _REPLIED_TO:
             return self._replied(event, agent, viewer, deadline)
         if event.kind is Kind.COMPACTED:
             self._keep_summary(event, agent, viewer, deadline)
         elif event.transcript is not None or event.text is not None:
-            self._hand_over(_ended(event), viewer)
+            self._hand_over(_ended(self._readable(event, viewer)), viewer)
         if event.kind is Kind.COMPACTING:
             with suppress(Unavailable):  # Then it is not told again what it knew, and that is all.
                 self._change(event, agent, lambda session: replace(session, briefed=None, told=()))
         return NOTHING
+
+    def _readable(self, event: AgentEvent, viewer: Viewer) -> AgentEvent:
+        """The event without a transcript that is not to be read for the viewer. Raises Forbidden where nothing else
+        tells what was said."""
+        if event.transcript is None:
+            return event
+        name = _name(replace(event, subagent=None))
+        with self._store.read() as view:
+            local = view.agent_named(LOCAL_AGENT)
+            begun_by = [one.id for one in view.agents() if view.session(one.id, name) is not None]
+        local_id = None if local is None else local.id
+        if may_read_transcript(viewer, event.transcript, event.session, local_id, begun_by):
+            return event
+        if event.text is None:
+            raise Forbidden(
+                "This transcript is not read for you: the service has not seen this session begin with your key, or "
+                "the file is not named after it. Hand over what was said, not a path."
+            )
+        return replace(event, transcript=None)
 
     def take_late(self, event: AgentEvent, viewer: Viewer) -> None:
         """As ``take``, for an event that nobody waits for any more: what was told in reply, if anything, has not

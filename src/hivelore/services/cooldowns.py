@@ -1,6 +1,7 @@
 """Cooldowns: setting what is not to be done again before its time, listing what holds, and letting it be done again."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from hivelore.domain.agent import Viewer
@@ -9,6 +10,7 @@ from hivelore.domain.operational import SERVICE_LENGTH
 from hivelore.domain.text import Clean
 from hivelore.errors import Conflict, Forbidden, Invalid
 from hivelore.policies import cooldowns
+from hivelore.policies.access import session_shown
 from hivelore.policies.redaction import Redactor
 from hivelore.ports import Clock, MemoryStore, Transaction
 from hivelore.services.drafting import utc
@@ -73,6 +75,13 @@ class Cooldowns:
         with self._store.read(deadline) as view:
             found = view.cooldowns(self._clock.now())
         return [one for one in found if only is None or one.service == only]
+
+    def shown(self, viewer: Viewer, service: str | None = None, deadline: float | None = None) -> Sequence[Cooldown]:
+        """The same without the sessions that are not for the viewer to know."""
+        return [
+            replace(one, session=session_shown(viewer, one.actor, one.session))
+            for one in self.holding(service, deadline)
+        ]
 
     def told(self, service: str | None = None, deadline: float | None = None) -> str:
         """The same as a text for the environment of an agent (``policies.cooldowns.told``); empty where none holds."""

@@ -1,12 +1,72 @@
-"""What a change is to a memory: which verb it stands for, and whether it may be done."""
+"""Edits: cleaned, judged by what they do to a memory, and made into its next version."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 from hivelore.domain.agent import Viewer
-from hivelore.domain.memory import Action, Memory, Scope
+from hivelore.domain.draft import Edit
+from hivelore.domain.memory import Action, Chunk, Memory, Scope
+from hivelore.domain.proposal import ProposalKind
+from hivelore.domain.text import Clean
 from hivelore.errors import Forbidden
-from hivelore.policies.access import Verb, may_change
+from hivelore.policies.access import Effect, Ruling, may_affect, review_of
+from hivelore.policies.summary import named_after, summarise
+from hivelore.policies.ttl import Lifetimes
+from hivelore.services.drafting import Drafting, utc
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedEdit:
+    """An edit after all slow work."""
+
+    given: Mapping[str, Any]
+    """The fields of the edit, clean."""
+    chunks: Sequence[Chunk] | None
+    """None: the content stays."""
+    reason: Clean | None
+
+    def of(self, memory: Memory) -> dict[str, Any]:
+        """What is not like this already."""
+        return {name: value for name, value in self.given.items() if getattr(memory, name) != value}
+
+
+def cleaned(edit: Edit, drafting: Drafting) -> dict[str, Any]:
+    """The fields of an edit that change something."""
+    cleaners: dict[str, Callable[[Any], Any]] = {
+        "content": drafting.content,
+        "name": drafting.given_name,
+        "summary": lambda text: drafting.field(text, "summary"),
+        "category": drafting.category,
+        "tags": drafting.tags,
+        "project": drafting.project,
+        "source_path": lambda path: drafting.field(path, "sourcePath"),
+        "metadata": drafting.metadata,
+        "expires_at": lambda at: utc(at, "expiresAt"),
+        "subject": drafting.subject,
+        "supersedes": drafting.memory_named,
+        "valid_from": drafting.valid_from,
+        "scope": lambda scope: scope,
+    }
+    return {name: cleaners[name](value) for name, value in edit.given().items()}
+
+
+def edited(before: Memory, change: PreparedEdit, viewer: Viewer, now: datetime, lifetimes: Lifetimes) -> Memory:
+    """The next version of a memory."""
+    given, changes = change.given, change.of(before)
+    if "content" in changes:
+        old, new = summarise(before.content), summarise(str(changes["content"]))
+        if "summary" not in given and before.summary == old:
+            changes["summary"] = Clean(new)
+        if "name" not in given and before.name == named_after(old):
+            changes["name"] = Clean(named_after(new))
+        if "expires_at" not in given:
+            changes["expires_at"] = lifetimes.expiry(before.source, now)
+    if changes.get("summary", before.summary) is None:
+        changes["summary"] = Clean(summarise(str(changes.get("content", before.content))))
+    provenance = replace(before.provenance, actor=viewer.agent, door=viewer.door, reason=change.reason)
+    return replace(before, **changes, version=before.version + 1, updated_at=now, provenance=provenance)
 
 
 def action(changes: Mapping[str, Any]) -> Action:
@@ -19,14 +79,18 @@ def action(changes: Mapping[str, Any]) -> Action:
             return Action.EDITED
 
 
-def verb_of(changes: Mapping[str, Any]) -> Verb:
-    return {Action.PROMOTED: Verb.PROMOTE, Action.DEMOTED: Verb.DEMOTE}.get(action(changes), Verb.EDIT)
+def _effect(changes: Mapping[str, Any]) -> Effect:
+    return {Action.PROMOTED: Effect.PROMOTE, Action.DEMOTED: Effect.DEMOTE}.get(action(changes), Effect.EDIT)
 
 
-def permit(before: Memory, changes: Mapping[str, Any], viewer: Viewer) -> None:
-    verb = verb_of(changes)
-    if not may_change(viewer, before, verb) or (len(changes) > 1 and not may_change(viewer, before, Verb.EDIT)):
-        raise Forbidden(f"You may not {verb} memory {before.id}: it belongs to {owner_of(before)}.")
+def to_review(before: Memory, changes: Mapping[str, Any], viewer: Viewer) -> ProposalKind | None:
+    """As what these changes are put to review; None: the viewer makes them. Raises Forbidden where they may not even
+    ask."""
+    effects = {_effect(changes), *([Effect.EDIT] if len(changes) > 1 else [])}
+    rulings = {effect: may_affect(viewer, effect, before) for effect in effects}
+    if Ruling.REFUSED in rulings.values():
+        raise Forbidden(f"You may not {_effect(changes)} memory {before.id}: it belongs to {owner_of(before)}.")
+    return next((review_of(effect, before) for effect, one in rulings.items() if one is Ruling.PROPOSED), None)
 
 
 def owner_of(memory: Memory) -> str:

@@ -1,6 +1,7 @@
 """The log of events: telling what happened, reading it, and taking out what should not stand there."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 
 from hivelore.domain.agent import LeadSees, Role, Viewer
@@ -9,7 +10,7 @@ from hivelore.domain.memory import Memory, MemoryId
 from hivelore.domain.operational import GENERAL, SERVICE_LENGTH
 from hivelore.domain.text import Clean
 from hivelore.errors import Forbidden, Invalid, NotFound, TooLarge
-from hivelore.policies.access import visible_to
+from hivelore.policies.access import session_shown, visible_to
 from hivelore.policies.redaction import Redactor
 from hivelore.policies.repetition import WITHIN
 from hivelore.ports import Clock, MemoryStore, Transaction
@@ -119,8 +120,9 @@ class Events:
         )
         with self._store.read(deadline, sees=where.seen) as view:
             found = view.events(where, after, limit + 1)
-        page, last = tuple(found[:limit]), found[limit - 1] if len(found) > limit else None
-        return EventPage(events=page, next=None if last is None else f"{last.at.isoformat()}~{last.id}")
+        page, last = found[:limit], found[limit - 1] if len(found) > limit else None
+        told = tuple(replace(one, session=session_shown(viewer, one.actor, one.session)) for one in page)
+        return EventPage(events=told, next=None if last is None else f"{last.at.isoformat()}~{last.id}")
 
     def forget(self, event: LoggedId, viewer: Viewer, deadline: float | None = None) -> None:
         """Take one out of the log. Raises Forbidden for all but operators, NotFound."""

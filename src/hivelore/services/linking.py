@@ -87,6 +87,23 @@ def _of_one_instant(view: View, stored: Stored) -> tuple[Stored | None, list[Sto
     return before, [row[one.id] for one in in_turn([one.memory for one in came])], after
 
 
+def neighbours(view: View, memory: Memory) -> list[Stored]:
+    """The others whose place in time may change when ``memory`` takes the place that it says: what it supersedes, and
+    of its topic what stands just before it and after it. More than ``link`` changes, never less."""
+    named = None if memory.supersedes is None else view.get(memory.supersedes)
+    found = [] if named is None else [named]
+    if memory.topic is not None:
+        for side, beside_it in enumerate(view.facts_around(memory.topic, memory.holds_since)):
+            other = beside_it
+            while other is not None and other.memory.id == memory.id:
+                other = view.facts_beside(other.key)[side]
+            if other is not None:
+                before, row, after = _of_one_instant(view, other)
+                is_same = other.memory.holds_since == memory.holds_since
+                found += [*row, *(one for one in (before, after) if is_same and one is not None)]
+    return list({one.key: one for one in found if one.memory.id != memory.id}.values())
+
+
 def fact_at(tx: Transaction, topic: Topic, at: datetime | None) -> Stored | None:
     """Of what has this topic and holds since ``at`` or before, the last one; None: of all that has it."""
     last = tx.fact_at(topic, at)

@@ -16,7 +16,7 @@ from hivelore.domain.operational import Kind, Observation, Operational
 from hivelore.domain.text import Clean
 from hivelore.domain.usefulness import Usefulness
 from hivelore.errors import Conflict, Forbidden
-from hivelore.policies.access import Verb, may_change
+from hivelore.policies.access import Effect, Ruling, may_affect
 from hivelore.policies.confidence import Lifecycle
 from hivelore.policies.merging import better, may_merge
 from hivelore.policies.usefulness import Worth, factor
@@ -31,7 +31,7 @@ def merge(
 ) -> None:
     """Raises Forbidden where the viewer may not change both, Conflict where they may not become one any more."""
     for one in (older.memory, newer.memory):
-        if not may_change(viewer, one, Verb.EDIT):
+        if may_affect(viewer, Effect.EDIT, one) is not Ruling.ALLOWED:
             raise Forbidden(f"You may not change memory {one.id}: an operator merges the two.")
     if not may_merge(older.memory, newer.memory, now):
         raise Conflict("These two cannot become one any more: one has expired or was replaced. Reject the proposal.")

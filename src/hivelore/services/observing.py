@@ -6,7 +6,6 @@ order in which it arrives (``policies.grouping``).
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from datetime import datetime
 
 from hivelore.domain.agent import LeadSees, Viewer
@@ -18,7 +17,6 @@ from hivelore.domain.operational import GENERAL, Confidence, Held, Kind, Observa
 from hivelore.domain.proposal import ProposalKind
 from hivelore.domain.search import Filter, ScopeChoice
 from hivelore.domain.text import Clean
-from hivelore.errors import Conflict
 from hivelore.policies.access import visible_to
 from hivelore.policies.confidence import Lifecycle, is_active
 from hivelore.policies.grouping import Placed, is_known, placed
@@ -182,10 +180,10 @@ class Observing:
         if not doubtful:
             return Observed(memory=stored.memory, effect=Effect.NEW)
         doubtful.sort(key=_surest)
-        self._ask(tx, doubtful[:MOST_ASKED], stored, verdicts, viewer)
+        dropped = self._ask(tx, doubtful[:MOST_ASKED], stored, verdicts, viewer)
         about = tuple(one.stored.memory.id for one in doubtful)
         why = verdicts(doubtful[0].group.text, memory.content).reasons
-        return Observed(memory=stored.memory, effect=Effect.UNCERTAIN, about=about, why=why)
+        return Observed(memory=stored.memory, effect=Effect.UNCERTAIN, about=about, why=why, dropped=dropped)
 
     def _is_heard(self, tx: Transaction, stored: Stored, seen: Observation) -> bool:
         """Whether it is no news that who has seen this sees it, since nothing came between."""
@@ -200,19 +198,21 @@ class Observing:
 
     def _ask(
         self, tx: Transaction, doubtful: Sequence[Known], stored: Stored, verdicts: Verdicts, viewer: Viewer
-    ) -> None:
-        """Let somebody decide whether the newer contradicts the older."""
-        for one in doubtful:
-            why = Clean("; ".join(verdicts(one.group.text, stored.memory.content).reasons))
-            with suppress(Conflict):  # The inbox is full of theirs: it is kept all the same.
-                self._proposing.propose(
-                    tx,
-                    ProposalKind.CONTRADICTION,
-                    sorted([one.stored, stored], key=lambda each: each.memory.created_at),
-                    viewer,
-                    why=why,
-                    session=stored.memory.session,
-                )
+    ) -> int:
+        """Let somebody decide whether the newer contradicts the older. Answers for how many of these there is no room
+        in the inbox; it is kept all the same."""
+        asked = [
+            self._proposing.propose_or_drop(
+                tx,
+                ProposalKind.CONTRADICTION,
+                sorted([one.stored, stored], key=lambda each: each.memory.created_at),
+                viewer,
+                why=Clean("; ".join(verdicts(one.group.text, stored.memory.content).reasons)),
+                session=stored.memory.session,
+            )
+            for one in doubtful
+        ]
+        return asked.count(None)
 
 
 def _observation(prepared: Prepared) -> Observation:

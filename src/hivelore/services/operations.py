@@ -16,18 +16,19 @@ from hivelore.domain.proposal import Proposal, ProposalKind
 from hivelore.domain.search import Filter, narrowed_to
 from hivelore.domain.text import Clean
 from hivelore.errors import Forbidden, Invalid, NotFound
-from hivelore.policies.access import visible_to
+from hivelore.policies.access import session_shown, visible_to
 from hivelore.policies.confidence import Lifecycle, confidence_at, is_active, point
 from hivelore.policies.operational_block import NO_BLOCK, Block, block
 from hivelore.ports import Clock, MemoryStore, Transaction, View
 from hivelore.services.drafting import Drafting
+from hivelore.services.editing import PreparedEdit
 from hivelore.services.events import Events
 from hivelore.services.keeping import Keeping, gone
 from hivelore.services.lives import life_of
 from hivelore.services.observations import begin, note
 from hivelore.services.proposing import Proposing, proposed
 from hivelore.services.reading import cursor
-from hivelore.services.remember import PreparedEdit, Remembering, unknown
+from hivelore.services.remember import Remembering, unknown
 from hivelore.services.seeing import category_of, instant_of, line_of, service_asked_for, service_of
 from hivelore.services.shelving import Shelf
 from hivelore.services.tally import Tally
@@ -156,7 +157,10 @@ class Operations:
         now = self._clock.now()
         with self._store.read() as view:
             stored = self._known(view, memory, viewer)
-            seen = view.observations(stored.key)
+            seen = [
+                replace(one, session=session_shown(viewer, one.actor, one.session))
+                for one in view.observations(stored.key)
+            ]
         self._tally.note_reads([stored.memory], viewer, now)
         return life_of(stored.memory, seen, after, limit, now, self._lifecycle)
 

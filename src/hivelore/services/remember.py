@@ -1,52 +1,34 @@
 """Remembering: from a draft to a memory on the shelf, and every later change of it."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime
-from typing import Any
 
 from hivelore.domain.agent import AgentId, LeadSees, Role, Viewer
 from hivelore.domain.audit import AuditEntry
 from hivelore.domain.batch import BatchKind
 from hivelore.domain.draft import Draft, Edit, Remembered
 from hivelore.domain.index import Stored
-from hivelore.domain.memory import Action, Chunk, Memory, MemoryId, Scope
-from hivelore.domain.proposal import Deletion, Proposal
-from hivelore.domain.text import Clean
-from hivelore.errors import Conflict, Forbidden, Invalid, NotFound, Stale
-from hivelore.policies.access import Verb, may_change, to_review, visible_to
+from hivelore.domain.memory import Action, Memory, MemoryId, Scope
+from hivelore.domain.proposal import Deletion, Proposal, ProposalKind
+from hivelore.errors import Forbidden, Invalid, NotFound, Stale
+from hivelore.policies.access import Effect, Ruling, may_affect, review_of, visible_to
 from hivelore.policies.chunking import chunk
 from hivelore.policies.identity import same_record
 from hivelore.policies.operational_access import may_say_how_sure
-from hivelore.policies.summary import named_after, summarise
 from hivelore.policies.ttl import Lifetimes
 from hivelore.ports import Clock, MemoryStore, Transaction
-from hivelore.services.drafting import Drafting, Prepared, utc
-from hivelore.services.editing import action, owner_of, permit, verb_of
+from hivelore.services.drafting import Drafting, Prepared
+from hivelore.services.editing import PreparedEdit, action, cleaned, edited, owner_of, to_review
 from hivelore.services.keeping import Keeping, gone
 from hivelore.services.linking import fact_at, stays
 from hivelore.services.observations import begin
 from hivelore.services.proposing import Proposing, proposed
-from hivelore.services.retelling import rewritten, says_the_same
+from hivelore.services.retelling import may_tell, permit_retelling, rewritten, says_the_same, unplaced
 from hivelore.services.shelving import Shelf
-from hivelore.services.succession import succeeding
+from hivelore.services.succession import displaced, succeeding
 
 LEARNING_CATEGORIES = ("mistake-pattern", "best-practice", "codebase-knowledge", "preference")
-
-
-@dataclass(frozen=True, slots=True)
-class PreparedEdit:
-    """An edit after all slow work."""
-
-    given: Mapping[str, Any]
-    """The fields of the edit, clean."""
-    chunks: Sequence[Chunk] | None
-    """None: the content stays."""
-    reason: Clean | None
-
-    def of(self, memory: Memory) -> dict[str, Any]:
-        """What is not like this already."""
-        return {name: value for name, value in self.given.items() if getattr(memory, name) != value}
 
 
 class Remembering:
@@ -130,13 +112,16 @@ class Remembering:
         def work(tx: Transaction) -> Memory | Proposal:
             before = self._visible(tx, memory, viewer)
             _still(before.memory, version)
-            kind = to_review(viewer, before.memory, verb_of(change.of(before.memory)))
+            kind, others = to_review(before.memory, change.of(before.memory), viewer), list[Stored]()
             if kind is None:
-                return self.edit_within(tx, memory, change, viewer, version).memory
+                others = self._displaced(tx, before.memory, self._edited(tx, before.memory, change, viewer), viewer)
+                kind = ProposalKind.SUPERSESSION if others else None
+            if kind is None:
+                return self.apply(tx, before, change, viewer).memory
             if not change.of(before.memory):
                 return before.memory
             wanted = Edit(**change.given)
-            return self._proposing.propose(tx, kind, [before], viewer, wanted=wanted, why=change.reason)
+            return self._proposing.propose(tx, kind, [*others, before], viewer, wanted=wanted, why=change.reason)
 
         done = self._keeping.write(BatchKind.EDITED, viewer, work, deadline, reason=change.reason)
         self._written()
@@ -146,7 +131,7 @@ class Remembering:
 
     def prepared(self, edit: Edit) -> PreparedEdit:
         """Do what is slow about an edit, before a unit of work begins."""
-        given = self._cleaned_edit(edit)
+        given = cleaned(edit, self._drafting)
         chunks = chunk(given["content"]) if "content" in given else None
         if chunks is not None:
             self._shelf.expect([(given["content"], chunks)])
@@ -158,18 +143,24 @@ class Remembering:
         """``edit`` as a part of a unit of work, where nobody else decides; the memory as it is then."""
         before = self._visible(tx, memory, viewer)
         _still(before.memory, version)
-        permit(before.memory, change.of(before.memory), viewer)
+        is_theirs = to_review(before.memory, change.of(before.memory), viewer) is not None
+        if is_theirs or self._displaced(tx, before.memory, self._edited(tx, before.memory, change, viewer), viewer):
+            raise Forbidden(f"You may not change memory {memory} like this: only an operator may.")
         return self.apply(tx, before, change, viewer)
+
+    def place_within(self, tx: Transaction, before: Stored, change: PreparedEdit, viewer: Viewer) -> None:
+        """Make an edit that was put to review for the place in time that it takes, as far as who accepts it may change
+        the memories around that."""
+        if self._displaced(tx, before.memory, self._edited(tx, before.memory, change, viewer), viewer):
+            raise Forbidden("What is known about running things only operators replace: one of them decides.")
+        self.apply(tx, before, change, replace(viewer, role=Role.OPERATOR))
 
     def apply(self, tx: Transaction, before: Stored, change: PreparedEdit, viewer: Viewer) -> Stored:
         """Make a change that was allowed; the memory as it is then."""
         changes = change.of(before.memory)
         if not changes:
             return before
-        after = self._edited(before.memory, change, viewer)
-        if not stays(before.memory, after):
-            # A memory that is edited has its time already.
-            after = self._succeeding(tx, after, viewer, named=change.given.get("supersedes") is not None, has_time=True)
+        after = self._edited(tx, before.memory, change, viewer)
         chunks = change.chunks if after.content != before.memory.content else None
         stored = self._shelf.change(tx, before, after, chunks, action(changes))
         tx.record(_audit(after, action(changes), viewer, after.updated_at))
@@ -180,7 +171,7 @@ class Remembering:
 
         def work(tx: Transaction) -> None:
             stored, now = tx.get(memory), self._clock.now()
-            if stored is None or not stored.memory.is_live(now) or not may_change(viewer, stored.memory, Verb.EDIT):
+            if stored is None or not stored.memory.is_live(now) or not _may(viewer, Effect.EXPIRE, stored.memory):
                 return
             tx.renew(stored.key, self._lifetimes.expiry(stored.memory.source, now))
 
@@ -194,10 +185,11 @@ class Remembering:
             there = tx.get(memory)
             stored = self._seen(there or gone(tx, memory), memory, viewer)
             _still(stored.memory, version)
-            kind = to_review(viewer, stored.memory, Verb.DELETE)
-            if kind is not None and there is not None:
+            ruling = may_affect(viewer, Effect.DELETE, stored.memory)
+            if ruling is Ruling.PROPOSED and there is not None:
+                kind = review_of(Effect.DELETE, stored.memory)
                 return self._proposing.propose(tx, kind, [stored], viewer, wanted=Deletion())
-            if not may_change(viewer, stored.memory, Verb.DELETE):
+            if ruling is not Ruling.ALLOWED:
                 raise Forbidden(f"You may not delete memory {memory}: it belongs to {owner_of(stored.memory)}.")
             return self.remove(tx, stored, viewer)
 
@@ -225,8 +217,7 @@ class Remembering:
                 stored
                 for shelf in dict.fromkeys((None, whose))
                 for stored in tx.at_path(shelf, clean)
-                if seen.admits(stored.memory.owner, stored.memory.scope)
-                and may_change(viewer, stored.memory, Verb.DELETE)
+                if seen.admits(stored.memory.owner, stored.memory.scope) and _may(viewer, Effect.DELETE, stored.memory)
             ]
             gone = _of_one_project(found) if project is None else [one for one in found if one.memory.project == where]
             for stored in gone:
@@ -249,30 +240,55 @@ class Remembering:
 
     def _place(self, tx: Transaction, prepared: Prepared, viewer: Viewer) -> Remembered:
         known = self._known(tx, prepared, viewer)
-        if known is None:
-            memory = self._following(tx, prepared.memory, prepared.draft, viewer)
-            stored = self._shelf.add(tx, memory, prepared.chunks)
-            begin(tx, stored, viewer)
-            if viewer.agent != memory.owner:
-                tx.record(_audit(memory, Action.CREATED, viewer, memory.updated_at))
-            return Remembered(memory=stored.memory, created=True, changed=True)
+        if known is not None:
+            return self._retold(tx, known, prepared, viewer)
+        memory = self._following(tx, prepared.memory, prepared.draft, viewer)
+        others = displaced(tx, memory, viewer)
+        if others:
+            return self._beside(tx, others, memory, prepared, viewer)
+        stored = self._shelf.add(tx, memory, prepared.chunks)
+        begin(tx, stored, viewer)
+        if viewer.agent != memory.owner:
+            tx.record(_audit(memory, Action.CREATED, viewer, memory.updated_at))
+        return Remembered(memory=stored.memory, created=True, changed=True)
+
+    def _retold(self, tx: Transaction, known: Stored, prepared: Prepared, viewer: Viewer) -> Remembered:
         after = rewritten(known.memory, prepared)
         if not stays(known.memory, after):
             after = self._following(tx, after, prepared.draft, viewer)
             after = known.memory if says_the_same(known.memory, after) else after
+        others = self._displaced(tx, known.memory, after, viewer)
+        if others:
+            return self._beside(tx, others, after, prepared, viewer)
         if after is known.memory:
-            return self._renew(tx, known, prepared)
+            return self._renew(tx, known, prepared, viewer)
         chunks = prepared.chunks if after.content != known.memory.content else None
         changed = self._shelf.change(tx, known, after, chunks, Action.EDITED)
         if known.memory.operational is None:
             begin(tx, changed, viewer)
         return Remembered(memory=changed.memory, created=False, changed=True)
 
-    def _renew(self, tx: Transaction, known: Stored, prepared: Prepared) -> Remembered:
-        """Writing the same again renews the time to live (B08), except for what is told of the past."""
+    def _beside(
+        self, tx: Transaction, others: Sequence[Stored], placed: Memory, prepared: Prepared, viewer: Viewer
+    ) -> Remembered:
+        """Keep what is told without the place in time that it was to take (``placed``), which is put to review."""
+        kept = self._place(tx, unplaced(prepared), viewer)
+        about = [*others, self._visible(tx, kept.memory.id, viewer)]
+        has_time = _has_time(prepared.draft)
+        proposal = self._proposing.propose_place(tx, about, placed, viewer, has_time=has_time)
+        return replace(kept, proposal=None if proposal is None else proposal.id, dropped=proposal is None)
+
+    def _renew(self, tx: Transaction, known: Stored, prepared: Prepared, viewer: Viewer) -> Remembered:
+        """Writing the same again renews the time to live (B08), except for what is told of the past, and of what others
+        share."""
         expires_at = prepared.memory.expires_at
+        unchanged = Remembered(memory=known.memory, created=False, changed=False)
         if prepared.draft.created_at is not None or expires_at == known.memory.expires_at:
-            return Remembered(memory=known.memory, created=False, changed=False)
+            return unchanged
+        if not _may(viewer, Effect.EXPIRE, known.memory):
+            if prepared.draft.expires_at is None:
+                return unchanged
+            raise Forbidden(f"You may not say when memory {known.memory.id} expires: leave expiresAt out.")
         tx.renew(known.key, expires_at)
         return Remembered(memory=replace(known.memory, expires_at=expires_at), created=False, changed=True)
 
@@ -281,13 +297,14 @@ class Remembering:
         project, else the same statement."""
         memory = prepared.memory
         if memory.source_path is not None:
-            # Whoever writes a shared file writes the one document of that path (A29).
-            return same_record(tx.at_path(memory.home, memory.source_path), memory.project)
+            # Whoever writes a shared file writes the one document of that path (A29), as far as they may.
+            known = same_record(tx.at_path(memory.home, memory.source_path), memory.project)
+            permit_retelling(known, prepared, viewer)
+            return known
         if memory.external_id is not None:
             known = same_record(tx.with_external_id(memory.home, memory.external_id), memory.project)
             known = known or _exported(tx, memory)
-            if known is not None and not _may_tell(viewer, known.memory, prepared):
-                raise Conflict(f"The external id {memory.external_id} is taken by a memory of another agent.")
+            permit_retelling(known, prepared, viewer)
             return known
         if memory.topic is not None:
             known = self._known_fact(tx, prepared, viewer)
@@ -301,7 +318,7 @@ class Remembering:
             and known.memory.external_id is None
             and known.memory.source_path is None
         )
-        return known if is_open else None
+        return known if is_open and known is not None and may_tell(viewer, known.memory, prepared) else None
 
     def _known_fact(self, tx: Transaction, prepared: Prepared, viewer: Viewer) -> Stored | None:
         """What holds of its topic then, where it says the same in the same words."""
@@ -310,10 +327,21 @@ class Remembering:
         known = fact_at(tx, topic, memory.holds_since if _has_time(prepared.draft) else None)
         if known is None or (known.memory.name, known.memory.content) != (memory.name, memory.content):
             return None
-        return known if _may_tell(viewer, known.memory, prepared) else None
+        return known if may_tell(viewer, known.memory, prepared) else None
 
     def _following(self, tx: Transaction, memory: Memory, draft: Draft, viewer: Viewer) -> Memory:
         return self._succeeding(tx, memory, viewer, named=draft.supersedes is not None, has_time=_has_time(draft))
+
+    def _edited(self, tx: Transaction, before: Memory, change: PreparedEdit, viewer: Viewer) -> Memory:
+        after = edited(before, change, viewer, self._clock.now(), self._lifetimes)
+        if stays(before, after):
+            return after
+        # A memory that is edited has its time already.
+        return self._succeeding(tx, after, viewer, named=change.given.get("supersedes") is not None, has_time=True)
+
+    def _displaced(self, tx: Transaction, before: Memory, after: Memory, viewer: Viewer) -> list[Stored]:
+        """As ``displaced``, of a memory that is there."""
+        return [] if stays(before, after) else displaced(tx, after, viewer)
 
     def _succeeding(self, tx: Transaction, memory: Memory, viewer: Viewer, *, named: bool, has_time: bool) -> Memory:
         seen = visible_to(viewer, self._lead_sees)
@@ -329,49 +357,14 @@ class Remembering:
             raise unknown(memory)
         return stored
 
-    def _cleaned_edit(self, edit: Edit) -> dict[str, Any]:
-        given = edit.given()
-        cleaners: dict[str, Callable[[Any], Any]] = {
-            "content": self._drafting.content,
-            "name": self._drafting.given_name,
-            "summary": lambda text: self._drafting.field(text, "summary"),
-            "category": self._drafting.category,
-            "tags": self._drafting.tags,
-            "project": self._drafting.project,
-            "source_path": lambda path: self._drafting.field(path, "sourcePath"),
-            "metadata": self._drafting.metadata,
-            "expires_at": lambda at: utc(at, "expiresAt"),
-            "subject": self._drafting.subject,
-            "supersedes": self._drafting.memory_named,
-            "valid_from": self._drafting.valid_from,
-            "scope": lambda scope: scope,
-        }
-        return {name: cleaners[name](value) for name, value in given.items()}
-
-    def _edited(self, before: Memory, change: PreparedEdit, viewer: Viewer) -> Memory:
-        now, given, changes = self._clock.now(), change.given, change.of(before)
-        if "content" in changes:
-            old, new = summarise(before.content), summarise(str(changes["content"]))
-            if "summary" not in given and before.summary == old:
-                changes["summary"] = Clean(new)
-            if "name" not in given and before.name == named_after(old):
-                changes["name"] = Clean(named_after(new))
-            if "expires_at" not in given:
-                changes["expires_at"] = self._lifetimes.expiry(before.source, now)
-        if changes.get("summary", before.summary) is None:
-            changes["summary"] = Clean(summarise(str(changes.get("content", before.content))))
-        provenance = replace(before.provenance, actor=viewer.agent, door=viewer.door, reason=change.reason)
-        return replace(before, **changes, version=before.version + 1, updated_at=now, provenance=provenance)
-
 
 def unknown(memory: str) -> NotFound:
     """The one answer for an id that does not exist and one that is not for the caller's eyes."""
     return NotFound(f"No memory {memory}: it may have been forgotten. Search again for its current id.")
 
 
-def _may_tell(viewer: Viewer, known: Memory, prepared: Prepared) -> bool:
-    """Whether this may be told of a known memory: what changes nothing may always be."""
-    return may_change(viewer, known, Verb.EDIT) or rewritten(known, prepared) is known
+def _may(viewer: Viewer, effect: Effect, memory: Memory) -> bool:
+    return may_affect(viewer, effect, memory) is Ruling.ALLOWED
 
 
 def _exported(tx: Transaction, memory: Memory) -> Stored | None:

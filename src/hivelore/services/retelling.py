@@ -3,10 +3,15 @@
 from dataclasses import replace
 from typing import Any
 
+from hivelore.domain.agent import Viewer
 from hivelore.domain.draft import Draft
+from hivelore.domain.index import Stored
 from hivelore.domain.memory import Memory
+from hivelore.errors import Forbidden
+from hivelore.policies.access import Effect, Ruling, is_of_folder, may_affect
 from hivelore.policies.summary import named_after, summarise
 from hivelore.services.drafting import Prepared
+from hivelore.services.editing import owner_of
 
 
 def rewritten(before: Memory, prepared: Prepared) -> Memory:
@@ -60,3 +65,28 @@ def says_the_same(before: Memory, after: Memory) -> bool:
     """Whether nothing but who says it and when would be new."""
     same = replace(after, version=before.version, updated_at=before.updated_at, provenance=before.provenance)
     return replace(same, expires_at=before.expires_at) == before
+
+
+def unplaced(prepared: Prepared) -> Prepared:
+    """The same without a place in time: where it is a new memory it is no fact, and where it is told of one that is
+    known, that one stays where it is."""
+    draft = replace(prepared.draft, subject=None, supersedes=None, valid_from=None, created_at=None, project=None)
+    return replace(prepared, memory=replace(prepared.memory, subject=None, supersedes=None), draft=draft)
+
+
+def may_tell(viewer: Viewer, known: Memory, prepared: Prepared) -> bool:
+    """Whether this may be told of a known memory: what changes nothing may always be."""
+    return may_affect(viewer, Effect.REPLACE, known) is Ruling.ALLOWED or rewritten(known, prepared) is known
+
+
+def permit_retelling(known: Stored | None, prepared: Prepared, viewer: Viewer) -> None:
+    """Raises Forbidden where what is told has the path or external id of a memory that the viewer may not replace."""
+    if known is None or may_tell(viewer, known.memory, prepared):
+        return
+    if is_of_folder(known.memory):
+        raise Forbidden(f"{known.memory.source_path} is a file of a memory folder: write to the file itself.")
+    by, field = ("external id", "externalId") if prepared.memory.source_path is None else ("path", "sourcePath")
+    raise Forbidden(
+        f"Memory {known.memory.id} has this {by} and belongs to {owner_of(known.memory)}: you may not replace it. "
+        f"Leave {field} out to keep yours beside it, or ask a lead."
+    )

@@ -30,12 +30,13 @@ from hivelore.policies.access import may_decide, proposals_visible_to, reads_of_
 from hivelore.policies.confidence import Lifecycle
 from hivelore.ports import Clock, MemoryStore, Transaction, View
 from hivelore.services.drafting import Drafting
+from hivelore.services.editing import PreparedEdit
 from hivelore.services.keeping import Keeping
 from hivelore.services.merging import merge, seen_again
 from hivelore.services.observations import note
 from hivelore.services.operations import Operations, PreparedChange
-from hivelore.services.proposing import audited
-from hivelore.services.remember import PreparedEdit, Remembering
+from hivelore.services.proposing import audited, dropped
+from hivelore.services.remember import Remembering
 from hivelore.services.shelving import Shelf
 from hivelore.services.tally import Tally
 
@@ -90,6 +91,7 @@ class Reviewing:
             ProposalKind.SHARING: self._wanted,
             ProposalKind.OPERATIONAL: self._wanted,
             ProposalKind.DUPLICATE: self._duplicate,
+            ProposalKind.SUPERSESSION: self._supersession,
         }
 
     def page(
@@ -108,9 +110,13 @@ class Reviewing:
             found = view.proposals(where, after, limit + 1)
             page, last = tuple(found[:limit]), found[limit - 1] if len(found) > limit else None
             memories = [stored.memory for one in page for stored in _memories(view, one)]
+            lost = None if viewer.role is Role.WORKER else dropped(view)
         names = {memory.id: memory.name for memory in memories}
         return ProposalPage(
-            proposals=page, next=None if last is None else f"{last.at.isoformat()}~{last.id}", names=names
+            proposals=page,
+            next=None if last is None else f"{last.at.isoformat()}~{last.id}",
+            dropped=lost,
+            names=names,
         )
 
     def case(self, proposal: ProposalId, viewer: Viewer) -> Case:
@@ -175,6 +181,12 @@ class Reviewing:
         """Of two memories that say the same, one; the other one is what it took the place of."""
         older, newer = matter.memories
         merge(tx, self._shelf, older, newer, matter.viewer, matter.now, self._lifecycle)
+
+    def _supersession(self, tx: Transaction, matter: _Matter) -> None:
+        """The place in time that was asked for, as far as who accepts it may change the memories around it."""
+        assert isinstance(matter.prepared, PreparedEdit)
+        *_, stored = matter.memories
+        self._remembering.place_within(tx, stored, matter.prepared, matter.viewer)
 
     def _contradiction(self, tx: Transaction, matter: _Matter) -> None:
         """Accepted: the older is less sure. Merged: the newer was the older one, seen again; its words stay as such."""
@@ -247,7 +259,7 @@ def _refuse(proposal: Proposal, how: Decision, viewer: Viewer) -> None:
     if how is Decision.MERGED and proposal.kind not in MERGEABLE:
         raise Invalid(f"There is nothing to merge in a proposal of kind {proposal.kind}: accept or reject it.")
     if not may_decide(viewer, proposal, how):
-        if proposal.kind is ProposalKind.SHARING:
+        if proposal.actor == viewer.agent and proposal.kind in (ProposalKind.SHARING, ProposalKind.SUPERSESSION):
             raise Forbidden("You have proposed this yourself: an operator or another lead decides.")
         verb = next(verb for verb, one in DECISIONS.items() if one is how)
         raise Forbidden(f"Only an operator may {verb} a proposal of kind {proposal.kind}.")

@@ -9,10 +9,11 @@ from hivelore.domain.memory import Memory, MemoryId
 from hivelore.domain.search import Visibility
 from hivelore.domain.text import Clean
 from hivelore.errors import Forbidden, Invalid, NotFound
-from hivelore.policies.access import Verb, may_change, needs_review
+from hivelore.policies.access import Effect, Ruling, may_affect, needs_review
 from hivelore.policies.identity import nearest_record
 from hivelore.policies.validity import may_supersede
 from hivelore.ports import Transaction
+from hivelore.services.linking import neighbours
 
 _LEAST = timedelta(microseconds=1)
 
@@ -20,17 +21,19 @@ _LEAST = timedelta(microseconds=1)
 def succeeding(
     tx: Transaction, memory: Memory, viewer: Viewer, seen: Visibility, *, named: bool, has_time: bool
 ) -> Memory:
-    """A memory that is put in its place in time. ``named``: what it supersedes was just said, maybe by an external id.
-    Without a time of its own (``has_time``) it is newer than that and than all that is known of its topic, whatever
-    clocks say. Raises NotFound, Forbidden or Invalid."""
+    """A memory with the place in time that it is to take. ``named``: what it supersedes was just said, maybe by an
+    external id. Without a time of its own (``has_time``) it is newer than that and than all that is known of its topic,
+    whatever clocks say. Raises NotFound, Forbidden or Invalid."""
     if memory.subject is None and not named:
         return memory
     if memory.home is None and needs_review(viewer, memory):
         raise Forbidden("This text came from a tool or the web: it takes the place of nothing that is shared.")
     replaced = _replaced(tx, memory, seen) if named and memory.supersedes is not None else None
+    if replaced is None and named and memory.supersedes is not None and tx.get(memory.supersedes) is not None:
+        memory = replace(memory, supersedes=None)  # It is not for the caller's eyes, so not for their words either.
     if replaced is not None:
         memory = replace(memory, supersedes=replaced.memory.id)
-        _permit(memory, replaced.memory, viewer)
+        _refuse_place(memory, replaced.memory)
     if not has_time:
         newest = None if memory.topic is None else tx.fact_at(memory.topic, None)
         known = [one.memory.holds_since for one in (newest, replaced) if one is not None and one.memory.id != memory.id]
@@ -44,6 +47,19 @@ def succeeding(
             field="supersedes",
         )
     return memory
+
+
+def displaced(tx: Transaction, memory: Memory, viewer: Viewer) -> list[Stored]:
+    """The memories that somebody else has to decide about before ``memory`` takes the place that it says. Raises
+    Forbidden where nobody can be asked."""
+    found: list[Stored] = []
+    for one in neighbours(tx, memory):
+        ruling = may_affect(viewer, Effect.SUPERSEDE, one.memory)
+        if ruling is Ruling.REFUSED:
+            raise Forbidden(f"You may not supersede memory {one.memory.id}: it belongs to another. Its owner may.")
+        if ruling is Ruling.PROPOSED:
+            found.append(one)
+    return found
 
 
 def _replaced(tx: Transaction, memory: Memory, seen: Visibility) -> Stored | None:
@@ -67,7 +83,7 @@ def _replaced(tx: Transaction, memory: Memory, seen: Visibility) -> Stored | Non
     )
 
 
-def _permit(memory: Memory, replaced: Memory, viewer: Viewer) -> None:
+def _refuse_place(memory: Memory, replaced: Memory) -> None:
     if replaced.id == memory.id or replaced.supersedes == memory.id:
         raise Invalid("A memory cannot take its own place.", field="supersedes")
     if not may_supersede(memory, replaced):
@@ -75,5 +91,3 @@ def _permit(memory: Memory, replaced: Memory, viewer: Viewer) -> None:
             f"Memory {replaced.id} lies on another shelf, where this one is not seen: share it (scope swarm).",
             field="supersedes",
         )
-    if not may_change(viewer, replaced, Verb.EDIT):
-        raise Forbidden(f"You may not supersede memory {replaced.id}: it belongs to another. A lead may, or its owner.")

@@ -22,7 +22,7 @@ from hivelore.domain.memory import Action, Memory, MemoryId, Scope
 from hivelore.domain.search import EVERYTHING, Filter
 from hivelore.domain.text import Clean
 from hivelore.errors import Conflict, Forbidden, NotFound
-from hivelore.policies.access import Verb, may_change, to_review, visible_to
+from hivelore.policies.access import Effect, Ruling, may_affect, visible_to
 from hivelore.ports import Clock, MemoryStore, Transaction, View
 from hivelore.services.drafting import Drafting
 from hivelore.services.keeping import Keeping, mark, mark_of
@@ -168,7 +168,7 @@ class Undoing:
         now = tx.admitted([one.key for one in parts], EVERYTHING)
         before = [one.before.whole.memory for one in parts if one.before is not None]
         for memory in (*before, *now.values()):
-            if not may_change(viewer, memory, Verb.EDIT):
+            if may_affect(viewer, Effect.EDIT, memory) is not Ruling.ALLOWED:
                 raise Forbidden(f"You may not change memory {memory.id}: only an operator takes this back.")
         for one in parts:
             there = now.get(one.key)
@@ -178,11 +178,9 @@ class Undoing:
 
 def _permit_scope(viewer: Viewer, before: Scope, memory: Memory) -> None:
     """Taking back is no way to share what somebody else has to look at first."""
-    verb = Verb.PROMOTE if before is Scope.SWARM else Verb.DEMOTE
-    if before is not memory.scope and (
-        not may_change(viewer, memory, verb) or to_review(viewer, memory, verb) is not None
-    ):
-        raise Forbidden(f"You may not {verb} memory {memory.id}: only an operator takes this back.")
+    effect = Effect.PROMOTE if before is Scope.SWARM else Effect.DEMOTE
+    if before is not memory.scope and may_affect(viewer, effect, memory) is not Ruling.ALLOWED:
+        raise Forbidden(f"You may not {effect} memory {memory.id}: only an operator takes this back.")
 
 
 def _kept(tx: Transaction, batch: Batch, only: MemoryId | None) -> tuple[Sequence[Preimage], int]:

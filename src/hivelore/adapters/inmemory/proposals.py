@@ -35,6 +35,10 @@ class ProposalsView:
     def open_proposals(self, actor: AgentId | None) -> int:
         return sum(one.actor == actor and one.decided is None for one in self.state.proposals.values())
 
+    def waiting_proposals(self, actor: AgentId | None) -> Sequence[Proposal]:
+        found = (one for one in self.state.proposals.values() if one.actor == actor and one.decided is None)
+        return sorted(found, key=_place, reverse=True)
+
 
 def about(state: State, memory: MemoryId) -> Sequence[Proposal]:
     found = (one for one in state.proposals.values() if any(memory == each.memory for each in one.memories))

@@ -101,6 +101,11 @@ class InMemoryView(InMemorySwarmView):
         place = [one.key for one in facts].index(document)
         return facts[place - 1] if place else None, facts[place + 1] if place + 1 < len(facts) else None
 
+    def facts_around(self, topic: Topic, at: datetime) -> tuple[Stored | None, Stored | None]:
+        facts = self._facts(topic)
+        until = [one for one in facts if one.memory.holds_since <= at]
+        return until[-1] if until else None, facts[len(until)] if len(until) < len(facts) else None
+
     def superseding(self, memory: str) -> Sequence[Stored]:
         return self._at(superseded_place(memory))
 

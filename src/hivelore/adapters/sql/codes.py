@@ -35,6 +35,7 @@ PROPOSAL_KIND = {
     ProposalKind.SHARING: 2,
     ProposalKind.OPERATIONAL: 3,
     ProposalKind.DUPLICATE: 4,
+    ProposalKind.SUPERSESSION: 5,
 }
 DECISION = {Decision.ACCEPTED: 1, Decision.REJECTED: 2, Decision.MERGED: 3}
 ASPECT = {Aspect.USE: 1, Aspect.RATING: 2, Aspect.OUTCOME: 3}

@@ -175,6 +175,10 @@ class SqlSwarm(ABC):
             return self.row("proposals_open_of_nobody")[0]
         return self.row("proposals_open", actor=actor)[0]
 
+    def waiting_proposals(self, actor: AgentId | None) -> Sequence[Proposal]:
+        whose, asked = ("pr.actor IS NULL", {}) if actor is None else ("pr.actor = :actor", {"actor": actor})
+        return self._proposals(self.SQL["proposals_waiting"].replace("{whose}", whose), asked)
+
     def _proposals(self, statement: str, asked: Params) -> list[Proposal]:
         found = self.rows(statement, asked)
         memories: dict[str, list[Concerned]] = {row[0]: [] for row in found}

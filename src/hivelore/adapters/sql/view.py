@@ -42,6 +42,7 @@ from hivelore.ports import Later
 _BATCH = 2_000
 _COMMON = 1_000
 """Memories that have the same tag, from which on it is common."""
+_BEHIND_ALL = DocumentKey(2**63 - 1)
 
 
 class SqlView(SqlSwarm):
@@ -103,6 +104,9 @@ class SqlView(SqlSwarm):
         if this is None or this.memory.topic is None:
             return None, None
         return self._around(document, digests.topic(this.memory.topic), this.memory.holds_since)
+
+    def facts_around(self, topic: Topic, at: datetime) -> tuple[Stored | None, Stored | None]:
+        return self._around(_BEHIND_ALL, digests.topic(topic), at)
 
     def _around(self, document: DocumentKey, topic: bytes, since: datetime) -> tuple[Stored | None, Stored | None]:
         place: dict[str, Param] = {"topic": topic, "at": to_micros(since), "key": document}

@@ -228,6 +228,8 @@ async def _store(caller: Caller, given: StoreInput) -> Reply:
     done = await caller.run(Lane.WRITE, lambda until: caller.app.remembering.remember(draft, caller.viewer, until))
     caller.context.metrics.writes.inc()
     message = "Stored." if done.created else "This was known already; it is the same memory."
+    if done.place is not None:
+        message = f"{message} {done.place}"
     return Reply(message, {"memoryId": done.memory.id})
 
 
@@ -284,7 +286,7 @@ async def _observe(caller: Caller, given: ObserveInput) -> Reply:
     done = await caller.run(Lane.WRITE, lambda until: caller.app.observing.observe(seen, caller.viewer, until))
     caller.context.metrics.writes.inc()
     data = {"effect": done.effect.value, "memoryId": done.memory.id, "about": list(done.about)}
-    return Reply("; ".join(done.why) or "Kept.", data)
+    return Reply("; ".join((*done.why, *done.unasked)) or "Kept.", data)
 
 
 async def _context(caller: Caller, given: ContextInput) -> Reply:

@@ -112,12 +112,19 @@ class OneMemoryAnswer(MemoryAnswer):
 class IndexAnswer(Shown):
     queued: bool
     memory_ids: list[str]
+    proposal: str | None
+    """It was to take the place of what others share: a lead decides about this proposal, and it stands beside them."""
+    dropped: bool
+    """That was not even proposed: too many proposals of the agent wait that weigh more."""
 
 
 class Kept(Shown):
     memory: MemoryAnswer
     created: bool
     changed: bool
+    proposal: str | None
+    """As for index."""
+    dropped: bool
 
 
 class BatchAnswer(Shown):

@@ -65,7 +65,9 @@ async def forget_event(event_id: str, caller: Asking) -> Response:
 @router.get("/cooldowns", response_model=answers.CooldownsAnswer)
 async def cooldowns(caller: Asking, service: str | None = None) -> Response:
     """What is to rest now, of one service or of all."""
-    return json(wire.cooldowns(await caller.run(Lane.READ, lambda end: caller.app.cooldowns.holding(service, end))))
+    return json(
+        wire.cooldowns(await caller.run(Lane.READ, lambda end: caller.app.cooldowns.shown(caller.viewer, service, end)))
+    )
 
 
 @router.put("/cooldowns", response_model=answers.CooldownAnswer)

@@ -47,7 +47,8 @@ async def index(request: IndexRequest, caller: Asking) -> Response:
     draft = request.draft(caller.project)
     done = await caller.run(Lane.WRITE, lambda until: caller.app.remembering.remember(draft, caller.viewer, until))
     caller.context.metrics.writes.inc()
-    return json({"queued": True, "memoryIds": [done.memory.id]}, 202)
+    told = {"memoryIds": [done.memory.id], "proposal": done.proposal, "dropped": done.dropped}
+    return json({"queued": True, **told}, 202)
 
 
 @router.post("/batch", response_model=answers.BatchAnswer)

@@ -44,6 +44,8 @@ class ObservedAnswer(Shown):
     about: list[str]
     """What it contradicts, or may have to do with."""
     why: list[str]
+    dropped: int
+    """How many of ``about`` nobody is asked about: too many proposals of the agent wait that weigh as much."""
     memory: RatedAnswer
 
 

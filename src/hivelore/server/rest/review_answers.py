@@ -44,6 +44,8 @@ class ProposalsAnswer(Shown):
     names: dict[str, str]
     """What the memories are called now, by id."""
     next: str | None
+    dropped: int | None
+    """How many proposals of all agents were ever dropped since too many waited; null for workers."""
 
 
 class CaseAnswer(Shown):

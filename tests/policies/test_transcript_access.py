@@ -1,0 +1,41 @@
+"""Whose transcripts are read: what the name of a file must say, and for whom it need not."""
+
+from dataclasses import replace
+
+import pytest
+
+from hivelore.domain.agent import Door, Role, Viewer
+from hivelore.policies.transcript_access import is_file_of, may_read_transcript
+from support.memories import ADA, BOB
+
+ID = "5973b6c0-94b8-487b-a530-2aeb6098ae0e"
+WORKER = Viewer(role=Role.WORKER, agent=BOB, door=Door.HOOK)
+
+
+@pytest.mark.parametrize(
+    ("path", "session", "is_its"),
+    [
+        ("/p/s1.jsonl", "s1", True),
+        (f"/p/{ID}.jsonl", ID, True),
+        (f"/p/rollout-2026-01-02T03-04-05-{ID}.jsonl", ID, True),
+        (f"/p/{ID}/subagents/agent-7.jsonl", ID, True),
+        ("/p/s2.jsonl", "s1", False),
+        (f"/p/{ID}.jsonl", "2aeb6098ae0e", False),
+        (f"/p/{ID}.jsonl", "p", False),
+        (f"/p/{ID}/../other.jsonl", ID, False),
+        ("", ID, False),
+    ],
+)
+def test_a_file_is_that_of_the_session_that_it_is_called_after(path: str, session: str, is_its: bool) -> None:
+    assert is_file_of(path, session) is is_its
+
+
+def test_others_name_the_file_of_a_session_that_began_for_them_alone() -> None:
+    for begun_by, may in (([BOB], True), ([], False), ([ADA], False), ([ADA, BOB], False)):
+        assert may_read_transcript(WORKER, "/p/s1.jsonl", "s1", ADA, begun_by) is may
+    assert not may_read_transcript(WORKER, "/p/s2.jsonl", "s1", ADA, [BOB])
+
+
+def test_this_machines_agent_and_an_operators_key_name_any() -> None:
+    for viewer in (replace(WORKER, agent=ADA), replace(WORKER, acting=True)):
+        assert may_read_transcript(viewer, "/p/s2.jsonl", "s1", ADA, [])
