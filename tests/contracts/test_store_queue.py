@@ -4,15 +4,17 @@ from collections.abc import Sequence
 from datetime import datetime
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hivelore.adapters.sql.transaction import SqlTransaction
 from hivelore.domain.agent import AgentId
 from hivelore.domain.index import DocumentKey, ModelKey, PassageKey
 from hivelore.domain.memory import Scope
 from hivelore.domain.search import Filter, Visibility
 from hivelore.domain.text import Clean
-from hivelore.ports import MemoryStore
+from hivelore.ports import MemoryStore, Transaction
 from support.memories import ADA, BOB, EVERYTHING, a_memory, document, instant
 from support.stores import Fresh, add, chunks, forget, law
 
@@ -383,3 +385,34 @@ def test_every_model_that_was_registered_is_known_by_its_fingerprint(store: Memo
     register(store, "one")
     with store.read() as view:
         assert view.models() == {"one": one, "other": other}
+
+
+def test_a_vector_that_is_there_is_not_lost_and_neither_is_one_that_is_waited_for(store: MemoryStore) -> None:
+    model, other = register(store), register(store, "other")
+    _, keys = add_document(store, "one", "two", "three")
+    embed(store, model, keys[0])
+    embed(store, other, keys[1])
+    with store.read() as view:
+        assert view.lost_vectors() == 0
+    assert store.write(lambda tx: tx.queue_lost(10)) == 0
+
+
+def test_passages_whose_vector_is_missing_wait_again(store: MemoryStore) -> None:
+    model, other = register(store), register(store, "other")
+    _, keys = add_document(store, "one", "two", "three")
+    embed(store, other, *keys)
+    embed(store, model, *keys)
+
+    def lose(tx: Transaction) -> None:
+        if not isinstance(tx, SqlTransaction):
+            pytest.skip("What has no vector waits for one in this store.")
+        tx.count("vectors_drop", {"model": model, "limit": 2})
+
+    store.write(lose)
+    with store.read() as view:
+        assert (view.lost_vectors(), view.pending(model)) == (2, 0)
+    assert store.write(lambda tx: tx.queue_lost(1)) == 1
+    with store.read() as view:
+        assert (view.lost_vectors(), view.pending(model)) == (1, 1)
+    assert store.write(lambda tx: tx.queue_lost(10)) == 1
+    assert waiting(store, model) == keys[:2]

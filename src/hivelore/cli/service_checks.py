@@ -1,6 +1,6 @@
 """What a running service knows about how it is."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -55,6 +55,13 @@ def vectors(status: Mapping[str, Any]) -> Finding:
             f"Wait a minute; if it stays so: {_RESTART}",
         )
     return ok("vectors", f"{status['vectors']}, {status['model']}")
+
+
+def indexes(repairs: Sequence[str]) -> Finding:
+    """Of what keywords and vectors find. ``repairs``: what they lacked."""
+    if repairs:
+        return warning("indexes", " ".join(repairs), "Run 'hivelore doctor' again in a few minutes.")
+    return ok("indexes", "complete")
 
 
 def folders(status: Mapping[str, Any]) -> Finding:

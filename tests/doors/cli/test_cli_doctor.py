@@ -16,6 +16,7 @@ from hivelore.lock import EMBEDDED, SERVICE, Lock, Owner
 from support import postgres
 from support.command_line import CommandLine
 from support.service import Service
+from support.waiting import until
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
@@ -52,6 +53,7 @@ def test_a_service_that_is_well_has_no_errors(cli: CommandLine, service: Service
         "version",
         "folders",
         "database",
+        "indexes",
         "clock",
     }
 
@@ -132,6 +134,23 @@ def test_a_database_with_a_damaged_page_is_found(alone: CommandLine, made: Path,
     assert found(alone, "database", 1)[0] == "error"
 
 
+def test_words_that_keywords_lack_are_found_with_and_without_a_service(
+    alone: CommandLine, made: Path, tmp_path: Path
+) -> None:
+    with Service(tmp_path / "other") as other:
+        body = {"memories": [{"content": "The kettle boils."}]}
+        other.client(other.operator_key, "local").call("POST", "/api/memory/batch", body=body)
+        other.app.store.write(other.app.keywords.clear)
+        operator = other.client(other.operator_key)
+        (said,) = operator.call("GET", "/api/check")["repairs"]
+        assert said.startswith("The keyword index lacks words of 1 of 1 memories.")
+        until(lambda: operator.call("GET", "/api/check") == {"problems": [], "repairs": []})
+        other.app.store.write(other.app.keywords.clear)
+    shutil.copy(tmp_path / "other" / endpoint.DATABASE, made)
+    level, what, _ = found(alone, "indexes", 0)
+    assert (level, what) == ("warning", said)
+
+
 def test_a_database_stays_sound_while_memories_come_and_go(tmp_path: Path) -> None:
     with Service(tmp_path / "own") as own:
         local, operator = own.client(own.operator_key, "local"), own.client(own.operator_key)
@@ -140,10 +159,10 @@ def test_a_database_stays_sound_while_memories_come_and_go(tmp_path: Path) -> No
             body = {"memories": [{"content": f"Passing through: {number}"}]}
             kept.append(local.call("POST", "/api/memory/batch", body=body)["results"][0]["memory"]["id"])
             if number % 10 == 0:
-                assert operator.call("GET", "/api/check") == {"problems": []}
+                assert operator.call("GET", "/api/check") == {"problems": [], "repairs": []}
         for memory in kept:
             local.call("DELETE", f"/api/memory/{memory}")
-        assert operator.call("GET", "/api/check") == {"problems": []}
+        assert operator.call("GET", "/api/check") == {"problems": [], "repairs": []}
 
 
 def test_a_start_that_failed_is_found(alone: CommandLine, made: Path) -> None:
@@ -258,6 +277,8 @@ FOLDERS = {"workspace": "/w", "filesKnown": 3, "filesPassedOver": 0, "foldersTro
         (service_checks.vectors(WELL | {"vectorsReady": False}), Level.WARNING),
         (service_checks.vectors(WELL | {"model": None}), Level.WARNING),
         (service_checks.vectors(WELL), Level.OK),
+        (service_checks.indexes(["The keyword index lacks words of 3 of 4 memories."]), Level.WARNING),
+        (service_checks.indexes([]), Level.OK),
         (service_checks.folders(FOLDERS | {"foldersTrouble": "It is away."}), Level.WARNING),
         (service_checks.folders(FOLDERS | {"filesPassedOver": 2}), Level.WARNING),
         (service_checks.folders(FOLDERS), Level.OK),

@@ -260,6 +260,10 @@ class InMemoryTransaction(Noting, InMemorySwarm):
         self.state = replace(self.state, queued=queued)
         return len(leaving)
 
+    def queue_lost(self, limit: int) -> int:
+        del limit
+        return self.lost_vectors()
+
     def drop_vectors(self, model: ModelKey, limit: int) -> int:
         vectors, tokens, queued = self.state.vectors, self.state.tokens, self.state.queued
         doomed = [place for place in vectors if place[0] == model][:limit]

@@ -80,6 +80,9 @@ class InMemoryView(InMemorySwarmView):
     def matching(self, where: Filter) -> Sequence[DocumentKey]:
         return [key for key, document in self.state.documents.items() if where.admits(document.memory)]
 
+    def documents_below(self, key: DocumentKey, limit: int) -> Sequence[DocumentKey]:
+        return nlargest(limit, (document for document in self.state.documents if document < key))
+
     def at_path(self, home: AgentId | None, path: Clean) -> Stored | None:
         return self._newest(path_place(home, path))
 
@@ -253,6 +256,10 @@ class InMemoryView(InMemorySwarmView):
     def attempts(self, model: ModelKey, passage: PassageKey) -> int:
         failure = self.state.failures.get((model, passage))
         return failure.attempts if failure else 0
+
+    def lost_vectors(self) -> int:
+        """0: what has no vector waits for one."""
+        return 0
 
     def counts(self) -> Counts:
         versions = [version for document in self.state.documents.values() for version in document.history]

@@ -316,6 +316,19 @@ JOIN memory m ON m.namespace = p.namespace AND m.key = p.document
 LEFT JOIN embedding_failure f ON f.namespace = p.namespace AND f.model = :model AND f.passage = p.key
 WHERE p.namespace = :namespace AND {queue} AND (f.passage IS NULL OR f.not_before IS NOT NULL) {where}
 
+-- name: lost_vectors
+SELECT COUNT(*) FROM passage p WHERE p.namespace = :namespace AND p.model <> 0 AND NOT EXISTS (
+  SELECT 1 FROM {vectors} v WHERE v.namespace = p.namespace AND v.model = p.model AND v.passage = p.key)
+
+-- name: passages_requeue
+UPDATE passage SET model = 0 WHERE namespace = :namespace AND key IN (
+  SELECT p.key FROM passage p WHERE p.namespace = :namespace AND p.model <> 0 AND NOT EXISTS (
+    SELECT 1 FROM {vectors} v WHERE v.namespace = p.namespace AND v.model = p.model AND v.passage = p.key)
+  LIMIT :limit)
+
+-- name: documents_below
+SELECT key FROM memory WHERE namespace = :namespace AND key < :below ORDER BY key DESC LIMIT :limit
+
 -- name: queue_new
 p.model = :other AND NOT EXISTS (
   SELECT 1 FROM {vectors} v WHERE v.namespace = p.namespace AND v.model = :model AND v.passage = p.key)

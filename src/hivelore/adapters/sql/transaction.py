@@ -260,6 +260,9 @@ class SqlTransaction(Noting, SqlSwarmTransaction):
     def leave_queue(self, model: ModelKey, limit: int) -> int:
         return self.count("passages_leave_queue", {"model": model, "limit": limit})
 
+    def queue_lost(self, limit: int) -> int:
+        return self.count("passages_requeue", {"limit": limit})
+
     def drop_vectors(self, model: ModelKey, limit: int) -> int:
         self.run("tokens_drop", {"model": model, "limit": limit})
         dropped = self.count("vectors_drop", {"model": model, "limit": limit})

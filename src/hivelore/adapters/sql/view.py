@@ -77,6 +77,9 @@ class SqlView(SqlSwarm):
             for row in self.rows(self.SQL["memory_keys"].replace("{where}", sql), params)
         ]
 
+    def documents_below(self, key: DocumentKey, limit: int) -> Sequence[DocumentKey]:
+        return [row[0] for row in self.rows(self.SQL["documents_below"], {"below": key, "limit": limit})]
+
     def at_path(self, home: AgentId | None, path: Clean) -> Stored | None:
         if home is None:
             return self._stored("memory_at_shared_path", path=path)
@@ -285,6 +288,10 @@ class SqlView(SqlSwarm):
     def attempts(self, model: ModelKey, passage: PassageKey) -> int:
         row = self.row("attempts", model=model, passage=passage)
         return 0 if row is None else row[0]
+
+    def lost_vectors(self) -> int:
+        with self.of_everybody():
+            return self.rows(self.SQL["lost_vectors"])[0][0]
 
     # what was asked, what happened, and how much there is
 

@@ -286,6 +286,9 @@ class StatusAnswer(BaseModel):
 
 class CheckAnswer(Shown):
     problems: list[str]
+    """Damage to the data."""
+    repairs: list[str]
+    """What an index lacked, and is being repaired."""
 
 
 class MeAnswer(Shown):
