@@ -33,6 +33,7 @@ def of(app: Application) -> Mapping[str, object]:
         "wantedModel": None if wanted is None else wanted.provider.fingerprint,
         "pendingEmbeddings": app.embedding.pending(),
         "embeddingTrouble": app.embedding.last_error,
+        "embeddingOutage": app.serving.outage,
         "summarizer": app.settings.summarizer.value,
         "tokensToday": app.spending.today(),
         "tokensADay": app.spending.cap,

@@ -48,6 +48,12 @@ def vectors(status: Mapping[str, Any]) -> Finding:
             "The embedding model was changed, and until all is embedded anew there are keywords only.",
             "Wait; 'hivelore reembed' shows how far it is.",
         )
+    if status["embeddingOutage"] is not None:
+        return warning(
+            "vectors",
+            f"Questions are answered by keywords only: {status['embeddingOutage']}.",
+            "Look at the embedding server; once it answers again, it is used at the next question.",
+        )
     if not status["vectorsReady"]:
         return warning(
             "vectors",

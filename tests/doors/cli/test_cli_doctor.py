@@ -244,7 +244,7 @@ def test_a_program_that_is_not_on_the_path_is_found(alone: CommandLine, monkeypa
     assert found(alone, "program", 0)[0] == "warning"
 
 
-WELL = {"wantedModel": "m", "model": "m", "vectors": "scan", "vectorsReady": True}
+WELL = {"wantedModel": "m", "model": "m", "vectors": "scan", "vectorsReady": True, "embeddingOutage": None}
 IDLE = {"pendingEmbeddings": 0, "embeddingTrouble": None}
 
 
@@ -276,6 +276,7 @@ FOLDERS = {"workspace": "/w", "filesKnown": 3, "filesPassedOver": 0, "foldersTro
         (service_checks.queue(WELL | IDLE | {"wantedModel": None}), Level.OK),
         (service_checks.vectors(WELL | {"vectorsReady": False}), Level.WARNING),
         (service_checks.vectors(WELL | {"model": None}), Level.WARNING),
+        (service_checks.vectors(WELL | {"embeddingOutage": "It did not answer in time"}), Level.WARNING),
         (service_checks.vectors(WELL), Level.OK),
         (service_checks.indexes(["The keyword index lacks words of 3 of 4 memories."]), Level.WARNING),
         (service_checks.indexes([]), Level.OK),

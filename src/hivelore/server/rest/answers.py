@@ -271,6 +271,8 @@ class StatusAnswer(BaseModel):
     wanted_model: str | None
     pending_embeddings: int
     embedding_trouble: str | None
+    embedding_outage: str | None
+    """Why questions are answered by keywords at present although there is a model."""
     hook_events_waiting: int
     hook_events_lost: int
     briefing_tokens: int
