@@ -237,7 +237,7 @@ class Application:
 
     @cached_property
     def checking(self) -> Checking:
-        return Checking(self.store, self.reindexing, self.embedding.wake)
+        return Checking(self.store, self.reindexing, self.embedding)
 
     @cached_property
     def rating(self) -> Rating:

@@ -284,7 +284,11 @@ class MemoryView(Protocol):
         ...
 
     def pending(self, model: ModelKey) -> int:
-        """How many passages have no vector of the model and have not failed for good."""
+        """How many passages wait for a vector of the model and have not failed."""
+        ...
+
+    def failing(self, model: ModelKey) -> int:
+        """How many passages wait for a vector of the model after they failed; they are tried again at their time."""
         ...
 
     def attempts(self, model: ModelKey, passage: PassageKey) -> int:
@@ -506,8 +510,8 @@ class MemoryTransaction(Protocol):
         with, of zeros, or with a number that is not finite."""
         ...
 
-    def embedding_failed(self, model: ModelKey, passage: PassageKey, error: Clean, not_before: datetime | None) -> None:
-        """Note a failure; ``not_before`` None: for good."""
+    def embedding_failed(self, model: ModelKey, passage: PassageKey, error: Clean, not_before: datetime) -> None:
+        """Note a failure; the passage is tried again from ``not_before`` on."""
         ...
 
     def lease_waiting(

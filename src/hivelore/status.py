@@ -32,6 +32,7 @@ def of(app: Application) -> Mapping[str, object]:
         "model": None if current is None else current.provider.fingerprint,
         "wantedModel": None if wanted is None else wanted.provider.fingerprint,
         "pendingEmbeddings": app.embedding.pending(),
+        "failedEmbeddings": app.embedding.failing(),
         "embeddingTrouble": app.embedding.last_error,
         "embeddingOutage": app.serving.outage,
         "summarizer": app.settings.summarizer.value,

@@ -1,15 +1,27 @@
 """A check of the data compares the indexes with the store, and has what they lack made anew."""
 
+from collections.abc import Generator
+from contextlib import closing
+from pathlib import Path
+
 import pytest
 
 from hivelore.adapters.sql.transaction import SqlTransaction
-from hivelore.domain.index import ModelKey
 from hivelore.ports import Transaction
 from hivelore.services.checking import Checked, Checking
+from support.clocks import SteppingClock
 from support.memories import EVERYTHING
+from support.stores import KEYWORDS, STORES
 from support.world import World, hashing
 
 SOUND = Checked((), [])
+
+
+@pytest.fixture(params=["fts5", "postings", "postings on postgres"])
+def world(request: pytest.FixtureRequest, clock: SteppingClock, tmp_path: Path) -> Generator[World]:
+    kind = KEYWORDS[request.param]
+    with closing(STORES[kind.store].open(tmp_path, clock)) as store:
+        yield World(store, kind.index(), clock, embedder=hashing())
 
 
 @pytest.fixture
@@ -17,18 +29,15 @@ def checking(world: World) -> Checking:
     world.reindexing.begin()
     for number in range(4):
         world.remember(f"The kettle number {number} boils.")
-    return Checking(world.store, world.reindexing, lambda: None)
+    return Checking(world.store, world.reindexing, world.embedding)
 
 
 def lose_vectors(world: World, limit: int) -> None:
     """Remove vectors as nobody does: the passages stay noted as embedded."""
 
     def work(tx: Transaction) -> None:
-        if not isinstance(tx, SqlTransaction):
-            pytest.skip("What has no vector waits for one in this store.")
-        model = tx.model(hashing().fingerprint)
-        assert model is not None
-        tx.count("vectors_drop", {"model": ModelKey(model), "limit": limit})
+        assert isinstance(tx, SqlTransaction)
+        tx.count("vectors_drop", {"model": tx.models()[hashing().fingerprint], "limit": limit})
 
     world.store.write(work)
 

@@ -20,8 +20,8 @@ def failed(count: int) -> Finding:
     if count:
         return warning(
             "embeddings",
-            f"{count} passages could not be embedded: they are found by keywords only.",
-            "Run 'hivelore reembed' to try them again.",
+            f"{count} passages could not be embedded: they are found by keywords only, and tried again by and by.",
+            "Run 'hivelore reembed' to try them at once.",
         )
     return ok("embeddings", "none failed")
 

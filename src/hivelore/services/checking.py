@@ -1,9 +1,10 @@
 """Checking the data for damage, and the indexes for what they lack; what they lack is repaired."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hivelore.ports import MemoryStore
+from hivelore.services.embedding import Embedding
 from hivelore.services.reindexing import Reindexing
 
 AT_A_TIME = 1_000
@@ -18,14 +19,15 @@ class Checked:
     """Damage to the data, which nobody but an operator can repair."""
     repairs: Sequence[str]
     """What an index lacked, and what is done about it."""
+    failed: int = 0
+    """Passages that could not be embedded, and are tried again."""
 
 
 class Checking:
-    def __init__(self, store: MemoryStore, reindexing: Reindexing, queued: Callable[[], None]) -> None:
-        """``queued`` is called after passages were put into the embedding queue."""
+    def __init__(self, store: MemoryStore, reindexing: Reindexing, embedding: Embedding) -> None:
         self._store = store
         self._reindexing = reindexing
-        self._queued = queued
+        self._embedding = embedding
 
     def check(self) -> Checked:
         """Compare the indexes with the store where the store itself is sound, and let what is missing be made anew."""
@@ -48,9 +50,9 @@ class Checking:
                 f"The vectors of {lost:,} of {counts.passages:,} passages are missing. They wait for new ones; "
                 "pendingEmbeddings of the status counts down."
             )
-        return Checked((), repairs)
+        return Checked((), repairs, self._embedding.failing())
 
     def _queue_lost(self) -> None:
         while self._store.write(lambda tx: tx.queue_lost(AT_A_TIME)) == AT_A_TIME:
             pass
-        self._queued()
+        self._embedding.wake()

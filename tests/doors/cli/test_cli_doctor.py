@@ -144,7 +144,7 @@ def test_words_that_keywords_lack_are_found_with_and_without_a_service(
         operator = other.client(other.operator_key)
         (said,) = operator.call("GET", "/api/check")["repairs"]
         assert said.startswith("The keyword index lacks words of 1 of 1 memories.")
-        until(lambda: operator.call("GET", "/api/check") == {"problems": [], "repairs": []})
+        until(lambda: operator.call("GET", "/api/check") == {"problems": [], "repairs": [], "failedEmbeddings": 0})
         other.app.store.write(other.app.keywords.clear)
     shutil.copy(tmp_path / "other" / endpoint.DATABASE, made)
     level, what, _ = found(alone, "indexes", 0)
@@ -159,10 +159,10 @@ def test_a_database_stays_sound_while_memories_come_and_go(tmp_path: Path) -> No
             body = {"memories": [{"content": f"Passing through: {number}"}]}
             kept.append(local.call("POST", "/api/memory/batch", body=body)["results"][0]["memory"]["id"])
             if number % 10 == 0:
-                assert operator.call("GET", "/api/check") == {"problems": [], "repairs": []}
+                assert operator.call("GET", "/api/check") == {"problems": [], "repairs": [], "failedEmbeddings": 0}
         for memory in kept:
             local.call("DELETE", f"/api/memory/{memory}")
-        assert operator.call("GET", "/api/check") == {"problems": [], "repairs": []}
+        assert operator.call("GET", "/api/check") == {"problems": [], "repairs": [], "failedEmbeddings": 0}
 
 
 def test_a_start_that_failed_is_found(alone: CommandLine, made: Path) -> None:

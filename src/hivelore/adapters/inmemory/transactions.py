@@ -207,7 +207,7 @@ class InMemoryTransaction(Noting, InMemorySwarm):
             self._log(ChangeKind.VECTORS, key)
         return len(present)
 
-    def embedding_failed(self, model: ModelKey, passage: PassageKey, error: Clean, not_before: datetime | None) -> None:
+    def embedding_failed(self, model: ModelKey, passage: PassageKey, error: Clean, not_before: datetime) -> None:
         if passage in self.state.passages:
             failure = Failure(error, not_before, self.attempts(model, passage) + 1)
             failures = self.state.failures.put((model, passage), failure)

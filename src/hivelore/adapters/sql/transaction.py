@@ -228,8 +228,8 @@ class SqlTransaction(Noting, SqlSwarmTransaction):
         found = {passage: self.run("passage_embedded", {"model": model, "passage": passage}) for passage in passages}
         return {passage: DocumentKey(document) for passage, document in found.items() if document is not None}
 
-    def embedding_failed(self, model: ModelKey, passage: PassageKey, error: Clean, not_before: datetime | None) -> None:
-        params = {"model": model, "passage": passage, "not_before": to_micros_or_none(not_before), "error": error}
+    def embedding_failed(self, model: ModelKey, passage: PassageKey, error: Clean, not_before: datetime) -> None:
+        params = {"model": model, "passage": passage, "not_before": to_micros(not_before), "error": error}
         self.run("failure_put", params)
         self.release([passage])
 

@@ -203,8 +203,7 @@ class SqlView(SqlSwarm):
         if model is not None:
             asked = {**params, "model": model}
             counted = self._queued(self.SQL["pending_visible"].replace("{where}", sql), asked)
-            pending = sum(row[0] for row in counted)
-            failed = self.rows(self.SQL["failed_visible"].replace("{where}", sql), asked)[0][0]
+            pending, failed = (sum(one) for one in zip(*counted, strict=True))
         return Stats(
             total=sum(by_source.values()),
             by_source=by_source,
@@ -276,6 +275,9 @@ class SqlView(SqlSwarm):
 
     def pending(self, model: ModelKey) -> int:
         return sum(row[0] for row in self._queued(self.SQL["pending"], {"model": model}))
+
+    def failing(self, model: ModelKey) -> int:
+        return sum(row[1] for row in self._queued(self.SQL["pending"], {"model": model}))
 
     def _queued(self, statement: str, asked: Mapping[str, Param]) -> list[Any]:
         """Run a statement over every part of the queue, each of which is a range of one index."""

@@ -46,7 +46,8 @@ async def check(caller: Asking) -> Response:
     For operators."""
     _operator(caller)
     checked = await caller.run(Lane.SLOW, lambda _: caller.app.checking.check())
-    return json({"problems": list(checked.problems), "repairs": list(checked.repairs)})
+    found = {"problems": list(checked.problems), "repairs": list(checked.repairs), "failedEmbeddings": checked.failed}
+    return json(found)
 
 
 @router.get("/api/me", tags=["agents"], response_model=answers.MeAnswer)
