@@ -34,6 +34,7 @@ from hivelore.services import adjudicating, distilling
 from hivelore.services.agents import Agents, Random
 from hivelore.services.briefing import Briefing, Budgets
 from hivelore.services.capture import Capture
+from hivelore.services.checking import Checking
 from hivelore.services.cooldowns import Cooldowns
 from hivelore.services.distilling import Distilling
 from hivelore.services.draining import Draining
@@ -241,6 +242,10 @@ class Application:
             keywords_complete=lambda: self.reindexing.is_done,
             log=log,
         )
+
+    @cached_property
+    def checking(self) -> Checking:
+        return Checking(self.store, self.reindexing, self.embedding)
 
     @cached_property
     def rating(self) -> Rating:

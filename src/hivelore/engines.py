@@ -9,6 +9,7 @@ from hivelore import endpoint
 from hivelore.adapters import randomness
 from hivelore.adapters.alone import NobodyElse
 from hivelore.adapters.extractive import Extractive
+from hivelore.adapters.guarded import GuardedEmbedder
 from hivelore.adapters.inmemory.keywords import ExactKeywords
 from hivelore.adapters.inmemory.store import InMemoryStore
 from hivelore.adapters.keywords.fts5 import Fts5
@@ -37,6 +38,8 @@ from hivelore.ports import (
 from hivelore.services.serving import SERVING, Model, Serving
 from hivelore.services.spending import Spending
 from hivelore.services.summarising import ByModel
+
+Provider = OnnxEmbedder | GuardedEmbedder
 
 
 def make_store(settings: Settings, clock: Clock) -> MemoryStore:
@@ -107,12 +110,14 @@ def make_serving(settings: Settings, store: MemoryStore, clock: Clock, connectio
     return Serving(wanted, before=None, incomplete=True)
 
 
-def _model(settings: Settings, provider: EmbeddingProvider) -> Model:
-    detail = provider if isinstance(provider, OnnxEmbedder) else None
-    return Model(provider, _index(settings, provider), detail, beside=detail is not None)
+def _model(settings: Settings, provider: Provider) -> Model:
+    index = _index(settings, provider)
+    if isinstance(provider, OnnxEmbedder):
+        return Model(provider, index, provider, beside=True)
+    return Model(provider, index, outage=lambda: provider.outage)
 
 
-def _provider(settings: Settings, clock: Clock, connections: ExitStack) -> EmbeddingProvider | None:
+def _provider(settings: Settings, clock: Clock, connections: ExitStack) -> Provider | None:
     match settings.embedder:
         case Embedder.NONE:
             return None
@@ -122,7 +127,7 @@ def _provider(settings: Settings, clock: Clock, connections: ExitStack) -> Embed
             return _openai(settings, clock, connections)
 
 
-def _other_providers(settings: Settings, clock: Clock, connections: ExitStack) -> Iterator[EmbeddingProvider]:
+def _other_providers(settings: Settings, clock: Clock, connections: ExitStack) -> Iterator[Provider]:
     """Models that may have served before and can still be called."""
     if settings.embedder is not Embedder.LOCAL:
         yield OnnxEmbedder()
@@ -130,7 +135,7 @@ def _other_providers(settings: Settings, clock: Clock, connections: ExitStack) -
         yield _openai(settings, clock, connections)
 
 
-def _openai(settings: Settings, clock: Clock, connections: ExitStack) -> EmbeddingProvider:
+def _openai(settings: Settings, clock: Clock, connections: ExitStack) -> GuardedEmbedder:
     # Its HTTP client is imported only where it is used: the service is to answer soon after it was started.
     from hivelore.adapters.openai.provider import OpenAIEmbedder
 
@@ -145,7 +150,9 @@ def _openai(settings: Settings, clock: Clock, connections: ExitStack) -> Embeddi
         document_prefix=settings.embedding_document_prefix,
     )
     connections.callback(provider.close)
-    return provider
+    guarded = GuardedEmbedder(provider, clock)
+    connections.callback(guarded.close)
+    return guarded
 
 
 def make_summarizer(settings: Settings, spending: Spending, clock: Clock, connections: ExitStack) -> Summarizer:

@@ -165,6 +165,10 @@ class MemoryView(Protocol):
         """All that pass, in no order; for filters an index cannot apply by itself."""
         ...
 
+    def documents_below(self, key: DocumentKey, limit: int) -> Sequence[DocumentKey]:
+        """The ``limit`` newest documents with a smaller key, newest first."""
+        ...
+
     def at_path(self, home: AgentId | None, path: Clean) -> Sequence[Stored]:
         """The documents of a source path on one shelf (``Memory.home``), at most one of each project and one of none,
         in the order in which they came."""
@@ -288,11 +292,20 @@ class MemoryView(Protocol):
         ...
 
     def pending(self, model: ModelKey) -> int:
-        """How many passages have no vector of the model and have not failed for good."""
+        """How many passages wait for a vector of the model and have not failed."""
+        ...
+
+    def failing(self, model: ModelKey) -> int:
+        """How many passages wait for a vector of the model after they failed; they are tried again at their time."""
         ...
 
     def attempts(self, model: ModelKey, passage: PassageKey) -> int:
         """How often embedding this passage has failed since it last succeeded."""
+        ...
+
+    def lost_vectors(self) -> int:
+        """How many passages are noted as embedded by a model while their vector is missing, so that they do not wait
+        for one either. 0 in a sound store."""
         ...
 
 
@@ -514,8 +527,8 @@ class MemoryTransaction(Protocol):
         with, of zeros, or with a number that is not finite."""
         ...
 
-    def embedding_failed(self, model: ModelKey, passage: PassageKey, error: Clean, not_before: datetime | None) -> None:
-        """Note a failure; ``not_before`` None: for good."""
+    def embedding_failed(self, model: ModelKey, passage: PassageKey, error: Clean, not_before: datetime) -> None:
+        """Note a failure; the passage is tried again from ``not_before`` on."""
         ...
 
     def lease_waiting(
@@ -547,6 +560,11 @@ class MemoryTransaction(Protocol):
 
     def leave_queue(self, model: ModelKey, limit: int) -> int:
         """Undo ``queue_again`` for up to ``limit`` passages that still have a vector of the model. Answers how
+        many."""
+        ...
+
+    def queue_lost(self, limit: int) -> int:
+        """Let up to ``limit`` passages whose vector is missing (``lost_vectors``) wait for a new one. Answers how
         many."""
         ...
 
@@ -842,6 +860,15 @@ class KeywordIndex(Protocol):
 
     def clear(self, tx: Transaction) -> None:
         """Remove all there is of this index."""
+        ...
+
+    def missing(self, view: View, after: DocumentKey, limit: int) -> Sequence[DocumentKey]:
+        """Up to ``limit`` documents behind ``after``, ascending, of which a chunk is not indexed. Reads all chunks
+        where none is missing."""
+        ...
+
+    def strays(self, view: View, limit: int) -> Sequence[ChunkKey]:
+        """Up to ``limit`` indexed chunks that are not in the store. Reads the whole index where there are none."""
         ...
 
     def load(self, view: View) -> None:

@@ -60,6 +60,8 @@ LOOKS_AT_EVERYTHING = {
     "audit_newest": "walks back from the newest and stops at the limit",
     "recalls": "likewise, where it is not for one agent",
     "counts": "counts everything, for who moves a swarm",
+    "lost_vectors": "compares all passages with their vectors, when an operator checks",
+    "passages_requeue": "likewise, where some are missing",
     "proposals": "likewise, where they are not of one agent that are open",
     "recall_nth": "walks back from the newest, and once in a while",
     "events": "walks back from the newest and stops at the limit, where it is not about one service or session",

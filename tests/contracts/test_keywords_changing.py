@@ -154,3 +154,47 @@ def test_a_store_may_keep_documents_that_are_not_indexed(indexed: Indexed) -> No
     add(indexed.store, a_memory("java"))
     stored = indexed.add("java")
     assert indexed.found("java") == [stored.key]
+
+
+# Comparing with the store.
+
+
+def missing(indexed: Indexed, after: int = 0, limit: int = 100) -> list[DocumentKey]:
+    with indexed.store.read() as view:
+        return list(indexed.index.missing(view, DocumentKey(after), limit))
+
+
+def strays(indexed: Indexed, limit: int = 100) -> set[ChunkKey]:
+    with indexed.store.read() as view:
+        return set(indexed.index.strays(view, limit))
+
+
+def test_nothing_is_missing_of_what_was_indexed_even_without_a_term(indexed: Indexed) -> None:
+    stored = indexed.add("java", "")
+    indexed.put(stored, indexed.chunk_keys(stored)[0], "python")
+    assert (missing(indexed), strays(indexed)) == ([], set())
+
+
+def test_documents_of_which_any_chunk_is_not_indexed_are_missing_in_their_order(indexed: Indexed) -> None:
+    first, _, third, fourth = (indexed.add("java", "build") for _ in range(4))
+    for stored in (third, first, fourth):
+        indexed.remove(indexed.chunk_keys(stored)[1])
+    assert missing(indexed) == [first.key, third.key, fourth.key]
+    assert missing(indexed, after=first.key, limit=1) == [third.key]
+    assert missing(indexed, after=fourth.key) == []
+
+
+def test_chunks_that_are_indexed_without_being_in_the_store_are_strays(indexed: Indexed) -> None:
+    gone, stored = indexed.add("java", "build"), indexed.add("java")
+    keys = indexed.chunk_keys(gone)
+    forget(indexed.store, gone.key)
+    assert (strays(indexed), missing(indexed)) == (set(keys), [])
+    assert strays(indexed, limit=1) < set(keys)
+    indexed.store.write(lambda tx: indexed.index.forget(tx, keys))
+    assert (strays(indexed), indexed.found("java")) == (set(), [stored.key])
+
+
+def test_after_clearing_all_is_missing(indexed: Indexed) -> None:
+    stored = [indexed.add("java").key for _ in range(3)]
+    indexed.store.write(indexed.index.clear)
+    assert missing(indexed) == stored

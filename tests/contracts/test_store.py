@@ -281,7 +281,7 @@ def test_forgetting_leaves_nothing(store: MemoryStore) -> None:
     def embed(tx: Transaction) -> ModelKey:
         model = tx.register_model("m", 2)
         tx.put_vectors(model, {passages[0]: np.array([1, 0], dtype=np.float32)})
-        tx.embedding_failed(model, passages[1], Clean("too long"), None)
+        tx.embedding_failed(model, passages[1], Clean("too long"), instant(30))
         return model
 
     model = store.write(embed)

@@ -175,11 +175,10 @@ class Embed(OnPassage):
 
 @dataclass(frozen=True)
 class Fail(OnPassage):
-    minute: int | None
+    minute: int
 
     def do_to_passage(self, tx: Transaction, model: ModelKey, passage: PassageKey) -> object:
-        later = None if self.minute is None else instant(self.minute)
-        tx.embedding_failed(model, passage, Clean("no"), later)
+        tx.embedding_failed(model, passage, Clean("no"), instant(self.minute))
         return tx.attempts(model, passage)
 
 
@@ -242,7 +241,7 @@ steps: st.SearchStrategy[Step] = st.one_of(
     st.builds(Tell, which, events(())),
     st.builds(See, which, evidences),
     st.builds(Unsee, which),
-    st.builds(Fail, which, position, models, minutes),
+    st.builds(Fail, which, position, models, st.integers(-1, 1)),
     st.builds(OnModel, models, st.sampled_from(["retry", "drop", "queue", "leave", "take up"])),
 )
 

@@ -89,7 +89,7 @@ def test_what_no_index_needs_to_know_is_not_told(store: MemoryStore) -> None:
     (gone_passage,) = chunks(store, gone.key)[0].passages
     forget(store, gone.key)
     assert news(store, lambda tx: tx.touch({stored.key: (1, instant(1))})) == []
-    assert news(store, lambda tx: tx.embedding_failed(model, passage, Clean("no"), None)) == []
+    assert news(store, lambda tx: tx.embedding_failed(model, passage, Clean("no"), instant(30))) == []
     assert news(store, lambda tx: tx.retry_failed(model, 10)) == []
     assert news(store, lambda tx: tx.take_up(model, PassageKey(0), 10)) == []
     assert news(store, lambda tx: tx.queue_again(model, PassageKey(0), 10)) == []

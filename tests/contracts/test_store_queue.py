@@ -1,22 +1,25 @@
 """Every store: which passages wait for a vector, which failed, which are tried again."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from datetime import datetime
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hivelore.adapters.sql.transaction import SqlTransaction
 from hivelore.domain.agent import AgentId
 from hivelore.domain.index import DocumentKey, ModelKey, PassageKey
 from hivelore.domain.memory import Scope
 from hivelore.domain.search import Filter, Visibility
 from hivelore.domain.text import Clean
-from hivelore.ports import MemoryStore
+from hivelore.ports import MemoryStore, Transaction
 from support.memories import ADA, BOB, EVERYTHING, a_memory, document, instant
 from support.stores import Fresh, add, chunks, forget, law
 
 NOW = instant(10)
+LATER = instant(11)
 BEFORE_ALL = PassageKey(0)
 
 
@@ -34,7 +37,7 @@ def embed(store: MemoryStore, model: ModelKey, *keys: PassageKey) -> None:
     store.write(lambda tx: tx.put_vectors(model, {key: np.ones(1, dtype=np.float32) for key in keys}))
 
 
-def fail(store: MemoryStore, model: ModelKey, key: PassageKey, not_before: datetime | None) -> None:
+def fail(store: MemoryStore, model: ModelKey, key: PassageKey, not_before: datetime = LATER) -> None:
     store.write(lambda tx: tx.embedding_failed(model, key, Clean("no answer"), not_before))
 
 
@@ -70,7 +73,7 @@ def counts(store: MemoryStore, model: ModelKey, where: Filter = EVERYTHING) -> t
     with store.read() as view:
         stats = view.stats(where, model, NOW)
         if where == EVERYTHING:
-            assert stats.pending_embeddings == view.pending(model)
+            assert (stats.pending_embeddings, stats.failed) == (view.pending(model), view.failing(model))
     return stats.pending_embeddings, stats.failed
 
 
@@ -95,7 +98,7 @@ def test_the_oldest_wait_first(store: MemoryStore) -> None:
 def test_the_newest_wait_first_where_that_is_asked_for(store: MemoryStore) -> None:
     model = register(store)
     expected = [passage for _ in range(60) for passage in add_document(store, "one", "two")[1]][::-1]
-    fail(store, model, expected.pop(1), None)
+    fail(store, model, expected.pop(1))
     fail(store, model, expected.pop(2), instant(11))
     for limit in (1, 3, 118, 119):
         assert waiting(store, model, limit=limit, newest_first=True) == expected[:limit]
@@ -129,33 +132,24 @@ def test_a_failure_waits_for_its_time(store: MemoryStore) -> None:
     fail(store, model, failed, instant(10))
     assert waiting(store, model, instant(9.99)) == [fine]
     assert waiting(store, model, instant(10)) == [failed, fine]
-    assert counts(store, model) == (2, 0)
-
-
-def test_a_failure_for_good_waits_no_more_and_is_counted(store: MemoryStore) -> None:
-    model = register(store)
-    _, (failed, fine) = add_document(store, "one", "two")
-    fail(store, model, failed, None)
-    assert waiting(store, model, datetime.max.replace(tzinfo=NOW.tzinfo)) == [fine]
     assert counts(store, model) == (1, 1)
 
 
 def test_the_last_failure_counts(store: MemoryStore) -> None:
     model = register(store)
     _, (passage,) = add_document(store, "one")
-    fail(store, model, passage, None)
+    fail(store, model, passage)
     fail(store, model, passage, instant(5))
     assert waiting(store, model) == [passage]
     fail(store, model, passage, instant(50))
     assert waiting(store, model) == []
-    fail(store, model, passage, None)
     assert counts(store, model) == (0, 1)
 
 
 def test_a_failure_of_one_model_says_nothing_about_another(store: MemoryStore) -> None:
     model, other = register(store, "one"), register(store, "other")
     _, (passage,) = add_document(store, "one")
-    fail(store, model, passage, None)
+    fail(store, model, passage)
     assert waiting(store, other) == [passage]
     assert counts(store, other) == (1, 0)
     with store.read() as view:
@@ -179,9 +173,9 @@ def test_failures_are_counted_until_it_succeeds(store: MemoryStore) -> None:
 def test_all_failures_of_a_model_are_tried_again(store: MemoryStore) -> None:
     model, other = register(store, "one"), register(store, "other")
     _, keys = add_document(store, "one", "two", "three")
-    fail(store, model, keys[0], None)
+    fail(store, model, keys[0])
     fail(store, model, keys[1], instant(99))
-    fail(store, other, keys[0], None)
+    fail(store, other, keys[0])
     assert retry_failed(store, model) == 2
     assert waiting(store, model) == keys
     assert counts(store, model) == (3, 0)
@@ -195,8 +189,8 @@ def test_failures_are_forgotten_piece_by_piece(store: MemoryStore) -> None:
     model, other = register(store, "one"), register(store, "other")
     _, keys = add_document(store, "one", "two", "three")
     for key in keys:
-        fail(store, model, key, None)
-        fail(store, other, key, None)
+        fail(store, model, key)
+        fail(store, other, key)
     assert [retry_failed(store, model, 2) for _ in range(3)] == [2, 1, 0]
     assert (counts(store, model), counts(store, other)) == ((3, 0), (0, 3))
 
@@ -205,7 +199,7 @@ def test_a_failure_of_a_passage_that_is_gone_is_passed_over(store: MemoryStore) 
     model = register(store)
     key, (passage,) = add_document(store, "one")
     forget(store, key)
-    fail(store, model, passage, None)
+    fail(store, model, passage)
     assert counts(store, model) == (0, 0)
     assert retry_failed(store, model) == 0
 
@@ -339,8 +333,8 @@ def test_only_what_a_filter_admits_is_counted(store: MemoryStore) -> None:
     model = register(store)
     _, adas = add_document(store, "one", "two", owner=ADA)
     _, bobs = add_document(store, "three", "four", "five", owner=BOB)
-    fail(store, model, adas[0], None)
-    fail(store, model, bobs[0], None)
+    fail(store, model, adas[0])
+    fail(store, model, bobs[0])
     embed(store, model, bobs[1])
     assert counts(store, model, Filter(visibility=Visibility(own=ADA, swarm=True))) == (1, 1)
     assert counts(store, model, Filter(visibility=Visibility(own=BOB, swarm=True))) == (1, 1)
@@ -348,7 +342,7 @@ def test_only_what_a_filter_admits_is_counted(store: MemoryStore) -> None:
     assert counts(store, model) == (2, 2)
 
 
-fates = st.sampled_from(["nothing", "embedded", "failed", "later", "failed, then embedded"])
+fates = st.sampled_from(["nothing", "embedded", "failed", "due", "failed, then embedded"])
 
 
 @law
@@ -363,17 +357,17 @@ def test_every_passage_is_embedded_or_pending_or_failed(fresh: Fresh, fates: lis
             (passage,) = chunks(store, stored.key)[0].passages
             keys.append((scope, fate, passage))
             if fate in ("failed", "failed, then embedded"):
-                fail(store, model, passage, None)
-            if fate == "later":
-                fail(store, model, passage, instant(11))
+                fail(store, model, passage)
+            if fate == "due":
+                fail(store, model, passage, NOW)
             if fate in ("embedded", "failed, then embedded"):
                 embed(store, model, passage)
         shared = Filter(visibility=Visibility(own=None, swarm=True))
         for where, seen in ((EVERYTHING, keys), (shared, [one for one in keys if one[0] is Scope.SWARM])):
-            pending = sum(fate in ("nothing", "later") for _, fate, _ in seen)
-            failed = sum(fate == "failed" for _, fate, _ in seen)
+            pending = sum(fate == "nothing" for _, fate, _ in seen)
+            failed = sum(fate in ("failed", "due") for _, fate, _ in seen)
             assert counts(store, model, where) == (pending, failed)
-        assert waiting(store, model) == [passage for _, fate, passage in keys if fate == "nothing"]
+        assert waiting(store, model) == [passage for _, fate, passage in keys if fate in ("nothing", "due")]
 
 
 def test_every_model_that_was_registered_is_known_by_its_fingerprint(store: MemoryStore) -> None:
@@ -383,3 +377,47 @@ def test_every_model_that_was_registered_is_known_by_its_fingerprint(store: Memo
     register(store, "one")
     with store.read() as view:
         assert view.models() == {"one": one, "other": other}
+
+
+def test_a_vector_that_is_there_is_not_lost_and_neither_is_one_that_is_waited_for(store: MemoryStore) -> None:
+    model, other = register(store), register(store, "other")
+    _, keys = add_document(store, "one", "two", "three")
+    embed(store, model, keys[0])
+    embed(store, other, keys[1])
+    with store.read() as view:
+        assert view.lost_vectors() == 0
+    assert store.write(lambda tx: tx.queue_lost(10)) == 0
+
+
+# What only damage, or an earlier release, leaves behind.
+
+
+def sql_of(tx: Transaction) -> SqlTransaction:
+    assert isinstance(tx, SqlTransaction)
+    return tx
+
+
+def test_passages_whose_vector_is_missing_wait_again(open_durable: Callable[[], MemoryStore]) -> None:
+    with closing(open_durable()) as store:
+        model, other = register(store), register(store, "other")
+        _, keys = add_document(store, "one", "two", "three")
+        embed(store, other, *keys)
+        embed(store, model, *keys)
+        store.write(lambda tx: sql_of(tx).count("vectors_drop", {"model": model, "limit": 2}))
+        with store.read() as view:
+            assert (view.lost_vectors(), view.pending(model)) == (2, 0)
+        assert store.write(lambda tx: tx.queue_lost(1)) == 1
+        with store.read() as view:
+            assert (view.lost_vectors(), view.pending(model)) == (1, 1)
+        assert store.write(lambda tx: tx.queue_lost(10)) == 1
+        assert waiting(store, model) == keys[:2]
+
+
+def test_what_an_earlier_release_gave_up_is_due(open_durable: Callable[[], MemoryStore]) -> None:
+    with closing(open_durable()) as store:
+        model = register(store)
+        _, (failed, fine) = add_document(store, "one", "two")
+        given_up = {"model": model, "passage": failed, "not_before": None, "error": "no"}
+        store.write(lambda tx: sql_of(tx).run("failure_put", given_up))
+        assert waiting(store, model) == [failed, fine]
+        assert counts(store, model) == (1, 1)

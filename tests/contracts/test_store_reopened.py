@@ -34,7 +34,7 @@ def fill(tx: Transaction) -> None:
     keys = [key for stored in thread for chunk in tx.chunks(stored.key) for key in chunk.passages]
     tx.put_vectors(model, {key: np.array([key, 0.1], dtype=np.float32) for key in keys[::2]})
     tx.put_vectors(other, {key: np.array([-key], dtype=np.float32) for key in keys[:1]})
-    tx.embedding_failed(model, keys[1], Clean("too long"), None)
+    tx.embedding_failed(model, keys[1], Clean("too long"), instant(30))
     tx.embedding_failed(model, keys[3], Clean("busy"), instant(60))
     tx.put_agent(Agent(id=ADA, name="ada", role=Role.LEAD, created_at=START))
     tx.put_api_key(ApiKey(id=KeyId("k"), agent=ADA, role=Role.LEAD, digest=b"\0\xff" * 16, created_at=START))

@@ -283,7 +283,7 @@ def test_an_import_goes_on_after_its_service_was_killed_and_changes_nothing_the_
         assert memories.items() >= acknowledged.items()
         searcher = Searcher()
         until(lambda: searcher.answers["hybrid"] >= 20, lambda: searcher.ask(running))
-        assert running.operator.call("GET", "/api/check") == {"problems": []}
+        assert running.operator.call("GET", "/api/check") == {"problems": [], "repairs": [], "failedEmbeddings": 0}
         before = cli.json("export", "--hash")
         third = cli.json("import", file)
         assert (third["created"], third["changed"], third["unchanged"]) == (0, 0, NOTES)

@@ -12,6 +12,7 @@ from hivelore.hive.embedded import EmbeddedHive
 from hivelore.hive.exchange import fingerprint
 from hivelore.hive.remote import RemoteHive
 from support.service import Service
+from support.waiting import until
 from support.world import AS_OPERATOR
 
 PAST = datetime(2020, 1, 1, tzinfo=UTC)
@@ -133,6 +134,25 @@ def test_index_and_file_are_put_in_order(operator: Client) -> None:
     remembered(operator, "The curlew calls.")
     done = operator.call("POST", "/api/maintenance", body={"reindex": True, "vacuum": True, "apply": True})
     assert done["done"] == {"reindex": True, "vacuum": True}
+
+
+def swarm(word: str) -> dict[str, str]:
+    return {"content": f"The {word}.", "scope": "swarm"}
+
+
+def test_many_requests_to_index_anew_within_a_second_lose_no_word(operator: Client) -> None:
+    words = [f"curlew{number}" for number in range(15)]
+    operator.call("POST", "/api/memory/batch", body={"memories": [swarm(word) for word in words]})
+
+    def found(word: str) -> int:
+        return len(operator.call("POST", "/api/memory/search", body={"query": word})["results"])
+
+    for word in words:
+        operator.call("POST", "/api/maintenance", body={"reindex": True, "apply": True})
+        assert found(word)
+    until(lambda: operator.call("GET", "/api/status")["pendingKeywords"] == 0)
+    assert operator.call("GET", "/api/check") == {"problems": [], "repairs": [], "failedEmbeddings": 0}
+    assert all(found(word) for word in words)
 
 
 def test_what_is_kept_can_be_dropped(operator: Client) -> None:

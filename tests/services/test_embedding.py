@@ -15,6 +15,7 @@ from hivelore.domain.index import ModelKey, Vector
 from hivelore.domain.job import JobState
 from hivelore.domain.text import Clean
 from hivelore.errors import Conflict, Forbidden, Invalid, Unavailable
+from hivelore.policies.retrying import FIRST_PAUSE
 from hivelore.services import embedding as queue
 from hivelore.services.embedding import BATCH, NEWEST, TAKEN_UP, Embedding
 from hivelore.services.serving import SERVING, Model, Serving
@@ -115,13 +116,35 @@ def test_what_is_old_is_embedded_though_newer_notes_never_end(world: World) -> N
     assert {f"old {number}" for number in range(2 * BATCH)} <= set(provider.embedded)
 
 
-def test_a_text_that_can_never_be_embedded_blocks_nobody(world: World) -> None:
+def test_a_text_that_is_refused_blocks_nobody(world: World) -> None:
     poisoned = _world(world, FaultyEmbedder(hashing(), poison=("poison",)))
     _write(poisoned, "good one", "poison", "good two")
     poisoned.embed()
     stats = poisoned.reading.stats(AS_ADA)
     assert (stats.pending_embeddings, stats.failed) == (0, 1)
     assert "poison" in poisoned.found("poison")
+
+
+def test_a_text_that_is_refused_for_a_while_is_embedded_later_by_any_process(world: World) -> None:
+    refusing = FaultyEmbedder(hashing(), poison=("kettle",))
+    first = _world(world, refusing)
+    _write(first, "The kettle boils.", "good one")
+    first.embed()
+    assert (first.embedding.pending(), first.embedding.failing()) == (0, 1)
+    for pause in (FIRST_PAUSE, timedelta(minutes=2)):
+        calls = refusing.calls
+        first.embed()
+        assert refusing.calls == calls
+        world.clock.advance(pause)
+        first.embed()
+        assert (refusing.calls > calls, first.embedding.failing()) == (True, 1)
+    again = _world(world, hashing())
+    again.embed()
+    assert again.embedding.failing() == 1
+    world.clock.advance(timedelta(minutes=8))
+    again.embed()
+    assert again.embedding.failing() == 0
+    assert again.recall("The kettle boils.").hits[0].score.vector == 1.0
 
 
 def test_a_provider_that_does_not_say_which_text_it_refuses_blocks_nobody(world: World) -> None:
@@ -306,7 +329,7 @@ def test_a_cancelled_job_leaves_the_old_vectors_in_place(world: World) -> None:
     assert world.embedding.pending() == 0
 
 
-def test_what_failed_for_good_is_tried_again_on_request(world: World) -> None:
+def test_what_failed_is_tried_again_at_once_on_request(world: World) -> None:
     poisoned = _world(world, FaultyEmbedder(hashing(), poison=("poison",)))
     _write(poisoned, "poison")
     poisoned.embed()

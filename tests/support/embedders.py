@@ -20,7 +20,7 @@ class FaultyEmbedder:
     def __init__(self, inner: EmbeddingProvider, *, down_for: int | None = 0, poison: Sequence[str] = ()) -> None:
         self.down_for = down_for
         self.poison = set(poison)
-        self.calls = 0
+        self.calls: int = 0
         self.embedded: list[str] = []
         self._inner = inner
         self._lock = Lock()

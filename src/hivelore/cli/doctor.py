@@ -4,7 +4,7 @@ import os
 import shutil
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -86,9 +86,9 @@ def _settings(home: Path, owner: Owner | None) -> Iterator[Finding]:
     if settings.embedder is Embedder.LOCAL:
         yield home_checks.works("model", "undamaged", lambda: _load_model(home), _REINSTALL)
     if owner is None and settings.postgres_url is not None:
-        yield home_checks.works("database", "sound", lambda: _check_database(home), _LOOK_AGAIN)
+        yield from _checked(lambda: _check_database(home), _LOOK_AGAIN)
     elif owner is None and (home / endpoint.DATABASE).exists():
-        yield home_checks.works("database", "sound", lambda: _check_database(home), _RESTORE)
+        yield from _checked(lambda: _check_database(home), _RESTORE)
 
 
 def _load_model(home: Path) -> list[str]:
@@ -99,7 +99,7 @@ def _load_model(home: Path) -> list[str]:
     return []
 
 
-def _check_database(home: Path) -> list[str]:
+def _check_database(home: Path) -> dict[str, list[str]]:
     """Open it as a service would, holding the lock meanwhile."""
     from hivelore.app import Application
     from hivelore.config import Embedder, load
@@ -108,7 +108,8 @@ def _check_database(home: Path) -> list[str]:
     owner = Owner(pid=os.getpid(), kind=EMBEDDED, url=None, started_at=now().isoformat())
     app = Application(load(home=home, embedder=Embedder.NONE), owner=owner)
     try:
-        return list(app.store.check())
+        checked = app.checking.check()
+        return {"problems": list(checked.problems), "repairs": list(checked.repairs)}
     finally:
         app.close()
 
@@ -152,11 +153,21 @@ def _answers(client: Client) -> Iterator[Finding]:
     newest = wire.read_page(client.call("GET", "/api/memory", query={"limit": 1})).memories
     yield service_checks.clock(newest[0].created_at if newest else None, now())
     if me["role"] == "operator":
-        yield home_checks.works("database", "sound", lambda: _check(client), _RESTORE)
+        yield from _checked(lambda: client.call("GET", "/api/check", timeout=_LONG), _RESTORE)
 
 
-def _check(client: Client) -> list[str]:
-    return client.call("GET", "/api/check", timeout=_LONG)["problems"]
+def _checked(check: Callable[[], dict[str, list[str]]], remedy: str) -> Iterator[Finding]:
+    """Of the data, and of the indexes over them."""
+    found: dict[str, list[str]] = {}
+
+    def problems() -> list[str]:
+        found.update(check())
+        return found["problems"]
+
+    database = home_checks.works("database", "sound", problems, remedy)
+    yield database
+    if database.level is Level.OK:
+        yield service_checks.indexes(found["repairs"])
 
 
 def _listens(url: str) -> bool:

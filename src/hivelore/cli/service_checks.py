@@ -1,6 +1,6 @@
 """What a running service knows about how it is."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -20,8 +20,8 @@ def failed(count: int) -> Finding:
     if count:
         return warning(
             "embeddings",
-            f"{count} passages could not be embedded: they are found by keywords only.",
-            "Run 'hivelore reembed' to try them again.",
+            f"{count} passages could not be embedded: they are found by keywords only, and tried again by and by.",
+            "Run 'hivelore reembed' to try them at once.",
         )
     return ok("embeddings", "none failed")
 
@@ -48,6 +48,12 @@ def vectors(status: Mapping[str, Any]) -> Finding:
             "The embedding model was changed, and until all is embedded anew there are keywords only.",
             "Wait; 'hivelore reembed' shows how far it is.",
         )
+    if status["embeddingOutage"] is not None:
+        return warning(
+            "vectors",
+            f"Questions are answered by keywords only: {status['embeddingOutage']}.",
+            "Look at the embedding server; once it answers again, it is used at the next question.",
+        )
     if not status["vectorsReady"]:
         return warning(
             "vectors",
@@ -55,6 +61,13 @@ def vectors(status: Mapping[str, Any]) -> Finding:
             f"Wait a minute; if it stays so: {_RESTART}",
         )
     return ok("vectors", f"{status['vectors']}, {status['model']}")
+
+
+def indexes(repairs: Sequence[str]) -> Finding:
+    """Of what keywords and vectors find. ``repairs``: what they lacked."""
+    if repairs:
+        return warning("indexes", " ".join(repairs), "Run 'hivelore doctor' again in a few minutes.")
+    return ok("indexes", "complete")
 
 
 def folders(status: Mapping[str, Any]) -> Finding:

@@ -1,7 +1,7 @@
 """Embedding: the background work that gives every passage its vector.
 
-A passage without a vector of the wanted model is the queue; nothing else is kept about it, so crashes
-and outages heal by themselves.
+A passage without a vector of the wanted model is the queue; nothing else is kept about it but when one that failed is
+tried again, so crashes and outages heal by themselves.
 """
 
 import threading
@@ -17,6 +17,7 @@ from hivelore.domain.index import (
 )
 from hivelore.domain.text import Clean
 from hivelore.errors import HiveloreError, Invalid, Unavailable
+from hivelore.policies.retrying import pause_after
 from hivelore.ports import (
     Clock,
     EmbeddingProvider,
@@ -39,6 +40,7 @@ TAKEN_UP_AT_A_TIME = 1_000
 LEASE = timedelta(minutes=1)
 """So long after a process was killed, another one embeds what it had taken."""
 ATTEMPTS = 3
+"""Batches that fail in a row before their texts are tried one by one."""
 FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 300.0
 _HARMLESS = Clean("memory")
@@ -152,7 +154,7 @@ class Embedding:
     def wait(self, timeout: float) -> bool:
         """Wait until nothing waits for a vector any more and all can be found; False when ``timeout`` seconds were not
         enough.
-        What failed for good is not waited for."""
+        What failed, and is tried again later, is not waited for."""
         until = self._clock.monotonic() + timeout
         with self._progress:
             while self.pending() or not self._serving.ready:
@@ -163,13 +165,20 @@ class Embedding:
         return True
 
     def pending(self) -> int:
-        """How many passages wait for a vector of the wanted model; 0 where none is wanted."""
+        """How many passages wait for a vector of the wanted model and have not failed; 0 where none is wanted."""
+        return self._counted(lambda view, key: view.pending(key))
+
+    def failing(self) -> int:
+        """How many passages failed and are tried again later; 0 where no model is wanted."""
+        return self._counted(lambda view, key: view.failing(key))
+
+    def _counted(self, count: Callable[[MemoryView, ModelKey], int]) -> int:
         model = self._serving.wanted
         if model is None:
             return 0
         key = self._model_key(model.provider)
         with self._store.read() as view:
-            return view.pending(key)
+            return count(view, key)
 
     def _drop_retired(self) -> int:
         """Remove some vectors of models that answer no more, once the wanted one does. Answers how many."""
@@ -213,7 +222,7 @@ class Embedding:
         return len(waiting)
 
     def _set_aside(self, model: Model, key: ModelKey, waiting: Sequence[Waiting], error: Invalid) -> int:
-        """Mark the text that can never be embedded and go on with the others."""
+        """Note the text that is refused, for a later try, and go on with the others."""
         position = int(error.field) if error.field is not None and error.field.isdigit() else None
         if position is None or position >= len(waiting):
             if len(waiting) == 1:
@@ -221,7 +230,7 @@ class Embedding:
             else:
                 return sum(self._embed(model, key, [one]) for one in waiting)
         poison = waiting[position]
-        self._store.write(lambda tx: tx.embedding_failed(key, poison.passage, Clean(str(error)), None))
+        self._store.write(lambda tx: self._fail(tx, key, poison, str(error)))
         rest = [one for one in waiting if one is not poison]
         return 1 + (self._embed(model, key, rest) if rest else 0)
 
@@ -239,10 +248,8 @@ class Embedding:
         return len(waiting)
 
     def _fail(self, tx: Transaction, key: ModelKey, one: Waiting, error: str) -> None:
-        attempts = tx.attempts(key, one.passage) + 1
-        pause = timedelta(seconds=min(FIRST_PAUSE * 4.0**attempts, LONGEST_PAUSE))
-        later = None if attempts >= ATTEMPTS else self._clock.now() + pause
-        tx.embedding_failed(key, one.passage, Clean(error), later)
+        pause = pause_after(tx.attempts(key, one.passage) + 1)
+        tx.embedding_failed(key, one.passage, Clean(error), self._clock.now() + pause)
 
     def _complete(self, key: ModelKey) -> None:
         """When every passage has its vector, let the wanted model serve."""

@@ -41,7 +41,7 @@ class Reembedding:
     def begin(self, viewer: Viewer, *, everything: bool = False) -> Job:
         """Embed what lacks a vector of the wanted model, or everything anew. A second call joins the first.
 
-        Old vectors serve until the new ones are there. What had failed for good is tried again.
+        Old vectors serve until the new ones are there. What has failed is tried again at once.
         """
         _operator_only(viewer)
         model = self._serving.wanted

@@ -1,13 +1,19 @@
-"""Building the keyword index anew, beside the calls, where it was made by another engine or with other terms.
+"""Rebuilding and repairing the keyword index beside the calls.
 
-Which index a store has is kept with it, and so is how far building came, so a killed process goes on where it was. The
-newest memories come first; until the last is done, keywords find what was indexed so far.
+The state lies in the database, so a killed process, or another replica, goes on where it was. Requests only write it;
+only the leader builds (``go_on``). An index of another engine, or with other terms, is cleared and built from the
+newest memory to the oldest. A rebuild on request replaces what is indexed memory by memory, so keywords find everything
+meanwhile. A repair compares the chunks of the store with those that are indexed, and indexes what is missing; the
+leader begins with one.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from threading import Lock
 
 from hivelore.domain.index import DocumentKey, Stored
 from hivelore.domain.search import EVERYTHING
+from hivelore.policies.rebuilding import Rebuild, advanced, rebuild_of, requested
 from hivelore.policies.terms import TERMS_VERSION
 from hivelore.ports import Clock, KeywordIndex, MemoryStore, Transaction, View
 from hivelore.services.learning import Learning
@@ -16,11 +22,31 @@ from hivelore.services.shelving import Shelf
 INDEX = "keywords.index"
 """The setting that names the engine and the version of the terms of what is indexed."""
 BUILDING = "keywords.building"
-"""The setting with the document that was indexed last; absent or empty where none is left to be."""
+"""The setting with the state of a rebuild (``policies.rebuilding``)."""
+REPAIR = "keywords.repair"
+"""The setting with the number of the last request for a repair; absent or empty where nothing is known to be
+missing."""
 AT_A_TIME = 50
 """Documents that are indexed in one unit of work."""
 BUDGET = 0.5
-"""Seconds of this, about, before whoever tends the service does something else."""
+"""Seconds of this, about, before the background worker does something else."""
+_CLAIM = b"keywords.building"
+_ALL = 2**62
+_BEFORE_ALL = DocumentKey(0)
+_FIRST_REQUEST = "1"
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """What one snapshot shows."""
+
+    rebuild: Rebuild | None
+    repair: str
+    """The number of the request; empty: none."""
+
+    @property
+    def is_complete(self) -> bool:
+        return not self.repair and (self.rebuild is None or self.rebuild.in_place)
 
 
 class Reindexing:
@@ -35,80 +61,177 @@ class Reindexing:
         self._clock = clock
         self._wanted = f"{keywords.name} {TERMS_VERSION}"
         self._learning = Learning(store)
-        self._left: list[DocumentKey] | None = None
-        """Ascending; None where there are some that were not looked up yet."""
+        self._building = Lock()
+        """Held in ``go_on``, which alone uses the three that follow."""
+        self._compared: str | None = None
+        """The request for a repair that was answered last; None before the first comparison."""
+        self._comparing = ""
+        """The request that is being answered, ..."""
+        self._after = _BEFORE_ALL
+        """... and the document up to which that is done."""
+        self._is_complete = False
 
     def begin(self) -> None:
-        """To be called before anything is written: if the index is another one, clear it and begin anew."""
+        """Clear an index of another engine or version, to be built anew. To be called before anything is written."""
         with self._store.read() as view:
             if view.setting(INDEX) == self._wanted:
-                self._left = None if view.setting(BUILDING) else []
+                self._see(view)
                 return
 
-        def work(tx: Transaction) -> bool:
+        def work(tx: Transaction) -> None:
             if tx.setting(INDEX) == self._wanted:  # Another process on the same store was quicker.
-                return bool(tx.setting(BUILDING))
-            return self._cleared(tx)
+                return
+            for engine in (self._keywords, *self._others):
+                engine.clear(tx)
+            newest = _newest(tx)
+            tx.set_setting(INDEX, self._wanted)
+            _put(tx, None if newest is None else Rebuild(DocumentKey(newest + 1), in_place=False))
 
-        self._left = None if self._store.write(work) else []
+        self._store.write(work)
+        self.look()
 
     def again(self) -> None:
-        """Begin anew, though the index is the right one; ``go_on`` and ``look`` do the rest."""
-        self._left = None if self._store.write(self._cleared) else []
+        """Ask for a rebuild of everything, or join the one that runs. The leader does it."""
 
-    def _cleared(self, tx: Transaction) -> bool:
-        """Whether there is anything to be indexed anew."""
-        for engine in (self._keywords, *self._others):
-            engine.clear(tx)
-        newest = max(tx.matching(EVERYTHING), default=0)
-        tx.set_setting(INDEX, self._wanted)
-        tx.set_setting(BUILDING, str(newest + 1) if newest else "")
-        return bool(newest)
+        def work(tx: Transaction) -> None:
+            tx.claim(_CLAIM)
+            _put(tx, requested(rebuild_of(tx.setting(BUILDING)), _newest(tx)))
+
+        self._store.write(work)
+
+    def repair(self) -> None:
+        """Ask for a comparison with the store, and for what is missing to be indexed. The leader does it."""
+        self._store.write(_ask_for_repair)
+        self.look()
 
     def go_on(self, stopping: Callable[[], bool] = lambda: False) -> None:
-        """Index some more; to be called about once a second."""
-        if self._left is None:
-            self._left = self._look_up()
-        began = self._clock.monotonic()
-        while self._left and self._clock.monotonic() - began < BUDGET and not stopping():
-            self._index(self._left[-AT_A_TIME:], len(self._left) <= AT_A_TIME)
-            self._learning.wrote(min(len(self._left), AT_A_TIME))
-            del self._left[-AT_A_TIME:]
-        if not self._left:
-            self._learning.ended()
+        """Index some more; to be called about once a second, by the leader."""
+        with self._building:
+            began = self._clock.monotonic()
+            while self._clock.monotonic() - began < BUDGET and not stopping():
+                if not self._step():
+                    self._learning.ended()
+                    break
+        self.look()
 
     def look(self) -> None:
-        """See how far another process has come that indexes the same store."""
-        if not self.is_done:
-            with self._store.read() as view:
-                self._left = None if view.setting(BUILDING) else []
+        """See what there is to be done, as others, or the leader, have left it."""
+        with self._store.read() as view:
+            self._see(view)
 
     @property
     def left(self) -> int:
-        """Documents that are still to be indexed."""
-        left = self._left
-        return len(self._look_up() if left is None else left)
+        """Documents that are still to be indexed, or to be indexed anew."""
+        with self._store.read() as view:
+            state = _state(view)
+            left = set[DocumentKey]()
+            if state.rebuild is not None:
+                left.update(view.documents_below(state.rebuild.below, _ALL))
+            if state.repair:
+                left.update(self._keywords.missing(view, _BEFORE_ALL, _ALL))
+        return len(left)
 
     @property
     def is_done(self) -> bool:
         """Whether keywords find everything in what is read from now on."""
-        return self._left is not None and not self._left
+        return self._is_complete
 
-    def _look_up(self) -> list[DocumentKey]:
-        with self._store.read() as view:
-            behind = view.setting(BUILDING)
-            keys = view.matching(EVERYTHING) if behind else ()
-        return sorted(key for key in keys if key < int(behind or 0))
+    def lacking(self, view: View) -> int:
+        """How many documents keywords do not find, or not by all of their words, although nothing is being built."""
+        rebuild = _state(view).rebuild
+        if rebuild is not None and not rebuild.in_place:
+            return 0
+        return len(self._keywords.missing(view, _BEFORE_ALL, _ALL))
 
-    def _index(self, keys: Sequence[DocumentKey], are_last: bool) -> None:
+    # steps
+
+    def _see(self, view: View) -> None:
+        self._is_complete = _state(view).is_complete
+
+    def _step(self) -> bool:
+        """Whether there may be more to do."""
         with self._store.read() as view:
+            state = _state(view)
+            if state.rebuild is None and state.repair == self._compared:
+                return False
+            if state.repair != self._comparing:
+                self._comparing, self._after = state.repair, _BEFORE_ALL
+            if state.rebuild is not None:
+                keys = view.documents_below(state.rebuild.below, AT_A_TIME)
+            else:
+                keys = self._keywords.missing(view, self._after, AT_A_TIME)
             self._shelf.prepare(view, _there(view, keys))
+        if state.rebuild is not None:
+            self._rebuild(state.rebuild, keys)
+        elif keys:
+            self._fill(keys)
+        else:
+            return self._compare()
+        return True
 
-        def work(tx: Transaction) -> None:
+    def _rebuild(self, rebuild: Rebuild, keys: Sequence[DocumentKey]) -> None:
+        def work(tx: Transaction) -> bool:
+            tx.claim(_CLAIM)
+            if rebuild_of(tx.setting(BUILDING)) != rebuild:  # Another process was quicker.
+                return False
+            there = _there(tx, keys)
+            if rebuild.in_place:
+                self._keywords.remove(tx, [chunk.key for stored in there for chunk in tx.chunks(stored.key)])
+            self._shelf.index_all(tx, there)
+            _put(tx, advanced(rebuild, keys, AT_A_TIME))
+            return True
+
+        if self._store.write(work):
+            self._learning.wrote(len(keys))
+            self._compared = None
+
+    def _fill(self, keys: Sequence[DocumentKey]) -> None:
+        def work(tx: Transaction) -> bool:
+            """Whether it was the first to notice that something is missing."""
+            tx.claim(_CLAIM)
+            is_first = not tx.setting(REPAIR)
+            if is_first:
+                _ask_for_repair(tx)
             self._shelf.index_all(tx, _there(tx, keys))
-            tx.set_setting(BUILDING, "" if are_last else str(keys[0]))
+            return is_first
 
-        self._store.write(work)
+        if self._store.write(work):
+            self._comparing = _FIRST_REQUEST
+        self._learning.wrote(len(keys))
+        self._after = keys[-1]
+
+    def _compare(self) -> bool:
+        """Whether there may be more: strays are let go of at the end, then nothing is left of the repair, but for what
+        cannot be indexed."""
+        with self._store.read() as view:
+            strays = self._keywords.strays(view, AT_A_TIME)
+            asked = _state(view).repair
+            is_sound = not asked or not self._keywords.missing(view, _BEFORE_ALL, 1)
+        if strays:
+            self._store.write(lambda tx: self._keywords.forget(tx, strays))
+            return True
+        if asked and is_sound:
+            self._store.write(lambda tx: tx.set_setting(REPAIR, "") if tx.setting(REPAIR) == asked else None)
+        self._compared, self._after = "" if is_sound else asked, _BEFORE_ALL
+        return False
+
+
+def _state(view: View) -> _State:
+    return _State(rebuild_of(view.setting(BUILDING)), view.setting(REPAIR) or "")
+
+
+def _put(tx: Transaction, rebuild: Rebuild | None) -> None:
+    tx.set_setting(BUILDING, "" if rebuild is None else rebuild.text)
+
+
+def _ask_for_repair(tx: Transaction) -> None:
+    tx.claim(_CLAIM)
+    known = tx.setting(REPAIR)
+    tx.set_setting(REPAIR, str(int(known) + 1) if known else _FIRST_REQUEST)
+
+
+def _newest(view: View) -> DocumentKey | None:
+    return next(iter(view.documents_below(DocumentKey(_ALL), 1)), None)
 
 
 def _there(view: View, keys: Sequence[DocumentKey]) -> list[Stored]:

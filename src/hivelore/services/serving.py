@@ -38,6 +38,8 @@ class Model:
     beside: bool = False
     """Whether a question may be embedded beside the search for its words: where that takes a processor for
     milliseconds."""
+    outage: Callable[[], str | None] = lambda: None
+    """Why questions do not wait for the provider at present; None where they do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +109,11 @@ class Serving:
     @property
     def current(self) -> Model | None:
         return self._model
+
+    @property
+    def outage(self) -> str | None:
+        """Why questions are answered by keywords at present although there is a model; None where they are not."""
+        return None if self._model is None else self._model.outage()
 
     @property
     def swapping(self) -> bool:

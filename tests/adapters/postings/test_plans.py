@@ -19,6 +19,7 @@ LOOKS_AT_EVERYTHING = {
     "to_wipe": "its index holds nothing but what it looks for",
     "drops_behind_us": "asks once which drop is the newest, which is one step away",
     "orphans": "is asked once, in the background, and reads an index alone",
+    "strays": "compares the whole index, at a start and when an operator checks",
     "clear_postings": "deletes everything",
     "clear_segment_rows": "deletes everything",
     "clear_terms": "deletes everything",

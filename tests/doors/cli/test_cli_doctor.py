@@ -16,6 +16,7 @@ from hivelore.lock import EMBEDDED, SERVICE, Lock, Owner
 from support import postgres
 from support.command_line import CommandLine
 from support.service import Service
+from support.waiting import until
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
@@ -53,6 +54,7 @@ def test_a_service_that_is_well_has_no_errors(cli: CommandLine, service: Service
         "version",
         "folders",
         "database",
+        "indexes",
         "clock",
     }
 
@@ -133,6 +135,23 @@ def test_a_database_with_a_damaged_page_is_found(alone: CommandLine, made: Path,
     assert found(alone, "database", 1)[0] == "error"
 
 
+def test_words_that_keywords_lack_are_found_with_and_without_a_service(
+    alone: CommandLine, made: Path, tmp_path: Path
+) -> None:
+    with Service(tmp_path / "other") as other:
+        body = {"memories": [{"content": "The kettle boils."}]}
+        other.client(other.operator_key, "local").call("POST", "/api/memory/batch", body=body)
+        other.app.store.write(other.app.keywords.clear)
+        operator = other.client(other.operator_key)
+        (said,) = operator.call("GET", "/api/check")["repairs"]
+        assert said.startswith("The keyword index lacks words of 1 of 1 memories.")
+        until(lambda: operator.call("GET", "/api/check") == {"problems": [], "repairs": [], "failedEmbeddings": 0})
+        other.app.store.write(other.app.keywords.clear)
+    shutil.copy(tmp_path / "other" / endpoint.DATABASE, made)
+    level, what, _ = found(alone, "indexes", 0)
+    assert (level, what) == ("warning", said)
+
+
 def test_a_database_stays_sound_while_memories_come_and_go(tmp_path: Path) -> None:
     with Service(tmp_path / "own") as own:
         local, operator = own.client(own.operator_key, "local"), own.client(own.operator_key)
@@ -141,10 +160,10 @@ def test_a_database_stays_sound_while_memories_come_and_go(tmp_path: Path) -> No
             body = {"memories": [{"content": f"Passing through: {number}"}]}
             kept.append(local.call("POST", "/api/memory/batch", body=body)["results"][0]["memory"]["id"])
             if number % 10 == 0:
-                assert operator.call("GET", "/api/check") == {"problems": []}
+                assert operator.call("GET", "/api/check") == {"problems": [], "repairs": [], "failedEmbeddings": 0}
         for memory in kept:
             local.call("DELETE", f"/api/memory/{memory}")
-        assert operator.call("GET", "/api/check") == {"problems": []}
+        assert operator.call("GET", "/api/check") == {"problems": [], "repairs": [], "failedEmbeddings": 0}
 
 
 def test_a_start_that_failed_is_found(alone: CommandLine, made: Path) -> None:
@@ -226,7 +245,7 @@ def test_a_program_that_is_not_on_the_path_is_found(alone: CommandLine, monkeypa
     assert found(alone, "program", 0)[0] == "warning"
 
 
-WELL = {"wantedModel": "m", "model": "m", "vectors": "scan", "vectorsReady": True}
+WELL = {"wantedModel": "m", "model": "m", "vectors": "scan", "vectorsReady": True, "embeddingOutage": None}
 IDLE = {"pendingEmbeddings": 0, "embeddingTrouble": None}
 
 
@@ -258,7 +277,10 @@ FOLDERS = {"workspace": "/w", "filesKnown": 3, "filesPassedOver": 0, "foldersTro
         (service_checks.queue(WELL | IDLE | {"wantedModel": None}), Level.OK),
         (service_checks.vectors(WELL | {"vectorsReady": False}), Level.WARNING),
         (service_checks.vectors(WELL | {"model": None}), Level.WARNING),
+        (service_checks.vectors(WELL | {"embeddingOutage": "It did not answer in time"}), Level.WARNING),
         (service_checks.vectors(WELL), Level.OK),
+        (service_checks.indexes(["The keyword index lacks words of 3 of 4 memories."]), Level.WARNING),
+        (service_checks.indexes([]), Level.OK),
         (service_checks.folders(FOLDERS | {"foldersTrouble": "It is away."}), Level.WARNING),
         (service_checks.folders(FOLDERS | {"filesPassedOver": 2}), Level.WARNING),
         (service_checks.folders(FOLDERS), Level.OK),

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from heapq import nsmallest
 from typing import Final
 
 from hivelore.adapters.inmemory.state import Counted, Document, State
@@ -66,6 +67,20 @@ class ExactKeywords:
 
     def clear(self, tx: Transaction) -> None:
         self.remove(tx, list(dict(_writable(tx).state.terms.items())))
+
+    def missing(self, view: View, after: DocumentKey, limit: int) -> Sequence[DocumentKey]:
+        state = _readable(view).state
+        lacking = (
+            key
+            for key, document in state.documents.items()
+            if key > after and any(chunk.key not in state.terms for chunk in document.chunks)
+        )
+        return nsmallest(limit, lacking)
+
+    def strays(self, view: View, limit: int) -> Sequence[ChunkKey]:
+        state = _readable(view).state
+        there = {chunk.key for document in state.documents.values() for chunk in document.chunks}
+        return nsmallest(limit, (chunk for chunk in state.terms if chunk not in there))
 
     def load(self, view: View) -> None:
         """All of it is in memory."""

@@ -93,8 +93,7 @@ class Failure:
     """The last failure of a passage, and how many there were since it last succeeded."""
 
     error: Clean
-    not_before: datetime | None
-    """None: for good."""
+    not_before: datetime
     attempts: int
 
 

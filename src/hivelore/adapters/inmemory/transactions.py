@@ -211,7 +211,7 @@ class InMemoryTransaction(Noting, InMemorySwarm):
             self._log(ChangeKind.VECTORS, key)
         return len(present)
 
-    def embedding_failed(self, model: ModelKey, passage: PassageKey, error: Clean, not_before: datetime | None) -> None:
+    def embedding_failed(self, model: ModelKey, passage: PassageKey, error: Clean, not_before: datetime) -> None:
         if passage in self.state.passages:
             failure = Failure(error, not_before, self.attempts(model, passage) + 1)
             failures = self.state.failures.put((model, passage), failure)
@@ -263,6 +263,10 @@ class InMemoryTransaction(Noting, InMemorySwarm):
             queued = queued.drop(place)
         self.state = replace(self.state, queued=queued)
         return len(leaving)
+
+    def queue_lost(self, limit: int) -> int:
+        del limit
+        return self.lost_vectors()
 
     def drop_vectors(self, model: ModelKey, limit: int) -> int:
         vectors, tokens, queued = self.state.vectors, self.state.tokens, self.state.queued

@@ -80,6 +80,9 @@ class InMemoryView(InMemorySwarmView):
     def matching(self, where: Filter) -> Sequence[DocumentKey]:
         return [key for key, document in self.state.documents.items() if where.admits(document.memory)]
 
+    def documents_below(self, key: DocumentKey, limit: int) -> Sequence[DocumentKey]:
+        return nlargest(limit, (document for document in self.state.documents if document < key))
+
     def at_path(self, home: AgentId | None, path: Clean) -> Sequence[Stored]:
         return self._at(path_place(home, path))
 
@@ -170,7 +173,7 @@ class InMemoryView(InMemorySwarmView):
         failed, pending = 0, 0
         if model is not None:
             passages = [passage for one in counted.values() for chunk in one.chunks for passage in chunk.passages]
-            failed = sum(self._failed_for_good(model, passage) for passage in passages)
+            failed = sum(self._is_failing(model, passage) for passage in passages)
             pending = sum(self._is_pending(model, passage) for passage in passages)
         return Stats(
             total=len(counted),
@@ -258,9 +261,16 @@ class InMemoryView(InMemorySwarmView):
     def pending(self, model: ModelKey) -> int:
         return sum(self._is_pending(model, passage) for passage in self.state.passages)
 
+    def failing(self, model: ModelKey) -> int:
+        return sum(self._is_failing(model, passage) for passage in self.state.passages)
+
     def attempts(self, model: ModelKey, passage: PassageKey) -> int:
         failure = self.state.failures.get((model, passage))
         return failure.attempts if failure else 0
+
+    def lost_vectors(self) -> int:
+        """0: what has no vector waits for one."""
+        return 0
 
     def counts(self) -> Counts:
         versions = [version for document in self.state.documents.values() for version in document.history]
@@ -319,12 +329,11 @@ class InMemoryView(InMemorySwarmView):
         return (model, passage) not in self.state.vectors or (model, passage) in self.state.queued
 
     def _is_pending(self, model: ModelKey, passage: PassageKey) -> bool:
-        return self._wants_vector(model, passage) and not self._failed_for_good(model, passage)
+        return self._wants_vector(model, passage) and (model, passage) not in self.state.failures
 
     def _is_due(self, model: ModelKey, passage: PassageKey, now: datetime) -> bool:
         failure = self.state.failures.get((model, passage))
-        return failure is None or (failure.not_before is not None and failure.not_before <= now)
+        return failure is None or failure.not_before <= now
 
-    def _failed_for_good(self, model: ModelKey, passage: PassageKey) -> bool:
-        failure = self.state.failures.get((model, passage))
-        return failure is not None and failure.not_before is None
+    def _is_failing(self, model: ModelKey, passage: PassageKey) -> bool:
+        return self._wants_vector(model, passage) and (model, passage) in self.state.failures

@@ -84,6 +84,13 @@ class Fts5:
         unit.run("keyword_clear", {})
         unit.set_setting(_WIPING, "")
 
+    def missing(self, view: View, after: DocumentKey, limit: int) -> Sequence[DocumentKey]:
+        found = _view(view).rows(SQL["keyword_missing"], {"after": after, "limit": limit})
+        return [DocumentKey(row[0]) for row in found]
+
+    def strays(self, view: View, limit: int) -> Sequence[ChunkKey]:
+        return [ChunkKey(row[0]) for row in _view(view).rows(SQL["keyword_strays"], {"limit": limit})]
+
     def load(self, view: View) -> None:
         """SQLite reads what it needs at each search."""
 

@@ -295,10 +295,11 @@ ON CONFLICT (namespace, model, passage) DO UPDATE
 SET attempts = embedding_failure.attempts + 1, not_before = excluded.not_before, error = excluded.error
 
 -- name: waiting
+-- Without not_before: what earlier releases gave up is tried again.
 SELECT p.key, p.document, p.start, p.stop, m.content, m.author FROM passage p
 JOIN memory m ON m.namespace = p.namespace AND m.key = p.document
 LEFT JOIN embedding_failure f ON f.namespace = p.namespace AND f.model = :model AND f.passage = p.key
-WHERE p.namespace = :namespace AND {queue} {free} AND (f.passage IS NULL OR f.not_before <= :now)
+WHERE p.namespace = :namespace AND {queue} {free} AND (f.passage IS NULL OR COALESCE(f.not_before, 0) <= :now)
 ORDER BY p.key {order} LIMIT :limit {locked}
 
 -- name: passage_release
@@ -311,15 +312,29 @@ ON CONFLICT (namespace, name) DO UPDATE SET holder = excluded.holder, until = ex
 RETURNING 1
 
 -- name: pending
-SELECT COUNT(*) FROM passage p
+-- What waits and has not failed, and what has.
+SELECT COUNT(*) - COUNT(f.passage), COUNT(f.passage) FROM passage p
 LEFT JOIN embedding_failure f ON f.namespace = p.namespace AND f.model = :model AND f.passage = p.key
-WHERE p.namespace = :namespace AND {queue} AND (f.passage IS NULL OR f.not_before IS NOT NULL)
+WHERE p.namespace = :namespace AND {queue}
 
 -- name: pending_visible
-SELECT COUNT(*) FROM passage p
+SELECT COUNT(*) - COUNT(f.passage), COUNT(f.passage) FROM passage p
 JOIN memory m ON m.namespace = p.namespace AND m.key = p.document
 LEFT JOIN embedding_failure f ON f.namespace = p.namespace AND f.model = :model AND f.passage = p.key
-WHERE p.namespace = :namespace AND {queue} AND (f.passage IS NULL OR f.not_before IS NOT NULL) {where}
+WHERE p.namespace = :namespace AND {queue} {where}
+
+-- name: lost_vectors
+SELECT COUNT(*) FROM passage p WHERE p.namespace = :namespace AND p.model <> 0 AND NOT EXISTS (
+  SELECT 1 FROM {vectors} v WHERE v.namespace = p.namespace AND v.model = p.model AND v.passage = p.key)
+
+-- name: passages_requeue
+UPDATE passage SET model = 0 WHERE namespace = :namespace AND key IN (
+  SELECT p.key FROM passage p WHERE p.namespace = :namespace AND p.model <> 0 AND NOT EXISTS (
+    SELECT 1 FROM {vectors} v WHERE v.namespace = p.namespace AND v.model = p.model AND v.passage = p.key)
+  LIMIT :limit)
+
+-- name: documents_below
+SELECT key FROM memory WHERE namespace = :namespace AND key < :below ORDER BY key DESC LIMIT :limit
 
 -- name: queue_new
 p.model = :other AND NOT EXISTS (
@@ -342,12 +357,6 @@ DELETE FROM token_vectors WHERE namespace = :namespace AND model = :model
 -- name: vectors_drop
 DELETE FROM {vectors} WHERE namespace = :namespace AND model = :model
   AND passage IN (SELECT passage FROM {vectors} WHERE namespace = :namespace AND model = :model ORDER BY passage LIMIT :limit)
-
--- name: failed_visible
-SELECT COUNT(*) FROM embedding_failure f
-JOIN passage p ON p.namespace = f.namespace AND p.key = f.passage
-JOIN memory m ON m.namespace = p.namespace AND m.key = p.document
-WHERE f.namespace = :namespace AND f.model = :model AND f.not_before IS NULL {where}
 
 -- name: embedded_all
 SELECT m.key, m.owner, m.scope, m.source, m.project, m.session, m.category, m.created_at, m.expires_at,

@@ -236,8 +236,8 @@ class SqlTransaction(Noting, SqlSwarmTransaction):
         found = {passage: self.run("passage_embedded", {"model": model, "passage": passage}) for passage in passages}
         return {passage: DocumentKey(document) for passage, document in found.items() if document is not None}
 
-    def embedding_failed(self, model: ModelKey, passage: PassageKey, error: Clean, not_before: datetime | None) -> None:
-        params = {"model": model, "passage": passage, "not_before": to_micros_or_none(not_before), "error": error}
+    def embedding_failed(self, model: ModelKey, passage: PassageKey, error: Clean, not_before: datetime) -> None:
+        params = {"model": model, "passage": passage, "not_before": to_micros(not_before), "error": error}
         self.run("failure_put", params)
         self.release([passage])
 
@@ -267,6 +267,9 @@ class SqlTransaction(Noting, SqlSwarmTransaction):
 
     def leave_queue(self, model: ModelKey, limit: int) -> int:
         return self.count("passages_leave_queue", {"model": model, "limit": limit})
+
+    def queue_lost(self, limit: int) -> int:
+        return self.count("passages_requeue", {"limit": limit})
 
     def drop_vectors(self, model: ModelKey, limit: int) -> int:
         self.run("tokens_drop", {"model": model, "limit": limit})

@@ -81,6 +81,9 @@ class SqlView(SqlSwarm):
             for row in self.rows(self.SQL["memory_keys"].replace("{where}", sql), params)
         ]
 
+    def documents_below(self, key: DocumentKey, limit: int) -> Sequence[DocumentKey]:
+        return [row[0] for row in self.rows(self.SQL["documents_below"], {"below": key, "limit": limit})]
+
     def at_path(self, home: AgentId | None, path: Clean) -> Sequence[Stored]:
         if home is None:
             return self._several("memory_at_shared_path", path=path)
@@ -207,8 +210,7 @@ class SqlView(SqlSwarm):
         if model is not None:
             asked = {**params, "model": model}
             counted = self._queued(self.SQL["pending_visible"].replace("{where}", sql), asked)
-            pending = sum(row[0] for row in counted)
-            failed = self.rows(self.SQL["failed_visible"].replace("{where}", sql), asked)[0][0]
+            pending, failed = (sum(one) for one in zip(*counted, strict=True))
         return Stats(
             total=sum(by_source.values()),
             by_source=by_source,
@@ -281,6 +283,9 @@ class SqlView(SqlSwarm):
     def pending(self, model: ModelKey) -> int:
         return sum(row[0] for row in self._queued(self.SQL["pending"], {"model": model}))
 
+    def failing(self, model: ModelKey) -> int:
+        return sum(row[1] for row in self._queued(self.SQL["pending"], {"model": model}))
+
     def _queued(self, statement: str, asked: Mapping[str, Param]) -> list[Any]:
         """Run a statement over every part of the queue, each of which is a range of one index."""
         others = [0, *(row[0] for row in self.rows(self.SQL["models"]) if row[0] != asked["model"])]
@@ -292,6 +297,10 @@ class SqlView(SqlSwarm):
     def attempts(self, model: ModelKey, passage: PassageKey) -> int:
         row = self.row("attempts", model=model, passage=passage)
         return 0 if row is None else row[0]
+
+    def lost_vectors(self) -> int:
+        with self.of_everybody():
+            return self.rows(self.SQL["lost_vectors"])[0][0]
 
     # what was asked, what happened, and how much there is
 

@@ -139,6 +139,16 @@ SELECT block FROM keyword_data WHERE id = 1
 -- name: keyword_having
 SELECT count(*) FROM keyword WHERE keyword MATCH :term
 
+-- name: keyword_missing
+-- A table without content keeps the sizes of its rows, so there is one for each row.
+SELECT DISTINCT c.document FROM chunk c
+WHERE c.namespace = :namespace AND c.document > :after
+  AND NOT EXISTS (SELECT 1 FROM keyword_docsize k WHERE k.id = c.key)
+ORDER BY c.document LIMIT :limit
+
+-- name: keyword_strays
+SELECT k.id FROM keyword_docsize k WHERE NOT EXISTS (SELECT 1 FROM chunk c WHERE c.key = k.id) LIMIT :limit
+
 -- name: keyword_clear
 INSERT INTO keyword (keyword) VALUES ('delete-all')
 

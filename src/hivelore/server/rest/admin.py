@@ -42,10 +42,12 @@ async def status(caller: Asking) -> Response:
 
 @router.get("/api/check", tags=["service"], response_model=answers.CheckAnswer)
 async def check(caller: Asking) -> Response:
-    """Read the whole database for damage; takes a while. For operators."""
+    """Read the whole database for damage, and compare the indexes with it; what they lack is repaired. Takes a while.
+    For operators."""
     _operator(caller)
-    problems = await caller.run(Lane.SLOW, lambda _: list(caller.app.store.check()))
-    return json({"problems": problems})
+    checked = await caller.run(Lane.SLOW, lambda _: caller.app.checking.check())
+    found = {"problems": list(checked.problems), "repairs": list(checked.repairs), "failedEmbeddings": checked.failed}
+    return json(found)
 
 
 @router.get("/api/me", tags=["agents"], response_model=answers.MeAnswer)

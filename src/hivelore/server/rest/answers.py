@@ -277,7 +277,11 @@ class StatusAnswer(BaseModel):
     model: str | None
     wanted_model: str | None
     pending_embeddings: int
+    failed_embeddings: int
+    """Passages that are found by keywords only until one of the later tries to embed them succeeds."""
     embedding_trouble: str | None
+    embedding_outage: str | None
+    """Why questions are answered by keywords at present although there is a model."""
     hook_events_waiting: int
     hook_events_lost: int
     briefing_tokens: int
@@ -293,6 +297,10 @@ class StatusAnswer(BaseModel):
 
 class CheckAnswer(Shown):
     problems: list[str]
+    """Damage to the data."""
+    repairs: list[str]
+    """What an index lacked, and is being repaired."""
+    failed_embeddings: int
 
 
 class MeAnswer(Shown):

@@ -11,7 +11,7 @@ from hivelore.adapters.keywords.postings.sql import Now
 from hivelore.adapters.keywords.postings.terms import Counted, counted
 from hivelore.adapters.sql.transaction import SqlTransaction
 from hivelore.adapters.sql.view import SqlView
-from hivelore.domain.index import Candidates, ChunkKey, KeywordEntry
+from hivelore.domain.index import Candidates, ChunkKey, DocumentKey, KeywordEntry
 from hivelore.domain.search import Filter
 from hivelore.ports import MemoryStore, Transaction, View
 
@@ -68,6 +68,15 @@ class Postings:
 
     def clear(self, tx: Transaction) -> None:
         wiping.clear(sql.writable(tx))
+
+    # comparing
+
+    def missing(self, view: View, after: DocumentKey, limit: int) -> Sequence[DocumentKey]:
+        found = sql.ask(sql.readable(view), "missing", after=after, limit=limit)
+        return [DocumentKey(row[0]) for row in found]
+
+    def strays(self, view: View, limit: int) -> Sequence[ChunkKey]:
+        return [ChunkKey(row[0]) for row in sql.ask(sql.readable(view), "strays", limit=limit)]
 
     # searching
 

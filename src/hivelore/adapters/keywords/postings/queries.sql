@@ -12,6 +12,16 @@ ON CONFLICT (namespace, chunk) WHERE dropped = 0 DO NOTHING RETURNING slot
 -- name: of_chunk
 SELECT slot, document, length, terms, counts FROM terms WHERE namespace = :namespace AND chunk = :chunk AND dropped = 0
 
+-- name: missing
+SELECT DISTINCT c.document FROM chunk c
+WHERE c.namespace = :namespace AND c.document > :after AND NOT EXISTS (
+  SELECT 1 FROM terms t WHERE t.namespace = c.namespace AND t.chunk = c.key AND t.dropped = 0)
+ORDER BY c.document LIMIT :limit
+
+-- name: strays
+SELECT t.chunk FROM terms t WHERE t.namespace = :namespace AND t.dropped = 0
+  AND NOT EXISTS (SELECT 1 FROM chunk c WHERE c.namespace = t.namespace AND c.key = t.chunk) LIMIT :limit
+
 -- name: mark_dropped
 UPDATE terms SET dropped = :number WHERE namespace = :namespace AND slot = :slot
 

@@ -1,0 +1,277 @@
+"""Rebuilding and repairing the keyword index: whoever asks for it, whoever does it, and whenever they are killed."""
+
+from collections.abc import Callable, Collection, Generator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Event, Thread
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hivelore.adapters.inmemory.keywords import ExactKeywords
+from hivelore.domain.index import ChunkKey, DocumentKey, Stored
+from hivelore.ports import Transaction, View
+from hivelore.services import reindexing
+from hivelore.services.recall import INCOMPLETE
+from hivelore.services.reindexing import BUILDING, REPAIR, Reindexing
+from hivelore.services.shelving import Shelf
+from support.clocks import SteppingClock
+from support.memories import EVERYTHING
+from support.places import IN_MEMORY
+from support.stores import KEYWORDS, STORES, law
+from support.world import AS_ADA, World
+
+
+class Replica(Reindexing):
+    """Another process on the same store; ``meanwhile`` is done in the middle of each step."""
+
+    def __init__(self, world: World, meanwhile: Callable[[], object] = lambda: None) -> None:
+        class Interrupted(Shelf):
+            def prepare(self, view: View, documents: Collection[Stored]) -> None:
+                super().prepare(view, documents)
+                meanwhile()
+
+        super().__init__(world.store, world.keywords, (), Interrupted(world.keywords), world.clock)
+        self.begin()
+
+    def finish(self) -> None:
+        for _ in range(10):
+            self.go_on()
+
+
+def write(world: World, size: int) -> None:
+    Replica(world)  # It names the engine, so that nobody takes the index for that of another one.
+    for number in range(size):
+        world.remember(f"The kettle number {number} boils.", session="s")
+
+
+def found(world: World) -> int:
+    with world.store.read() as view:
+        return len(world.keywords.search(view, ["kettl"], EVERYTHING, 1_000))
+
+
+def setting(world: World, name: str) -> str | None:
+    with world.store.read() as view:
+        return view.setting(name)
+
+
+def lose(world: World, *documents: int) -> None:
+    """Let the index lack the first chunk of the documents at these places, in the order in which they came."""
+    with world.store.read() as view:
+        keys = sorted(view.matching(EVERYTHING))
+        chunks = [view.chunks(keys[at])[0].key for at in documents]
+    world.store.write(lambda tx: world.keywords.remove(tx, chunks))
+
+
+@pytest.fixture(autouse=True)
+def few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reindexing, "AT_A_TIME", 2)
+
+
+def once_a_step() -> Callable[[], bool]:
+    """Tells ``go_on`` to stop after one step."""
+    answers = [True, False]
+    return answers.pop
+
+
+def test_requests_in_the_middle_of_a_rebuild_join_it(world: World) -> None:
+    write(world, 5)
+    leader = Replica(world, meanwhile=lambda: leader.again())
+    world.store.write(world.keywords.clear)
+    leader.again()
+    leader.go_on(once_a_step())
+    assert leader.left == 3
+    leader = Replica(world)
+    leader.finish()
+    assert (found(world), leader.left, setting(world, BUILDING)) == (5, 0, "")
+
+
+def test_what_a_replica_that_does_not_lead_is_asked_for_the_leader_does(world: World) -> None:
+    write(world, 5)
+    leader, other = Replica(world), Replica(world)
+    leader.finish()
+    world.store.write(world.keywords.clear)
+    other.again()
+    assert (leader.left, other.left) == (5, 5)
+    leader.finish()
+    assert (found(world), leader.left, other.left) == (5, 0, 0)
+
+
+def test_keywords_find_everything_while_they_are_rebuilt_on_request(world: World) -> None:
+    write(world, 5)
+    leader = Replica(world)
+    leader.finish()
+    leader.again()
+    for left in (5, 3, 1, 0):
+        assert (found(world), leader.left, leader.is_done) == (5, left, True)
+        leader.go_on(once_a_step())
+
+
+def test_another_process_goes_on_with_a_rebuild_after_its_leader_was_killed(world: World) -> None:
+    write(world, 5)
+    killed = Replica(world)
+    world.store.write(world.keywords.clear)
+    killed.again()
+    killed.go_on(once_a_step())
+    heir = Replica(world)
+    assert (heir.left, found(world)) == (3, 2)
+    heir.finish()
+    assert (heir.left, found(world)) == (0, 5)
+
+
+def test_two_that_take_themselves_for_the_leader_do_no_harm(world: World) -> None:
+    write(world, 7)
+    other = Replica(world)
+    one = Replica(world, meanwhile=lambda: other.go_on(once_a_step()))
+    world.store.write(world.keywords.clear)
+    one.again()
+    one.finish()
+    assert (found(world), one.left, other.left) == (7, 0, 0)
+
+
+def test_a_leader_begins_by_indexing_what_is_missing(world: World) -> None:
+    write(world, 7)
+    lose(world, 0, 3, 5)
+    leader, other = Replica(world), Replica(world)
+    assert found(world) == 4
+    leader.go_on(once_a_step())
+    other.look()
+    assert (leader.left, leader.is_done, other.is_done) == (1, False, False)
+    leader.finish()
+    other.look()
+    assert (found(world), leader.left, leader.is_done, other.is_done) == (7, 0, True, True)
+
+
+def test_a_repair_is_done_by_the_leader_on_request_of_anybody(world: World) -> None:
+    write(world, 5)
+    leader, other = Replica(world), Replica(world)
+    leader.finish()
+    lose(world, 1, 2, 4)
+    leader.finish()
+    assert found(world) == 2  # Nobody has noticed yet.
+    other.repair()
+    assert (leader.left, other.is_done) == (3, False)
+    leader.finish()
+    assert (found(world), leader.left, setting(world, REPAIR)) == (5, 0, "")
+
+
+def test_what_is_indexed_without_being_there_is_let_go_of(world: World) -> None:
+    write(world, 3)
+    with world.store.read() as view:
+        (key, *_) = sorted(view.matching(EVERYTHING))
+    world.store.write(lambda tx: tx.forget(key))
+    with world.store.read() as view:
+        assert len(world.keywords.strays(view, 10)) == 1
+    Replica(world).finish()
+    with world.store.read() as view:
+        assert not world.keywords.strays(view, 10)
+
+
+def test_what_cannot_be_indexed_is_told_and_keeps_nobody_busy(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(world, 3)
+    lose(world, 0, 1, 2)
+    tried: list[int] = []
+
+    def fail(shelf: Shelf, tx: Transaction, documents: Collection[Stored]) -> None:
+        tried.append(len(documents))
+
+    monkeypatch.setattr(Shelf, "index_all", fail)
+    leader = Replica(world)
+    for _ in range(20):
+        leader.go_on()
+    assert (leader.left, leader.is_done, tried) == (3, False, [2, 1])
+    leader.repair()
+    leader.finish()
+    assert tried == [2, 1, 2, 1]
+
+
+def test_an_answer_says_that_words_are_missing_until_they_are_indexed(clock: SteppingClock, tmp_path: Path) -> None:
+    with closing(STORES["sqlite"].open(tmp_path, clock)) as store:
+        plain = World(store, KEYWORDS["postings"].index(), clock)
+        write(plain, 3)
+        leader = Replica(plain)
+        world = World(store, plain.keywords, clock, keywords_complete=lambda: leader.is_done)
+        leader.finish()
+        lose(world, 1)
+        leader.repair()
+        assert INCOMPLETE in world.recall("kettle").message
+        leader.finish()
+        assert INCOMPLETE not in world.recall("kettle").message
+
+
+@pytest.mark.parametrize("kind", ["postings", "fts5"])
+def test_many_requests_at_the_same_time_as_the_leader_builds(kind: str, clock: SteppingClock, tmp_path: Path) -> None:
+    with closing(STORES["sqlite"].open(tmp_path, clock)) as store:
+        world = World(store, KEYWORDS[kind].index(), clock)
+        write(world, 40)
+        leader, stop, failures = Replica(world), Event(), list[BaseException]()
+
+        def build() -> None:
+            try:
+                while not stop.is_set():
+                    leader.go_on(stop.is_set)
+            except BaseException as error:
+                failures.append(error)
+                raise
+
+        def ask() -> None:
+            for _ in range(15):
+                leader.again()
+
+        threads = [Thread(target=build), *(Thread(target=ask) for _ in range(4))]
+        for thread in threads:
+            thread.start()
+        for thread in threads[1:]:
+            thread.join()
+        stop.set()
+        threads[0].join()
+        leader.finish()
+        with store.read() as view:
+            lacking = list(world.keywords.missing(view, DocumentKey(0), 100))
+        assert (failures, lacking, leader.left, found(world)) == ([], [], 0, 40)
+
+
+# A law: whatever happens in whatever order, in the end each memory that is there is found, and nothing else.
+
+
+@contextmanager
+def _fresh() -> Generator[World]:
+    clock = SteppingClock()
+    with TemporaryDirectory(dir=IN_MEMORY) as folder, closing(STORES["inmemory"].open(Path(folder), clock)) as store:
+        yield World(store, ExactKeywords(), clock)
+
+
+steps = st.sampled_from(["remember", "forget", "ask", "ask elsewhere", "step", "step elsewhere", "restart", "lose"])
+
+
+@law
+@given(st.lists(steps, max_size=25))
+def test_in_the_end_each_memory_is_found_by_its_words(happened: list[str]) -> None:
+    with _fresh() as world:
+        write(world, 3)
+        leader, other = Replica(world), Replica(world)
+        kept = [world.remember("The first kettle.")]
+        for number, what in enumerate(happened):
+            match what:
+                case "remember":
+                    kept.append(world.remember(f"Another kettle {number}."))
+                case "forget" if kept:
+                    world.remembering.forget(kept.pop().id, AS_ADA)
+                case "ask" | "ask elsewhere":
+                    (leader if what == "ask" else other).again()
+                case "step" | "step elsewhere":
+                    (leader if what == "step" else other).go_on(once_a_step())
+                case "restart":
+                    leader = Replica(world)
+                case "lose":
+                    lose(world, 0)
+                case _:
+                    pass
+        leader.repair()
+        leader.finish()
+        with world.store.read() as view:
+            assert not world.keywords.missing(view, DocumentKey(0), 100)
+            assert not list[ChunkKey](world.keywords.strays(view, 100))
+        assert (found(world), leader.left, leader.is_done) == (3 + len(kept), 0, True)
