@@ -19,7 +19,7 @@ from hivelore.policies.chunking import chunk
 from hivelore.policies.summary import named_after, summarise
 from hivelore.policies.ttl import Lifetimes
 from hivelore.ports import Clock, MemoryStore, Transaction
-from hivelore.services.drafting import Drafting, Prepared, utc
+from hivelore.services.drafting import Drafting, Prepared, refuse_too_much, utc
 from hivelore.services.editing import action, owner_of, permit, verb_of
 from hivelore.services.keeping import Keeping, gone
 from hivelore.services.linking import fact_at, stays
@@ -233,6 +233,8 @@ class Remembering:
     # placing it
 
     def _prepared(self, drafts: Sequence[Draft], viewer: Viewer, target: AgentId | None = None) -> list[Prepared]:
+        for draft in drafts:
+            refuse_too_much(draft)
         prepared = [self._drafting.prepare(draft, viewer, target) for draft in drafts]
         self._shelf.expect(((one.memory.content, one.chunks) for one in prepared), (one.memory for one in prepared))
         return prepared
