@@ -7,6 +7,7 @@ flood does not become a queue without end. Callers take turns: who asks for much
 
 import asyncio
 import os
+import sys
 import threading
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Hashable
@@ -81,11 +82,10 @@ class Pool:
         if not future.set_running_or_notify_cancel():
             return
         try:
-            answer = call()
-        except BaseException as error:  # noqa: BLE001 - whatever it is, it belongs to the caller who waits for it
-            future.set_exception(error)
-        else:
-            future.set_result(answer)
+            future.set_result(call())
+        finally:
+            if not future.done():  # What was raised belongs to the caller who waits for it.
+                future.set_exception(sys.exc_info()[1])
 
     def _leave(self, who: Hashable) -> None:
         with self._lock:
