@@ -165,7 +165,7 @@ def maintenance(settings: Settings, parts: Parts, reindexing: Reindexing) -> Mai
         shelf=parts.shelf,
         keeping=parts.keeping,
         proposing=parts.proposing,
-        duplicates=Duplicates(parts.serving),
+        duplicates=Duplicates(parts.store, parts.serving),
         reindexing=reindexing,
         share=settings.purge_share,
         clock=parts.clock,

@@ -12,7 +12,7 @@ from random import Random
 import pytest
 
 from hivelore.adapters.clock import SystemClock
-from hivelore.adapters.sqlite import store as sqlite
+from hivelore.adapters.sqlite import checkpoints
 from hivelore.adapters.sqlite.store import SqliteStore
 from hivelore.domain.memory import MemoryId
 from support.memories import EVERYTHING, a_memory
@@ -63,8 +63,9 @@ def run(folder: Path, disk: Disk, halfway: Callable[[], None] = nothing) -> Run:
 @pytest.fixture
 def busy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
     """A run in which the log is copied into the file, and cut, at least once and likely often."""
-    monkeypatch.setattr(sqlite, "CHECKPOINT_EVERY", 0.002)
-    monkeypatch.setattr(sqlite, "WAL_LIMIT", 0)
+    monkeypatch.setattr(checkpoints, "EVERY", 0.002)
+    monkeypatch.setattr(checkpoints, "SMALL", 0)
+    monkeypatch.setattr(checkpoints, "STEP", 0)
     disk = Disk()
     yield run(tmp_path, disk, lambda: disk.wait_until(lambda: disk.count[Deed.CUT, Kind.LOG] > 0))
     disk.unregister()

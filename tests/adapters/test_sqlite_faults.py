@@ -9,7 +9,7 @@ import apsw
 import pytest
 
 from hivelore.adapters.clock import SystemClock
-from hivelore.adapters.sqlite import store as sqlite
+from hivelore.adapters.sqlite import checkpoints
 from hivelore.adapters.sqlite.connection import connect, rows, run_script
 from hivelore.adapters.sqlite.store import SqliteStore
 from hivelore.errors import Expired, Unavailable
@@ -174,7 +174,7 @@ def test_an_error_of_the_disk_within_a_snapshot_is_ours_at_once(store: SqliteSto
 def test_a_log_that_cannot_be_copied_now_is_copied_later(
     tmp_path: Path, disk: Disk, monkeypatch: pytest.MonkeyPatch, deed: Deed, kind: Kind, error: type[apsw.Error]
 ) -> None:
-    monkeypatch.setattr(sqlite, "CHECKPOINT_EVERY", 0.002)
+    monkeypatch.setattr(checkpoints, "EVERY", 0.002)
     with closing(SqliteStore(tmp_path / "hivelore.db", clock=SystemClock(), vfs=disk.name)) as store:
         with disk.failing(deed, kind, error) as fault:
             add(store, a_memory("new"))
@@ -184,11 +184,10 @@ def test_a_log_that_cannot_be_copied_now_is_copied_later(
         assert contents(store) == ["new"]
 
 
-def test_copying_the_log_never_waits_for_readers_and_so_never_holds_up_writers(
+def test_copying_a_small_log_never_waits_for_readers_and_so_never_holds_up_writers(
     tmp_path: Path, disk: Disk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sqlite, "CHECKPOINT_EVERY", 0.001)
-    monkeypatch.setattr(sqlite, "WAL_LIMIT", 0)
+    monkeypatch.setattr(checkpoints, "EVERY", 0.001)
     with closing(SqliteStore(tmp_path / "hivelore.db", clock=SystemClock(), vfs=disk.name)) as store:
         add(store, a_memory())
         with store.read():

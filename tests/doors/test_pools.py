@@ -2,12 +2,14 @@
 
 import asyncio
 from collections.abc import Callable
+from contextlib import closing, suppress
 from threading import Event
 
 import pytest
 
 from hivelore.config import Embedder, load
-from hivelore.server.pools import AT_ONCE, Lane, Pools
+from hivelore.errors import Overloaded
+from hivelore.server.pools import AT_ONCE, Lane, Pool, Pools
 
 
 @pytest.mark.parametrize("recalls", [1, AT_ONCE, 5])
@@ -37,6 +39,75 @@ def test_more_recalls_than_may_be_at_work_wait_and_others_do_not_wait_for_them(r
         assert asyncio.run(all_of_them()) == list(range(recalls + 2))
     finally:
         pools.close()
+
+
+class Busy:
+    """A pool with one thread, which is kept busy until ``go_on``."""
+
+    def __init__(self, waiting: int = 8) -> None:
+        self.pool, self.go_on, self.done = Pool("test", 1, waiting), Event(), list[str]()
+
+    def ask(self, who: str) -> "asyncio.Task[None]":
+        def work() -> None:
+            assert self.go_on.wait(30)
+            self.done.append(who)
+
+        return asyncio.get_running_loop().create_task(self.pool.run(work, who))
+
+
+def test_who_asks_for_much_waits_behind_who_asks_for_little() -> None:
+    async def ask() -> list[str]:
+        asked = [busy.ask("much") for _ in range(5)]
+        await asyncio.sleep(0)
+        asked += [busy.ask("little"), busy.ask("less")]
+        await asyncio.sleep(0)
+        busy.go_on.set()
+        await asyncio.gather(*asked)
+        return busy.done
+
+    busy = Busy()
+    with closing(busy.pool):
+        done = asyncio.run(ask())
+        assert {"little", "less"} <= set(done[:4])
+        assert done.count("much") == 5
+
+
+def test_one_caller_does_not_take_every_place() -> None:
+    async def ask() -> list[str]:
+        asked = [busy.ask("much") for _ in range(9)]
+        await asyncio.sleep(0)
+        asked.append(busy.ask("little"))
+        await asyncio.sleep(0)
+        busy.go_on.set()
+        refused = [one for one in await asyncio.gather(*asked, return_exceptions=True) if one is not None]
+        assert all(isinstance(one, Overloaded) for one in refused)
+        assert len(refused) == 3
+        return busy.done
+
+    busy = Busy(waiting=7)
+    with closing(busy.pool):
+        assert asyncio.run(ask()).count("little") == 1
+        assert busy.done.count("much") == 6
+
+
+def test_a_call_that_is_given_up_gives_its_place_back() -> None:
+    async def ask() -> None:
+        first = busy.ask("one")
+        for _ in range(20):
+            given_up = busy.ask("two")
+            await asyncio.sleep(0)
+            given_up.cancel()
+            with suppress(asyncio.CancelledError):
+                await given_up
+        busy.go_on.set()
+        await first
+        with pytest.raises(ZeroDivisionError):
+            await busy.pool.run(lambda: 1 // 0, "two")
+
+    busy = Busy(waiting=2)
+    with closing(busy.pool):
+        asyncio.run(ask())
+    assert busy.done == ["one"]
 
 
 @pytest.mark.parametrize(

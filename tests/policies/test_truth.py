@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from hivelore.domain.observed import Stance
 from hivelore.policies.truth.constants import Constants
-from hivelore.policies.truth.judging import Verdict, judge
+from hivelore.policies.truth.judging import Verdict, judge, may_be_same
 from hivelore.policies.truth.pieces import LONGEST
 from support.laws import examples
 
@@ -296,6 +296,23 @@ def test_case_spaces_and_a_full_stop_change_nothing(pair: dict[str, str]) -> Non
 @given(st.sampled_from(PAIRS), st.none() | st.floats(-1.0, 1.0))
 def test_which_one_is_older_makes_no_difference(pair: dict[str, str], likeness: float | None) -> None:
     assert judge(pair["older"], pair["newer"], likeness) == judge(pair["newer"], pair["older"], likeness)
+
+
+@given(st.sampled_from(PAIRS), st.sampled_from(PAIRS), st.none() | st.floats(-1.0, 1.0), st.booleans())
+def test_what_is_found_the_same_was_never_sorted_out_before(
+    pair: dict[str, str], other: dict[str, str], likeness: float | None, is_pair: bool
+) -> None:
+    one, two = pair["older"], pair["newer"] if is_pair else other["newer"]
+    if judge(one, two, likeness).verdict is Verdict.SAME:
+        assert may_be_same(one, two)
+        assert may_be_same(two, one)
+
+
+def test_none_of_the_labelled_pairs_that_are_the_same_is_sorted_out() -> None:
+    same = [pair for pair in PAIRS if judge(pair["older"], pair["newer"], 1.0).verdict is Verdict.SAME]
+    assert len(same) > 10
+    assert all(may_be_same(pair["older"], pair["newer"]) for pair in same)
+    assert not may_be_same("The port of the gateway is 5001.", "The port of the gateway is 5002.")
 
 
 @given(st.text(max_size=300), st.text(max_size=300), st.none() | st.floats())

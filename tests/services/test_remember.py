@@ -10,6 +10,8 @@ from hivelore.domain.agent import Role, Viewer
 from hivelore.domain.draft import Draft, Edit
 from hivelore.domain.memory import Action, MemoryId, Scope, Source, Trust
 from hivelore.errors import Forbidden, Invalid, NotFound, Proposed, Stale, TooLarge
+from hivelore.policies.redaction import METADATA_VALUES, Redactor
+from hivelore.services.drafting import CONTENT_LENGTH, FIELD_LENGTH, TAGS
 from support.memories import operational
 from support.world import ADA, AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, BOB, World
 
@@ -410,3 +412,30 @@ def test_injecting_is_refused_clearly(world: World) -> None:
         world.remembering.inject_learning("x", "best-practice", type(BOB)("nobody"), AS_LEA)
     with pytest.raises(Invalid, match="category"):
         world.remembering.inject_learning("x", "gossip", BOB, AS_LEA)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"tags": tuple(map(str, range(TAGS + 1)))},
+        {"summary": "x" * (FIELD_LENGTH + 1)},
+        {"subject": "x" * (FIELD_LENGTH + 1)},
+        {"metadata": {"list": list(range(METADATA_VALUES + 1))}},
+        {"metadata": {"text": "x" * (CONTENT_LENGTH + 1)}},
+    ],
+)
+def test_what_is_too_much_is_refused_before_any_text_is_looked_through(
+    world: World, monkeypatch: pytest.MonkeyPatch, more: dict[str, Any]
+) -> None:
+    def clean(_self: Redactor, text: str, *, field: str = "") -> str:
+        raise AssertionError(f"{field} was looked through: {text[:20]}")
+
+    monkeypatch.setattr(Redactor, "clean", clean)
+    fine = Draft(content="The heron sleeps.")
+    with pytest.raises((Invalid, TooLarge)):
+        world.remembering.remember_many([fine, Draft(content="The heron wakes.", **more)], AS_ADA)
+
+
+def test_the_same_tag_many_times_is_one_tag(world: World) -> None:
+    memory = world.remember("The heron sleeps.", tags=(" bird", "bird ", *["bird"] * 100_000, " "))
+    assert memory.tags == ("bird",)

@@ -219,7 +219,7 @@ class World:
             shelf=self._shelf,
             keeping=self.keeping,
             proposing=self.proposing,
-            duplicates=Duplicates(self.serving),
+            duplicates=Duplicates(self.store, self.serving),
             reindexing=self.reindexing,
             share=self._share,
             clock=self.clock,

@@ -21,7 +21,7 @@ from hivelore.server.mcp.late import PATH as MCP_PATH
 from hivelore.server.mcp.late import LateMcpDoor
 from hivelore.server.metrics import Measured, Metrics
 from hivelore.server.mishaps import Mishaps, Shield
-from hivelore.server.pools import AT_ONCE, AT_ONCE_ELSEWHERE, Pools
+from hivelore.server.pools import AT_ONCE, AT_ONCE_ELSEWHERE, WRITES_AT_ONCE, WRITES_AT_ONCE_ELSEWHERE, Pools
 from hivelore.server.problems import TITLES, on_error, problem
 from hivelore.server.rest import admin, happenings, hooks, maintenance, memories, operations, recalls, review
 from hivelore.server.rest.description import Api
@@ -39,7 +39,9 @@ ROUTERS = tuple(part.router for part in (memories, hooks, operations, happenings
 def create_asgi(app: Application, loaded: Callable[[], None] = lambda: None) -> ASGIApp:
     """The whole service over an application that is running; it is not closed with it. ``loaded`` is called when the
     last of what it needs has been imported, some time after the start."""
-    pools, metrics = Pools(AT_ONCE if app.settings.is_all_here else AT_ONCE_ELSEWHERE), Metrics()
+    recalls = AT_ONCE if app.settings.is_all_here else AT_ONCE_ELSEWHERE
+    writes = WRITES_AT_ONCE_ELSEWHERE if app.store.is_shared else WRITES_AT_ONCE
+    pools, metrics = Pools(recalls, writes), Metrics()
     mishaps = Mishaps(app.redactor, app.clock)
     context = Context(app, pools, Gate(app.agents, pools, app.clock), metrics, mishaps)
     metrics.gauge("hivelore_embedding_queue", "Passages that wait for a vector.", app.embedding.pending)

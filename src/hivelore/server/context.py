@@ -31,7 +31,7 @@ class Context:
         return self.app.clock.monotonic() + DEADLINES[lane]
 
 
-DEADLINES = {Lane.RECALL: 10.0, Lane.READ: 10.0, Lane.WRITE: 30.0, Lane.SLOW: 600.0}
+DEADLINES = {Lane.RECALL: 10.0, Lane.READ: 10.0, Lane.WRITE: 30.0, Lane.SLOW: 600.0, Lane.LONG: 600.0}
 """Seconds a call may take before it is given up."""
 
 
@@ -50,7 +50,7 @@ class Caller:
     async def run(self, lane: Lane, call: Callable[[float], T]) -> T:
         """Run ``call`` in a pool; it is given its deadline."""
         deadline = self.context.deadline(lane)
-        return await self.context.pools.run(lane, lambda: call(deadline))
+        return await self.context.pools.run(lane, lambda: call(deadline), self.viewer.agent)
 
 
 async def _caller(request: Request) -> Caller:

@@ -3,7 +3,7 @@
 All of this is slow work and happens before a write begins.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from math import isfinite
@@ -29,7 +29,7 @@ from hivelore.domain.search import ANY_PROJECT
 from hivelore.domain.text import Clean, in_one_line
 from hivelore.errors import Forbidden, Invalid, TooLarge
 from hivelore.policies.chunking import chunk
-from hivelore.policies.redaction import Redactor
+from hivelore.policies.redaction import METADATA_VALUES, Redactor
 from hivelore.policies.summary import named_after, summarise
 from hivelore.policies.ttl import Lifetimes
 from hivelore.ports import Clock
@@ -104,11 +104,7 @@ class Drafting:
         return self._new_id(self._clock.now())
 
     def content(self, text: str) -> Clean:
-        if len(text) > CONTENT_LENGTH:
-            raise TooLarge(
-                f"The content has {len(text):,} characters; a memory may have {CONTENT_LENGTH:,}. Split it.",
-                field="content",
-            )
+        _refuse_long_content(text)
         content = self._redactor.clean(text, field="content")
         if not content.strip():
             raise Invalid("The content is empty: say what is to be remembered.", field="content")
@@ -170,11 +166,8 @@ class Drafting:
         return None if clean is None else MemoryId(clean)
 
     def tags(self, tags: Sequence[str]) -> tuple[Clean, ...]:
-        cleaned = (self.field(tag, "tags") for tag in tags)
-        unique = tuple(dict.fromkeys(tag for tag in cleaned if tag is not None))
-        if len(unique) > TAGS:
-            raise Invalid(f"A memory has at most {TAGS} tags, this one {len(unique)}.", field="tags")
-        return unique
+        cleaned = (self.field(tag, "tags") for tag in _counted(tags))
+        return tuple(dict.fromkeys(tag for tag in cleaned if tag is not None))
 
     def project(self, project: str | None) -> Clean | None:
         """Where a memory is to belong. Raises Invalid for the one that stands for all of them."""
@@ -191,18 +184,77 @@ class Drafting:
         """A short text; blank counts as absent."""
         if text is None or not text.strip():
             return None
-        if len(text) > FIELD_LENGTH:
-            raise TooLarge(f"{name} has {len(text):,} characters; at most {FIELD_LENGTH:,}.", field=name)
+        _refuse_long_field(text, name)
         return Clean(self._redactor.clean(text, field=name).strip())
 
     def metadata(self, metadata: Mapping[str, Json]) -> dict[str, Json]:
-        """Cleaned. Raises Invalid for numbers that not every reader of JSON can hold."""
+        """Cleaned. Raises Invalid for numbers that not every reader of JSON can hold, TooLarge."""
+        _refuse_large_metadata(metadata)
         clean = self._redactor.clean_metadata(metadata)
         _refuse_numbers(clean)
         return clean
 
     def path(self, path: str) -> Clean:
         return self._redactor.clean(path, field="sourcePath")
+
+
+def refuse_too_much(draft: Draft) -> None:
+    """Raises TooLarge or Invalid for what is too large to be kept, before any of its texts is looked through."""
+    _refuse_long_content(draft.content)
+    _counted(draft.tags)
+    _refuse_large_metadata(draft.metadata or {})
+    for name, text in (
+        ("summary", draft.summary),
+        ("category", draft.category),
+        ("project", draft.project),
+        ("session", draft.session),
+        ("author", draft.author),
+        ("sourceTaskId", draft.source_task_id),
+        ("sourcePath", draft.source_path),
+        ("externalId", draft.external_id),
+        ("subject", draft.subject),
+        ("supersedes", draft.supersedes),
+    ):
+        _refuse_long_field(text or "", name)
+
+
+def _refuse_long_content(text: str) -> None:
+    if len(text) > CONTENT_LENGTH:
+        raise TooLarge(
+            f"The content has {len(text):,} characters; a memory may have {CONTENT_LENGTH:,}. Split it.",
+            field="content",
+        )
+
+
+def _refuse_long_field(text: str, name: str) -> None:
+    if len(text) > FIELD_LENGTH and text.strip():
+        raise TooLarge(f"{name} has {len(text):,} characters; at most {FIELD_LENGTH:,}.", field=name)
+
+
+def _counted(tags: Sequence[str]) -> Iterable[str]:
+    """Each tag once."""
+    unique = dict.fromkeys(stripped for tag in tags if (stripped := tag.strip()))
+    if len(unique) > TAGS:
+        raise Invalid(f"A memory has at most {TAGS} tags, this one {len(unique)}.", field="tags")
+    return unique
+
+
+def _refuse_large_metadata(metadata: Mapping[str, Json]) -> None:
+    left, characters, values = list[Json]([dict(metadata)]), 0, 0
+    while left:
+        value = left.pop()
+        values += 1
+        if isinstance(value, dict):
+            characters += sum(map(len, value))
+            left.extend(value.values())
+        elif isinstance(value, list):
+            left.extend(value)
+        elif isinstance(value, str):
+            characters += len(value)
+        if values > METADATA_VALUES + 1:
+            raise TooLarge(f"metadata holds more than {METADATA_VALUES} values: send fewer.", field="metadata")
+        if characters > CONTENT_LENGTH:
+            raise TooLarge(f"metadata has more than {CONTENT_LENGTH:,} characters: send less.", field="metadata")
 
 
 def _owner_of(draft: Draft, viewer: Viewer) -> AgentId | None:

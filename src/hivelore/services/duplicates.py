@@ -1,7 +1,7 @@
 """Finding memories that say the same, to be put to review: similarity alone merges nothing (N07)."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import pairwise
 
@@ -10,10 +10,10 @@ from hivelore.domain.memory import Memory
 from hivelore.domain.proposal import Decision, Proposal, ProposalKind
 from hivelore.domain.search import EVERYTHING, Filter, Visibility
 from hivelore.policies.merging import may_merge
-from hivelore.policies.truth.judging import Verdict, judge
+from hivelore.policies.truth.judging import Verdict, judge, may_be_same
 from hivelore.policies.variety import says_the_same
 from hivelore.policies.vectors import cosine
-from hivelore.ports import View
+from hivelore.ports import MemoryStore, View
 from hivelore.services.loads import in_batches
 from hivelore.services.serving import Serving
 
@@ -24,66 +24,92 @@ LEAST_LIKENESS = 0.85
 """Below this cosine nothing is compared: it takes time, and no two that say the same are so far apart."""
 _AT_A_TIME = 500
 
+_NEAR_AT_A_TIME = 50
+"""Memories whose nearest are looked for in one snapshot, which so never lasts long."""
+
 Pair = tuple[Stored, Stored, str]
 """The older, the newer, and why."""
-_Group = tuple[Sequence[Stored], str]
-"""Memories that say the same, and why."""
+_Candidate = tuple[Stored, Stored, float]
+"""Two memories that are near to each other, and their likeness."""
 
 
 class Duplicates:
-    def __init__(self, serving: Serving) -> None:
+    def __init__(self, store: MemoryStore, serving: Serving) -> None:
+        self._store = store
         self._serving = serving
 
-    def find(self, view: View, now: datetime, limit: int) -> list[Pair]:
+    def find(self, now: datetime, limit: int) -> list[Pair]:
         """At most so many pairs, each memory in one at most; without those that were put to review before."""
         where = Filter(visibility=EVERYTHING.visibility, superseded=False, live_at=now)
-        keys = sorted(view.matching(where), reverse=True)
         found: list[Pair] = []
         taken: set[DocumentKey] = set()
-        for group, why in self._groups(view, keys, where):
-            members = {one.key for one in group}
-            if members & taken:
-                continue
-            taken |= members
-            pair = _next_of(view, group, now)
-            if pair is not None:
-                found.append((*pair, why))
-            if len(found) == limit:
+        with self._store.read() as view:
+            keys = sorted(view.matching(where), reverse=True)
+            for group in _of_same_words(view, keys):
+                _take(view, group, "the same words", now, taken, found)
+                if len(found) >= limit:
+                    return found
+        for one, other in self._alike(keys[:LOOKED_AT], where, taken):
+            with self._store.read() as view:
+                _take(view, [one, other], "they say the same in other words", now, taken, found)
+            if len(found) >= limit:
                 break
         return found
 
-    def _groups(self, view: View, keys: Sequence[DocumentKey], where: Filter) -> Iterator[_Group]:
-        yield from _of_same_words(view, keys)
-        yield from self._near(view, keys[:LOOKED_AT], where)
+    def _alike(
+        self, keys: Sequence[DocumentKey], where: Filter, taken: Collection[DocumentKey]
+    ) -> Iterator[tuple[Stored, Stored]]:
+        """Two at a time that say the same: two that both say the same as a third may contradict each other. Comparing
+        takes most of the time: each two are compared once, outside of any snapshot, and none that is taken already."""
+        compared: set[frozenset[DocumentKey]] = set()
+        for some in in_batches(keys, _NEAR_AT_A_TIME):
+            with self._store.read() as view:
+                candidates = list(self._near(view, some, where))
+            for one, other, likeness in candidates:
+                both = frozenset((one.key, other.key))
+                if one.key in taken or other.key in taken or both in compared:
+                    continue
+                compared.add(both)
+                if _say_the_same(one.memory, other.memory, likeness):
+                    yield one, other
 
-    def _near(self, view: View, keys: Sequence[DocumentKey], where: Filter) -> Iterator[_Group]:
+    def _near(self, view: View, keys: Sequence[DocumentKey], where: Filter) -> Iterator[_Candidate]:
         model = self._serving.current
         key_of_model = None if model is None else view.model(model.provider.fingerprint)
         if model is None or key_of_model is None or not model.index.ready:
             return
         model.index.follow(view)
-        for some in in_batches(keys, _AT_A_TIME):
-            memories = view.admitted(some, where)
-            first = {
-                key: ours[0].passages[0] for key, ours in view.chunks_of(some)().items() if ours and ours[0].passages
-            }
-            vectors = view.vectors(key_of_model, list(first.values()))
-            for key in some:
-                if key not in memories or first.get(key) not in vectors:
-                    continue
-                vector = vectors[first[key]]
-                near = model.index.nearest(view, vector, _beside(memories[key], where), NEAREST).nearest
-                others = view.admitted([one.document for one in near if one.document != key], where)
-                passages = {one.document: one.passage for one in near}
-                known = view.vectors(key_of_model, [passages[other] for other in others])
-                alike = [
-                    Stored(other, memory)
-                    for other, memory in others.items()
-                    if passages[other] in known
-                    and _say_the_same(memories[key], memory, cosine(vector, known[passages[other]]))
-                ]
-                for other in alike:  # Two that both say the same as a third may contradict each other.
-                    yield [Stored(key, memories[key]), other], "they say the same in other words"
+        memories = view.admitted(keys, where)
+        first = {key: ours[0].passages[0] for key, ours in view.chunks_of(keys)().items() if ours and ours[0].passages}
+        vectors = view.vectors(key_of_model, list(first.values()))
+        for key in keys:
+            if key not in memories or first.get(key) not in vectors:
+                continue
+            vector = vectors[first[key]]
+            near = model.index.nearest(view, vector, _beside(memories[key], where), NEAREST).nearest
+            others = view.admitted([one.document for one in near if one.document != key], where)
+            passages = {one.document: one.passage for one in near}
+            known = view.vectors(key_of_model, [passages[other] for other in others])
+            for other, memory in others.items():
+                if passages[other] in known:
+                    yield (
+                        Stored(key, memories[key]),
+                        Stored(other, memory),
+                        cosine(vector, known[passages[other]]),
+                    )
+
+
+def _take(
+    view: View, group: Sequence[Stored], why: str, now: datetime, taken: set[DocumentKey], found: list[Pair]
+) -> None:
+    """Find the pair of a group that is to be put to review. No member of the group is looked at again."""
+    members = {one.key for one in group}
+    if members & taken:
+        return
+    taken |= members
+    pair = _next_of(view, group, now)
+    if pair is not None:
+        found.append((*pair, why))
 
 
 def _beside(memory: Memory, where: Filter) -> Filter:
@@ -92,7 +118,7 @@ def _beside(memory: Memory, where: Filter) -> Filter:
     return Filter(visibility=seen, superseded=where.superseded, live_at=where.live_at, category=memory.category)
 
 
-def _of_same_words(view: View, keys: Iterable[DocumentKey]) -> Iterator[_Group]:
+def _of_same_words(view: View, keys: Iterable[DocumentKey]) -> Iterator[Sequence[Stored]]:
     known: defaultdict[object, list[DocumentKey]] = defaultdict(list)
     for some in in_batches(keys, _AT_A_TIME):
         for key, memory in view.admitted(some, EVERYTHING).items():
@@ -100,7 +126,7 @@ def _of_same_words(view: View, keys: Iterable[DocumentKey]) -> Iterator[_Group]:
             known[memory.owner, memory.scope, memory.project, memory.category, words].append(key)
     for alike in known.values():
         if len(alike) > 1:
-            yield [Stored(*one) for one in view.admitted(alike[:_AT_A_TIME], EVERYTHING).items()], "the same words"
+            yield [Stored(*one) for one in view.admitted(alike[:_AT_A_TIME], EVERYTHING).items()]
 
 
 def _next_of(view: View, group: Sequence[Stored], now: datetime) -> tuple[Stored, Stored] | None:
@@ -118,7 +144,7 @@ def _next_of(view: View, group: Sequence[Stored], now: datetime) -> tuple[Stored
 def _say_the_same(one: Memory, other: Memory, likeness: float) -> bool:
     if says_the_same(one.content, other.content):
         return True
-    if likeness < LEAST_LIKENESS:
+    if likeness < LEAST_LIKENESS or not may_be_same(one.content, other.content):
         return False
     service = one.operational.service if one.operational is not None else None
     return judge(one.content, other.content, likeness, service=service or "").verdict is Verdict.SAME

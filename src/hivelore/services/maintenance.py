@@ -99,7 +99,7 @@ class Maintenance:
             doomed = _that_end_nothing(view, sorted(view.matching(_gone(now)))) if wish.purge_expired else []
             examples = _examples(view, doomed)
             room = self._proposing.room(view, viewer) if wish.merge else 0
-            pairs = self._duplicates.find(view, now, room) if room else []
+        pairs = self._duplicates.find(now, room) if room else []
         alike = [
             Alike(older=one.memory.id, newer=other.memory.id, names=(one.memory.name, other.memory.name), why=why)
             for one, other, why in pairs

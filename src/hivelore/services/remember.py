@@ -18,7 +18,7 @@ from hivelore.policies.identity import same_record
 from hivelore.policies.operational_access import may_say_how_sure
 from hivelore.policies.ttl import Lifetimes
 from hivelore.ports import Clock, MemoryStore, Transaction
-from hivelore.services.drafting import Drafting, Prepared
+from hivelore.services.drafting import Drafting, Prepared, refuse_too_much
 from hivelore.services.editing import PreparedEdit, action, cleaned, edited, owner_of, to_review
 from hivelore.services.keeping import Keeping, gone
 from hivelore.services.linking import fact_at, stays
@@ -234,6 +234,8 @@ class Remembering:
                 "Only an operator says how sure something about running things is. Report what you saw, and it is "
                 "compared with what is known: POST /memories, memory-observe, or 'hivelore observe'."
             )
+        for draft in drafts:
+            refuse_too_much(draft)
         prepared = [self._drafting.prepare(draft, viewer, target) for draft in drafts]
         self._shelf.expect(((one.memory.content, one.chunks) for one in prepared), (one.memory for one in prepared))
         return prepared

@@ -1,9 +1,8 @@
 """The connections that read a SQLite file, each lent for one snapshot."""
 
-import queue
 import threading
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import apsw
@@ -24,16 +23,21 @@ class Readers:
         self._clock = clock
         self._count = count
         self._vfs = vfs
-        self._closed = threading.Event()
-        self._ended = False
-        self._idle: queue.LifoQueue[apsw.Connection | None] = queue.LifoQueue()
-        for _ in range(count):
-            self._idle.put(None)
+        self._closed = False
+        self._idle: list[apsw.Connection | None] = [None] * count
+        lock = threading.Lock()
+        self._free = threading.Condition(lock)
+        self._all_idle = threading.Condition(lock)
+        self._holds = 0
+        self._began: list[float] = []
+        """When each snapshot that is open now began, on the clock."""
 
     @contextmanager
     def snapshot(self, deadline: float | None = None) -> Generator[View]:
         with our_errors():
             connection = self._take(deadline)
+            began = self._clock.monotonic()
+            self._began.append(began)
             try:
                 self._mind(connection, deadline)
                 run_script(connection, "BEGIN")
@@ -41,26 +45,54 @@ class Readers:
                 list(rows(connection, SQL["last_change"]))
                 yield SqliteView(connection, self._namespace)
             finally:
-                self._idle.put(_rested(connection))
+                rested = _rested(connection)
+                self._began.remove(began)
+                self._give_back(rested)
+
+    @contextmanager
+    def held(self, longest: float) -> Generator[bool]:
+        """Let no snapshot begin meanwhile. Answers whether those that had begun have ended; one that lasts longer than
+        so many seconds is not waited for."""
+        with self._all_idle:
+            self._holds += 1
+            oldest = min(self._began, default=0.0)
+            wait = max(oldest + longest - self._clock.monotonic(), 0.0)
+            self._all_idle.wait_for(lambda: self._closed or self._is_idle(), wait)
+            is_idle = self._is_idle()
+        try:
+            yield is_idle
+        finally:
+            with self._free:
+                self._holds -= 1
+                self._free.notify_all()
+
+    def _is_idle(self) -> bool:
+        return len(self._idle) == self._count
 
     def _take(self, deadline: float | None) -> apsw.Connection:
-        try:
-            wait = None if deadline is None else max(deadline - self._clock.monotonic(), 0.001)
-            connection = self._idle.get(timeout=wait)
-        except queue.Empty:
-            raise Expired("All readers stayed busy until the deadline. Try again.") from None
-        if self._closed.is_set():
-            self._idle.put(connection)
-            raise Unavailable("The store is closed.")
+        wait = None if deadline is None else max(deadline - self._clock.monotonic(), 0.001)
+        with self._free:
+            if not self._free.wait_for(lambda: self._closed or (self._idle and not self._holds), wait):
+                raise Expired("All readers stayed busy until the deadline. Try again.")
+            if self._closed:
+                raise Unavailable("The store is closed.")
+            connection = self._idle.pop()
         if connection is not None:
             return connection
         try:
             connection = connect(self._path, vfs=self._vfs)
             run_script(connection, "PRAGMA query_only = ON")
-        except apsw.Error:
-            self._idle.put(None)
+        except BaseException:
+            self._give_back(None)
             raise
         return connection
+
+    def _give_back(self, connection: apsw.Connection | None) -> None:
+        with self._free:
+            self._idle.append(connection)
+            self._free.notify()
+            if self._is_idle():
+                self._all_idle.notify_all()
 
     def _mind(self, connection: apsw.Connection, deadline: float | None) -> None:
         if deadline is None:
@@ -71,27 +103,30 @@ class Readers:
 
     def refuse(self) -> None:
         """Let nobody begin any more, whoever waits for a connection included."""
-        self._closed.set()
+        with self._free:
+            self._closed = True
+            self._free.notify_all()
+            self._all_idle.notify_all()
 
     def close(self) -> None:
         """Wait for whoever reads. Closing twice is fine."""
         self.refuse()
-        if self._ended:
-            return
-        self._ended = True
-        for _ in range(self._count):
-            connection = self._idle.get()
+        with self._all_idle:
+            self._all_idle.wait_for(self._is_idle)
+            connections = list(self._idle)
+            self._idle[:] = [None] * self._count
+        for connection in connections:
             if connection is not None:
                 connection.close()
-        self._idle.put(None)  # wakes whoever waits for a reader, one after the other
 
 
 def _rested(connection: apsw.Connection) -> apsw.Connection | None:
     """A reader without its snapshot; None where somebody still walks through it, which only closing ends."""
     connection.set_progress_handler(None)
-    if connection.in_transaction:
-        run_script(connection, "ROLLBACK")
-    if connection.txn_state() == apsw.SQLITE_TXN_NONE:
-        return connection
+    with suppress(apsw.Error):  # The disk failed: closing ends the snapshot.
+        if connection.in_transaction:
+            run_script(connection, "ROLLBACK")
+        if connection.txn_state() == apsw.SQLITE_TXN_NONE:
+            return connection
     connection.close()
     return None

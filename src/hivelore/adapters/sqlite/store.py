@@ -3,7 +3,7 @@
 import os
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TypeVar
 
@@ -12,7 +12,8 @@ import apsw
 from hivelore import private_files
 from hivelore.adapters.randomness import uuid7
 from hivelore.adapters.sqlite import migrations
-from hivelore.adapters.sqlite.connection import connect, our_errors, pragma, rows, run_script
+from hivelore.adapters.sqlite.checkpoints import Checkpoints
+from hivelore.adapters.sqlite.connection import connect, our_errors, rows, run_script
 from hivelore.adapters.sqlite.readers import Readers
 from hivelore.adapters.sqlite.writer import Writer
 from hivelore.domain.search import Visibility
@@ -23,8 +24,6 @@ from hivelore.protection import database_files
 T = TypeVar("T")
 
 NAMESPACE = 1
-CHECKPOINT_EVERY = 0.5
-WAL_LIMIT = 64 * 1024 * 1024
 
 
 class SqliteStore:
@@ -44,10 +43,8 @@ class SqliteStore:
         self._writer = Writer(writer, NAMESPACE, clock)
         self._readers = Readers(path, NAMESPACE, clock, readers, vfs)
         self._closed = threading.Event()
-        self._checkpointer = checkpointer
-        self._checkpointing = threading.Lock()
-        self._checkpoints = threading.Thread(target=self._checkpoint, name="hivelore-checkpoints", daemon=True)
-        self._checkpoints.start()
+        self._checkpoints = Checkpoints(checkpointer, self._writer, self._readers)
+        self._writer.on_commit(self._checkpoints.logged)
         try:
             self.write(self._first_facts)
         except HiveloreError:
@@ -88,16 +85,7 @@ class SqliteStore:
 
     def tidy(self) -> bool:
         """Empty the write-ahead log: what is deleted is overwritten in the file itself, but stays in the log."""
-        with our_errors(), self._checkpointing:
-            if self._closed.is_set():
-                raise Unavailable("The store is closed.")
-            try:
-                # Most of the work beside the writer, who waits for the rest.
-                self._checkpointer.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
-                self._checkpointer.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
-            except apsw.BusyError:
-                return False  # a reader still needs it
-        return True
+        return self._checkpoints.empty()
 
     def learn(self) -> None:
         """What statements are planned by ships with the schema, and is meant for large stores."""
@@ -118,20 +106,9 @@ class SqliteStore:
             return
         self._readers.refuse()
         self._closed.set()
-        self._checkpoints.join()
+        self._checkpoints.close()
         self._writer.close()
         self._readers.close()
-
-    def _checkpoint(self) -> None:
-        """Copy the write-ahead log into the file beside the writer, so that no commit has to. What fails is tried
-        again: until then the log grows, and nothing is lost."""
-        while not self._closed.wait(CHECKPOINT_EVERY):
-            with suppress(apsw.Error), self._checkpointing:
-                size, _ = self._checkpointer.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
-                if size * pragma(self._checkpointer, "page_size") > WAL_LIMIT:
-                    self._checkpointer.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
-        with self._checkpointing:
-            self._checkpointer.close()
 
 
 class SqliteSource:

@@ -2,9 +2,9 @@
 
 import queue
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from concurrent.futures import Future
-from contextlib import AbstractContextManager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,7 +42,9 @@ class Writer:
         self._queue: queue.SimpleQueue[_Unit | None] = queue.SimpleQueue()
         self._closing = threading.Lock()
         self._closed = False
-        self._committing = threading.Lock()
+        self._turn = threading.Condition()
+        self._is_committing = False
+        self._pauses = 0
         self._at_once = 1
         """As many as wrote at the same time just now: those of the last group, and those who had to wait for it."""
         self._thread = threading.Thread(target=self._run, name="hivelore-writer", daemon=True)
@@ -56,9 +58,42 @@ class Writer:
             self._queue.put(_Unit(work, deadline, answer))
         return answer
 
-    def resting(self) -> AbstractContextManager[object]:
-        """Between two transactions: whoever writes waits meanwhile."""
-        return self._committing
+    def on_commit(self, listener: Callable[[int], object]) -> None:
+        """Call ``listener`` after each commit with how many pages the write-ahead log then has."""
+
+        def committed(_connection: apsw.Connection, _database: str, pages: int) -> int:
+            listener(pages)
+            return apsw.SQLITE_OK
+
+        self._connection.set_wal_hook(committed)
+
+    @contextmanager
+    def resting(self) -> Generator[None]:
+        """Between two transactions: whoever writes waits meanwhile. A pause that was asked for comes before the next
+        group, however many wait to write."""
+        with self._turn:
+            self._pauses += 1
+            while self._is_committing:
+                self._turn.wait()
+        try:
+            yield
+        finally:
+            with self._turn:
+                self._pauses -= 1
+                self._turn.notify_all()
+
+    @contextmanager
+    def _committing(self) -> Generator[None]:
+        with self._turn:
+            while self._pauses:
+                self._turn.wait()
+            self._is_committing = True
+        try:
+            yield
+        finally:
+            with self._turn:
+                self._is_committing = False
+                self._turn.notify_all()
 
     def close(self) -> None:
         """Finish what was submitted, then end the thread and close the connection."""
@@ -74,8 +109,9 @@ class Writer:
             if first is None:
                 break
             group, ended = self._gather(first)
-            with self._committing:
-                self._commit(group)
+            while group:
+                with self._committing():
+                    group = self._commit(group)
             if ended:
                 break
         self._connection.close()
@@ -94,22 +130,34 @@ class Writer:
             group.append(unit)
         return group, False
 
-    def _commit(self, group: list[_Unit]) -> None:
+    def _commit(self, group: list[_Unit]) -> list[_Unit]:
+        """Returns those that are left for another commit: one larger than the cache takes no more units."""
         done: list[_Unit] = []
+        left = list(reversed(group))
         try:
             with our_errors():
                 run_script(self._connection, "BEGIN IMMEDIATE")
-                done.extend(unit for unit in group if self._perform(unit))
+                spilled = self._spilled()
+                while left and self._spilled() == spilled:
+                    unit = left.pop()
+                    if self._perform(unit):
+                        done.append(unit)
                 run_script(self._connection, "COMMIT")
         except HiveloreError as error:
             self._rollback()
             for unit in group:
                 if not unit.answer.done():
                     unit.answer.set_exception(error)
-            return
+            return []
         self._at_once = len(group) + self._queue.qsize()
         for unit in done:
             unit.answer.set_result(unit.result)
+        left.reverse()
+        return left
+
+    def _spilled(self) -> int:
+        """Pages that were written before their commit, because the cache was full of changed ones."""
+        return self._connection.status(apsw.SQLITE_DBSTATUS_CACHE_SPILL)[0]
 
     def _perform(self, unit: _Unit) -> bool:
         """Run one unit; a failing one is undone alone. Raises when the whole transaction is lost."""

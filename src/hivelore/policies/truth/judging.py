@@ -13,6 +13,7 @@ from hivelore.domain.text import in_one_line
 from hivelore.policies.truth.comparing import Comparison, compare
 from hivelore.policies.truth.constants import DEFAULTS, Constants, Nearness
 from hivelore.policies.truth.matching import Clash
+from hivelore.policies.truth.measures import COUNTED, measured
 from hivelore.policies.truth.opposing import opposed
 from hivelore.policies.truth.reading import read
 from hivelore.policies.truth.statement import Reading, part
@@ -76,6 +77,21 @@ def judge(
         why = opposed(ours, theirs, (first, second), agrees=bool(compared.agreeing))
         return judgement if why is None else Judgement(Verdict.UNCERTAIN, 0.0, (why,))
     return judgement
+
+
+def may_be_same(one: str, other: str, constants: Constants = DEFAULTS) -> bool:
+    """Whether rules alone may find the same in both, as far as their quantities tell. A small part of the work of
+    ``judge``, of two notes that differ in a number above all."""
+    if _plain(one) == _plain(other):
+        return True
+    ours, theirs = sorted((read(one), read(other)), key=lambda reading: reading.words)
+    if ours.words == theirs.words:
+        return True
+    agreeing, (here, there), clashes = measured(ours, theirs, constants)
+    # A clash of quantities is a doubt at least.
+    if clashes and constants.doubt >= constants.no_clash:
+        return False
+    return not (here and there) and not (agreeing and any(one.dimension in COUNTED for one in (*here, *there)))
 
 
 def _with(

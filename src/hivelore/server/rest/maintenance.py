@@ -61,8 +61,9 @@ async def maintain(request: MaintenanceRequest, caller: Asking) -> Response:
     wish = Wish(
         purge_expired=request.purge_expired, merge=request.merge, reindex=request.reindex, vacuum=request.vacuum
     )
+    lane = Lane.SLOW if wish == Wish(purge_expired=True) else Lane.LONG
     if request.apply:
-        done = await caller.run(Lane.SLOW, lambda _: maintenance.apply(wish, caller.viewer, request.yes_delete))
+        done = await caller.run(lane, lambda _: maintenance.apply(wish, caller.viewer, request.yes_delete))
     else:
-        done = await caller.run(Lane.SLOW, lambda _: maintenance.preview(wish, caller.viewer))
+        done = await caller.run(lane, lambda _: maintenance.preview(wish, caller.viewer))
     return json(wire.maintained(done))
