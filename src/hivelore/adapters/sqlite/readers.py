@@ -2,23 +2,37 @@
 
 import queue
 import threading
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import apsw
 
-from hivelore.adapters.sqlite.connection import connect, our_errors, rows, run_script
+from hivelore.adapters.sqlite.connection import close, connect, our_errors, rows, run_script
 from hivelore.adapters.sqlite.view import SQL, SqliteView
-from hivelore.errors import Expired, Unavailable
-from hivelore.ports import Clock, View
+from hivelore.adapters.unwatched import Unwatched
+from hivelore.errors import Expired, HiveloreError, Unavailable
+from hivelore.ports import Clock, StoreWatch, View
 
 _PROGRESS_STEPS = 5_000
 """Virtual machine steps between two looks at the deadline: well under a millisecond."""
 
 
 class Readers:
-    def __init__(self, path: Path, namespace: int, clock: Clock, count: int, vfs: str | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        namespace: int,
+        clock: Clock,
+        count: int,
+        *,
+        vfs: str | None = None,
+        watch: StoreWatch | None = None,
+        verify: Callable[[], None] = lambda: None,
+    ) -> None:
+        """``verify`` raises Unavailable where the files are not those that were opened."""
+        self._watch = watch or Unwatched()
+        self._verify = verify
         self._path = path
         self._namespace = namespace
         self._clock = clock
@@ -32,16 +46,21 @@ class Readers:
 
     @contextmanager
     def snapshot(self, deadline: float | None = None) -> Generator[View]:
-        with our_errors():
-            connection = self._take(deadline)
-            try:
-                self._mind(connection, deadline)
-                run_script(connection, "BEGIN")
-                # The first statement that reads is what fixes the snapshot.
-                list(rows(connection, SQL["last_change"]))
-                yield SqliteView(connection, self._namespace)
-            finally:
-                self._idle.put(_rested(connection))
+        try:
+            with our_errors():
+                connection = self._take(deadline)
+                try:
+                    self._mind(connection, deadline)
+                    run_script(connection, "BEGIN")
+                    # The first statement that reads is what fixes the snapshot.
+                    list(rows(connection, SQL["last_change"]))
+                    yield SqliteView(connection, self._namespace)
+                finally:
+                    self._idle.put(_rested(connection))
+        except HiveloreError as error:
+            self._watch.store_failed(error, writing=False)
+            raise
+        self._watch.read_done()
 
     def _take(self, deadline: float | None) -> apsw.Connection:
         try:
@@ -55,9 +74,10 @@ class Readers:
         if connection is not None:
             return connection
         try:
-            connection = connect(self._path, vfs=self._vfs)
+            self._verify()
+            connection = connect(self._path, create=False, vfs=self._vfs)
             run_script(connection, "PRAGMA query_only = ON")
-        except apsw.Error:
+        except (apsw.Error, HiveloreError):
             self._idle.put(None)
             raise
         return connection
@@ -82,16 +102,19 @@ class Readers:
         for _ in range(self._count):
             connection = self._idle.get()
             if connection is not None:
-                connection.close()
+                close(connection, self._verify)
         self._idle.put(None)  # wakes whoever waits for a reader, one after the other
 
 
 def _rested(connection: apsw.Connection) -> apsw.Connection | None:
-    """A reader without its snapshot; None where somebody still walks through it, which only closing ends."""
+    """A reader without its snapshot; None where somebody still walks through it, which only closing ends, or where the
+    disk does not let go of it."""
     connection.set_progress_handler(None)
-    if connection.in_transaction:
-        run_script(connection, "ROLLBACK")
-    if connection.txn_state() == apsw.SQLITE_TXN_NONE:
-        return connection
-    connection.close()
+    with suppress(apsw.Error):
+        if connection.in_transaction:
+            run_script(connection, "ROLLBACK")
+        if connection.txn_state() == apsw.SQLITE_TXN_NONE:
+            return connection
+    with suppress(apsw.Error):
+        connection.close()
     return None
