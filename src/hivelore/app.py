@@ -41,11 +41,13 @@ from hivelore.services.draining import Draining
 from hivelore.services.embedding import Embedding
 from hivelore.services.events import Events
 from hivelore.services.folders import Folders
+from hivelore.services.health import HealthState
 from hivelore.services.hooks import Hooks
 from hivelore.services.knowing import Knowing
 from hivelore.services.leading import Leading
 from hivelore.services.maintenance import Maintenance
 from hivelore.services.marking import Marking
+from hivelore.services.monitor import Monitor
 from hivelore.services.moves import refuse_unfinished
 from hivelore.services.observing import Observing
 from hivelore.services.operations import Operations
@@ -76,18 +78,21 @@ class Application:
         """``owner`` is written into the lock of the data directory; None leaves a store in memory unlocked."""
         self.settings = settings
         self.clock = clock or SystemClock()
+        self.health = HealthState(self.clock)
         self.lock = Lock(endpoint.make_home(settings.home), owner) if owner is not None else None
         if self.lock is not None:
             for one in protect(settings.home, settings.database_path):
                 _LOG.warning("Other users of this machine: %s", one)
         try:
-            self.store = _complete(engines.make_store(settings, self.clock))
+            self.store = _complete(engines.make_store(settings, self.clock, self.health))
         except BaseException:
             if self.lock is not None:
                 self.lock.release()
             raise
         self.keywords, *others = engines.keyword_engines(settings)
         shelf = Shelf(self.keywords)
+        holder = randomness.job_id(self.clock.now())
+        self.monitor = Monitor(self.store, self.keywords, self.health, self.clock, holder)
         self.reindexing = Reindexing(self.store, self.keywords, others, shelf, self.clock)
         self.reindexing.begin()
         self._connections = ExitStack()
@@ -245,7 +250,7 @@ class Application:
 
     @cached_property
     def checking(self) -> Checking:
-        return Checking(self.store, self.reindexing, self.embedding)
+        return Checking(self.monitor.check, self.store, self.reindexing, self.embedding)
 
     @cached_property
     def rating(self) -> Rating:
@@ -279,7 +284,6 @@ class Application:
 
     def start(self) -> None:
         """Begin what runs beside the calls: building the vector index, embedding, writing the tally."""
-        self.notices.start()
         self.serving.expect()
         self._beside.start()
 

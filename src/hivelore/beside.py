@@ -1,21 +1,21 @@
-"""What runs beside the calls of an application, each in a thread of its own and with a low priority."""
+"""The background workers of an application, each in a supervised thread of its own with a low priority."""
 
 from __future__ import annotations
 
-import logging
-import threading
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 from hivelore.adapters.background import give_back_memory, niced
 from hivelore.errors import HiveloreError, Unavailable
+from hivelore.services.supervisor import Supervisor
 
 if TYPE_CHECKING:
     from hivelore.app import Application
 
-_LOG = logging.getLogger("hivelore")
 TEND_EVERY = 1.0
+MONITOR_EVERY = 1.0
 SETTLE_EVERY = 60.0
 IDLE_LOOK = 5.0
 """Seconds after which the embedder, and who distils, look for work that nobody announced."""
@@ -24,82 +24,70 @@ IDLE_LOOK = 5.0
 class Beside:
     def __init__(self, app: Application) -> None:
         self._app = app
-        self._stop, self._threads = threading.Event(), list[threading.Thread]()
+        self._workers = Supervisor(app.health, app.redactor, app.clock, niced)
+        self._is_loaded = self._is_memory_returned = False
 
     def start(self) -> None:
         """Embedding, writing what was counted, distilling, taking in what hooks left, and what else an application
         is set to do."""
-        app = self._app
+        app, workers = self._app, self._workers
+        stop = workers.stop
+        workers.start("monitoring", app.monitor.look, MONITOR_EVERY)
+        workers.start("examining", app.monitor.examine, MONITOR_EVERY)
         if app.serving.wanted is not None:
-            self._begin("hivelore-embedding", self._embed)
-        self._begin("hivelore-tending", self._tend)
-        self._begin("hivelore-distilling", lambda: app.distilling.run(self._stop, IDLE_LOOK))
-        self._begin("hivelore-draining", self._drain)
+            workers.start("embedding", self._embed)
+        workers.start("tending", self._tend, TEND_EVERY)
+        report = partial(workers.report, "distilling")
+        workers.start("distilling", lambda: app.distilling.run(stop, IDLE_LOOK, report))
+        workers.start("draining", lambda: app.draining.drain(stop.is_set), TEND_EVERY)
         if (judging := app.adjudicating) is not None:
-            self._begin("hivelore-adjudicating", lambda: judging.run(self._stop, IDLE_LOOK))
+            asked = partial(workers.report, "adjudicating")
+            workers.start("adjudicating", lambda: judging.run(stop, IDLE_LOOK, asked))
         if (folders := app.folders) is not None:
-            self._begin("hivelore-folders", lambda: folders.run(self._stop))
+            looked = partial(workers.report, "folders")
+            workers.start("folders", lambda: folders.run(stop, looked))
         if app.settings.postgres_url is not None:
-            self._begin("hivelore-settling", self._settle)
+            workers.start("settling", lambda: app.serving.settle(app.store, stop.is_set), SETTLE_EVERY)
+            workers.start("notices", app.notices.run)
 
     @property
     def is_ending(self) -> bool:
-        return self._stop.is_set()
+        return self._workers.stop.is_set()
 
     def end(self) -> None:
         """Ask all of them to end."""
-        self._stop.set()
+        self._workers.stop.set()
         self._app.embedding.wake()
         self._app.distilling.wake()
 
     def wait(self) -> None:
         """Until they have."""
-        for thread in self._threads:
-            thread.join()
-
-    def _begin(self, name: str, work: Callable[[], None]) -> None:
-        thread = threading.Thread(target=niced, args=(work,), name=name, daemon=True)
-        self._threads.append(thread)
-        thread.start()
+        self._workers.wait()
 
     def _embed(self) -> None:
         with suppress(Unavailable):  # The disk is full, say: the next start, or whoever asks again, goes on.
             self._app.reembedding.go_on()
-        self._app.embedding.run(self._stop, IDLE_LOOK)
-
-    def _settle(self) -> None:
-        """What may take hours: an index over very many vectors."""
-        while not self._stop.is_set():
-            try:
-                self._app.serving.settle(self._app.store, self._stop.is_set)
-            except HiveloreError as error:  # Until it is made, vectors are found without it.
-                _LOG.warning("An index over the vectors could not be made. %s", error)
-            self._stop.wait(SETTLE_EVERY)
-
-    def _drain(self) -> None:
-        while not self._stop.is_set():
-            with suppress(Unavailable):  # What cannot be kept now waits on.
-                self._app.draining.drain(self._stop.is_set)
-            self._stop.wait(TEND_EVERY)
+        self._app.embedding.run(self._workers.stop, IDLE_LOOK, partial(self._workers.report, "embedding"))
 
     def _tend(self) -> None:
-        """What has to be done about once a second. The words come first, so that questions are answered by them while
-        the vectors are read."""
-        app = self._app
-        with suppress(HiveloreError), app.store.read() as view:  # A question would be told of it.
-            app.keywords.load(view)
-        is_read = False
-        while not self._stop.is_set():
-            # The disk is full, say: what was not written is kept for the next time.
-            with suppress(Unavailable):
-                app.serving.look_after(app.store)
-                if not is_read:
-                    is_read = True
-                    give_back_memory()  # Reading words and vectors takes more than they do.
-                app.tally.flush()
-                if app.leading.leads():
-                    app.reindexing.go_on(self._stop.is_set)
-                    app.upkeep.tend(self._stop.is_set)
-                else:
-                    app.reindexing.look()
-            self._stop.wait(TEND_EVERY)
+        """What has to be done about once a second, each under its own record, so that one that fails does not keep the
+        others from being done. The words come first, so that questions are answered by them while the vectors are
+        read."""
+        app, attempt, stopping = self._app, self._workers.attempt, self._workers.stop.is_set
+        if not self._is_loaded:
+            self._is_loaded = True
+            with suppress(HiveloreError), app.store.read() as view:  # A question would be told of it.
+                app.keywords.load(view)
+        attempt("vectors", lambda: app.serving.look_after(app.store))
+        if not self._is_memory_returned:
+            self._is_memory_returned = True
+            give_back_memory()  # Reading words and vectors takes more than they do.
+        attempt("counts", app.tally.flush)
+        attempt("indexing", lambda: self._index(stopping))
+        attempt("upkeep", lambda: app.upkeep.tend(stopping) if app.leading.leads() else None)
+
+    def _index(self, stopping: Callable[[], bool]) -> None:
+        if self._app.leading.leads():
+            self._app.reindexing.go_on(stopping)
+        else:
+            self._app.reindexing.look()

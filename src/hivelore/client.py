@@ -4,7 +4,7 @@ import http.client
 import json
 import ssl
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import SplitResult, quote, urlencode, urlsplit
 
@@ -80,6 +80,16 @@ class Client:
         if status >= 300:
             raise _error(status, answer)
         return json.loads(answer) if answer else None
+
+    def reasons(self, timeout: float = _TIMEOUT) -> Sequence[Mapping[str, Any]]:
+        """Why the service cannot do its work: of each reason its ``cause``, ``message``, ``remedy``, ``since`` and
+        whether it is ``lasting``; empty where it can. Needs no key. Raises Unavailable where none answers."""
+        target = self._parts.path.rstrip("/") + "/health"
+        status, answer = self._exchange("GET", target, None, self._headers, timeout)
+        try:
+            return json.loads(answer)["reasons"] if status == 503 else ()
+        except (ValueError, KeyError, TypeError):
+            raise _error(status, answer) from None
 
     def close(self) -> None:
         """Close this thread's connection."""

@@ -197,6 +197,11 @@ def key(name: str, folder: Folder, environment: "Mapping[str, str]" = os.environ
         raise Unauthenticated(f"The key file {file} cannot be read ({error}).") from None
 
 
+def has_key_file(folder: Folder) -> bool:
+    """Whether a service has worked in this home folder before."""
+    return any(os.path.lexists(f"{os.fspath(folder)}/{name}") for name in (OPERATOR_KEY, AGENT_KEY))
+
+
 def has_key(name: str, folder: Folder, environment: "Mapping[str, str]" = os.environ) -> bool:
     """Whether there is anything to come in with."""
     return given_key(environment) is not None or os.access(f"{os.fspath(folder)}/{name}", os.R_OK)

@@ -32,6 +32,7 @@ from hivelore.ports import (
     MemoryStore,
     Notices,
     PairReader,
+    StoreWatch,
     Summarizer,
     VectorIndex,
 )
@@ -42,20 +43,18 @@ from hivelore.services.summarising import ByModel
 Provider = OnnxEmbedder | GuardedEmbedder
 
 
-def make_store(settings: Settings, clock: Clock) -> MemoryStore:
+def make_store(settings: Settings, clock: Clock, watch: StoreWatch) -> MemoryStore:
+    """Raises Broken where there is no database yet, though the home folder has keys of one."""
+    may_create = settings.new_database or not endpoint.has_key_file(settings.home)
     if settings.postgres_url is not None:
-        return _postgres(settings.postgres_url, clock)
+        with postgres_package():
+            from hivelore.adapters.postgres.store import PostgresStore
+        return PostgresStore(settings.postgres_url, clock=clock, may_create=may_create, watch=watch)
     path = settings.database_path
     if path is None:
         return InMemoryStore(clock)
     endpoint.make_home(path.parent)
-    return SqliteStore(path, clock=clock)
-
-
-def _postgres(url: str, clock: Clock) -> MemoryStore:
-    with postgres_package():
-        from hivelore.adapters.postgres.store import PostgresStore
-    return PostgresStore(url, clock=clock)
+    return SqliteStore(path, clock=clock, may_create=may_create, watch=watch)
 
 
 def make_notices(settings: Settings) -> Notices:

@@ -77,11 +77,13 @@ class Busy(Conflict):
 
 
 class Unavailable(HiveloreError):
-    """Something we depend on did not answer. ``retry_after`` is in seconds, None where unknown."""
+    """Something we depend on did not answer. ``retry_after`` is in seconds, None where unknown. ``cause``: a
+    ``domain.health.Cause`` where the database itself failed, else None."""
 
-    def __init__(self, message: str, *, retry_after: float | None = None) -> None:
+    def __init__(self, message: str, *, retry_after: float | None = None, cause: str | None = None) -> None:
         super().__init__(message)
         self.retry_after = retry_after
+        self.cause = cause
 
 
 class Overloaded(Unavailable):
@@ -93,4 +95,9 @@ class Expired(Unavailable):
 
 
 class Broken(HiveloreError):
-    """The installation or the data is damaged, not ours, or of a newer version; nothing was touched."""
+    """The installation or the data is damaged, not ours, or of a newer version; nothing was touched. ``cause`` is as
+    that of ``Unavailable``."""
+
+    def __init__(self, message: str, *, cause: str | None = None) -> None:
+        super().__init__(message)
+        self.cause = cause

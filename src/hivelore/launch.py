@@ -67,7 +67,9 @@ def _answers(url: str, timeout: float) -> bool:
     except (OSError, ValueError):
         return False
     head, _, body = answer.partition(b"\r\n\r\n")
-    return head.startswith((b"HTTP/1.1 200 ", b"HTTP/1.0 200 ")) and b'"ok"' in body
+    status = head.partition(b" ")[2][:4] if head.startswith((b"HTTP/1.1 ", b"HTTP/1.0 ")) else b""
+    # One that cannot do its work is there all the same. Not /health/live, which services of before do not know.
+    return (status == b"200 " and b'"ok"' in body) or (status == b"503 " and b'"unready"' in body)
 
 
 def _encrypted(connection: "socket", host: str, tls: bool) -> "socket":

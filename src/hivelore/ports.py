@@ -48,6 +48,7 @@ from hivelore.domain.session import Session
 from hivelore.domain.summary import Summary
 from hivelore.domain.text import Clean
 from hivelore.domain.transcript import EventId, Handover, HandoverState, Task, Transcript
+from hivelore.errors import HiveloreError
 
 T = TypeVar("T")
 Later = Callable[[], T]
@@ -740,6 +741,11 @@ class MemoryStore(Snapshots, Protocol):
         effect but through its transaction and may run twice. What it raises undoes it and is raised."""
         ...
 
+    def verify(self) -> None:
+        """Ask the database whether it answers, and see that it is still the one that was opened; to be called about
+        once a second. Raises Unavailable where it is not: from then on ``write`` does, too."""
+        ...
+
     def check(self) -> Sequence[str]:
         """What is wrong with the data, one sentence each; empty when it is sound."""
         ...
@@ -757,6 +763,18 @@ class MemoryStore(Snapshots, Protocol):
     def vacuum(self) -> None:
         """Give back the room that nothing takes any more; may take a while, and writes wait for it. Raises
         Unavailable."""
+        ...
+
+
+class StoreWatch(Protocol):
+    """Is told by a store how reads and writes went."""
+
+    def read_done(self) -> None: ...
+
+    def write_done(self) -> None: ...
+
+    def store_failed(self, error: HiveloreError, *, writing: bool) -> None:
+        """``error`` has a ``cause`` where the database failed, and none where the caller's own work did."""
         ...
 
 
@@ -812,17 +830,19 @@ class Notices(Protocol):
     they are for what whoever hears them would see by itself a little later."""
 
     def hear(self, notice: Notice, listener: Callable[[], object]) -> None:
-        """Call ``listener``, in a thread of its own, when another process tells this. Before ``start``."""
+        """Call ``listener``, in the thread of ``run``, when another process tells this. Before ``run``."""
         ...
 
-    def start(self) -> None: ...
+    def run(self) -> None:
+        """Hear and tell until closed. May be called again after it raised."""
+        ...
 
     def tell(self, notice: Notice) -> None:
         """Soon, waiting for nothing and raising nothing. After the unit of work that made it so."""
         ...
 
     def close(self) -> None:
-        """Closing twice is fine."""
+        """Wait for ``run`` to end. Closing twice is fine."""
         ...
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from hivelore import __version__
+from hivelore.domain import wire_health as wire
 from hivelore.domain.transcript import HandoverState
 from hivelore.services.folders import Standing
 from hivelore.services.proposing import dropped
@@ -16,38 +17,38 @@ if TYPE_CHECKING:
 
 
 def of(app: Application) -> Mapping[str, object]:
-    """What is running: engines, model, queue. No texts, no names."""
+    """What is running: engines, model, queue. No texts, no names. What is read from the database is None while it
+    cannot be."""
     current, wanted = app.serving.current, app.serving.wanted
-    with app.store.read() as view:
-        incarnation = view.setting("incarnation")
-        handovers = view.handover_counts()
-        lost = dropped(view)
+    told = app.health.told
+    handovers = told(app.distilling.counts) or {}
     return {
         "version": __version__,
+        **_health(app),
         "store": app.store.name,
-        "incarnation": incarnation,
+        "incarnation": told(lambda: _incarnation(app)),
         "secondWall": app.store.has_wall,
         "keywords": app.keywords.name,
-        "pendingKeywords": app.reindexing.left,
+        "pendingKeywords": told(lambda: app.reindexing.left),
         "vectors": None if current is None else current.index.name,
         "vectorsReady": current is not None and current.index.ready,
         "model": None if current is None else current.provider.fingerprint,
         "wantedModel": None if wanted is None else wanted.provider.fingerprint,
-        "pendingEmbeddings": app.embedding.pending(),
-        "failedEmbeddings": app.embedding.failing(),
+        "pendingEmbeddings": told(app.embedding.pending),
+        "failedEmbeddings": told(app.embedding.failing),
         "embeddingTrouble": app.embedding.last_error,
         "embeddingOutage": app.serving.outage,
         "summarizer": app.settings.summarizer.value,
-        "tokensToday": app.spending.today(),
+        "tokensToday": told(app.spending.today),
         "tokensADay": app.spending.cap,
-        "pendingSummaries": handovers[HandoverState.WAITING],
-        "failedSummaries": handovers[HandoverState.FAILED],
+        "pendingSummaries": handovers.get(HandoverState.WAITING),
+        "failedSummaries": handovers.get(HandoverState.FAILED),
         "summaryTrouble": app.distilling.last_error,
-        "proposalsDropped": lost,
+        "proposalsDropped": told(lambda: _dropped(app)),
         "judge": app.settings.judge.value,
         "judgeTrouble": None if app.adjudicating is None else app.adjudicating.last_error,
-        "hookEventsWaiting": app.draining.waiting(),
-        "hookEventsLost": app.draining.lost(),
+        "hookEventsWaiting": told(app.draining.waiting),
+        "hookEventsLost": told(app.draining.lost),
         "briefingTokens": app.settings.briefing_tokens,
         "promptTokens": app.settings.prompt_tokens,
         **_folders(app),
@@ -55,6 +56,25 @@ def of(app: Application) -> Mapping[str, object]:
         "leadSees": app.settings.lead_sees.value,
         "categories": list(app.settings.categories),
         "memoryBudget": app.settings.memory_budget,
+    }
+
+
+def _incarnation(app: Application) -> str | None:
+    with app.store.read() as view:
+        return view.setting("incarnation")
+
+
+def _dropped(app: Application) -> int:
+    with app.store.read() as view:
+        return dropped(view)
+
+
+def _health(app: Application) -> dict[str, object]:
+    health = app.health.health()
+    return {
+        "ready": health.is_ready,
+        "problems": [wire.problem(one) for one in health.problems],
+        "workers": [wire.worker(one) for one in health.workers],
     }
 
 

@@ -32,7 +32,7 @@ OPERATIONS = sorted(
     if isinstance(route, APIRoute)
     for method in route.methods or ()
 )
-NOTHING_TO_GET_WRONG = {"/health"}
+NOTHING_TO_GET_WRONG = {"/health", "/health/live", "/health/ready"}
 """They take no argument, so there is none that could be against the description."""
 KNOWN = [one for one in OPERATIONS if "{memory_id}" in one[0]]
 PROMISES = (

@@ -29,7 +29,7 @@ class Replica:
         self.clock = SteppingClock()
         self.app = Application(load(home=home, database=database, embedder=Embedder.NONE), clock=self.clock)
         self.pools = Pools()
-        self.gate = Gate(self.app.agents, self.pools, self.clock)
+        self.gate = Gate(self.app.agents, self.pools, self.clock, self.app.health)
 
     def lets_in(self, key: str) -> bool:
         try:

@@ -267,6 +267,8 @@ ROUTES: dict[tuple[str, str], Probe] = {
     ("GET", "/api/me"): lambda asker: [asker.rest("GET", "/api/me")],
     ("GET", "/api/status"): lambda asker: [asker.rest("GET", "/api/status")],
     ("GET", "/health"): lambda asker: [asker.rest("GET", "/health")],
+    ("GET", "/health/live"): lambda asker: [asker.rest("GET", "/health/live")],
+    ("GET", "/health/ready"): lambda asker: [asker.rest("GET", "/health/ready")],
     ("GET", "/metrics"): lambda asker: [_told(lambda: asker.client.call("GET", "/api/status"))],
 }
 
@@ -617,7 +619,7 @@ def test_a_verb_changes_only_what_its_key_may(
 def test_a_revoked_key_gets_nothing_at_all(world: World) -> None:
     client = world.service.client(world.keys["revoked"])
     for method, path in ROUTES:
-        if path != "/health":
+        if not path.startswith("/health"):
             with pytest.raises(Unauthenticated):
                 client.call(method, path.replace("{memory_id}", world.ids["shared"]))
 

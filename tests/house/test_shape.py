@@ -16,6 +16,8 @@ LONG_FILES = {"hivelore/ports.py": "what we ask of the world stands on one page"
 LONG_FUNCTIONS: dict[str, str] = {}
 BROAD_EXCEPTS = {
     "hivelore/adapters/sqlite/writer.py::Writer._perform": "whatever a write raises belongs to the caller who waits",
+    "hivelore/services/monitor.py::Monitor._search": "a search that raises anything does not work, which is reported",
+    "hivelore/services/supervisor.py::Supervisor.attempt": "a worker is restarted after whatever it raises",
     "hivelore/server/mishaps.py::Mishaps.noted": "what nobody foresaw is logged, and answered without a word of it",
 }
 

@@ -29,7 +29,7 @@ def checking(world: World) -> Checking:
     world.reindexing.begin()
     for number in range(4):
         world.remember(f"The kettle number {number} boils.")
-    return Checking(world.store, world.reindexing, world.embedding)
+    return Checking(world.store.check, world.store, world.reindexing, world.embedding)
 
 
 def lose_vectors(world: World, limit: int) -> None:

@@ -11,7 +11,7 @@ class NobodyElse:
     def hear(self, notice: Notice, listener: Callable[[], object]) -> None:
         pass
 
-    def start(self) -> None:
+    def run(self) -> None:
         pass
 
     def tell(self, notice: Notice) -> None:

@@ -16,7 +16,7 @@ from hivelore.cli.options import AsJson
 from hivelore.cli.present import now
 from hivelore.client import Client
 from hivelore.domain import wire
-from hivelore.errors import HiveloreError
+from hivelore.errors import HiveloreError, Unavailable
 from hivelore.lock import SERVICE, Owner, read_owner
 from hivelore.protection import exposed
 
@@ -87,8 +87,12 @@ def _settings(home: Path, owner: Owner | None) -> Iterator[Finding]:
         yield home_checks.works("model", "undamaged", lambda: _load_model(home), _REINSTALL)
     if owner is None and settings.postgres_url is not None:
         yield from _checked(lambda: _check_database(home), _LOOK_AGAIN)
-    elif owner is None and (home / endpoint.DATABASE).exists():
-        yield from _checked(lambda: _check_database(home), _RESTORE)
+    elif owner is None and settings.database_path is not None:
+        missing = home_checks.database(home, settings.database_path, may_create=settings.new_database)
+        if missing is None:
+            yield from _checked(lambda: _check_database(home), _RESTORE)
+        else:
+            yield missing
 
 
 def _load_model(home: Path) -> list[str]:
@@ -137,14 +141,31 @@ def _service(home: Path, owner: Owner | None) -> Iterator[Finding]:
 
 def _answers(client: Client) -> Iterator[Finding]:
     try:
+        reasons = client.reasons(_PATIENCE)
+    except HiveloreError as trouble:
+        yield error("way in", str(trouble), "Look at HIVELORE_URL.")
+        return
+    yield from service_checks.readiness(reasons)
+    try:
         me = client.call("GET", "/api/me", timeout=_PATIENCE)
     except HiveloreError as trouble:
+        if reasons:  # It cannot even look up who we are.
+            return
         given = "HIVELORE_KEY" if endpoint.given_key() is not None else "operator.key"
         yield error("way in", str(trouble), f"Look at HIVELORE_URL and {given}.")
         return
     yield ok("way in", f"{client.url} knows us as {me['name'] or me['role']}")
+    try:
+        yield from _facts(client, is_operator=me["role"] == "operator")
+    except Unavailable as trouble:
+        yield error("service", str(trouble), _LOOK_AGAIN)
+
+
+def _facts(client: Client, *, is_operator: bool) -> Iterator[Finding]:
     status = client.call("GET", "/api/status")
     yield service_checks.version(status["version"], __version__)
+    yield service_checks.workers(status)
+    yield from service_checks.problems(status)
     yield service_checks.queue(status)
     yield service_checks.vectors(status)
     yield service_checks.folders(status)
@@ -152,7 +173,7 @@ def _answers(client: Client) -> Iterator[Finding]:
     yield service_checks.failed(client.call("GET", "/api/memory/stats")["failed"])
     newest = wire.read_page(client.call("GET", "/api/memory", query={"limit": 1})).memories
     yield service_checks.clock(newest[0].created_at if newest else None, now())
-    if me["role"] == "operator":
+    if is_operator:
         yield from _checked(lambda: client.call("GET", "/api/check", timeout=_LONG), _RESTORE)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from hivelore import endpoint, launch
 from hivelore.cli.findings import Finding, error, ok, warning
-from hivelore.errors import HiveloreError
+from hivelore.errors import HiveloreError, Unavailable
 from hivelore.lock import SERVICE, Owner
 from hivelore.protection import Exposed
 
@@ -20,6 +20,9 @@ MOST_SHOWN = 5
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _KEY = re.compile(r"hl_\d+_[0-9a-f]{10}_[0-9a-f]{64}")
 _ON_A_NETWORK = ("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "fuse.sshfs", "fuse.glusterfs", "davfs")
+
+
+_TRY_AGAIN = "Do what it says, then run 'hivelore doctor' again: an error that passes needs no more."
 
 
 def program(found: str | None, ours: Path, version: str) -> Finding:
@@ -110,6 +113,19 @@ def files(found: Sequence[Exposed]) -> Finding:
     return warning("files", f"{what}.", remedy)
 
 
+def database(home: Path, file: Path, *, may_create: bool) -> Finding | None:
+    """Whether the file of the database is there; None where it is. ``may_create``: where it need not be."""
+    if file.exists() and file.stat().st_size:
+        return None
+    if may_create or not endpoint.has_key_file(home):
+        return ok("database", "made at the first start")
+    return error(
+        "database",
+        f"There is no database {file}, or nothing in it, but the home folder has keys of an earlier one.",
+        "Put it back, or restore a backup. To begin with an empty one: HIVELORE_NEW_DATABASE=1 hivelore start",
+    )
+
+
 def write_ahead_log(home: Path) -> Finding:
     file = home / f"{endpoint.DATABASE}-wal"
     size = file.stat().st_size if file.exists() else 0
@@ -162,9 +178,12 @@ def port(url: str, owner: Owner | None, taken: Callable[[str], bool], alive: Cal
 
 
 def works(name: str, what: str, trial: Callable[[], Sequence[str]], remedy: str) -> Finding:
-    """Try something that answers what is wrong, one sentence each, or raises one of our errors."""
+    """Try something that answers what is wrong, one sentence each, or raises one of our errors. What is just not
+    available is nothing that ``remedy``, which is for damage, would help against."""
     try:
         problems = trial()
+    except Unavailable as trouble:
+        return error(name, str(trouble), _TRY_AGAIN)
     except HiveloreError as trouble:
         return error(name, str(trouble), remedy)
     if problems:

@@ -16,6 +16,8 @@ from hivelore.errors import Invalid, Unavailable
 from hivelore.lock import Owner, read_owner
 
 _PATIENCE = 10.0
+_SHORT = 2.0
+"""Seconds that one is asked which says that it cannot do its work."""
 
 
 def serve(
@@ -91,7 +93,7 @@ def stop(*, json: AsJson = False) -> None:
 def status(*, json: AsJson = False) -> int:
     """Show how the service is.
 
-    Starts none; exit code 6 where none answers.
+    Starts none; exit code 6 where none answers, 1 where one runs that cannot do its work.
 
     Example: hivelore status
     """
@@ -110,20 +112,36 @@ def status(*, json: AsJson = False) -> int:
     if json:
         output.as_json(facts)
     else:
-        for name, value in list(facts.items())[1:]:
-            output.say((f"{name:20}", "dim"), "-" if value is None else str(value))
-    return 0
+        _show(facts)
+    return 0 if facts.get("ready", True) else exits.UNEXPECTED
+
+
+def _show(facts: dict[str, Any]) -> None:
+    if not facts.get("ready", True):
+        output.say(("The service runs, but cannot do its work.", "bold red"))
+    for problem in facts.pop("problems", ()):
+        output.say((f"{problem['cause']:20}", "bold red"), f"{problem['message']} {problem['remedy']}")
+    if (workers := facts.pop("workers", None)) is not None:
+        failing = [worker["name"] for worker in workers if worker["failuresInARow"]]
+        facts["workers"] = f"{len(workers)}, failing: {', '.join(failing)}" if failing else len(workers)
+    for name, value in list(facts.items())[1:]:
+        output.say((f"{name:20}", "dim"), "-" if value is None else str(value))
 
 
 def _asked(url: str, home: Path) -> dict[str, Any] | None:
-    """What a service says of itself; None where none answers."""
+    """What a service says of itself; None where none answers. One whose database fails knows nobody who asks, and says
+    only why."""
     if launch.is_local(url) and not launch.is_alive(url):
         return None
     client = Client(url, endpoint.key(endpoint.OPERATOR_KEY, home), door="cli")
     try:
-        return client.call("GET", "/api/status", timeout=_PATIENCE)
+        reasons = client.reasons(_PATIENCE)
     except Unavailable:
         return None
+    try:
+        return client.call("GET", "/api/status", timeout=_SHORT if reasons else _PATIENCE)
+    except Unavailable:
+        return {"ready": False, "problems": list(reasons)} if reasons else None
     finally:
         client.close()
 

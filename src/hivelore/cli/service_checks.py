@@ -10,6 +10,33 @@ _RESTART = "Run 'hivelore stop' and 'hivelore start'."
 _CLOCK_SLACK = timedelta(hours=1)
 
 
+def readiness(reasons: Sequence[Mapping[str, Any]]) -> Iterator[Finding]:
+    """``reasons``: why the service says that it cannot do its work."""
+    if not reasons:
+        yield ok("readiness", "the service can do its work")
+    for reason in reasons:
+        since = f"since {reason['since']}" if reason["lasting"] else "perhaps it passes"
+        yield error("readiness", f"{reason['message']} ({reason['cause']}, {since})", reason["remedy"])
+
+
+def problems(status: Mapping[str, Any]) -> Iterator[Finding]:
+    """What makes the service do its work less well, of all that stands now: the others keep it from being ready."""
+    standing = status.get("problems", ())
+    for problem in standing:
+        if status["ready"]:
+            yield warning("degraded", f"{problem['message']} ({problem['detail']})", problem["remedy"])
+
+
+def workers(status: Mapping[str, Any]) -> Finding:
+    known: Sequence[Mapping[str, Any]] = status.get("workers", ())
+    failing = [one for one in known if one["failuresInARow"]]
+    if failing:
+        said = "; ".join(f"{one['name']} failed {one['failuresInARow']} times: {one['error']}" for one in failing)
+        return warning("workers", f"{said}.", "They go on trying by themselves; service.log says more.")
+    failed = sum(one["failures"] for one in known)
+    return ok("workers", f"{len(known)} work" + (f"; {failed} failures since the start are over" if failed else ""))
+
+
 def version(service: str, ours: str) -> Finding:
     if service != ours:
         return warning("version", f"The service is of version {service}, this command of {ours}.", _RESTART)
@@ -36,6 +63,8 @@ def queue(status: Mapping[str, Any]) -> Finding:
             f"{pending} passages wait for a vector, and the embedder does not work: {trouble}",
             "Look at HIVELORE_EMBEDDER and what belongs to it; nothing is lost meanwhile.",
         )
+    if pending is None:
+        return warning("embedding queue", "The database does not tell what waits.", "See 'readiness' above.")
     return ok("embedding queue", f"{pending} passages wait" if pending else "empty")
 
 

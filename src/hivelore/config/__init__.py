@@ -59,6 +59,12 @@ class Settings(OperationalSettings):
         default=None,
         repr=False,
     )
+    new_database: bool = setting(
+        "HIVELORE_NEW_DATABASE",
+        "`1`: begin with an empty database where there is none, though the home folder has keys of an earlier one. "
+        "Else that is refused, so that a lost database is noticed.",
+        default=False,
+    )
     workspace: Path | None = setting(
         "HIVELORE_WORKSPACE",
         "Folder of agents' files: what lies in its `personal/memory` and `shared/memory` becomes memories. "

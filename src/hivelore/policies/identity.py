@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from hivelore.domain.index import Stored
 from hivelore.domain.text import Clean
+from hivelore.errors import Invalid
 
 
 def same_record(records: Sequence[Stored], project: Clean | None) -> Stored | None:
@@ -22,6 +23,15 @@ def nearest_record(records: Sequence[Stored], project: Clean | None) -> Stored |
     if of_none is None and len(records) == 1:
         of_none = records[0]
     return _of(records, project) or of_none
+
+
+def of_one_project(found: Sequence[Stored]) -> Sequence[Stored]:
+    """Those that were found without a project being named. Raises Invalid where they are of several."""
+    projects = sorted({one.memory.project or "none" for one in found})
+    if len(projects) > 1:
+        told = ", ".join(projects)
+        raise Invalid(f"It was indexed in several projects ({told}): say in which (project).", field="project")
+    return found
 
 
 def _of(records: Sequence[Stored], project: Clean | None) -> Stored | None:

@@ -19,11 +19,11 @@ from hivelore.server.gate import Gate
 from hivelore.server.guard import Guard
 from hivelore.server.mcp.late import PATH as MCP_PATH
 from hivelore.server.mcp.late import LateMcpDoor
-from hivelore.server.metrics import Measured, Metrics
+from hivelore.server.metrics import HealthFigures, Measured, Metrics
 from hivelore.server.mishaps import Mishaps, Shield
 from hivelore.server.pools import AT_ONCE, AT_ONCE_ELSEWHERE, WRITES_AT_ONCE, WRITES_AT_ONCE_ELSEWHERE, Pools
 from hivelore.server.problems import TITLES, on_error, problem
-from hivelore.server.rest import admin, happenings, hooks, maintenance, memories, operations, recalls, review
+from hivelore.server.rest import admin, happenings, health, hooks, maintenance, memories, operations, recalls, review
 from hivelore.server.rest.description import Api
 
 _CODES = {400: "bad-request", 404: "not-found", 405: "method-not-allowed", 413: "too-large"}
@@ -32,7 +32,9 @@ _DETAILS = {
     404: "There is nothing here. GET /openapi.json lists what there is.",
     405: "This cannot be done here. GET /openapi.json lists what can.",
 }
-ROUTERS = tuple(part.router for part in (memories, hooks, operations, happenings, review, recalls, maintenance, admin))
+ROUTERS = tuple(
+    part.router for part in (memories, hooks, operations, happenings, review, recalls, maintenance, admin, health)
+)
 """One route after the other is tried, the busiest first. Listed, because a router that is included is tried twice."""
 
 
@@ -43,23 +45,8 @@ def create_asgi(app: Application, loaded: Callable[[], None] = lambda: None) -> 
     writes = WRITES_AT_ONCE_ELSEWHERE if app.store.is_shared else WRITES_AT_ONCE
     pools, metrics = Pools(recalls, writes), Metrics()
     mishaps = Mishaps(app.redactor, app.clock)
-    context = Context(app, pools, Gate(app.agents, pools, app.clock), metrics, mishaps)
-    metrics.gauge("hivelore_embedding_queue", "Passages that wait for a vector.", app.embedding.pending)
-    metrics.gauge("hivelore_summary_tokens", "Tokens that summaries took today (UTC).", app.spending.today)
-    for state in HandoverState:
-        metrics.gauge(
-            f"hivelore_summaries_{state.value}",
-            f"Ends of sessions whose summary is {state.value}, of the last days.",
-            lambda state=state: app.distilling.counts()[state],
-        )
-    metrics.gauge(
-        "hivelore_recalls_lost",
-        "Recalls that were not logged, because the store could not be written.",
-        lambda: app.tally.lost_recalls,
-    )
-    metrics.gauge("hivelore_hook_events_waiting", "Events that hooks have put aside.", app.draining.waiting)
-    metrics.gauge("hivelore_hook_events_lost", "Events that hooks could not even put aside.", app.draining.lost)
-
+    context = Context(app, pools, Gate(app.agents, pools, app.clock, app.health), metrics, mishaps)
+    _watch(app, metrics)
     mcp = LateMcpDoor(context, loaded)
 
     @asynccontextmanager
@@ -86,6 +73,30 @@ def create_asgi(app: Application, loaded: Callable[[], None] = lambda: None) -> 
     api.add_exception_handler(HTTPException, _on_http)
     api.add_middleware(Shield, mishaps=mishaps)
     return Guard(Measured(api, metrics, app.clock.monotonic), app.settings.allowed_hosts)
+
+
+def _watch(app: Application, metrics: Metrics) -> None:
+    """The figures that are looked up in the application."""
+
+    def gauge(name: str, text: str, look: Callable[[], int]) -> None:
+        metrics.gauge(f"hivelore_{name}", text, lambda: app.health.told(look))
+
+    gauge("embedding_queue", "Passages that wait for a vector.", app.embedding.pending)
+    gauge("summary_tokens", "Tokens that summaries took today (UTC).", app.spending.today)
+    for state in HandoverState:
+        gauge(
+            f"summaries_{state.value}",
+            f"Ends of sessions whose summary is {state.value}, of the last days.",
+            lambda state=state: app.distilling.counts()[state],
+        )
+    gauge(
+        "recalls_lost",
+        "Recalls that were not logged, because the store could not be written.",
+        lambda: app.tally.lost_recalls,
+    )
+    gauge("hook_events_waiting", "Events that hooks have put aside.", app.draining.waiting)
+    gauge("hook_events_lost", "Events that hooks could not even put aside.", app.draining.lost)
+    metrics.registry.register(HealthFigures(app.health))
 
 
 async def _on_invalid(request: Request, error: Exception) -> Response:

@@ -6,12 +6,17 @@ from urllib.parse import unquote
 from starlette.requests import Request
 
 from hivelore.domain.agent import Door, Viewer
+from hivelore.domain.health import Cause
+from hivelore.errors import Unavailable
 from hivelore.ports import Clock
 from hivelore.server.pools import Lane, Pools
 from hivelore.services.agents import Agents
+from hivelore.services.health import HealthState
 
 FRESH = 1.0
 """Seconds that a checked key is taken as still good; hearing that one was revoked ends that at once."""
+WATCHED = 300.0
+"""Seconds after that in which it may still look at the state of a service whose database fails."""
 _MOST_REMEMBERED = 4_096
 _DOORS = {"python": Door.PYTHON, "cli": Door.CLI}
 
@@ -23,19 +28,30 @@ class _Remembered:
 
 
 class Gate:
-    def __init__(self, agents: Agents, pools: Pools, clock: Clock) -> None:
+    def __init__(self, agents: Agents, pools: Pools, clock: Clock, health: HealthState) -> None:
         self._agents = agents
         self._pools = pools
         self._clock = clock
+        self._health = health
         self._known: dict[tuple[str | None, str | None, Door], _Remembered] = {}
         """Another one once all is forgotten: what was still being asked then goes into the old one."""
         agents.on_change(self.forget)
 
     async def viewer(self, request: Request, door: Door = Door.REST) -> Viewer:
         """Who asks. Raises Unauthenticated or Forbidden."""
-        if door is Door.REST:
-            door = _DOORS.get(request.headers.get("x-hivelore-door", ""), door)
-        return await self.known(key_of(request), agent_of(request), door)
+        return await self.known(key_of(request), agent_of(request), _door(request) if door is Door.REST else door)
+
+    async def watcher(self, request: Request) -> Viewer:
+        """As ``viewer``; while the database fails, whoever was known a short while ago."""
+        found = self._known.get((key_of(request), agent_of(request), _door(request)))
+        if found is None or self._clock.monotonic() - found.until > WATCHED:
+            return await self.viewer(request)
+        if self._health.is_standing(Cause.SERVER):  # Asking it would take long.
+            return found.viewer
+        try:
+            return await self.viewer(request)
+        except Unavailable:
+            return found.viewer
 
     async def known(self, key: str | None, agent: str | None, door: Door) -> Viewer:
         asked, now, known = (key, agent, door), self._clock.monotonic(), self._known
@@ -50,6 +66,10 @@ class Gate:
 
     def forget(self) -> None:
         self._known = {}
+
+
+def _door(request: Request) -> Door:
+    return _DOORS.get(request.headers.get("x-hivelore-door", ""), Door.REST)
 
 
 def key_of(request: Request) -> str | None:

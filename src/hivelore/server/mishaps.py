@@ -2,7 +2,6 @@
 
 import logging
 import threading
-import traceback
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
@@ -12,6 +11,7 @@ from hivelore.errors import HiveloreError
 from hivelore.policies.redaction import Redactor
 from hivelore.ports import Clock
 from hivelore.server.problems import problem
+from hivelore.services import tracebacks
 
 CODE = "unexpected"
 _LOG = logging.getLogger("hivelore")
@@ -53,10 +53,7 @@ class Mishaps:
         with self._lock:
             self._count += 1
             mishap = Mishap(f"{self._clock.now():%Y%m%dT%H%M%S}-{self._count}")
-        # What an error says may quote a text: it is masked like all that is kept.
-        story = "".join(traceback.format_exception(error)).replace("\0", "\\0")
-        safe = self._redactor.clean(story.encode(errors="backslashreplace").decode())
-        _LOG.error("Unexpected error %s at %s\n%s", mishap.id, place, safe.rstrip())
+        _LOG.error("Unexpected error %s at %s\n%s", mishap.id, place, tracebacks.masked(error, self._redactor))
         return mishap
 
 

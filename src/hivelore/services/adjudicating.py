@@ -17,6 +17,7 @@ from hivelore.policies.truth.asking import Opinion
 from hivelore.ports import LanguageModel, MemoryStore
 from hivelore.services.leading import Leading
 from hivelore.services.review import Reviewing
+from hivelore.services.rounds import Report, unreported
 from hivelore.services.spending import Spending
 
 ADJUDICATING = "adjudicating"
@@ -55,14 +56,17 @@ class Adjudicating:
         self.last_error: str | None = None
         """Why the model could not be asked the last time."""
 
-    def run(self, stop: threading.Event, idle: float) -> None:
-        """Ask until ``stop`` is set; with nothing to do look again after ``idle`` seconds."""
+    def run(self, stop: threading.Event, idle: float, report: Report = unreported) -> None:
+        """Ask until ``stop`` is set; with nothing to do look again after ``idle`` seconds. ``report`` is told how each
+        round went."""
         while not stop.is_set():
             try:
                 done = self.step()
+                report(None)
             except Unavailable as error:  # The disk is full, say: it is asked again.
                 self._trouble(error)
                 done = False
+                report(error)
             if not done:
                 pause = FIRST_PAUSE * 6 ** (self._failed - 1) if self._failed else idle
                 stop.wait(min(pause, LONGEST_PAUSE))

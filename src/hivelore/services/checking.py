@@ -1,6 +1,6 @@
 """Checking the data for damage, and the indexes for what they lack; what they lack is repaired."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from hivelore.ports import MemoryStore
@@ -24,14 +24,19 @@ class Checked:
 
 
 class Checking:
-    def __init__(self, store: MemoryStore, reindexing: Reindexing, embedding: Embedding) -> None:
+    def __init__(
+        self, damage: Callable[[], Sequence[str]], store: MemoryStore, reindexing: Reindexing, embedding: Embedding
+    ) -> None:
+        """``damage``: what is damaged, see ``Monitor.check``."""
+        self._damage = damage
         self._store = store
         self._reindexing = reindexing
         self._embedding = embedding
 
     def check(self) -> Checked:
-        """Compare the indexes with the store where the store itself is sound, and let what is missing be made anew."""
-        problems = self._store.check()
+        """Compare the indexes with the store where the store itself is sound, and let what is missing be made anew.
+        Raises Unavailable where reading, writing or searching does not work."""
+        problems = self._damage()
         if problems:
             return Checked(problems, ())
         with self._store.read() as view:

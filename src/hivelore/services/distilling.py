@@ -25,6 +25,7 @@ from hivelore.ports import Clock, MemoryStore, Summarizer, Transaction, Transcri
 from hivelore.services.knowing import Knowing
 from hivelore.services.leading import Leading
 from hivelore.services.remember import Remembering
+from hivelore.services.rounds import Report, unreported
 from hivelore.services.watching import Watching
 
 END_OF_FILE = 8_000_000
@@ -93,15 +94,17 @@ class Distilling:
         self._store.write(lambda tx: None if tx.handover(ended.id) else tx.put_handover(handover))
         self._news.set()
 
-    def run(self, stop: threading.Event, idle: float) -> None:
+    def run(self, stop: threading.Event, idle: float, report: Report = unreported) -> None:
         """Distil until ``stop`` is set (``wake`` after setting it); with nothing to do look again after an event, or
-        after ``idle`` seconds."""
+        after ``idle`` seconds. ``report`` is told how each round went."""
         while not stop.is_set():
             self._news.clear()
             try:
                 done = self.step()
+                report(None)
             except Unavailable as error:  # The disk is full, say: nothing is lost by that.
                 self.last_error, done = str(error), False
+                report(error)
             if not done:
                 self._news.wait(idle)
         with suppress(HiveloreError):  # The lease ends by itself.

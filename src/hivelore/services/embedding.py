@@ -26,6 +26,7 @@ from hivelore.ports import (
     Transaction,
 )
 from hivelore.services.learning import Learning
+from hivelore.services.rounds import Report, unreported
 from hivelore.services.serving import SERVING, Model, Serving
 
 TAKEN_UP = "model.taken_up"
@@ -133,17 +134,19 @@ class Embedding:
         self._taken_up = seen[-1] if len(seen) == TAKEN_UP_AT_A_TIME else None
         return len(seen)
 
-    def run(self, stop: threading.Event, idle: float) -> None:
+    def run(self, stop: threading.Event, idle: float, report: Report = unreported) -> None:
         """Work until ``stop`` is set (``wake`` after setting it); with nothing to do look again on
-        ``wake`` or after ``idle`` seconds."""
+        ``wake`` or after ``idle`` seconds. ``report`` is told how each round went."""
         while not stop.is_set():
             self._news.clear()
             try:
                 settled = self.take_up() or self.step()
                 self._pause = FIRST_PAUSE
+                report(None)
             except Unavailable as error:
                 settled = None
                 self.last_error = str(error)
+                report(error)
                 stop.wait(min(max(self._pause, error.retry_after or 0.0), LONGEST_PAUSE))
                 self._pause = min(self._pause * 2.0, LONGEST_PAUSE)
             with self._progress:

@@ -21,6 +21,7 @@ from hivelore.services.agents import Agents
 from hivelore.services.drafting import CONTENT_LENGTH
 from hivelore.services.leading import Leading
 from hivelore.services.remember import Remembering
+from hivelore.services.rounds import Report, unreported
 
 _LOG = logging.getLogger("hivelore")
 EVERY = 1.0
@@ -88,8 +89,8 @@ class Folders:
         self._unmade: str | None = None
         self.standing = Standing()
 
-    def run(self, stop: threading.Event) -> None:
-        """Look until stopped, and then let another service do so."""
+    def run(self, stop: threading.Event, report: Report = unreported) -> None:
+        """Look until stopped, and then let another service do so. ``report`` is told how each look went."""
         try:
             self._workspace.make()
         except Unavailable as problem:
@@ -99,8 +100,10 @@ class Folders:
             took = 0.0
             try:
                 took = self.look(stop.is_set)
+                report(None)
             except HiveloreError as problem:  # The disk is full, say: the next look goes on.
                 self.standing = replace(self.standing, trouble=str(problem))
+                report(problem)
             stop.wait(max(EVERY, SHARE * took))
         try:
             self._leading.step_back()

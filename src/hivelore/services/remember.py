@@ -14,7 +14,7 @@ from hivelore.domain.proposal import Deletion, Proposal, ProposalKind
 from hivelore.errors import Forbidden, Invalid, NotFound, Stale
 from hivelore.policies.access import Effect, Ruling, may_affect, review_of, visible_to
 from hivelore.policies.chunking import chunk
-from hivelore.policies.identity import same_record
+from hivelore.policies.identity import of_one_project, same_record
 from hivelore.policies.operational_access import may_say_how_sure
 from hivelore.policies.ttl import Lifetimes
 from hivelore.ports import Clock, MemoryStore, Transaction
@@ -219,7 +219,7 @@ class Remembering:
                 for stored in tx.at_path(shelf, clean)
                 if seen.admits(stored.memory.owner, stored.memory.scope) and _may(viewer, Effect.DELETE, stored.memory)
             ]
-            gone = _of_one_project(found) if project is None else [one for one in found if one.memory.project == where]
+            gone = of_one_project(found) if project is None else [one for one in found if one.memory.project == where]
             for stored in gone:
                 self.remove(tx, stored, viewer)
             return len(gone)
@@ -375,14 +375,6 @@ def _exported(tx: Transaction, memory: Memory) -> Stored | None:
     if known is None or known.memory.home != memory.home:
         return None
     return same_record([known], memory.project)
-
-
-def _of_one_project(found: Sequence[Stored]) -> Sequence[Stored]:
-    projects = sorted({one.memory.project or "none" for one in found})
-    if len(projects) > 1:
-        told = ", ".join(projects)
-        raise Invalid(f"It was indexed in several projects ({told}): say in which (project).", field="project")
-    return found
 
 
 def _has_time(draft: Draft) -> bool:

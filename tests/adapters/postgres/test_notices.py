@@ -3,6 +3,7 @@
 from collections.abc import Generator
 from contextlib import ExitStack, closing
 from queue import Queue
+from threading import Thread
 
 import psycopg
 import pytest
@@ -25,7 +26,7 @@ class Ear:
         self.notices = PostgresNotices(url, namespace)
         for notice in Notice:
             self.notices.hear(notice, lambda notice=notice: self.heard.put(notice))
-        self.notices.start()
+        Thread(target=self.notices.run, daemon=True).start()
 
     def next(self) -> Notice:
         return self.heard.get(timeout=PATIENCE)
@@ -85,7 +86,7 @@ def test_what_is_told_while_the_server_is_away_is_told_when_it_is_back(monkeypat
 def test_closing_ends_it_whether_it_was_started_or_not_and_twice_is_fine() -> None:
     never_started = PostgresNotices("postgresql://127.0.0.1:1/nowhere", 1)
     nobody_there = PostgresNotices("postgresql://127.0.0.1:1/nowhere", 1)
-    nobody_there.start()
+    Thread(target=nobody_there.run, daemon=True).start()
     nobody_there.tell(Notice.AGENTS)
     for notices in (never_started, nobody_there):
         notices.close()

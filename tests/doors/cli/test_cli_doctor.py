@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 
 from hivelore import __version__, endpoint, private_files
+from hivelore.adapters.clock import SystemClock
+from hivelore.adapters.postgres.store import PostgresStore
+from hivelore.adapters.sqlite.store import SqliteStore
 from hivelore.cli import home_checks, service_checks
 from hivelore.cli.findings import Finding, Level
 from hivelore.errors import Broken
@@ -28,6 +31,7 @@ def made(alone: CommandLine, elsewhere: Path, service: Service) -> Path:
     for name in (endpoint.OPERATOR_KEY, endpoint.AGENT_KEY):
         with private_files.replacing(elsewhere / name) as out:
             out.write(b"hl_1_0123456789_" + b"a" * 64 + b"\n")
+    SqliteStore(elsewhere / endpoint.DATABASE, clock=SystemClock()).close()
     return elsewhere
 
 
@@ -118,7 +122,8 @@ def test_a_database_server_that_does_not_answer_is_named_and_its_password_is_not
 def test_a_database_server_that_is_well_is_found_to_be(
     alone: CommandLine, made: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("HIVELORE_DATABASE", postgres.schema())
+    monkeypatch.setenv("HIVELORE_DATABASE", url := postgres.schema())
+    PostgresStore(url, clock=SystemClock()).close()
     assert found(alone, "database", 0)[0] == "ok"
 
 

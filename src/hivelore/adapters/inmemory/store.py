@@ -51,6 +51,9 @@ class InMemoryStore:
             self._state = transaction.state
             return answer
 
+    def verify(self) -> None:
+        self._refuse_closed()
+
     def check(self) -> Sequence[str]:
         return ()
 

@@ -15,6 +15,7 @@ from psycopg.adapt import AdaptersMap, Dumper
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.types.numeric import Int8BinaryDumper
 
+from hivelore.domain.health import Cause
 from hivelore.domain.index import Vector
 from hivelore.errors import Broken, Conflict, Expired, HiveloreError, Invalid, Unavailable
 
@@ -170,7 +171,8 @@ def translated(error: psycopg.Error, who: str = SERVER) -> HiveloreError:
         return Invalid(f"The database cannot keep this text ({said}).")
     for kinds, ours, words in _WORDS:
         if isinstance(error, kinds):
-            return ours(words.format(said=said, who=who))
+            told = words.format(said=said, who=who)
+            return ours(told, cause=_cause(error)) if ours in (Unavailable, Broken) else ours(told)
     return Broken(f"The database answered with an unexpected error ({said}).")
 
 
@@ -228,6 +230,22 @@ _WORDS: tuple[tuple[tuple[type[psycopg.Error], ...], type[HiveloreError], str], 
     ),
 )
 """The first row that fits is taken: kinds of errors, and what they are in our family and words."""
+
+
+_CAUSES: tuple[tuple[tuple[type[psycopg.Error], ...], Cause | None], ...] = (
+    ((errors.DataCorrupted, errors.IndexCorrupted), Cause.DAMAGED),
+    ((errors.UndefinedTable,), Cause.REPLACED),
+    ((errors.DiskFull,), Cause.DISK_FULL),
+    ((errors.ReadOnlySqlTransaction, errors.InsufficientPrivilege, errors.IoError), Cause.WRITES),
+    ((*AGAIN, errors.OutOfMemory), None),
+    ((psycopg_pool.PoolClosed, psycopg_pool.PoolTimeout, psycopg_pool.TooManyRequests), None),
+    ((psycopg.OperationalError, psycopg.InterfaceError), Cause.SERVER),
+)
+"""The first row that fits is taken: what errors say of the database itself, None where they say nothing."""
+
+
+def _cause(error: psycopg.Error) -> Cause | None:
+    return next((cause for kinds, cause in _CAUSES if isinstance(error, kinds)), None)
 
 
 def _line(error: psycopg.Error) -> str:

@@ -7,7 +7,7 @@ import socket
 from collections.abc import Callable
 from contextlib import closing, suppress
 from select import select
-from threading import Event, Lock, Thread
+from threading import Event, Lock
 
 import psycopg
 
@@ -30,13 +30,10 @@ class PostgresNotices:
         self._wakes, self._woken = socket.socketpair()
         self._wakes.setblocking(False)
         self._stop = Event()
-        self._thread = Thread(target=self._run, name="hivelore-notices", daemon=True)
+        self._running = Lock()
 
     def hear(self, notice: Notice, listener: Callable[[], object]) -> None:
         self._listeners.append((notice, listener))
-
-    def start(self) -> None:
-        self._thread.start()
 
     def tell(self, notice: Notice) -> None:
         with self._lock:
@@ -48,25 +45,25 @@ class PostgresNotices:
             return
         self._stop.set()
         self._wake()
-        if self._thread.is_alive():
-            self._thread.join()
-        self._wakes.close()
-        self._woken.close()
+        with self._running:
+            self._wakes.close()
+            self._woken.close()
 
     def _wake(self) -> None:
         with suppress(BlockingIOError, OSError):  # It is full, and so wakes anyway; or all is over.
             self._wakes.send(b"!")
 
-    def _run(self) -> None:
+    def run(self) -> None:
         failures = 0
-        while not self._stop.is_set():
-            with suppress(psycopg.Error), closing(connect(self._url, "hivelore notices")) as connection:
-                connection.execute(f"LISTEN {self._channel}".encode())
-                failures = 0
-                self._hear(set(Notice))  # There may have been something while nobody listened.
-                self._serve(connection)
-            self._stop.wait(PAUSES[min(failures, len(PAUSES) - 1)])
-            failures += 1
+        with self._running:
+            while not self._stop.is_set():
+                with suppress(psycopg.Error), closing(connect(self._url, "hivelore notices")) as connection:
+                    connection.execute(f"LISTEN {self._channel}".encode())
+                    failures = 0
+                    self._hear(set(Notice))  # There may have been something while nobody listened.
+                    self._serve(connection)
+                self._stop.wait(PAUSES[min(failures, len(PAUSES) - 1)])
+                failures += 1
 
     def _serve(self, connection: Connection) -> None:
         """Tell and hear until told to stop. Raises what psycopg raises once the connection is lost."""

@@ -16,6 +16,7 @@ from hivelore.adapters.postgres.connection import (
     translated,
     whereabouts,
 )
+from hivelore.adapters.sql.migrations import no_database
 from hivelore.errors import Conflict, Expired, HiveloreError, NotFound
 
 Left = Callable[[], float | None]
@@ -33,15 +34,19 @@ _LATE = "The deadline had passed before the call began."
 class Pool:
     """Brings the database to the schema of this code first. Stores of several namespaces may share one."""
 
-    def __init__(self, url: str, size: int = CONNECTIONS, *, as_it_is: bool = False) -> None:
+    def __init__(self, url: str, size: int = CONNECTIONS, *, as_it_is: bool = False, may_create: bool = True) -> None:
         """Raises as ``migrations.migrate``, and Unavailable where the server does not answer. ``as_it_is``: nothing is
-        brought to anything; NotFound where there are no tables, Conflict where they are of an older version."""
+        brought to anything; NotFound where there are no tables, Conflict where they are of an older version.
+        ``may_create``: make the tables where there are none, else that is refused as Broken."""
         self._url = url
         self.has_wall = False
         with self.apart() as connection:
             if as_it_is:
                 _refuse_other_schema(connection, whereabouts(url))
             else:
+                shipped = migrations.shipped()
+                if not may_create and len(migrations.missing(connection, shipped)) == len(shipped):
+                    raise no_database(f"The database {whereabouts(url)} is empty")
                 migrations.migrate(connection, migrations.shipped(), lambda: self._build_wall(connection))
             self.version = migrations.version(connection)
             self.timeline = _timeline(connection)

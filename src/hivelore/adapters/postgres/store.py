@@ -14,20 +14,27 @@ from hivelore.adapters.postgres.pool import CONNECTIONS, TIMELINE, Left, Pool, S
 from hivelore.adapters.postgres.transaction import EVERYTHING, PostgresTransaction
 from hivelore.adapters.postgres.view import SQL, PostgresView, read_moment
 from hivelore.adapters.randomness import uuid7
+from hivelore.adapters.replaced import replaced
+from hivelore.adapters.unwatched import Unwatched
 from hivelore.domain.search import Visibility
-from hivelore.errors import HiveloreError, Unavailable
-from hivelore.ports import Clock, Transaction
+from hivelore.errors import Expired, HiveloreError, Unavailable
+from hivelore.ports import Clock, StoreWatch, Transaction
 
 T = TypeVar("T")
 
 NAMESPACE = 1
+VERIFIED_WITHIN = 2.0
+"""Seconds."""
 TRIES_BESIDE_OTHERS = 4
 """So often a unit is run beside others that may get in its way; then alone."""
-# In the second part the snapshot is taken; of a unit it tells by which number the server knows it.
-_NUMBER = "SELECT pg_current_xact_id()::text"
+# In the second part the snapshot is taken; of a unit it tells by which number the server knows it, and of which
+# incarnation the database is.
+_NUMBER = (
+    "SELECT concat_ws(' ', pg_current_xact_id()::text, "
+    "(SELECT value FROM meta WHERE namespace = {namespace} AND name = 'incarnation'))"
+)
 _READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", "SELECT pg_current_snapshot()::text"
-_BESIDE = "BEGIN ISOLATION LEVEL REPEATABLE READ", f"LOCK TABLE turn IN ROW SHARE MODE; {_NUMBER}"
-_ALONE = "BEGIN ISOLATION LEVEL REPEATABLE READ", f"LOCK TABLE turn IN EXCLUSIVE MODE; {_NUMBER}"
+_UNIT = "BEGIN ISOLATION LEVEL REPEATABLE READ"
 _ASK = (
     "BEGIN READ ONLY",
     "SELECT pg_sleep({pause}); "
@@ -59,26 +66,37 @@ class PostgresStore:
         connections: int = CONNECTIONS,
         pool: Pool | None = None,
         as_it_is: bool = False,
+        may_create: bool = True,
+        watch: StoreWatch | None = None,
     ) -> None:
         """``pool``: one of the same database that is shared with others, and stays open. ``as_it_is``: for reading
-        alone; nothing of the database is changed."""
+        alone; nothing of the database is changed. ``may_create``: make the tables where there are none, else that is
+        refused."""
         self._clock = clock
+        self._watch = watch or Unwatched()
+        self._incarnation: str | None = None
+        """None until it is known which one was opened."""
         self._namespace = namespace
-        self._pool = Pool(url, connections, as_it_is=as_it_is) if pool is None else pool
+        number = _NUMBER.format(namespace=int(namespace))
+        self._beside: Script = _UNIT, f"LOCK TABLE turn IN ROW SHARE MODE; {number}"
+        self._alone: Script = _UNIT, f"LOCK TABLE turn IN EXCLUSIVE MODE; {number}"
+        self._pool = Pool(url, connections, as_it_is=as_it_is, may_create=may_create) if pool is None else pool
         self._is_mine = pool is None
         self._is_closed = False
         if as_it_is:
             return
         try:
-            self.write(self._first_facts)
+            self._incarnation = self.write(self._first_facts)
         except HiveloreError:
             self.close()
             raise
 
-    def _first_facts(self, tx: Transaction) -> None:
-        if not (isinstance(tx, PostgresTransaction) and tx.renumber_if_restored()) and tx.setting("incarnation"):
-            return
-        tx.set_setting("incarnation", uuid7(self._clock.now()))
+    def _first_facts(self, tx: Transaction) -> str:
+        known = tx.setting("incarnation")
+        if known and not (isinstance(tx, PostgresTransaction) and tx.renumber_if_restored()):
+            return known
+        tx.set_setting("incarnation", fresh := uuid7(self._clock.now()))
+        return fresh
 
     @property
     def name(self) -> str:
@@ -96,7 +114,7 @@ class PostgresStore:
     def read(self, deadline: float | None = None, *, sees: Visibility | None = None) -> Generator[PostgresView]:
         walled = sees is not None and self._pool.has_wall
         begin = (_READ[0], "; ".join([*wall.begin(sees), _READ[1]])) if sees is not None and walled else _READ
-        with self._begun(begin, deadline) as (connection, snapshot):
+        with self._watched(writing=False), self._begun(begin, deadline) as (connection, snapshot):
             view = PostgresView(connection, self._namespace, read_moment(snapshot), self._clock, deadline)
             view.is_walled = walled
             try:
@@ -106,11 +124,41 @@ class PostgresStore:
                 view.end()
 
     def write(self, work: Callable[[Transaction], T], deadline: float | None = None) -> T:
+        with self._watched(writing=True):
+            return self._written(work, deadline)
+
+    def verify(self) -> None:
+        try:
+            with self.read(self._clock.monotonic() + VERIFIED_WITHIN) as view:
+                known = view.setting("incarnation")
+        except (Expired, Unavailable):
+            with self._pool.apart():  # Tells a server that does not answer from connections that are all busy.
+                return
+        self._refuse_other(known)
+
+    @contextmanager
+    def _watched(self, *, writing: bool) -> Generator[None]:
+        try:
+            yield
+        except HiveloreError as error:
+            self._watch.store_failed(error, writing=writing)
+            raise
+        if writing:
+            self._watch.write_done()
+        else:
+            self._watch.read_done()
+
+    def _refuse_other(self, incarnation: str | None) -> None:
+        """What this process knows is of the incarnation that it opened."""
+        if self._incarnation is not None and incarnation != self._incarnation:
+            raise replaced()
+
+    def _written(self, work: Callable[[Transaction], T], deadline: float | None) -> T:
         tries = 0
         while True:
             alone = tries >= TRIES_BESIDE_OTHERS
             try:
-                return self._tried(work, deadline, _ALONE if alone else _BESIDE, fresh=tries > 0)
+                return self._tried(work, deadline, self._alone if alone else self._beside, fresh=tries > 0)
             except AGAIN as error:
                 if alone and tries >= 2 * TRIES_BESIDE_OTHERS:
                     raise translated(error) from error
@@ -123,7 +171,9 @@ class PostgresStore:
 
     def _tried(self, work: Callable[[Transaction], T], deadline: float | None, begin: Script, *, fresh: bool) -> T:
         """``fresh``: the unit was run before, so that its snapshot shows what was in its way."""
-        with self._begun(begin, deadline) as (connection, number):
+        with self._begun(begin, deadline) as (connection, begun):
+            number, _, incarnation = begun.partition(" ")
+            self._refuse_other(incarnation)
             unit = PostgresTransaction(connection, self._namespace, EVERYTHING, self._clock, deadline)
             unit.doubts_conflicts = not fresh
             try:

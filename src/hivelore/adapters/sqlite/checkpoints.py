@@ -7,11 +7,12 @@ between two commits, new snapshots wait, and those that run get a bounded time t
 
 import logging
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 
 import apsw
 
-from hivelore.adapters.sqlite.connection import our_errors, pragma
+from hivelore.adapters.sqlite.connection import close, our_errors, pragma
 from hivelore.adapters.sqlite.readers import Readers
 from hivelore.adapters.sqlite.writer import Writer
 from hivelore.errors import Unavailable
@@ -40,8 +41,12 @@ def patience(size: int) -> float:
 class Checkpoints:
     """A thread of its own with a connection of its own, from construction to ``close``."""
 
-    def __init__(self, connection: apsw.Connection, writer: Writer, readers: Readers) -> None:
+    def __init__(
+        self, connection: apsw.Connection, writer: Writer, readers: Readers, verify: Callable[[], None]
+    ) -> None:
+        """``verify`` raises Unavailable where the files are not those that were opened: they stay as they are then."""
         self._connection = connection
+        self._verify = verify
         self._writer = writer
         self._readers = readers
         self._page = int(pragma(connection, "page_size"))
@@ -77,10 +82,10 @@ class Checkpoints:
         while not self._closed:
             self._wake.wait(EVERY)
             self._wake.clear()
-            with suppress(apsw.Error), self._running:
+            with suppress(apsw.Error, Unavailable), self._running:
                 self._keep_small()
         with self._running:
-            self._connection.close()
+            close(self._connection, self._verify)
 
     def _keep_small(self) -> None:
         size = self._copy()
@@ -102,6 +107,7 @@ class Checkpoints:
 
     def _copy(self) -> int:
         """Copies what no reader keeps from being copied; returns the size of the log in bytes."""
+        self._verify()
         pages, _ = self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
         return pages * self._page
 

@@ -3,7 +3,7 @@
 # apsw's types name a Buffer that Python 3.11 does not have: what it answers is typed here, once.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 import apsw
 import sqlite_vec
 
+from hivelore.domain.health import Cause
 from hivelore.errors import Broken, Conflict, Expired, HiveloreError, Invalid, Unavailable
 
 BUSY_TIMEOUT_MS = 5_000
@@ -20,9 +21,10 @@ APPLICATION_ID = 0x48564C52
 OVER = "This transaction is over: it was ended, or the disk failed. Nothing of it was stored."
 
 
-def connect(path: Path, *, read_only: bool = False, vfs: str | None = None) -> apsw.Connection:
-    """A connection that waits for locks from its first statement on."""
-    flags = apsw.SQLITE_OPEN_READONLY if read_only else apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
+def connect(path: Path, *, read_only: bool = False, create: bool = True, vfs: str | None = None) -> apsw.Connection:
+    """A connection that waits for locks from its first statement on. ``create``: make the file where there is none."""
+    flags = apsw.SQLITE_OPEN_READONLY if read_only else apsw.SQLITE_OPEN_READWRITE
+    flags |= apsw.SQLITE_OPEN_CREATE if create and not read_only else 0
     connection = apsw.Connection(str(path), flags=flags | apsw.SQLITE_OPEN_NOMUTEX, vfs=vfs)
     try:
         connection.set_busy_timeout(BUSY_TIMEOUT_MS)
@@ -66,6 +68,16 @@ def run_script(connection: apsw.Connection, script: str) -> None:
         pass
 
 
+def close(connection: apsw.Connection, verify: Callable[[], None]) -> None:
+    """Close what may be the last connection, which copies the log into the database and removes it; both stay as they
+    are where ``verify`` raises Unavailable, since they are not those that were opened."""
+    try:
+        verify()
+    except Unavailable:
+        connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+    connection.close()
+
+
 @contextmanager
 def our_errors() -> Generator[None]:
     """Turn what SQLite raises into our family."""
@@ -80,20 +92,31 @@ def our_errors() -> Generator[None]:
 def translated(error: apsw.Error) -> HiveloreError:
     match error:
         case apsw.FullError():
-            return Unavailable("The disk is full: nothing of this was stored. Free some space and try again.")
+            return Unavailable(
+                "The disk is full: nothing of this was stored. Free some space and try again.", cause=Cause.DISK_FULL
+            )
         case apsw.IOError():
             # A commit whose sync failed is not there, but may come back, whole, if the process dies right then.
             return Unavailable(
-                f"The disk refused to read or write ({error}). Look for what you wrote before trying again."
+                f"The disk refused to read or write ({error}). Look for what you wrote before trying again.",
+                cause=Cause.WRITES,
             )
         case apsw.BusyError() | apsw.LockedError():
-            return Unavailable("The database is locked by another program. Close it and try again.")
+            return Unavailable("The database is locked by another program. Close it and try again.", cause=Cause.WRITES)
         case apsw.ReadOnlyError() | apsw.PermissionsError():
-            return Unavailable("The database cannot be written: check the permissions of its folder and file.")
+            return Unavailable(
+                "The database cannot be written: check the permissions of its folder and file.", cause=Cause.WRITES
+            )
         case apsw.CantOpenError():
-            return Unavailable(f"The database cannot be opened ({error}): its folder must exist and be writable.")
+            return Unavailable(
+                f"The database cannot be opened ({error}): its folder must exist and be writable.", cause=Cause.WRITES
+            )
         case apsw.CorruptError() | apsw.NotADBError():
-            return Broken(f"The database is damaged or none at all ({error}). Restore a backup or move the file away.")
+            return Broken(
+                f"What was read of the database is damaged or no database at all ({error}). Run 'hivelore doctor': it "
+                "tells a passing error of the disk from damage that needs a backup.",
+                cause=Cause.DAMAGED,
+            )
         case apsw.InterruptError():
             return Expired("The call took longer than its deadline. Narrow the question or try again later.")
         case apsw.CursorClosedError() | apsw.ConnectionClosedError():

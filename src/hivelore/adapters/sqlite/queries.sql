@@ -166,3 +166,8 @@ SELECT co.proposal, m.id, co.version FROM json_each(:ids) k
 CROSS JOIN concerned co ON co.namespace = :namespace AND co.proposal = k.value
 CROSS JOIN memory m ON m.key = co.document
 ORDER BY co.proposal, co.position
+
+-- name: identity
+SELECT
+  (SELECT value FROM meta WHERE namespace = :namespace AND name = 'incarnation'),
+  (SELECT COALESCE(MAX(seq), 0) FROM change)

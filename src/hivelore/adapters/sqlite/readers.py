@@ -1,23 +1,37 @@
 """The connections that read a SQLite file, each lent for one snapshot."""
 
 import threading
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import apsw
 
-from hivelore.adapters.sqlite.connection import connect, our_errors, rows, run_script
+from hivelore.adapters.sqlite.connection import close, connect, our_errors, rows, run_script
 from hivelore.adapters.sqlite.view import SQL, SqliteView
-from hivelore.errors import Expired, Unavailable
-from hivelore.ports import Clock, View
+from hivelore.adapters.unwatched import Unwatched
+from hivelore.errors import Expired, HiveloreError, Unavailable
+from hivelore.ports import Clock, StoreWatch, View
 
 _PROGRESS_STEPS = 5_000
 """Virtual machine steps between two looks at the deadline: well under a millisecond."""
 
 
 class Readers:
-    def __init__(self, path: Path, namespace: int, clock: Clock, count: int, vfs: str | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        namespace: int,
+        clock: Clock,
+        count: int,
+        *,
+        vfs: str | None = None,
+        watch: StoreWatch | None = None,
+        verify: Callable[[], None] = lambda: None,
+    ) -> None:
+        """``verify`` raises Unavailable where the files are not those that were opened."""
+        self._watch = watch or Unwatched()
+        self._verify = verify
         self._path = path
         self._namespace = namespace
         self._clock = clock
@@ -34,20 +48,25 @@ class Readers:
 
     @contextmanager
     def snapshot(self, deadline: float | None = None) -> Generator[View]:
-        with our_errors():
-            connection = self._take(deadline)
-            began = self._clock.monotonic()
-            self._began.append(began)
-            try:
-                self._mind(connection, deadline)
-                run_script(connection, "BEGIN")
-                # The first statement that reads is what fixes the snapshot.
-                list(rows(connection, SQL["last_change"]))
-                yield SqliteView(connection, self._namespace)
-            finally:
-                rested = _rested(connection)
-                self._began.remove(began)
-                self._give_back(rested)
+        try:
+            with our_errors():
+                connection = self._take(deadline)
+                began = self._clock.monotonic()
+                self._began.append(began)
+                try:
+                    self._mind(connection, deadline)
+                    run_script(connection, "BEGIN")
+                    # The first statement that reads is what fixes the snapshot.
+                    list(rows(connection, SQL["last_change"]))
+                    yield SqliteView(connection, self._namespace)
+                finally:
+                    rested = _rested(connection)
+                    self._began.remove(began)
+                    self._give_back(rested)
+        except HiveloreError as error:
+            self._watch.store_failed(error, writing=False)
+            raise
+        self._watch.read_done()
 
     @contextmanager
     def held(self, longest: float) -> Generator[bool]:
@@ -80,7 +99,8 @@ class Readers:
         if connection is not None:
             return connection
         try:
-            connection = connect(self._path, vfs=self._vfs)
+            self._verify()
+            connection = connect(self._path, create=False, vfs=self._vfs)
             run_script(connection, "PRAGMA query_only = ON")
         except BaseException:
             self._give_back(None)
@@ -117,16 +137,18 @@ class Readers:
             self._idle[:] = [None] * self._count
         for connection in connections:
             if connection is not None:
-                connection.close()
+                close(connection, self._verify)
 
 
 def _rested(connection: apsw.Connection) -> apsw.Connection | None:
-    """A reader without its snapshot; None where somebody still walks through it, which only closing ends."""
+    """A reader without its snapshot; None where somebody still walks through it, which only closing ends, or where the
+    disk does not let go of it."""
     connection.set_progress_handler(None)
-    with suppress(apsw.Error):  # The disk failed: closing ends the snapshot.
+    with suppress(apsw.Error):
         if connection.in_transaction:
             run_script(connection, "ROLLBACK")
         if connection.txn_state() == apsw.SQLITE_TXN_NONE:
             return connection
-    connection.close()
+    with suppress(apsw.Error):
+        connection.close()
     return None

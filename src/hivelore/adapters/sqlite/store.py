@@ -11,14 +11,17 @@ import apsw
 
 from hivelore import private_files
 from hivelore.adapters.randomness import uuid7
+from hivelore.adapters.sql.migrations import no_database
 from hivelore.adapters.sqlite import migrations
 from hivelore.adapters.sqlite.checkpoints import Checkpoints
 from hivelore.adapters.sqlite.connection import connect, our_errors, rows, run_script
+from hivelore.adapters.sqlite.identity import Identity
 from hivelore.adapters.sqlite.readers import Readers
 from hivelore.adapters.sqlite.writer import Writer
+from hivelore.adapters.unwatched import Unwatched
 from hivelore.domain.search import Visibility
 from hivelore.errors import Conflict, HiveloreError, NotFound, Unavailable
-from hivelore.ports import Clock, Transaction, View
+from hivelore.ports import Clock, StoreWatch, Transaction, View
 from hivelore.protection import database_files
 
 T = TypeVar("T")
@@ -30,23 +33,35 @@ class SqliteStore:
     """Implements ``ports.MemoryStore`` on a file.
 
     ``durable``: acknowledge after the disk has it (synchronous FULL); else a power cut may lose the
-    last moments, never the integrity. ``vfs`` names an SQLite VFS, for tests of faults.
+    last moments, never the integrity. ``may_create``: make a database where there is none, else that is
+    refused. ``vfs`` names an SQLite VFS, for tests of faults.
     """
 
     def __init__(
-        self, path: Path, *, clock: Clock, readers: int = 8, durable: bool = True, vfs: str | None = None
+        self,
+        path: Path,
+        *,
+        clock: Clock,
+        readers: int = 8,
+        durable: bool = True,
+        may_create: bool = True,
+        watch: StoreWatch | None = None,
+        vfs: str | None = None,
     ) -> None:
         self._path = path
         self._clock = clock
         self._vfs = vfs
-        writer, checkpointer = _open(path, durable, vfs)
-        self._writer = Writer(writer, NAMESPACE, clock)
-        self._readers = Readers(path, NAMESPACE, clock, readers, vfs)
+        self._watch = watch or Unwatched()
+        self._identity: Identity | None = None
+        writer, checkpointer = _open(path, durable, may_create, vfs)
+        self._writer = Writer(writer, NAMESPACE, clock, self._verify_files)
+        self._readers = Readers(path, NAMESPACE, clock, readers, vfs=vfs, watch=self._watch, verify=self._verify_files)
         self._closed = threading.Event()
-        self._checkpoints = Checkpoints(checkpointer, self._writer, self._readers)
+        self._checkpoints = Checkpoints(checkpointer, self._writer, self._readers, self._verify_files)
         self._writer.on_commit(self._checkpoints.logged)
         try:
             self.write(self._first_facts)
+            self._identity = Identity(path, NAMESPACE, vfs)
         except HiveloreError:
             self.close()
             raise
@@ -72,12 +87,27 @@ class SqliteStore:
         return self._readers.snapshot(deadline)
 
     def write(self, work: Callable[[Transaction], T], deadline: float | None = None) -> T:
-        return self._writer.submit(work, deadline).result()
+        try:
+            answer = self._writer.submit(work, deadline).result()
+        except HiveloreError as error:
+            self._watch.store_failed(error, writing=True)
+            raise
+        self._watch.write_done()
+        return answer
+
+    def verify(self) -> None:
+        if self._identity is not None and not self._closed.is_set():
+            self._identity.verify_content()
+
+    def _verify_files(self) -> None:
+        if self._identity is not None:
+            self._identity.verify_files()
 
     def check(self) -> Sequence[str]:
         # On a connection of its own: for this, FTS5 trusts what an earlier snapshot of the connection had in its index.
         with our_errors():
-            connection = connect(self._path, vfs=self._vfs)
+            self._verify_files()
+            connection = connect(self._path, create=False, vfs=self._vfs)
             try:
                 return [row[0] for row in rows(connection, "PRAGMA integrity_check") if row[0] != "ok"]
             finally:
@@ -94,7 +124,8 @@ class SqliteStore:
         with our_errors(), self._writer.resting():
             if self._closed.is_set():
                 raise Unavailable("The store is closed.")
-            connection = connect(self._path, vfs=self._vfs)
+            self._verify_files()
+            connection = connect(self._path, create=False, vfs=self._vfs)
             try:
                 run_script(connection, "PRAGMA temp_store = FILE; PRAGMA secure_delete = ON; VACUUM;")
             finally:
@@ -153,13 +184,17 @@ def _make_private(path: Path) -> None:
             private_files.tighten(each)
 
 
-def _open(path: Path, durable: bool, vfs: str | None) -> tuple[apsw.Connection, apsw.Connection]:
+def _open(path: Path, durable: bool, may_create: bool, vfs: str | None) -> tuple[apsw.Connection, apsw.Connection]:
     """The connections of the writer and of the checkpoints, on a file that is brought to this schema."""
+    if not may_create and not path.exists():
+        raise no_database(f"There is no database {path}")
     opened: list[apsw.Connection] = []
     try:
         with our_errors():
             _make_private(path)
-            opened.append(writer := connect(path, vfs=vfs))
+            opened.append(writer := connect(path, create=may_create, vfs=vfs))
+            if not may_create and len(migrations.missing(writer, shipped := migrations.shipped())) == len(shipped):
+                raise no_database(f"The database {path} is empty")
             run_script(writer, f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}; PRAGMA foreign_keys = OFF;")
             run_script(writer, "PRAGMA wal_autocheckpoint = 0; PRAGMA secure_delete = ON; PRAGMA temp_store = FILE;")
             # Before the journal mode, which writes: a file that is refused stays as it is.

@@ -4,13 +4,13 @@ import queue
 import threading
 from collections.abc import Callable, Generator
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
 import apsw
 
-from hivelore.adapters.sqlite.connection import our_errors, run_script, translated
+from hivelore.adapters.sqlite.connection import close, our_errors, run_script, translated
 from hivelore.adapters.sqlite.transaction import SqliteTransaction
 from hivelore.errors import Expired, HiveloreError, Unavailable
 from hivelore.ports import Clock, Transaction
@@ -33,10 +33,15 @@ class _Unit:
 
 
 class Writer:
-    """Owns the writing connection. Every unit runs in a SAVEPOINT of the group's transaction."""
+    """Owns the writing connection. Every unit runs in a SAVEPOINT of the group's transaction. ``verify`` raises
+    Unavailable where the files are not those that were opened: then nothing is written, or what was is not
+    acknowledged."""
 
-    def __init__(self, connection: apsw.Connection, namespace: int, clock: Clock) -> None:
+    def __init__(
+        self, connection: apsw.Connection, namespace: int, clock: Clock, verify: Callable[[], None] = lambda: None
+    ) -> None:
         self._connection = connection
+        self._verify = verify
         self._transaction = SqliteTransaction(connection, namespace)
         self._clock = clock
         self._queue: queue.SimpleQueue[_Unit | None] = queue.SimpleQueue()
@@ -114,7 +119,7 @@ class Writer:
                     group = self._commit(group)
             if ended:
                 break
-        self._connection.close()
+        close(self._connection, self._verify)
 
     def _gather(self, first: _Unit) -> tuple[list[_Unit], bool]:
         group = [first]
@@ -136,6 +141,7 @@ class Writer:
         left = list(reversed(group))
         try:
             with our_errors():
+                self._verify()
                 run_script(self._connection, "BEGIN IMMEDIATE")
                 spilled = self._spilled()
                 while left and self._spilled() == spilled:
@@ -143,6 +149,7 @@ class Writer:
                     if self._perform(unit):
                         done.append(unit)
                 run_script(self._connection, "COMMIT")
+                self._verify()
         except HiveloreError as error:
             self._rollback()
             for unit in group:
@@ -180,4 +187,5 @@ class Writer:
 
     def _rollback(self) -> None:
         if self._connection.in_transaction:
-            run_script(self._connection, "ROLLBACK")
+            with suppress(apsw.Error):  # The next group, which cannot begin within this one, tries it again.
+                run_script(self._connection, "ROLLBACK")

@@ -1,4 +1,4 @@
-"""The routes about the service itself: agents and keys, who I am, health, figures, embedding again."""
+"""The routes about the service itself: agents and keys, who I am, figures, embedding again."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from hivelore.domain import wire
 from hivelore.domain.agent import Agent, ApiKey, Role
 from hivelore.domain.job import JobId
 from hivelore.errors import Forbidden
-from hivelore.server.context import Asking
+from hivelore.server.context import Asking, Watching
 from hivelore.server.metrics import CONTENT_TYPE
 from hivelore.server.pools import Lane
 from hivelore.server.rest import answers
@@ -21,29 +21,23 @@ from hivelore.services.asking import LIMITS
 router = APIRouter()
 
 
-@router.get("/health", tags=["service"], response_model=answers.HealthAnswer)
-async def health() -> Response:
-    """Whether the service is alive; needs no key and tells nothing else."""
-    return json({"status": "ok"})
-
-
 @router.get("/metrics", tags=["service"], response_class=PlainTextResponse)
-async def metrics(caller: Asking) -> Response:
+async def metrics(caller: Watching) -> Response:
     """Figures in Prometheus' text format."""
     text = await caller.run(Lane.READ, lambda _: caller.context.metrics.text())
     return RawResponse(text, media_type=CONTENT_TYPE)
 
 
 @router.get("/api/status", tags=["service"], response_model=answers.StatusAnswer)
-async def status(caller: Asking) -> Response:
+async def status(caller: Watching) -> Response:
     """Engines, model and queue."""
     return json(await caller.run(Lane.READ, lambda _: caller.app.status()))
 
 
 @router.get("/api/check", tags=["service"], response_model=answers.CheckAnswer)
 async def check(caller: Asking) -> Response:
-    """Read the whole database for damage, and compare the indexes with it; what they lack is repaired. Takes a while.
-    For operators."""
+    """Try to read, write and search, read the whole database for damage, and compare the indexes with it; what they
+    lack is repaired. Takes a while. For operators."""
     _operator(caller)
     checked = await caller.run(Lane.SLOW, lambda _: caller.app.checking.check())
     found = {"problems": list(checked.problems), "repairs": list(checked.repairs), "failedEmbeddings": checked.failed}

@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from hivelore.domain.agent import Door, LeadSees, Role
+from hivelore.domain.health import Cause
 from hivelore.domain.job import JobState
 from hivelore.domain.memory import Action, Scope, Source, Trust
 from hivelore.domain.search import Path
@@ -14,6 +15,14 @@ from hivelore.domain.search import Path
 
 class Shown(BaseModel):
     model_config = ConfigDict(alias_generator=to_camel, extra="forbid")
+
+
+class ReasonAnswer(Shown):
+    cause: Cause
+    message: str
+    remedy: str
+    since: datetime
+    lasting: bool
 
 
 class Problem(BaseModel):
@@ -36,6 +45,8 @@ class Problem(BaseModel):
     """Seconds."""
     id: str | None = None
     """With code unexpected: what the log calls it."""
+    reasons: list[ReasonAnswer] | None = None
+    """With code unready: why the service cannot do its work."""
 
     model_config = ConfigDict(alias_generator=to_camel)
 
@@ -262,12 +273,28 @@ class HealthAnswer(Shown):
     status: Literal["ok"]
 
 
+class ProblemAnswer(ReasonAnswer):
+    detail: str
+
+
+class WorkerAnswer(Shown):
+    name: str
+    last_success: datetime | None
+    last_failure: datetime | None
+    failures_in_a_row: int
+    failures: int
+    error: str | None
+
+
 class StatusAnswer(BaseModel):
-    """Each version may tell more."""
+    """Each version may tell more. What is read from the database is null while it cannot be."""
 
     model_config = ConfigDict(alias_generator=to_camel)
 
     version: str
+    ready: bool
+    problems: list[ProblemAnswer]
+    workers: list[WorkerAnswer]
     store: str
     incarnation: str | None
     second_wall: bool | None
@@ -276,14 +303,14 @@ class StatusAnswer(BaseModel):
     vectors_ready: bool
     model: str | None
     wanted_model: str | None
-    pending_embeddings: int
-    failed_embeddings: int
+    pending_embeddings: int | None
+    failed_embeddings: int | None
     """Passages that are found by keywords only until one of the later tries to embed them succeeds."""
     embedding_trouble: str | None
     embedding_outage: str | None
     """Why questions are answered by keywords at present although there is a model."""
-    hook_events_waiting: int
-    hook_events_lost: int
+    hook_events_waiting: int | None
+    hook_events_lost: int | None
     briefing_tokens: int
     prompt_tokens: int
     workspace: str

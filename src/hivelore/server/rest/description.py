@@ -8,7 +8,7 @@ from hivelore.server.problems import MEDIA_TYPE
 from hivelore.server.rest.answers import Problem
 
 _KEY = {"type": "http", "scheme": "bearer", "description": "A key, hl_..."}
-_OPEN = {"/health"}
+_OPEN = {"/health", "/health/live", "/health/ready"}
 """Paths that need no key."""
 _HEADERS = [
     {

@@ -1,0 +1,167 @@
+"""A database that is removed, replaced or restored under a running store is noticed before a write is acknowledged."""
+
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import apsw
+import pytest
+
+from hivelore.adapters.clock import SystemClock
+from hivelore.adapters.sqlite.store import SqliteStore
+from hivelore.domain.health import Cause
+from hivelore.errors import Broken, Unavailable
+from support.memories import a_memory
+from support.sqlite_writes import contents
+from support.stores import add
+
+FILE = "hivelore.db"
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "home" / FILE
+
+
+@pytest.fixture
+def store(file: Path) -> Iterator[SqliteStore]:
+    file.parent.mkdir()
+    with closing(SqliteStore(file, clock=SystemClock(), readers=2)) as store:
+        add(store, a_memory("before"))
+        yield store
+
+
+def made(file: Path, *texts: str) -> Path:
+    """Another database, closed."""
+    file.parent.mkdir(exist_ok=True)
+    with closing(SqliteStore(file, clock=SystemClock())) as other:
+        for text in texts:
+            add(other, a_memory(text))
+    return file
+
+
+def copied(source: Path, target: Path) -> Path:
+    """As SQLite's own tools make and restore a backup: in transactions."""
+    # By the library of the store: another one would take its locks away, which are those of the process.
+    one, other = apsw.Connection(str(source)), apsw.Connection(str(target))
+    with closing(one), closing(other), other.backup("main", one, "main") as backup:
+        backup.step()
+    return target
+
+
+def written_over(source: Path, target: Path) -> None:
+    """As cp does it."""
+    target.write_bytes(source.read_bytes())
+
+
+def files_removed(file: Path, other: Path) -> None:
+    for one in list(file.parent.iterdir()):
+        one.unlink()
+
+
+def folder_removed(file: Path, other: Path) -> None:
+    shutil.rmtree(file.parent)
+
+
+def moved_away(file: Path, other: Path) -> None:
+    file.rename(file.with_name("elsewhere"))
+
+
+def replaced(file: Path, other: Path) -> None:
+    shutil.copy(other, file.with_name("new"))
+    file.with_name("new").replace(file)
+
+
+def log_removed(file: Path, other: Path) -> None:
+    file.with_name(f"{FILE}-wal").unlink()
+
+
+DEEDS = [files_removed, folder_removed, moved_away, replaced, log_removed]
+
+
+@pytest.mark.parametrize("deed", DEEDS)
+def test_no_write_is_acknowledged_once_the_files_are_others(
+    store: SqliteStore, file: Path, tmp_path: Path, deed: Callable[[Path, Path], None]
+) -> None:
+    deed(file, made(tmp_path / "other" / FILE, "another"))
+    for _ in range(2):
+        with pytest.raises(Unavailable, match=r"removed, replaced or restored.*hivelore stop") as refused:
+            add(store, a_memory("lost"))
+        assert refused.value.cause == Cause.REPLACED
+        with pytest.raises(Unavailable, match="removed, replaced or restored"):
+            store.verify()
+
+
+def test_a_write_during_which_the_file_is_removed_is_not_acknowledged(store: SqliteStore, file: Path) -> None:
+    def work(tx: object) -> None:
+        file.unlink()
+
+    with pytest.raises(Unavailable, match="removed, replaced or restored"):
+        store.write(work)
+
+
+def test_it_goes_on_once_the_same_file_is_back(store: SqliteStore, file: Path) -> None:
+    file.rename(file.with_name("elsewhere"))
+    with pytest.raises(Unavailable):
+        add(store, a_memory("refused"))
+    file.with_name("elsewhere").rename(file)
+    add(store, a_memory("after"))
+    store.verify()
+    assert sorted(contents(store)) == ["after", "before"]
+
+
+@pytest.mark.parametrize("way", [copied, written_over])
+@pytest.mark.parametrize("of", ["another", "a former one"])
+def test_what_is_restored_into_the_same_file_is_noticed_by_looking_inside(
+    store: SqliteStore, file: Path, tmp_path: Path, of: str, way: Callable[[Path, Path], object]
+) -> None:
+    backup = copied(file, tmp_path / "backup")
+    add(store, a_memory("later"))
+    store.verify()
+    store.tidy()
+    way(backup if of == "a former one" else made(tmp_path / "other" / FILE, *"another"), file)
+    with pytest.raises(Unavailable, match="removed, replaced or restored"):
+        store.verify()
+    with pytest.raises(Unavailable, match="removed, replaced or restored"):
+        add(store, a_memory("lost"))
+
+
+def test_ending_leaves_the_files_alone_that_came_in_place_of_ours(
+    store: SqliteStore, file: Path, tmp_path: Path
+) -> None:
+    running = SqliteStore(tmp_path / FILE, clock=SystemClock())
+    add(running, a_memory("only in the log"))
+    copies = {name: (tmp_path / f"{FILE}{name}").read_bytes() for name in ("", "-wal")}
+    running.close()
+    files_removed(file, file)
+    for name, content in copies.items():
+        file.with_name(f"{FILE}{name}").write_bytes(content)
+    store.close()
+    assert {name: file.with_name(f"{FILE}{name}").read_bytes() for name in copies} == copies
+    with closing(SqliteStore(file, clock=SystemClock())) as after:
+        assert contents(after) == ["only in the log"]
+
+
+def test_what_nobody_touches_stays_as_it_is_through_all_upkeep(store: SqliteStore) -> None:
+    for number in range(20):
+        add(store, a_memory(f"memory {number}"))
+        store.verify()
+    store.vacuum()
+    store.tidy()
+    assert store.check() == []
+    add(store, a_memory("after"))
+    store.verify()
+
+
+@pytest.mark.parametrize("content", [None, b""])
+def test_where_there_has_to_be_a_database_none_is_made(tmp_path: Path, content: bytes | None) -> None:
+    file = tmp_path / FILE
+    if content is not None:
+        file.write_bytes(content)
+    with pytest.raises(Broken, match="HIVELORE_NEW_DATABASE=1"):
+        SqliteStore(file, clock=SystemClock(), may_create=False)
+    assert file.exists() is (content is not None)
+    made(file, "kept")
+    with closing(SqliteStore(file, clock=SystemClock(), may_create=False)) as store:
+        assert contents(store) == ["kept"]

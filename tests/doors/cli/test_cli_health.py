@@ -1,0 +1,136 @@
+"""What the command line says and ends with where a service cannot do its work, and where its database is gone."""
+
+from pathlib import Path
+
+import apsw
+import pytest
+
+from hivelore import endpoint, private_files
+from hivelore.app import open_application
+from hivelore.cli import exits, home_checks
+from hivelore.config import load
+from hivelore.errors import Broken, Unavailable
+from hivelore.lock import EMBEDDED
+from support import failing, postgres
+from support.command_line import CommandLine
+from support.failing import wait_for
+from support.service import Service
+from support.vfs import Deed, Kind
+
+WRITE_FAULTS = [(apsw.FullError, "disk-full"), (apsw.IOError, "writes-failing")]
+
+
+def known_by(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HIVELORE_HOME", str(service.home))
+    monkeypatch.setenv("HIVELORE_URL", service.url)
+
+
+@pytest.mark.parametrize(("error", "cause"), WRITE_FAULTS)
+def test_doctor_and_status_fail_while_nothing_can_be_written(
+    alone: CommandLine,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    error: type[apsw.Error],
+    cause: str,
+) -> None:
+    with failing.on_disk(tmp_path / "failing") as (service, disk):
+        known_by(service, monkeypatch)
+        assert (alone("doctor").code, alone("status").code) == (0, 0)
+        with disk.failing(Deed.WRITE, Kind.LOG, error):
+            wait_for(service, cause)
+            told = alone("doctor", "--json")
+            assert told.code == exits.UNEXPECTED
+            (finding,) = [one for one in told.json["findings"] if one["name"] == "readiness"]
+            assert (finding["level"], cause in finding["what"]) == ("error", True)
+            told = alone("status", "--json")
+            assert (told.code, told.json["running"], told.json["ready"]) == (exits.UNEXPECTED, True, False)
+            assert "cannot do its work" in alone("status").out
+        wait_for(service)
+        assert (alone("doctor").code, alone("status").code) == (0, 0)
+
+
+def test_doctor_finds_at_once_that_writes_fail_though_nobody_wrote(
+    alone: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with failing.on_disk(tmp_path / "failing") as (service, disk):
+        known_by(service, monkeypatch)
+        monkeypatch.setattr("hivelore.services.monitor.WRITE_EVERY", 3_600.0)
+        with disk.failing(Deed.SYNC, Kind.LOG, apsw.IOError):
+            told = alone("doctor", "--json")
+        assert told.code == exits.UNEXPECTED
+        assert "refused to read or write" in told.out
+        assert "restore" not in told.out.lower()
+
+
+def test_a_service_without_its_database_is_not_told_to_be_started(
+    alone: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failing.hurry(monkeypatch)
+    with failing.on_cable(tmp_path / "failing") as (service, cable):
+        known_by(service, monkeypatch)
+        cable.cut()
+        wait_for(service, "database-server")
+        told = alone("status")
+        assert told.code == exits.UNEXPECTED
+        assert "The database server does not answer" in told.out
+        assert "hivelore start" not in told.out
+        told = alone("doctor")
+        assert told.code == exits.UNEXPECTED
+        assert "The database server does not answer" in told.out
+        assert "hivelore start" not in told.out
+        cable.join()
+
+
+def test_an_error_that_may_pass_is_not_answered_with_restoring_a_backup() -> None:
+    def passing() -> list[str]:
+        raise Unavailable("The disk refused to read or write.")
+
+    def damaged() -> list[str]:
+        raise Broken("The database is damaged.")
+
+    assert home_checks.works("database", "sound", passing, "Restore a backup.").remedy != "Restore a backup."
+    assert home_checks.works("database", "sound", damaged, "Restore a backup.").remedy == "Restore a backup."
+
+
+@pytest.fixture
+def lost(elsewhere: Path) -> Path:
+    """A home folder with keys whose database is gone."""
+    endpoint.make_home(elsewhere)
+    with private_files.replacing(elsewhere / endpoint.AGENT_KEY) as out:
+        out.write(b"hl_1_0123456789_" + b"a" * 64 + b"\n")
+    return elsewhere
+
+
+def test_a_lost_database_is_not_replaced_by_an_empty_one_unless_that_is_wanted(
+    alone: CommandLine, lost: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = alone("start")
+    assert told.code != 0
+    assert "HIVELORE_NEW_DATABASE=1" in told.err
+    assert not (lost / endpoint.DATABASE).exists()
+    told = alone("doctor")
+    assert told.code == exits.UNEXPECTED
+    assert "HIVELORE_NEW_DATABASE=1" in told.out
+    monkeypatch.setenv("HIVELORE_NEW_DATABASE", "1")
+    try:
+        assert alone("start").code == 0
+    finally:
+        alone("stop")
+    monkeypatch.delenv("HIVELORE_NEW_DATABASE")
+    assert alone("doctor").code == 0
+
+
+@pytest.mark.parametrize("kind", postgres.DATABASES)
+def test_a_first_start_asks_nothing_and_a_lost_database_is_refused_on_each_engine(tmp_path: Path, kind: str) -> None:
+    given = postgres.service_on(kind)
+    with Service(tmp_path / "home", **given):
+        pass
+    with Service(tmp_path / "home", **given):
+        pass
+    other = postgres.service_on(kind) or {"database": str(tmp_path / "other.db")}
+    with pytest.raises(Broken, match="HIVELORE_NEW_DATABASE=1"):
+        open_application(load(home=tmp_path / "home", **other), kind=EMBEDDED)
+    with Service(tmp_path / "home", new_database=True, **other):
+        pass
+    with Service(tmp_path / "home", **other):
+        pass
