@@ -57,6 +57,7 @@ TABLES = {name: table for table, aliases in LARGE.items() for name in (table, *a
 
 LOOKS_AT_EVERYTHING = {
     "last_change": "the last row of a table is one step away",
+    "identity": "likewise",
     "audit_newest": "walks back from the newest and stops at the limit",
     "recalls": "likewise, where it is not for one agent",
     "counts": "counts everything, for who moves a swarm",
@@ -68,6 +69,7 @@ LOOKS_AT_EVERYTHING = {
     "event_nth": "walks back from the newest, and once in a while",
     "cooldowns": "a thousand at most",
     "observations_unquote": "words may be anywhere, and what is known of running things is seldom forgotten",
+    "proposals_waiting_of_nobody": "a hundred at most wait for each agent",
     "batches": "walks back from the newest and stops at the limit",
 }
 """Each with the reason why it is better so."""

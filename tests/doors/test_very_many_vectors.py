@@ -13,9 +13,13 @@ from support.service import Service
 from support.waiting import until
 
 
+class Embedder(HashingEmbedder):
+    outage = None
+
+
 def test_the_index_comes_by_itself_and_nobody_waits_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def embedder(*_: object) -> HashingEmbedder:
-        return HashingEmbedder()
+    def embedder(*_: object) -> Embedder:
+        return Embedder()
 
     monkeypatch.setattr(engines, "PgVectors", partial(PgVectors, exact_below=3))
     monkeypatch.setattr(beside, "SETTLE_EVERY", 0.02)

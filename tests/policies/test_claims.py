@@ -17,6 +17,8 @@ from hivelore.policies.distilling.gate import prompted, worth
         ("Use the small runner for docs.", "Please use the small runner for docs, thanks."),
         ("The cache was moved from Redis to Memcached.", "The cache was moved\nfrom Redis to Memcached"),
         ("Use 4 spaces; never tabs.", "Use 4 spaces, never tabs"),
+        ("Migrations run first.", "As noted before: migrations run first."),
+        ("Migrations run first.", "Note: according to my notes, migrations run first."),
         ("Vor dem Deployment immer die Tests ausführen.", "Hinweis: vor dem Deployment IMMER die Tests ausführen!"),
         ("Il ne faut jamais pousser sur main.", "Il ne faut jamais pousser sur « main »."),
         ("服务监听8080端口。", "注意：服务监听 8080 端口"),

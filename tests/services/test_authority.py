@@ -142,12 +142,12 @@ def test_an_edit_that_would_end_what_others_share_is_proposed(world: World, edit
 
 def test_what_was_known_keeps_its_place_where_the_new_one_is_put_to_review(world: World) -> None:
     shared(world, "The port is 5432.", AS_LEA, subject="db.port", project="one")
-    mine = told(world, "The port is 6543.", subject="db.port", project="two", external_id="x").memory
+    mine = told(world, "The port is 6543.", subject="test.port", project="one", external_id="x").memory
     done = told(world, "The port is 7000.", subject="db.port", project="one", external_id="x")
-    assert (done.memory.id, done.memory.content, done.memory.project) == (mine.id, "The port is 7000.", "two")
+    assert (done.memory.id, done.memory.content, done.memory.subject) == (mine.id, "The port is 7000.", "test.port")
     assert done.proposal is not None
     world.reviewing.decide(ProposalId(done.proposal), Decision.ACCEPTED, AS_LEA)
-    assert now(world, mine).project == "one"
+    assert now(world, mine).subject == "db.port"
 
 
 # Memory folders.

@@ -91,7 +91,7 @@ def neighbours(view: View, memory: Memory) -> list[Stored]:
     """The others whose place in time may change when ``memory`` takes the place that it says: what it supersedes, and
     of its topic what stands just before it and after it. More than ``link`` changes, never less."""
     named = None if memory.supersedes is None else view.get(memory.supersedes)
-    found = [] if named is None else [named]
+    found = [] if named is None or not may_supersede(memory, named.memory) else [named]
     if memory.topic is not None:
         for side, beside_it in enumerate(view.facts_around(memory.topic, memory.holds_since)):
             other = beside_it

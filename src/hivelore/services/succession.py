@@ -29,7 +29,7 @@ def succeeding(
     if memory.home is None and needs_review(viewer, memory):
         raise Forbidden("This text came from a tool or the web: it takes the place of nothing that is shared.")
     replaced = _replaced(tx, memory, seen) if named and memory.supersedes is not None else None
-    if replaced is None and named and memory.supersedes is not None and tx.get(memory.supersedes) is not None:
+    if replaced is None and named and _would_end(tx, memory):
         memory = replace(memory, supersedes=None)  # It is not for the caller's eyes, so not for their words either.
     if replaced is not None:
         memory = replace(memory, supersedes=replaced.memory.id)
@@ -81,6 +81,12 @@ def _replaced(tx: Transaction, memory: Memory, seen: Visibility) -> Stored | Non
     raise NotFound(
         f"No memory {told} to take the place of: it may have been forgotten. Search again for its current id."
     )
+
+
+def _would_end(tx: Transaction, memory: Memory) -> bool:
+    """Whether what it supersedes is there under this very id, and would end."""
+    named = None if memory.supersedes is None else tx.get(memory.supersedes)
+    return named is not None and may_supersede(memory, named.memory)
 
 
 def _refuse_place(memory: Memory, replaced: Memory) -> None:

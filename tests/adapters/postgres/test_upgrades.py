@@ -274,9 +274,14 @@ READ_ONCE = {9: ["memory"] * 3}
 them yet, and the table is read once to find that out, while writers wait."""
 
 
+REBUILT = {13: [*["DROP"] * 4, *["memory"] * 4]}
+"""A path or an external id may be in several projects from then on, so what keeps it unique over a shelf has to go at
+once. Replicas of the version before go on, and writers wait while the new indexes are made (docs/postgresql.md)."""
+
+
 def test_what_is_shipped_only_adds() -> None:
     found = {migration.number: harm(migration.script) for migration in shipped()[1:]}
-    assert {number: tables for number, tables in found.items() if tables} == READ_ONCE
+    assert {number: tables for number, tables in found.items() if tables} == READ_ONCE | REBUILT
 
 
 @pytest.mark.parametrize(

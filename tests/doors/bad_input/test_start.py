@@ -121,7 +121,7 @@ ROWS = {
         verb="doctor",
     ),
     "garbage for a database": Row(
-        garbage, refused("Broken", "1 broken", "1 database"), "Restore a backup or move", verb="doctor"
+        garbage, refused("Broken", "1 broken", "1 database"), "Run 'hivelore doctor'", verb="doctor"
     ),
     "read-only directory": Row(read_only, refused("Broken", "1 broken", "1 broken"), "HIVELORE_HOME"),
     "port taken": Row(port_taken, refused(OK, "5 busy", "6 unavailable"), "choose another with --port", ()),

@@ -35,11 +35,12 @@ NOTES = (
 
 
 def newest_tables() -> list[str]:
-    """Those that the newest migration makes, and nothing else."""
+    """Those that the newest migration makes; what else it does can be done twice."""
     newest = max((files("hivelore.adapters.sqlite") / "migrations").iterdir(), key=lambda file: file.name)
     text = newest.read_text(encoding="utf-8")
     text = re.sub(r"^INSERT INTO sqlite_stat1\b", "", text, flags=re.MULTILINE)  # goes with the tables
-    assert not re.search(r"^(ALTER|INSERT|UPDATE|DROP)", text, re.MULTILINE), "Choose an older database another way."
+    harm = re.search(r"^(ALTER|INSERT|UPDATE|DROP TABLE)", text, re.MULTILINE)
+    assert not harm, "Choose an older database another way."
     return re.findall(r"^CREATE TABLE (\w+)", text, re.MULTILINE)
 
 

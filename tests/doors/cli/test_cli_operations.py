@@ -58,10 +58,9 @@ def test_what_was_seen_is_told_to_the_next_agent(cli: CommandLine, about: str) -
 
 def test_what_must_wait_is_told_first_as_the_environment(cli: CommandLine, about: str) -> None:
     cli("cooldowns", "set", about, "restart", "--until", "30m", "--reason", "no use")
-    waits = cli("context", "--service", about).out
+    waits, _, _ = cli("context", "--service", about).out.strip().partition("\n\n<")
     assert (
-        f"Environment: Cooldowns (do not take these actions again before their time):\n- {about}: "
-        in inside(waits.strip())[1]
+        f"Environment: Cooldowns (do not take these actions again before their time):\n- {about}: " in inside(waits)[1]
     )
     observe(cli, about, "Takes 60s to start")
     told = cli("context", "--service", about).out

@@ -616,7 +616,12 @@ SELECT COUNT(*) FROM proposal WHERE namespace = :namespace AND actor IS NULL AND
 -- name: proposals_waiting
 SELECT pr.id, pr.kind, pr.wanted, pr.why, pr.actor, pr.door, pr.session, pr.at, pr.how, pr.decided_at, pr.decided_by,
   pr.decided_door, pr.reason
-FROM proposal pr WHERE pr.namespace = :namespace AND {whose} AND pr.how = 0 ORDER BY pr.at DESC, pr.id DESC
+FROM proposal pr WHERE pr.namespace = :namespace AND pr.actor = :actor AND pr.how = 0 ORDER BY pr.at DESC, pr.id DESC
+
+-- name: proposals_waiting_of_nobody
+SELECT pr.id, pr.kind, pr.wanted, pr.why, pr.actor, pr.door, pr.session, pr.at, pr.how, pr.decided_at, pr.decided_by,
+  pr.decided_door, pr.reason
+FROM proposal pr WHERE pr.namespace = :namespace AND pr.actor IS NULL AND pr.how = 0 ORDER BY pr.at DESC, pr.id DESC
 
 -- name: proposal_put
 INSERT INTO proposal (namespace, id, kind, wanted, why, actor, door, session, at, how, decided_at, decided_by, decided_door,

@@ -176,8 +176,9 @@ class SqlSwarm(ABC):
         return self.row("proposals_open", actor=actor)[0]
 
     def waiting_proposals(self, actor: AgentId | None) -> Sequence[Proposal]:
-        whose, asked = ("pr.actor IS NULL", {}) if actor is None else ("pr.actor = :actor", {"actor": actor})
-        return self._proposals(self.SQL["proposals_waiting"].replace("{whose}", whose), asked)
+        if actor is None:
+            return self._proposals(self.SQL["proposals_waiting_of_nobody"], {})
+        return self._proposals(self.SQL["proposals_waiting"], {"actor": actor})
 
     def _proposals(self, statement: str, asked: Params) -> list[Proposal]:
         found = self.rows(statement, asked)

@@ -15,12 +15,19 @@ from hivelore.policies.summary import sentences
 
 _BULLETS = regex.compile(r"\A\s*(?:(?:[-*+•·‣–—>]|\d{1,3}[.)]|\#{1,6})\s+|・\s*)+")
 _OPENING = regex.compile(
-    r"\A\s*(?:(?:please\s+)?note(?:\s+that\b|\s*[:,])|nb\s*[:,]|fyi\s*[:,]?|"
+    r"\A(?:\s*(?:(?:please\s+)?note(?:\s+that\b|\s*[:,])|nb\s*[:,]|fyi\s*[:,]?|"
     r"(?:just\s+)?(?:as\s+)?a\s+reminder\s*[:,]|reminder\s*[:,]|remember\s*[:,]|remember\s+that\b|"
     r"so\s+basically\s*,?|basically\s*,?|hinweis\s*:|wichtig\s*:|"
     r"merke?\s*:|(?:à|a)\s+noter\s*:|(?:à|a)\s+noter\s+que\b|remarque\s*:|nota\s*:|nota\s+bene\s*:|atención\s*:|"
     r"ten\s+en\s+cuenta\s+que\b|примечание\s*:|важно\s*:|обратите\s+внимание\s*:|注意\s*[:,，]|备注\s*[:,，]|"
-    r"請注意\s*[:,，]?|请注意\s*[:,，]?|なお\s*[、,]|メモ\s*[::]|注意点\s*[::])\s*",
+    r"請注意\s*[:,，]?|请注意\s*[:,，]?|なお\s*[、,]|メモ\s*[::]|注意点\s*[::]|"
+    r"as\s+(?:(?:i|we|you)\s+)?(?:already\s+)?(?:noted|mentioned|said|stated|discussed|described|documented|recorded|"
+    r"know|known)(?:\s+(?:before|above|earlier|previously|already))?\s*[:,]|"
+    r"(?:according\s+to|per|from|in)\s+(?:the|my|our|your)\s+(?:earlier\s+)?(?:notes?|memory|memories)\s*[:,]|"
+    r"wie\s+(?:bereits\s+|schon\s+)?(?:erwähnt|gesagt|notiert|beschrieben)\s*[:,]|"
+    r"comme\s+(?:déjà\s+)?(?:indiqué|mentionné|dit|noté)\s*[:,]|"
+    r"como\s+(?:ya\s+)?(?:se\s+)?(?:dijo|indicó|mencionó|anotó)\s*[:,]|"
+    r"как\s+(?:уже\s+)?(?:отмечено|сказано|указано)(?:\s+выше)?\s*[:,]|如前所述\s*[:,，]|前述の通り\s*[、,])\s*)+",
     regex.IGNORECASE,
 )
 _POLITE = regex.compile(

@@ -8,7 +8,7 @@ from starlette.responses import Response as RawResponse
 from hivelore.domain import wire_operational as wire
 from hivelore.domain.agent import Role
 from hivelore.domain.memory import MemoryId
-from hivelore.domain.observed import Effect, State
+from hivelore.domain.observed import Effect, Observed, State
 from hivelore.errors import Forbidden, Invalid
 from hivelore.policies.briefing import surroundings
 from hivelore.policies.budget import MOST
@@ -59,7 +59,8 @@ async def observe(request: ObservationRequest, caller: Asking) -> Response:
                 at=request.at,
             ),
         )
-        return json({"effect": Effect.NEW.value, "about": [], "why": [], "memory": wire.rated(made)}, 201)
+        done = Observed(memory=made.memory, effect=Effect.NEW)
+        return json(wire.observed(done, made), 201)
     if request.confidence is not None or request.persistent is not None:
         raise Forbidden("How sure something is, and that time does not wear it off, only an operator says.")
     seen = request.seen()
