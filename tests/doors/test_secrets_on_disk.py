@@ -1,13 +1,20 @@
-"""No secret that comes in through an interface reaches a file of the home folder."""
+"""No secret that comes in through an interface reaches a file of the home folder, a table, a log or an export."""
 
 import json
 import logging
 import time
 from pathlib import Path
 
+import psycopg
 import pytest
+from psycopg.sql import SQL, Identifier
 
+from hivelore.domain.memory import Json
+from hivelore.hive.exchange import export
+from hivelore.hive.remote import RemoteHive
 from hivelore.hooks.aside import put_aside
+from support.doors import OK, McpDoor, RestDoor
+from support.postgres import DATABASES, service_on
 from support.secret_shapes import Shape, shapes
 from support.service import Service
 
@@ -27,41 +34,68 @@ def found_in(data: bytes, texts: list[Shape]) -> list[str]:
     ]
 
 
-def asked(service: Service, method: str, path: str, key: str, body: object) -> int:
+def stored(url: str | None) -> bytes:
+    """Everything that the tables of a PostgreSQL schema hold; nothing on SQLite, whose files are read instead."""
+    if url is None:
+        return b""
+    with psycopg.connect(url) as connection:
+        tables = connection.execute(
+            "SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema()"
+        ).fetchall()
+        rows = [
+            row
+            for (table,) in tables
+            for row in connection.execute(SQL("SELECT to_jsonb(t)::text FROM {} t").format(Identifier(table)))
+        ]
+    return "\n".join(row for (row,) in rows).encode()
+
+
+def hook(number: int, text: str) -> dict[str, Json]:
+    return {
+        "id": f"hook {number}",
+        "payload": {"hook_event_name": "UserPromptSubmit", "session_id": f"s{number}", "prompt": text},
+    }
+
+
+@pytest.mark.parametrize("database", DATABASES)
+def test_secrets_are_nowhere_in_the_home_the_database_the_logs_or_an_export(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, database: str
+) -> None:
+    caplog.set_level(logging.DEBUG, "hivelore")
+    hook_id = "gh" + "p_" + "a1B2" * 9
+    with Service(tmp_path, **(settings := service_on(database))) as service:
+        key = service.add("worker")
+        rest, mcp = RestDoor(service.port, key), McpDoor(service.port, key)
+        for index, shape in enumerate(SOME):
+            text = f"note {index}\n{shape.text}"
+            if index % 3 == 0:
+                assert rest.ask("remember", content=text, name=f"note {index}").kind == OK
+            elif index % 3 == 1:
+                assert mcp.ask("remember", content=text).kind == OK
+            else:
+                mcp.ask("recall", query=text[:900])
+                envelope = hook(index, text) | ({"id": hook_id} if index < 9 else {})
+                assert posted(service, "/api/hooks/claude-code", key, envelope) in (200, 204)
+        with RemoteHive(service.client(key)) as hive:
+            exported = "".join(export(hive)).encode()
+        time.sleep(0.2)
+        data = written(tmp_path) + stored(settings.get("database")) + caplog.text.encode() + exported
+    data += written(tmp_path)
+    assert b"note 0" in data
+    assert found_in(data, SOME) == []
+    assert hook_id.encode() not in data
+
+
+def posted(service: Service, path: str, key: str, body: object) -> int:
     data = json.dumps(body).encode()
     head = (
-        f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{service.port}\r\nConnection: close\r\n"
+        f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{service.port}\r\nConnection: close\r\n"
         f"Authorization: Bearer {key}\r\nContent-Type: application/json\r\nContent-Length: {len(data)}\r\n\r\n"
     )
     return service.raw(head.encode() + data)[0]
 
 
-def test_secrets_sent_over_rest_and_by_hooks_are_nowhere_on_disk(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level(logging.DEBUG, "hivelore")
-    with Service(tmp_path) as service:
-        key = service.add("worker")
-        for index, shape in enumerate(SOME):
-            memory = {
-                "content": f"note {index}\n{shape.text}",
-                "name": f"note {index}",
-                "scope": "agent",
-                "source": "manual",
-            }
-            assert asked(service, "POST", "/api/memory/index", key, memory) == 202
-        for shape in SOME[:20]:
-            payload = {"hook_event_name": "UserPromptSubmit", "session_id": "s1", "prompt": shape.text}
-            hook = {"id": "gh" + "p_" + "a1B2" * 9, "payload": payload}
-            assert asked(service, "POST", "/api/hooks/claude-code", key, hook) in (200, 204)
-        time.sleep(0.2)
-        data = written(tmp_path) + caplog.text.encode()
-    data += written(tmp_path)
-    assert found_in(data, SOME) == []
-    assert b"a1B2a1B2" not in data
-
-
 def test_secrets_of_events_that_wait_are_masked(tmp_path: Path) -> None:
-    for shape in SOME:
-        put_aside(tmp_path / "spool", {"id": "1", "payload": {"prompt": shape.text}})
+    for number, shape in enumerate(SOME):
+        put_aside(tmp_path / "spool", hook(number, shape.text))
     assert found_in(written(tmp_path), SOME) == []

@@ -281,10 +281,10 @@ def test_characters_without_width_neither_hide_nor_change_a_secret(data: st.Data
 @pytest.mark.parametrize("unit", SLOW)
 def test_a_text_made_to_be_slow_is_read_in_linear_time(unit: str) -> None:
     """No clock is asked: with one pattern that starts over from within its own run, this would take minutes."""
-    assert isinstance(find(unit * (50_000 // len(unit))), list)
+    assert isinstance(find(unit * (500_000 // len(unit))), list)
 
 
-def test_importing_it_loads_nothing_and_compiles_little_that_a_hook_would_wait_for() -> None:
+def test_importing_it_loads_and_compiles_nothing_that_a_hook_would_wait_for() -> None:
     source = Path(__file__).parents[2] / "src"
     program = (
         f"import sys; sys.path.insert(0, {str(source)!r}); import hivelore.policies.redaction as redaction;"
@@ -293,5 +293,5 @@ def test_importing_it_loads_nothing_and_compiles_little_that_a_hook_would_wait_f
     )
     shown = subprocess.run([sys.executable, "-I", "-S", "-c", program], capture_output=True, text=True, check=True)
     compiled, *modules = shown.stdout.split()
-    assert int(compiled) <= 5, "patterns that look for long runs"
+    assert compiled == "0"
     assert not {"hashlib", "hmac", "json", "dataclasses", "inspect", "pydantic", "numpy", "regex"}.intersection(modules)

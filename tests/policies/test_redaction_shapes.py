@@ -29,6 +29,53 @@ def test_no_shape_needs_a_second_cleaning() -> None:
         assert find(REDACTOR.clean(shape.text)) == []
 
 
+COSTLY = (
+    *(
+        "password=Xk29abQ7&",
+        "[password:",
+        "password:Ab12cd34:",
+        "password is Xk29abQ7 ",
+        "\u5bc6\u7801",
+        "login ",
+        "pw ",
+    ),
+    *(
+        "\u043f\u0430\u0440\u043e\u043b\u044c ",
+        "https://a:b1c2d3@c ",
+        "root:",
+        "arepasswort://a:b@",
+        "login)password%3D",
+    ),
+    *(
+        "\u5bc6\u7801 Xk29abQ7insert ",
+        "=>login$api-keyhvs.",
+        "user / ",
+        "| password |\n",
+        "password\n",
+        "mysql -p",
+        "' + '",
+    ),
+)
+"""Names, signs and values close together, each of which is looked at."""
+
+
+@pytest.mark.parametrize("unit", COSTLY)
+def test_no_text_costs_much_more_than_its_length(unit: str) -> None:
+    text = unit * (10_000 // len(unit))
+    REDACTOR.clean(text)
+    began = time.process_time()
+    REDACTOR.clean(text)
+    assert time.process_time() - began < 10 * 0.02, "20 ms a kilobyte, several times what it takes on a busy machine"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("unit", COSTLY)
+def test_a_long_text_made_to_be_slow_is_cleaned_within_seconds(unit: str) -> None:
+    began = time.process_time()
+    REDACTOR.clean(unit * (500_000 // len(unit)))
+    assert time.process_time() - began < 500 * 0.06, "60 ms a kilobyte: the worst that is known, on a busy machine"
+
+
 def ordinary(size: int, seed: int) -> Iterator[str]:
     """Pieces of installed packages, the standard library and this repository."""
     rng = random.Random(seed)

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from support.fake_secrets import HEX, LETTERS, LOWER
+from support.secret_forms import LOGS, SAID, SESSIONS
 
 WORDS = (
     *("walnut", "tulip", "gravel", "pepper", "anvil", "cobalt", "meadow", "trumpet", "saddle", "velvet", "harbor"),
@@ -41,6 +42,12 @@ class Values:
 
     def password(self) -> str:
         return self.mixed(8) + self._random.choice("!#*+?") + self.of(LETTERS, 3)
+
+    def thought_up(self) -> str:
+        """As people make them: a word, a sign, a number, and one more character."""
+        word = self._random.choice(WORDS)
+        word = word if self._random.random() < 0.3 else word.capitalize()
+        return word + self._random.choice("!-_.#@") + self.of("123456789", 4) + self._random.choice("!?xQz")
 
     def phrase(self, count: int = 4) -> str:
         return " ".join(self._random.sample(WORDS, count))
@@ -234,6 +241,10 @@ def shapes(seed: int) -> Iterator[Shape]:
     for form in FILES:
         value = values.mixed(20)
         yield Shape(f"file {form}", form.format(value), (value,))
+    for form in (*SAID, *SESSIONS, *LOGS):
+        made, chosen = values.mixed(28), values.thought_up()
+        text = form.format(made, chosen)
+        yield Shape(f"form {form}", text, tuple(value for value in (made, chosen) if value in text))
     for prefix in PREFIXES:
         value = prefix + values.mixed(60)
         yield Shape(f"vendor {prefix}", f"it said {value} and stopped", (value,))

@@ -31,6 +31,7 @@ MODULES = (
     "policies/__init__.py",
     "policies/fence.py",
     "policies/redaction/__init__.py",
+    "policies/redaction/answers.py",
     "policies/redaction/assignments.py",
     "policies/redaction/commands.py",
     "policies/redaction/encodings.py",
@@ -41,6 +42,7 @@ MODULES = (
     "policies/redaction/prose.py",
     "policies/redaction/readings.py",
     "policies/redaction/tables.py",
+    "policies/redaction/told.py",
     "policies/redaction/vendors.py",
     "whereabouts.py",
 )

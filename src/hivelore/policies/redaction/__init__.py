@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from hivelore.domain.text import Clean
 from hivelore.errors import Invalid, TooLarge
+from hivelore.policies.redaction.answers import answered_secrets, listed_secrets
 from hivelore.policies.redaction.assignments import assigned_secrets
 from hivelore.policies.redaction.commands import secrets_of_commands
 from hivelore.policies.redaction.encodings import wrapped_secrets
@@ -28,8 +29,8 @@ KEY_BYTES: Final = 16
 METADATA_DEPTH: Final = 16
 METADATA_VALUES: Final = 10_000
 
-_WHOLE_WORDS_AFTER: Final = 4
-_ALL_AFTER: Final = 12
+_WHOLE_WORDS_AFTER: Final = 1
+_ALL_AFTER: Final = 3
 """Rounds of masking."""
 _DIGEST_LENGTH: Final = 32
 _MASK = r"\[[a-z0-9-]{2,24}:[0-9a-f]{4}\]"
@@ -55,7 +56,7 @@ class Redactor:
         while found := _scan(text):
             rounds += 1
             if rounds > _WHOLE_WORDS_AFTER:
-                found = _widened(text, found, to_end=rounds > _ALL_AFTER)
+                found = _widened(text, found, rounds - _ALL_AFTER)
             text = self._masked(text, found)
         return Clean(text)
 
@@ -167,6 +168,8 @@ def _spans(text: str, depth: int) -> Iterator[Span]:
             assigned_secrets,
             secrets_of_commands,
             told_secrets,
+            answered_secrets,
+            listed_secrets,
             tabled_secrets,
         ):
             for kind, start, stop in find_in(reading):
@@ -179,10 +182,13 @@ def _holds_secret(text: str, depth: int) -> bool:
     return any(True for _ in _spans(text, depth))
 
 
-def _widened(text: str, found: list[tuple[str, int, int, str]], *, to_end: bool) -> list[tuple[str, int, int, str]]:
-    """The same secrets with all that stands behind them up to the next blank, or from the first one to the end."""
-    if to_end:
+def _widened(text: str, found: list[tuple[str, int, int, str]], late: int) -> list[tuple[str, int, int, str]]:
+    """The same secrets with all that stands behind them up to the next blank.
+
+    ``late``: at 1 all from the first one to the end, above it the whole text."""
+    if late > 0:
         kind, start, _, _ = found[0]
+        start = start if late == 1 else 0
         return [(kind, start, len(text), text[start:])]
     spans: list[Span] = []
     for kind, start, stop, _ in found:

@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Iterator
+from typing import Final
 
-from hivelore.policies.redaction.judgement import is_bare_secret, is_made_up, is_phrase, is_quoted_secret
+from hivelore.policies.redaction.judgement import is_bare_secret, is_made_up, is_phrase, is_quoted_secret, is_thought_up
 from hivelore.policies.redaction.matching import Span, compiled
 from hivelore.policies.redaction.names import kind_of, words_before
 from hivelore.policies.redaction.readings import Reading
@@ -11,21 +12,23 @@ from hivelore.policies.redaction.readings import Reading
 _BEFORE = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
 _LONGEST_NAME = 48
 _SIGN = (
-    r"([\w-]{0,40}+)"  # 1: the rest of the name
+    r"([\w-]{0,40}+(?: \d{1,2}(?=:)| content(?=[ \t]{0,20}:))?)"  # 1: the rest of the name
     r"(\\?[\"'`*\])}]|&quot;|\[\]|\*\*){0,3}"  # 2: what ends it
     r"(?:[\s,]{1,40}[\"']?value[\"']?[ \t]{0,4}[:=][ \t]{0,4}"
-    r"|[ \t]{0,8}(?:"
+    r"|[ \t]{0,30}(?:"
     r":[ \t]{0,2}[a-z&?][\w.|&'\[\]?<> ]{0,40}=(?!=)[ \t]{0,4}(?=[\"'`])"  # a type
-    r"|as[ \t]string[ \t]=|\{[ \w;]{0,40}\}[ \t]?=|:=|=>|->|={1,3}|\?=|\+=|:[-?=]|:(?!:)"
+    r"|as[ \t]string[ \t]=|\{[ \w;]{0,40}\}[ \t]?=|:=|=>|->|<-|={1,3}|\?=|\+=|:[-?=]|:(?!:)"
     r"|(\|\||\?\?|or\b|,)"  # 3: a literal must follow
     r")[ \t]{0,8}(?:\*\*[ \t]{0,4})?(?:(?:[|>][-+]?[ \t]*|\\)?\r?(\n)[ \t]{1,40})?"  # 4: on the next line
-    r"|</key>\s{0,40}<string>|[ \t]\{[^{}\0]{0,200}?default[ \t]{0,8}=[ \t]{0,8}"
+    r"|</\w{1,12}>\s{0,40}<(?:string|\w{0,10}value)>|[ \t]\{[^{}\0]{0,200}?default[ \t]{0,8}=[ \t]{0,8}"
     r"|(>)(?:<!\[cdata\[)?"  # 5: a tag
-    r"|(\([ \t]{0,4}n?(?=[\"']))"  # 6: a call
+    r"|((?:[)\]]{0,2}\.\w{1,20})?\([ \t]{0,4}n?(?=[\"']))"  # 6: a call
     r"|([ \t]{1,8}))"  # 7: nothing
 )
 _REST, _END, _LITERAL, _NEXT_LINE, _TAG, _CALL, _BLANK = range(1, 8)
-_OPEN = r"(?:(?:new\s|\()?[bfruN@]{0,2})(\"\"\"|'''|\"|'|`|\u201c|\u201e|\u00ab ?|\u300c|\u300e)"
+_WRAPPED = r"(?:(?:new\s)?(?:string\(\d{1,4}\)|[\w.]{1,24}\(|<<)[ \t]{0,4})"
+"""What stands around a literal: a call, a type with its length."""
+_OPEN = rf"(?:(?:new\s|\(|\[)?[bfruN@]{{0,2}}|({_WRAPPED}))(\"\"\"|'''|\"|'|`|\u201c|\u201e|\u00ab ?|\u300c|\u300e)"
 _CLOSE = {
     "\u201c": "\u201d",
     "\u201e": "\u201c",
@@ -35,6 +38,8 @@ _CLOSE = {
 }
 _LONGEST = 256
 """As much of a value as is judged; a longer one is masked to its end."""
+_TRIES: Final = 2
+"""Further names within a run of characters that was judged: each run is judged a few times only."""
 _BARE = rf"[^\s\0]{{1,{_LONGEST}}}+"
 _REST_OF_BARE = r"[^\s\"'`,;<>(){}\[\]\\|&\0]++"
 _CUT = (
@@ -46,17 +51,23 @@ _CUT = (
 _PAIRS = {")": "(", "]": "[", "}": "{", ">": "<"}
 _ENV_NAME = r"(?:^|[\s;'\"`(,&?>-])(?:[A-Z][A-Z0-9]*_)*[A-Z][A-Z0-9]*$"
 _TAKES_BLANK = (
-    r"(?:--?[\w-]*|(?:^|\n)[ \t]{0,12}(?:env|arg|set|setx|set -\w{1,3}|setenv|config set|export)[ \t]{1,4}[\w.-]*)$"
+    r"(?:--?[\w-]*|(?:^|\n)[ \t]{0,12}(?:env|arg|set|setx|set -\w{1,3}|setenv|config set|export)[ \t]{1,4}[\w.-]*"
+    r"|[\s({]:[\w./-]*|\((?:def\w{0,8}|setq|setf)\s[\w./*-]*)$"
 )
 
 
 def assigned_secrets(reading: Reading) -> Iterator[Span]:
     """Each value under a telling name, unless it is a reference."""
     view, low = reading.view, reading.low
+    if not reading.names:
+        return
     sign = compiled(_SIGN)
-    done = 0
+    done = judged = tries = 0
     for start, stop in reading.names:
         if stop <= done or (match := sign.match(low, stop)) is None:
+            continue
+        tries = tries + 1 if start < judged else 0
+        if tries > _TRIES:
             continue
         done = match.end(_REST)
         head = view[max(0, start - _LONGEST_NAME) : start]
@@ -71,6 +82,9 @@ def assigned_secrets(reading: Reading) -> Iterator[Span]:
         if span:
             done = span[1]
             yield "api-key" if kind == "some-key" else kind, *span
+        elif match.end() >= judged:
+            run = compiled(_BARE).match(view, match.end())
+            judged = run.end() if run else 0
 
 
 def _value(reading: Reading, match: re.Match[str], name: str, start: int, kind: str) -> tuple[int, int] | None:
@@ -78,26 +92,41 @@ def _value(reading: Reading, match: re.Match[str], name: str, start: int, kind: 
     opened = compiled(_OPEN).match(view, at)
     if opened is not None:
         found = _literal(view, opened)
+        if found is not None and (beside := _second(view, start, found)):
+            found = beside
         if found is not None:
             value = view[found[0] : min(found[1], found[0] + _LONGEST)]
+            if (opened[1] and not opened[1].startswith(("string(", "<<"))) or "." in (match[_CALL] or ""):
+                return found if (is_made_up(value) and " " not in value) or is_thought_up(value) else None
+            if match[_CALL] and ("\\" in value or not is_quoted_secret(value, "token")):
+                return None
             if match[_BLANK] and not _takes_blank(reading, start, name):
                 starts_line = not view[max(0, view.rfind("\n", 0, start)) : start].strip()
                 return found if starts_line and is_made_up(value) and is_quoted_secret(value, kind) else None
-            if match[_LITERAL] == "," and not (match[_END] and _is_argument(view, start)):
+            if match[_LITERAL] == "," and not _is_argument(view, start):
                 return None
             if match[_LITERAL] == "," and kind == "password":
                 kind = "token"
             return found if is_quoted_secret(value, kind) else None
-        at = opened.end() if opened[1] != "`" else at
+        at = opened.end() if opened[2] != "`" and not opened[1] else at
     if match[_LITERAL] or match[_CALL] or (match[_BLANK] and not _takes_blank(reading, start, name)):
         return None
     return _bare_value(reading, match, name, start, at, kind)
 
 
+def _second(view: str, start: int, first: tuple[int, int]) -> tuple[int, int] | None:
+    """The second literal where two names take two: ``user, password = "eva", "..."``."""
+    comma = compiled(r"[\"'],[ ]?").match(view, first[1])
+    if comma is None or not compiled(r"\w, ?$").search(view, max(0, start - 3), start):
+        return None
+    opened = compiled(_OPEN).match(view, comma.end())
+    return _literal(view, opened) if opened else None
+
+
 def _is_argument(view: str, start: int) -> bool:
-    """Whether a quoted name is the first argument of a call."""
+    """Whether a quoted name is the first argument of a call, or a name the first of two things in braces."""
     before = view[max(0, start - 40) : start]
-    return before.rstrip(f"{_BEFORE}.").endswith(("('", '("'))
+    return before.rstrip(f"{_BEFORE}.#=[").endswith(("('", '("', "{", "{:", "['", '["'))
 
 
 def _takes_blank(reading: Reading, start: int, name: str) -> bool:
@@ -108,7 +137,7 @@ def _takes_blank(reading: Reading, start: int, name: str) -> bool:
 
 def _literal(view: str, opened: re.Match[str]) -> tuple[int, int] | None:
     """Where a literal stands that is closed in the same line."""
-    mark = opened[1].rstrip() if opened[1][0] != "\u00ab" else "\u00ab"
+    mark = opened[2].rstrip() if opened[2][0] != "\u00ab" else "\u00ab"
     start = opened.end()
     if mark in ('"', "'", "`"):
         body = compiled(rf"(?:[^{mark}\\\n\0]|\\[^\n\0]){{1,4096}}+(?={mark})").match(view, start)
@@ -141,9 +170,9 @@ def _bare_value(
         if is_phrase(words):
             return at, at + len(words)
     if not is_setting:
-        if view[stop : stop + 1] in ("(", "[") or compiled(r"[\w.]+[(\[]").match(value):
+        if view[stop : stop + 1] in ("(", "[") or compiled(r"[(\[!&*]{0,2}[\w.:>$-]+[(\[]").match(value):
             return None
-        if compiled(r"\w+(?:\.\w+)+$").match(value) and not is_long(value):
+        if compiled(r"\w+(?:\.[a-zA-Z_]\w*)+$").match(value) and not is_long(value):
             return None
     if not (is_quoted_secret(value, kind) if is_setting else is_bare_secret(value, kind, ends_line=ends_line)):
         return None
@@ -153,7 +182,8 @@ def _bare_value(
 
 
 def is_long(value: str) -> bool:
-    return max(map(len, value.split("."))) >= 24
+    longest = max(value.split("."), key=len)
+    return len(longest) >= 16 and any(map(str.isdigit, longest))
 
 
 def _end_of_bare(view: str, at: int, stop: int) -> int:

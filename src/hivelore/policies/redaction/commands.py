@@ -4,17 +4,18 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from hivelore.policies.redaction.judgement import is_mixed_short, is_quoted_secret, is_reference
-from hivelore.policies.redaction.matching import Span, compiled, key_of
+from hivelore.policies.redaction.judgement import is_id, is_mixed_short, is_quoted_secret, is_reference
+from hivelore.policies.redaction.matching import HEAD, Span, compiled, key_of
 from hivelore.policies.redaction.readings import Reading
 
-_ARG = r"(?:'([^'\n\0]{1,256})'|\"([^\"\n\0]{1,256})\"|([^\s'\"\0|;&<>()\[\]{},`]{1,256}+))"
+_ARG = r"(?:'([^'\n\0]{1,256})'|\"([^\"\n\0]{1,256})\"|((?!--?[a-z])[^\s'\"\0|;&<>()\[\]{},`]{1,256}+))"
 _QUOTED = r"[NE]?(?:'([^'\n\0]{1,256})'|\"([^\"\n\0]{1,256})\")"
 _SOME = r"(?:'[^'\n\0]{0,256}'|\"[^\"\n\0]{0,256}\"|[\w.$:>/@\[\]-]{1,128}+)"
-_ON = r"[^\n|\0]{0,120}?[ \t]"
+_ON = r"[^\n|]{0,120}?[ \t]"
 """Further words of the same command."""
 _READS = (
-    r"[^\n|\0]{0,60}?(?:sudo\b[^\n|\0]{0,40}-\w{0,4}S|-?-(?:password-)?stdin|cryptsetup|kinit|passwd|su\b|gpg\b"
+    r"[^\n|\0]{0,60}?(?:secrets? (?:create|set|put|add|versions)|login\b"
+    r"|--?data-file=-|sudo\b[^\n|\0]{0,40}-\w{0,4}S|-?-(?:password-)?stdin|cryptsetup|kinit|passwd|su\b|gpg\b"
     r"[^\n\0]{0,40}passphrase-fd)"
 )
 """Programs that read a password."""
@@ -26,7 +27,10 @@ _COMMANDS: Final = (
     ("mysql", rf"mysql(?:dump|admin|import|show|check|sh|pump)?{_ON}-p(?! ){_ARG}"),
     ("mariadb", rf"mariadb(?:-\w+)?{_ON}-p(?! ){_ARG}"),
     ("identified", rf"IDENTIFIED[ \t](?:WITH[ \t][\w'\"]+[ \t])?BY(?:[ \t]PASSWORD)?[ \t]{{1,4}}{_ARG}"),
-    ("identified", rf"(?i:identified[ \t](?:with[ \t][\w'\"]+[ \t])?(?:by|as)(?:[ \t]password)?)[ \t]{{1,4}}{_QUOTED}"),
+    (
+        "identified",
+        r"(?i:identified[ \t](?:with[ \t][\w'\"]+[ \t])?(?:by|as)(?:[ \t]password)?)[ \t]{1,4}'([^'\n\0]{1,256})'",
+    ),
     ("password(", rf"(?i:password)\({_QUOTED}\)"),
     ("pgp_sym_", rf"(?i:pgp_sym_(?:en|de)crypt\()[^\n;()]{{1,120}},[ \t]{{0,4}}{_QUOTED}"),
     ("aes_", rf"(?i:aes_(?:en|de)crypt\()[^\n;()]{{1,120}},[ \t]{{0,4}}{_QUOTED}"),
@@ -35,9 +39,36 @@ _COMMANDS: Final = (
         "convertto-securestring",
         rf"(?i:ConvertTo-SecureString)(?:[ \t]{{1,4}}-(?i:String|AsPlainText|Force))*[ \t]{{1,4}}(?!-){_ARG}",
     ),
+    ("pass ", rf"PASS(?<![^\s:>\]]PASS)[ \t]{_ARG}[ \t\r]*(?=\n|$)"),
+    ("identify ", rf"(?i:identify)[ \t](?:[A-Za-z]\w{{1,16}}[ \t])?(?=\S*[0-9!?#]){_ARG}[ \t\r]*(?=\n|$)"),
+    ("ugfzc3dvcmq6", r"UGFzc3dvcmQ6\s{1,4}(?:[<>C:-]{1,4}[ \t])?([A-Za-z0-9+/=]{4,256})"),
+    ("auth plain", r"AUTH PLAIN[ \t]{1,4}([A-Za-z0-9+/=]{8,256})"),
+    ("wifi:", r"WIFI:[^\n\0]{0,120}?P:((?:[^;\\\n\0]|\\.){4,128}+);"),
+    ("rootpw", rf"rootpw(?:[ \t]--\w{{1,16}})*[ \t]{{1,4}}{_ARG}"),
+    (
+        "put-parameter",
+        rf"put-parameter(?=[^\n]{{0,200}}(?:SecureString|pass|secret|token|key)){_ON}--value[ =]{{1,4}}{_ARG}",
+    ),
+    ("user-secrets set", rf"user-secrets set[ \t]{{1,4}}{_SOME}[ \t]{{1,4}}{_ARG}"),
+    ("poetry config", rf"(?:poetry|uv) config{_ON}http-basic\.\S{{1,128}}[ \t]{{1,4}}\S{{1,64}}[ \t]{{1,4}}{_ARG}"),
+    ("bundle config", rf"bundle config{_ON}[\w.@-]{{1,64}}:(?!//){_ARG}"),
+    ("cloudflared", rf"cloudflared{_ON}install[ \t]{{1,4}}{_ARG}"),
+    *(
+        (
+            f"{verb} ",
+            rf"{verb}(?:[ \t](?:-[ne]{{1,2}}|'%s(?:\\n)?'|%s))?[ \t]{{1,4}}{_ARG}[ \t]{{0,4}}>{{1,2}}[ \t]?"
+            r"[\w./~-]{0,60}(?:pass|pw|secret|token|key)",
+        )
+        for verb in ("echo", "printf")
+    ),
+    ("kinit", rf"kinit[^\n\0]{{0,60}}<<<?[ \t]{{0,4}}{_ARG}"),
+    ("password-", rf"password-(?:file|command)[ =]{{1,2}}[<('\"]{{0,3}}(?:echo|printf)[ \t]{_ARG}"),
     ("sshpass", rf"sshpass{_ON}-p[ \t]?{_ARG}"),
     ("redis-cli", rf"redis-cli{_ON}(?:-a|--pass)[ \t]{{1,4}}{_ARG}"),
-    ("auth ", rf"(?i:auth)(?<![\w.-]auth)(?<!\w auth)[ \t](?:default[ \t])?{_ARG}[ \t]*(?=\n|$)"),
+    (
+        "auth ",
+        rf"(?:AUTH(?<![\w.-]AUTH)|auth(?<=\nauth)|auth(?<=> auth)|\Aauth)[ \t](?:default[ \t])?{_ARG}[ \t]*(?=\n|$)",
+    ),
     ("ldap", rf"ldap(?:search|add|modify|delete|whoami|compare|modrdn){_ON}-w[ \t]{{0,4}}{_ARG}"),
     ("ldappasswd", rf"ldappasswd{_ON}-[sawS][ \t]{{1,4}}{_ARG}"),
     (" pass:", rf" pass:{_ARG}"),
@@ -100,7 +131,10 @@ _COMMANDS: Final = (
     ("wpa_passphrase", rf"wpa_passphrase[ \t]{{1,4}}{_SOME}[ \t]{{1,4}}{_ARG}"),
     ("-setairportnetwork", rf"-setairportnetwork[ \t]{{1,4}}\w{{1,16}}[ \t]{{1,4}}{_SOME}[ \t]{{1,4}}{_ARG}"),
     ("iwconfig", rf"iwconfig{_ON}key[ \t]s:{_ARG}"),
-    ("security ", rf"security[ \t](?:add|unlock|create|set|import|find)-?[\w-]{{0,40}}{_ON}-[wpPk][ \t]{{1,4}}{_ARG}"),
+    (
+        "security ",
+        rf"security[ \t](?:add|unlock|create|set|import|find|delete)-?[\w-]{{0,40}}{_ON}-[wpPk][ \t]{{1,4}}{_ARG}",
+    ),
     ("cmdkey", rf"(?i:cmdkey{_ON}/pass:){_ARG}"),
     ("psexec", rf"(?i:psexec(?:64)?(?:\.exe|\.py)?{_ON}-p)[ \t]{{1,4}}{_ARG}"),
     ("schtasks", rf"(?i:schtasks{_ON}/r?p)[ \t]{{1,4}}{_ARG}"),
@@ -172,6 +206,10 @@ _CALLS: Final = (
     (" --user", rf" --user(?:name)?[ =]{{1,2}}[\w.@$-]{{1,64}}[ \t]{{1,4}}(?:-p|--pass)[ =]{{0,2}}{_ARG}"),
     ('-oauth"', r"-oauth\"\s{0,4}:\s{0,4}\{\s{0,20}\"[^\"\n\0]{1,128}\"\s{0,4}:\s{0,4}\"([^\"\s\0]{8,256})\""),
     ('-token"', r"-token\"\s{0,4}:\s{0,4}\{\s{0,20}\"[^\"\n\0]{1,128}\"\s{0,4}:\s{0,4}\"([^\"\s\0]{8,256})\""),
+    ("enable ", rf"enable (?:secret|password)[ \t]{_ARG}"),
+    ("isakmp key", rf"isakmp key[ \t]{_ARG}"),
+    ("tacacs", rf"tacacs[\w -]{{0,40}} key[ \t]{_ARG}"),
+    ("radius", rf"radius[\w -]{{0,40}} key[ \t]{_ARG}"),
     ("appid=", r"appid=([0-9a-f]{32})\b"),
     ("-signature=", r"-(?i:signature)=([0-9a-f]{40,512})\b"),
 )
@@ -198,6 +236,11 @@ _OPTIONS: Final = (
         )
     ),
     (" -p", rf" -p{_ARG}"),
+    *(
+        (f" {verb} ", rf" {verb}(?:[ ]-[\w-]{{1,20}})?[ ]{_ARG}")
+        for verb in ("auth", "login", "activate", "register", "join", "install", "authenticate")
+    ),
+    *((call, rf"(?i:{re.escape(call)})[ \t]{{0,4}}{_USER}{_QUOTED}") for call in ("client(", "auth(", "api(")),
     *(
         (call, rf"(?i:{re.escape(call)})[^()\n\0]{{0,120}}?{_QUOTED}")
         for call in (
@@ -237,24 +280,39 @@ def secrets_of_commands(reading: Reading) -> Iterator[Span]:
         if is_quoted_secret(reading.view[start:stop], "token"):
             yield "password", start, stop
     for start, stop in _found(reading, _KEYED_OPTIONS):
-        if is_mixed_short(reading.view[start:stop]):
+        if (
+            is_mixed_short(value := reading.view[start:stop])
+            or is_id(value)
+            or compiled("[0-9a-f]{32}").fullmatch(value)
+        ):
             yield "password", start, stop
     if "$" in reading.low or "{" in reading.low:
         for start, stop in _found(reading, _KEYED_HASHES):
             yield "password", start, stop
 
 
-def _keyed(rows: Iterable[tuple[str, str]]) -> list[tuple[str, str, str]]:
-    return [(key_of(literal), literal, pattern) for literal, pattern in rows]
+_Rows = dict[str, list[tuple[str, str, str]]]
 
 
-_KEYED_COMMANDS, _KEYED_CALLS, _KEYED_OPTIONS, _KEYED_HASHES = map(_keyed, (_COMMANDS, _CALLS, _OPTIONS, _HASHES))
+def _keyed(rows: Iterable[tuple[str, str]], *, whole: bool = False) -> _Rows:
+    """What a vocabulary holds, the literal and the pattern, by what a word begins with; "" where that is not known."""
+    result: _Rows = {}
+    for literal, pattern in rows:
+        key = key_of(literal)
+        head = key.strip()[:HEAD] if whole or key[:1] == " " else ""
+        result.setdefault(head if len(head) == HEAD else "", []).append((key, literal, pattern))
+    return result
 
 
-def _found(reading: Reading, rows: list[tuple[str, str, str]], *, whole: bool = False) -> Iterator[tuple[int, int]]:
+_KEYED_COMMANDS = _keyed(_COMMANDS, whole=True)
+_KEYED_CALLS, _KEYED_OPTIONS, _KEYED_HASHES = map(_keyed, (_CALLS, _OPTIONS, _HASHES))
+
+
+def _found(reading: Reading, rows: _Rows, *, whole: bool = False) -> Iterator[tuple[int, int]]:
     """``whole``: a literal that begins with a letter begins a word."""
     view, low, words = reading.view, reading.low, reading.words
-    for key, literal, pattern in rows:
+    heads = rows.keys() & reading.heads
+    for key, literal, pattern in (row for head in ("", *heads) for row in rows.get(head, ())):
         if key not in words:
             continue
         at = low.find(literal)

@@ -8,13 +8,14 @@ from hivelore.policies.redaction.matching import Span, compiled, decoded
 
 _BASE64 = r"(?<![\w+/-])[A-Za-z0-9+/_-]{20,}+(?:\r?\n[ \t]{0,8}[A-Za-z0-9+/_-]{4,}+){0,200}={0,2}"
 _HEX = r"(?<![\w-])(?:[2-7][0-9a-fA-F]){12,}+(?!\w)"
+_SHORTEST: Final = 20
 _DEEPEST: Final = 3
 _MOST: Final = 65_536
 
 
 def wrapped_secrets(view: str, holds_secret: Callable[[str, int], bool], depth: int) -> Iterator[Span]:
     """Whole runs that hold a secret once they are decoded."""
-    if depth >= _DEEPEST:
+    if depth >= _DEEPEST or not any(len(word) >= _SHORTEST for word in view.split()):
         return
     for match in compiled(_BASE64).finditer(view):
         run = match[0]

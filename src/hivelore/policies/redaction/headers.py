@@ -61,7 +61,8 @@ def _logins_before_at(view: str) -> Iterator[Span]:
     while at >= 0:
         if not view[at - 1].isspace():
             login = compiled(
-                r"[\"'`= ]([\w.-]{1,64}):(?=[^\s]{0,64}[0-9])([^\s:@/\"'<>\0]{5,64}+)(?=@(?:tcp|unix|udp)?[\w(])"
+                r"(?:^|[\"'`= :\n(])([\w.-]{1,64}):(?=[^\s]{0,64}[0-9])"
+                r"([^\s:@/\"'<>\0]{5,64}+)(?=@(?:tcp|unix|udp)?[\w(])"
             ).search(view, max(0, at - 130), at + 6)
             if login and login.end() == at and not is_reference(login[2]) and is_made_up(login[2]):
                 yield "password", *login.span(2)
@@ -78,7 +79,7 @@ def _headers(view: str, low: str) -> Iterator[Span]:
         if scheme not in ("basic", "digest", "aws4-hmac-sha256") and is_credential(value, bool(scheme)):
             yield "auth-token", start, stop
     for scheme in ("bearer", "ssws", "apikey"):
-        for match in matches_after(scheme, r"[ \t]{1,4}([a-z0-9._~+/=-]{8,}+)", low):
+        for match in matches_after(scheme, r"(?:[ \t]{1,4}|,[ ]?(?![a-z_]{1,40}=))([a-z0-9._~+/=-]{8,}+)", low):
             value = view[slice(*match.span(1))]
             if is_generated(value) or is_id(value):
                 yield "auth-token", *match.span(1)
@@ -96,6 +97,9 @@ def _queries(view: str) -> Iterator[Span]:
     """Tokens in URLs: in place of a user, and values of short names."""
     for match in compiled(r"://([\w.~-]{16,256}+)(?=@[\w.-]{3})").finditer(view):
         if is_generated(match[1]) or is_id(match[1]):
+            yield "token", *match.span(1)
+    for match in compiled(r"://[^\s/]{0,60}hook[^\s\"'<>]{1,120}/([\w-]{20,256}+)(?![\w/.-])").finditer(view):
+        if is_generated(match[1]):
             yield "token", *match.span(1)
     for match in compiled(r"[?&](?:key|k|sig|signature|auth|code|api|appid|hash|t)=([\w.~%+/-]{20,512}+)").finditer(
         view

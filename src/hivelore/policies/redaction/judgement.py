@@ -6,9 +6,16 @@ from hivelore.policies.redaction.matching import compiled, word_set
 
 CODE = r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+|[a-z0-9]+(?:_[a-z0-9]+)+|[A-Z0-9]+(?:_[A-Z0-9]+)+"
 """A name in a program: of several parts."""
+_MADE_UP = (
+    r"(?:[A-Z]?[a-z]{2,12}|[A-Z]{2,12})(?:[-_.!#@+*&][A-Z]?[a-z]{2,12})?[-_.!#@+*&]?"
+    r"(?:\d{2,6}[A-Za-z]?[!?*#$]|\d{4,6}[A-Za-z]?)"
+)
+"""A word, a number and a sign, as people make passwords."""
 _TYPE = r"(?:[A-Z]{1,6}\d{0,3})?(?:[A-Z][a-z]{2,}\d{0,2}){2,}"
 SHORTEST_PASSWORD = 6
 SHORTEST_SECRET = 12
+_JUDGED = 96
+"""As many characters as tell what a value reads like."""
 
 _WORD = r"(?:[A-Z]?[a-z]{1,16}|[A-Z]{1,16})\d{0,2}"
 _WORDS = rf"{_WORD}(?:[-_.]{{1,3}}(?:{_WORD}|\d{{1,2}}(?!\d)))++"
@@ -17,16 +24,16 @@ _NUMBERED = (
     r"-?\d+(?![A-Za-z0-9])"
 )
 """Words of the trade that end in a number."""
-_ID = r"[0-9a-f]{8}(?:-?[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{40}"
+_ID = r"[0-9a-f]{8}(?:-?[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{40}|[0-9a-f]{64}"
 """UUIDs and git hashes name things, unless a name says that they are secrets."""
 _VARIABLE = r"(?:[A-Z]+(?:_[A-Z0-9]+)*|_?[a-z]+(?:_[a-z0-9]+)*|[a-z]+(?:[A-Z][a-z]+)+)\d?"
 _REFERENCE = (
-    rf"\$\{{.*|\$\(.*|\${_VARIABLE}(?:(?:->|\.|\[|:).*)?$|\$[\d@*]$|%\w*%$|%\(\w+\)?s?$|%[-.\d]*[a-z]$|%[A-Z_]+%?$"
+    rf"\$\{{.*|\$\(.*|\${_VARIABLE}(?:(?:->|\.|\[|:).*)?$|\$[\d@*]$|%\w*%$|%\(\w+\)?s?$|%[-.\d]*[a-z]$|%[A-Z_]+%?$|(?i:[a-z_]{{2,}}=(?:\d+|true|false|none)$)|[A-Za-z]+-\d+(?:\.\d+){{1,3}}$|[$#]\w*\{{|\$[a-z_]+/|([@#%_~]{{1,2}})[A-Z][A-Z0-9_]*\1$"
     r"|</?[A-Za-z][\w .:/|-]{0,60}[^\w]*$|<[a-zA-Z]{0,20}$|\[[A-Za-z _-]{0,40}\]?$|\{\{|\{[%#]|\{[\w.: -]{0,40}\}?$"
     r"|(?:~|\.{0,2})/[a-z._-]{2,}(?:/|$)|[A-Za-z]:\\|\\\\|\^.*\$$|(?:sha\d{1,3}|md5)[-:=]"
     r"|(?i:(?:arn|vault|op|sops|file|env|secrets?|process\.env|os\.environ|import\.meta|vars|config|settings|ssm"
     r"|keyring|keychain|secretsmanager|ref\+[a-z]+|projects|data)[.:/\[])"
-    r"|(?i:!(?:vault|ref|sub|getatt|env|secret|include|lookup)\b)"
+    r"|(?i:!(?:vault|ref|sub|getatt|env|secret|include|lookup)\b)|![a-z_]+$|[a-z]+\(\d+(?:, ?\d+)?\)$"
     r"|(?i:(?:my|your|the|some|a|an|new|old|this|that|user|wrong|bad|good|invalid|test)?[-_ ]?"
     r"(?:api|access|secret|auth|client|private)?[-_ ]?(?:pass|password|passwd|pwd|passphrase|secret|token|key"
     r"|credentials?)s?$)"
@@ -35,7 +42,7 @@ _REFERENCE = (
 )
 """Variables, templates, paths and patterns."""
 _REFERENCE_SIGNS: Final = (
-    *("xxxx", "***", "...", "://", "[a-z", "(?:", "\\d", "\\w", ".*", "{{", "\u2022\u2022", "____"),
+    *("xxxx", "***", "...", "://", "[a-z", "(?:", "\\d", "\\w", ".*", "{{", "\u2022\u2022", "____", "a-za-z", "a-z0-9"),
     *("your-", "your_", "changeme", "change-me", "change_me", "placeholder", "redacted", "example", "dummy"),
 )
 _NOTHING: Final = word_set(
@@ -63,6 +70,15 @@ _STOPS: Final = word_set(
 """Words of sentences, which no passphrase contains."""
 _SIGNS = frozenset("!#$%^&*?~@+")
 _SORTS = ("[a-z]", "[A-Z]", "[0-9]")
+
+
+def is_thought_up(value: str) -> bool:
+    """Whether it reads like a password that a person made of a word and a number, and like nothing else."""
+    if len(value) < 8 or not compiled(_MADE_UP).fullmatch(value):
+        return False
+    if value[-1].isdigit():
+        return bool(_SIGNS.intersection(value)) or (not value.isalnum() and value[0].isupper())
+    return not value[:-1].isalnum() or not value[-1].isalnum()
 
 
 def is_telling(token: str) -> bool:
@@ -112,7 +128,11 @@ def is_quoted_secret(value: str, kind: str) -> bool:
 
 def is_bare_secret(value: str, kind: str, *, ends_line: bool) -> bool:
     """Whether what stands there without quotes is a secret and neither a name in a program nor a word of a text."""
-    if len(value) < 4 or is_reference(value) or compiled(f"{CODE}|{_TYPE}").fullmatch(value):
+    if len(value) < 4 or is_reference(value):
+        return False
+    if is_id(value) or (kind == "password" and is_thought_up(value)):
+        return True
+    if compiled(f"{CODE}|{_TYPE}").fullmatch(value) and not any(map(is_mixed, value.split(".")[1:])):
         return False
     if value.isdigit():
         return len(value) >= (4 if kind == "password" else 8)
@@ -147,9 +167,9 @@ def is_generated(value: str) -> bool:
         return False
     if sum(map(_SIGNS.__contains__, value)) > 1 and all(compiled(some).search(value) for some in _SORTS):
         return True
-    runs: list[str] = compiled(r"[^-_./:,=@\s]+").findall(value)
+    runs: list[str] = compiled(r"[^-_./:,=@\s]+").findall(value, 0, _JUDGED)
     random = sum(len(run) for run in runs if len(run) > 3 and is_random(run))
-    return random >= 10 and random >= 0.6 * sum(map(len, runs))
+    return random >= 10 and (random >= 0.6 * sum(map(len, runs)) or random >= 28)
 
 
 def _is_no_word(value: str) -> bool:
@@ -159,6 +179,8 @@ def _is_no_word(value: str) -> bool:
     if compiled(_WORDS).fullmatch(value) or compiled(CODE).fullmatch(value):
         return False
     if value.isascii() and value.isalpha():
+        if value.isupper():
+            return False
         pieces: list[str] = compiled("[A-Z]?[a-z]+|[A-Z]+").findall(value)
         in_words = sum(len(piece) for piece in pieces if _is_word(piece.lower()))
         return in_words < 0.3 * len(value) and (len(pieces) > 3 or len(value) > 9)

@@ -37,12 +37,16 @@ def decoded(base64: str) -> bytes:
         return b""
 
 
+HEAD: Final = 3
+"""Characters of the beginning of a word."""
 _BLANKS: Final = {code: " " for code in range(128) if not chr(code).isalnum()}
 
 
-def vocabulary(low: str) -> str:
-    """Each word of a text once, with a blank before it: searching this for what rarely occurs is much faster."""
-    return f" {' '.join(set(low.translate(_BLANKS).split()))}"
+def vocabulary(low: str) -> tuple[str, frozenset[str]]:
+    """Each word of a text once, with a blank before it, and what its words begin with: searching these for what
+    rarely occurs is much faster."""
+    words = set(low.translate(_BLANKS).split())
+    return f" {' '.join(words)}", frozenset([word[:HEAD] for word in words])
 
 
 def key_of(literal: str) -> str:

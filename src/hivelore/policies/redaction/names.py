@@ -24,8 +24,41 @@ PASSWORDS: Final = (
         "mot de passe",
         "parola d'ordine",
     ),
-    *("пароль", "密码", "密碼", "口令", "パスワード", "暗証番号", "비밀번호", "암호", "mnemonic", "seed phrase"),
-    *("mdp", "storepass", "keypass", "sshpass", "passkey", "motdepasse", "userpass", "dbpass"),
+    *(
+        "пароль",
+        "密码",
+        "密碼",
+        "口令",
+        "パスワード",
+        "暗証番号",
+        "비밀번호",
+        "암호",
+        "mat khau",
+        "kata sandi",
+        "kodeord",
+        "slaptazodis",
+        "zaporka",
+        *("كلمة المرور", "كلمة السر", "סיסמה", "סיסמא", "पासवर्ड", "κωδικος", "κωδικός", "รหัสผ่าน", "mật khẩu"),
+        "mnemonic",
+        "seed phrase",
+    ),
+    *(
+        "mdp",
+        "pasword",
+        "passwrod",
+        "passowrd",
+        "paswort",
+        "passwrd",
+        "wachtword",
+        "parool",
+        "storepass",
+        "keypass",
+        "sshpass",
+        "passkey",
+        "motdepasse",
+        "userpass",
+        "dbpass",
+    ),
 )
 """Words for what a person thinks up, without accents."""
 SECRETS: Final = (
@@ -45,12 +78,31 @@ SECRETS: Final = (
     *("токен", "비밀키", "토큰", "geheimnis", "jeton"),
 )
 KEYS: Final = ("key", "schlussel", "cle api", "cle d'api", "clave", "chave", "apiキー", "ключ", "api 키")
+_DEFINITE: Final = ("losenordet", "passordet", "adgangskoden", "kodeordet", "salasanani", "sifresi", "jelszava")
+"""Names with the endings that some languages add."""
+_OTHER_PASSES: Final = word_set(
+    "compass bypass trespass surpass overpass encompass underpass singlepass multipass"
+    " firstpass secondpass onepass twopass renderpass prepass postpass lowpass highpass bandpass"
+)
 _STEMS: Final = (
     *("pass", "pwd", "pw", "kennwort", "contrasena", "senha", "wachtwoord", "haslo", "parola", "mnemonic", "phrase"),
     *("secret", "credential", "key", "clave", "chave", "schlussel", "token", "psk", "sess", "auth", "salt", "jeton"),
     *("losenord", "adgangskode", "salasana", "heslo", "jelszo", "sifre", "chiave", "klucz", "sleutel", "seed words"),
     *("cred", "jwt", "otp", "sas", "licen", "cookie", "bearer", "_pin", "_pat", "seed", "mdp", "connstr", "_sid"),
-    *("geheimnis", "cle", "recovery", "login", "zugang", "art-api"),
+    *(
+        "geheimnis",
+        "cle",
+        "recovery",
+        "login",
+        "zugang",
+        "art-api",
+        "pasw",
+        "parool",
+        "kodeord",
+        "mat khau",
+        "wachtword",
+    ),
+    *("kata sandi", "slaptazodis", "zaporka", "private"),
 )
 _KEYED_STEMS: Final = tuple((key_of(stem), stem) for stem in _STEMS)
 _FOREIGN: Final = tuple(word for word in (*PASSWORDS, *SECRETS, *KEYS, "логин", "账号", "帳號") if not word.isascii())
@@ -69,7 +121,7 @@ _KEY_OF: Final = word_set(
     " gpg pgp rsa ec stripe aws gcp azure google openai anthropic github gitlab twilio sendgrid firebase"
     " supabase write ingest integration logged nonce fernet cookie rest sdk live bot dev prod logging security"
     " host ssl tls wallet operator infura alchemy mailgun datadog dd sentry maps oauth hash kms provisioning"
-    " bearer transit django flask rails machine sas"
+    " bearer transit django flask rails machine sas unseal recovery shamir validator mining nsec"
 )
 """Words before ``key`` that make it a secret one; ``primary``, ``public``, ``sort`` and ``foreign`` do not."""
 _KEYS_OF_LISTS: Final = word_set(
@@ -78,7 +130,7 @@ _KEYS_OF_LISTS: Final = word_set(
     " hot quick composite candidate natural surrogate parent child node json yaml attribute the a an this that"
     " each every any message routing topic search answer foreign_key config environment env registry reg"
     " ordering set get by last first next min max host_key known sorted sorting id name value key idempotency"
-    " state color translation i18n"
+    " state color translation i18n from on with for in to via by of"
 )
 _GLUED_KEY: Final = tuple(
     f"{word}key"
@@ -127,7 +179,23 @@ _NOT_MORE_OF_TOKEN: Final = frozenset(
 _BY_END: Final = (
     ("aws-secret", ("secretaccesskey", "awssecretkey", "awssecret")),
     ("azure-key", ("accountkey", "sharedaccesskey")),
-    ("password", ("seedphrase", "recoveryphrase", "motdepasse", "palavrapasse")),
+    (
+        "password",
+        (
+            *(
+                "seedphrase",
+                "recoveryphrase",
+                "motdepasse",
+                "palavrapasse",
+                "phrasesecrete",
+                "frasesegreta",
+                "katasandi",
+                "matkhau",
+            ),
+            *("frasesecreta", "merkphrase", "password", "passphrase", "passcode", "keycontent"),
+        ),
+    ),
+    ("some-key", ("secretid", "vapidprivate", "keyprivate", "rsaprivate", "privatehex", "privatepem")),
     ("cookie", ("sessid", "sessionid")),
     ("api-key", ("cleapi", "clesecrete", "artapi")),
 )
@@ -192,6 +260,9 @@ _TOKEN_OF: Final = tuple(
             "hub",
             "x",
             "login",
+            "zugangs",
+            "sicherheits",
+            "join",
         ),
     )
 )
@@ -201,7 +272,7 @@ def words_before(view: str, start: int) -> str:
     """Words of a text before a name that may belong to it, as in ``API key``."""
     if start < 2 or view[start - 1] not in " -" or not view[start - 2].isalpha():
         return ""
-    *_, first, second = ("", *view[max(0, start - 34) : start].replace("-", " ").split(" ")[:-1])
+    *_, first, second = ("", *view[max(0, start - 34) : start].rpartition("\n")[2].replace("-", " ").split(" ")[:-1])
     second = second.lstrip("*_\"'`([{").replace("'", "")
     return f"{first if first.isalpha() else ''} {second} " if second.isalpha() else ""
 
@@ -226,7 +297,7 @@ def _kind_of_words(words: list[str], behind: list[str]) -> str | None:
     for kind, ends in _BY_END:
         if glued.endswith(ends):
             return kind
-    if last.endswith(PASSWORDS) or last in ("pass", "pw", "psk"):
+    if last.endswith((*PASSWORDS, *_DEFINITE)) or last in ("pass", "pw", "psk") or _ends_in_pass(last):
         return "password"
     if last.endswith("token"):
         return _token_kind(before, last, behind)
@@ -241,10 +312,16 @@ def _kind_of_words(words: list[str], behind: list[str]) -> str | None:
     return "some-key" if last in _OTHERS else None
 
 
+def _ends_in_pass(word: str) -> bool:
+    return word.endswith(("pass", "pw")) and len(word) < 13 and word not in _OTHER_PASSES
+
+
 def _token_kind(before: list[str], last: str, behind: list[str]) -> str | None:
     if _NOT_MORE_OF_TOKEN.intersection(behind) or (last == "token" and before and before[-1] in _PLACES):
         return None
-    return "token" if last == "token" or last.endswith(_TOKEN_OF) else None
+    if last == "token" or last.endswith(_TOKEN_OF):
+        return "token"
+    return None if last.removesuffix("token") in _PLACES else "some-key"
 
 
 def _key_kind(before: list[str], last: str) -> str | None:

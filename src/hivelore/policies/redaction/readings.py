@@ -38,19 +38,22 @@ _ENTITIES = {
 }
 _SIGNS_OF_ESCAPES = ("%3", "%2", "\\u00", "\\x", "&quot;", "&amp;", "&#", "&lt;", "&apos;", '\\"', "\\'", "\\n")
 _BETWEEN_LITERALS = (
-    r"(?:[ \t]{0,20}(?:\.\.|<>|\|\||[+.&~])[ \t]{0,20}(?:\\?\r?\n[ \t]{0,80})?|[ \t]{0,20}\\?\r?\n[ \t]{0,80}(?:"
+    r"(?:[ \t]{0,20}(?:\.\.|<>|\|\||[+.&~])[ \t]{0,20}(?:[\\`^]?\r?\n[ \t]{0,80})?"
+    r"|[ \t]{0,20}[\\`^]?\r?\n[ \t]{0,80}(?:"
     r"(?:\.\.|<>|\|\||[+.&~])[ \t]{0,20})?)[bfru]?"
 )
 _LINE_GOES_ON = r"[ \t|>#*/+\u2502]{0,12}(?=[\w+/-]{0,80}[0-9])(?=[\w+/=.-]{6,200}[\"'`)};,]{0,3}[ \t]{0,4}(?:\r?\n|$))"
 _SEAM = (
-    rf"\\\r?\n[ \t]{{0,40}}|\"{_BETWEEN_LITERALS}\"|'{_BETWEEN_LITERALS}'"
+    rf"[\\^]\r?\n[ \t]{{0,40}}|\"{_BETWEEN_LITERALS}\"|'{_BETWEEN_LITERALS}'"
     rf"|\n(?<=[\w+/-]{{10}}\n){_LINE_GOES_ON}|\r\n(?<=[\w+/-]{{10}}\r\n){_LINE_GOES_ON}"
 )
 """What stands between the pieces of a value: a line that goes on, two literals in a row, a line that was too long."""
 _PLAIN_LETTERS = (
     str.maketrans(
-        "àáâãäåçèéêëìíîïñòóôõöøùúûüýÿąćęłńśźżÀÁÂÃÄÅÇÈÉÊËÌÍÎÏÑÒÓÔÕÖØÙÚÛÜÝĄĆĘŁŃŚŹŻİ",
-        "aaaaaaceeeeiiiinoooooouuuuyyacelnszzAAAAAACEEEEIIIINOOOOOOUUUUYACELNSZZI",
+        "àáâãäåçèéêëìíîïñòóôõöøùúûüýÿąćęłńśźżÀÁÂÃÄÅÇÈÉÊËÌÍÎÏÑÒÓÔÕÖØÙÚÛÜÝĄĆĘŁŃŚŹŻİ"
+        "ăāčďđěēėğģīįķļľňőřŕşșšťţțůűūųžıĂČĎĐĚĞŇŐŘŞȘŠŤŢȚŮŰŽ‐‑‒–—−│┃║├┝┣┤┥┫┼╋╂─━═",
+        "aaaaaaceeeeiiiinoooooouuuuyyacelnszzAAAAAACEEEEIIIINOOOOOOUUUUYACELNSZZI"
+        "aacddeeeggiikllnorrssstttuuuuziACDDEGNORSSSTTTUUZ------||||||||||||---",
     )
     | {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
     | {0x3000: " ", 0xA0: " ", 0x202F: " "}
@@ -60,7 +63,7 @@ _PLAIN_LETTERS = (
 class Reading:
     """A text in one reading."""
 
-    __slots__ = ("_added", "_marks", "_replaced", "low", "names", "plain", "view", "words")
+    __slots__ = ("_added", "_marks", "_replaced", "heads", "low", "names", "plain", "view", "words")
 
     def __init__(self, plain: str, marks: list[int], added: list[int], *, replaced: bool = False) -> None:
         """``added[i]``: what to add to a position from ``marks[i]`` on to have it in the text. ``replaced``: a
@@ -69,7 +72,7 @@ class Reading:
         self.view = plain if plain.isascii() else plain.translate(_PLAIN_LETTERS)
         """The same, position by position, without accents and in narrow letters."""
         self.low = self.view.lower()
-        self.words = vocabulary(self.low)
+        self.words, self.heads = vocabulary(self.low)
         self.names = names_in(self.low, self.words)
         self._marks = marks
         self._added = added
@@ -90,6 +93,8 @@ def readings(text: str) -> Iterator[Reading]:
     yield shown or Reading(text, [], [])
     if shown is not None and "\x1b" in text and (apart := _with(text, _ANSI, " ")):
         yield apart
+    if "\x1b]" in text and (opened := _with(text, r"\x1b[\]\\]|\x07", " ")):
+        yield opened
     if any(sign in text for sign in _SIGNS_OF_ESCAPES) and (resolved := _with(text, _ESCAPES, _resolved)):
         yield resolved
     if "\n" in text or '"' in text or "'" in text:

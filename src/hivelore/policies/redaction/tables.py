@@ -50,8 +50,10 @@ def tabled_secrets(reading: Reading) -> Iterator[Span]:
         yield from _inserted(view)
 
 
-def _cells(view: str, start: int, stop: int, separator: str) -> list[tuple[int, int]]:
-    """Where the cells of a line stand, without blanks and quotes. A separator within quotes is none."""
+def _cells(view: str, start: int, stop: int, separator: str, *, filled: bool = False) -> list[tuple[int, int]]:
+    """Where the cells of a line stand, without blanks and quotes. A separator within quotes is none.
+
+    ``filled``: without those in which nothing stands."""
     if separator == "|" or '"' not in view[start:stop]:
         cuts = [start - 1] + [at for at in range(start, stop) if view[at] == separator] + [stop]
         spans = [(left + 1, right) for left, right in pairwise(cuts)]
@@ -65,7 +67,8 @@ def _cells(view: str, start: int, stop: int, separator: str) -> list[tuple[int, 
             end = stop if end < 0 else end
             spans.append((at, end))
             at = end + 1
-    return [_bare(view, *span) for span in spans]
+    cells = [_bare(view, *span) for span in spans]
+    return [cell for cell in cells if cell[0] < cell[1]] if filled else cells
 
 
 def _bare(view: str, start: int, stop: int) -> tuple[int, int]:
@@ -79,16 +82,19 @@ def _bare(view: str, start: int, stop: int) -> tuple[int, int]:
 def _columns(view: str, start: int, stop: int, separator: str) -> Generator[Span, None, int]:
     """Yields what stands below the headings of one line, and answers where the table ends."""
     line = view[start:stop]
+    is_wiki = separator == "|" and line.lstrip().startswith("||")
     headings = line.split(separator)
-    if not all(not heading.strip() or compiled(_HEADING).fullmatch(heading) for heading in headings):
+    if (separator in ",;" and "(" in line) or not all(
+        not heading.strip() or compiled(_HEADING).fullmatch(heading) for heading in headings
+    ):
         return stop
-    below = _cells(view, start, stop, separator)
+    below = _cells(view, start, stop, separator, filled=is_wiki)
     kinds = {index: kind for index, span in enumerate(below) if (kind := kind_of(view[slice(*span)]))}
     if not kinds or sum(first < last for first, last in below) < 2:
         return stop
-    count, at = len(headings), stop + 1
+    count, at = len(below), stop + 1
     ruled = compiled(rf"{_RULE}(?=\n|$)").match(view, at) is not None
-    if separator == "|" and not ruled:
+    if separator == "|" and not ruled and not is_wiki:
         return stop
     while at < len(view):
         end = view.find("\n", at)
@@ -96,7 +102,7 @@ def _columns(view: str, start: int, stop: int, separator: str) -> Generator[Span
         if end - at > _LONGEST_LINE:
             return at
         if not compiled(_RULE).fullmatch(view, at, end):
-            cells = _cells(view, at, end, separator) if view[at:end].strip() else []
+            cells = _cells(view, at, end, separator, filled=is_wiki) if view[at:end].strip() else []
             if len(cells) != count:
                 return at
             for index, kind in kinds.items():

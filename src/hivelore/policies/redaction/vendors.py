@@ -1,6 +1,7 @@
 """Secrets that are known by their own shape: the tokens of services, and private keys."""
 
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import Final
 
 from hivelore.policies.redaction.judgement import is_generated, is_mixed, is_telling
@@ -176,7 +177,11 @@ _TOKENS: Final = (
     _token("mailersend-key", "mlsn.", r"mlsn\.[a-f0-9]{40,}+"),
     _token("mandrill-key", "md-", _alone("md-") + r"(?=[\w-]*\d)[\w-]{22}(?![\w-])"),
     _token("hubspot-token", "pat-", _alone("pat-") + r"[a-z]{2}\d-[0-9a-f]{8}-[0-9a-f-]{27}"),
-    _token("asana-token", "1/1 2/1", r"[12]/(?<![\w/.-][12]/)\d{10,20}(?:/\d{10,20})?:[0-9a-f]{32}(?!\w)"),
+    _token(
+        "asana-token",
+        "1/1 1/2 1/3 1/4 1/5 1/6 1/7 1/8 1/9 2/1 2/2 2/3 2/4 2/5 2/6 2/7 2/8 2/9",
+        r"[12]/(?<![\w/.-][12]/)\d{10,20}(?:/\d{10,20})?:[0-9a-f]{32}(?!\w)",
+    ),
     _token("clickup-token", "pk_", _alone("pk_") + r"\d{4,10}_[A-Z0-9]{20,}+"),
     _token("trello-token", "ATTA", _alone("ATTA") + r"[0-9a-f]{60,}+\w{0,12}"),
     _token("bitbucket-token", "ATBB", _alone("ATBB") + r"[A-Za-z0-9]{20,}+"),
@@ -235,6 +240,7 @@ _TOKENS: Final = (
     _token("salesforce-token", "00D", _alone("00D") + r"[A-Za-z0-9]{12,15}![\w.]{60,}+"),
     _token("nuget-key", "oy2", _alone("oy2") + r"[a-z0-9]{43}(?!\w)"),
     _token("crates-token", "cio", _alone("cio") + r"(?=[A-Za-z]*\d)[A-Za-z0-9]{32}(?!\w)"),
+    _token("nostr-key", "nsec1", _alone("nsec1") + r"[a-z0-9]{50,64}(?!\w)"),
     _token("bitcoin-key", "5H 5J 5K", _alone("5[HJK]") + r"[1-9A-HJ-NP-Za-km-z]{49}(?!\w)"),
 )
 
@@ -249,17 +255,39 @@ _NEAR: Final = (
     ("algolia", "algolia-key", r"(?<=[\"'`= :])[0-9a-f]{32}(?=[\"'`\s;,])"),
     ("jfrog", "artifactory-token", r"(?<![\w-])[A-Za-z0-9]{64,80}(?![\w-])"),
     ("artifactory", "artifactory-token", r"(?<![\w-])(?=[a-z0-9]{0,70}[A-Z])[A-Za-z0-9]{64,80}(?![\w-])"),
+    ("keyname", "azure-key", r"(?<=\")[A-Za-z0-9+/]{86}==(?=\")"),
+    ("encryption", "encryption-key", r"(?<=key: \")[A-Za-z0-9+/]{43}=(?=\")"),
+    ("genkey", "wireguard-key", r"(?<![\w+/])[A-Za-z0-9+/]{43}="),
+    ('"username"', "api-key", r"(?<=\"key\":)\s?\"[0-9a-f]{32}(?=\")"),
+    ("altool", "apple-password", r"(?<![\w-])[a-z]{4}(?:-[a-z]{4}){3}(?![\w-])"),
+    ("notarytool", "apple-password", r"(?<![\w-])[a-z]{4}(?:-[a-z]{4}){3}(?![\w-])"),
+    ("app-specific", "apple-password", r"(?<![\w-])[a-z]{4}(?:-[a-z]{4}){3}(?![\w-])"),
+    ("keypair", "private-key", r"\[\s?(?:\d{1,3},\s{0,4}){31,63}\d{1,3}\s?\]"),
+    ("private", "private-key", r"\[\s?(?:\d{1,3},\s{0,4}){31,63}\d{1,3}\s?\]"),
+    ("chpasswd", "password", r"(?<=\n)[ \t-]{0,12}[\w.-]{1,32}:([^\s:\0]{4,128}+)(?=[ \t\r]*(?:\n|$))"),
+    *(
+        (f"]:{port}", "password", rf"\]:{port}[ \t]{{1,4}}[^\s:]{{1,64}}:([^\s:\0]{{4,128}}+)")
+        for port in (25, 465, 587)
+    ),
+    ("kubeadm", "kubernetes-token", r"(?<![\w.-])[a-z0-9]{6}\.[a-z0-9]{16}(?![\w.-])"),
+    ("bootstrap", "kubernetes-token", r"(?<![\w.-])[a-z0-9]{6}\.[a-z0-9]{16}(?![\w.-])"),
     ("wif", "bitcoin-key", r"(?<!\w)[5KLc][A-Za-z0-9]{50,51}(?!\w)"),
 )
 """A word that tells whose key it is, where its shape alone does not."""
-_LITERALS: Final = [(literal, index) for index, (_, literals, *_) in enumerate(_TOKENS) for literal in literals.split()]
+_LITERALS: Final[dict[tuple[str, ...], list[tuple[str, int]]]] = {}
+"""Literals and the rows they belong to, by two characters that each begins with."""
+for _index, (_, _literals, *_) in enumerate(_TOKENS):
+    for _literal in _literals.split():
+        _LITERALS.setdefault(tuple(_literal[:2]), []).append((_literal, _index))
 _SHORTEST: Final = 20
 """Every token stands in a word at least this long; prose has few of those."""
 
 
 def _tokens(view: str, low: str) -> Iterator[Span]:
-    dense = " ".join(compiled(rf"(?<!\S)(?=\S*?(?:[0-9]|[a-z][A-Z]))\S{{{_SHORTEST},}}+").findall(view))
-    for index in dict.fromkeys([index for literal, index in _LITERALS if literal in dense] if dense else ()):
+    long = {word for word in view.split() if len(word) >= _SHORTEST}
+    dense = " ".join(filter(compiled("[0-9]|[a-z][A-Z]").search, long)) if long else ""
+    pairs = _LITERALS.keys() & {(".",), *pairwise(dense)}
+    for index in sorted({index for pair in pairs for literal, index in _LITERALS[pair] if literal in dense}):
         kind, _, pattern, is_secret = _TOKENS[index]
         for match in compiled(pattern).finditer(view):
             start, stop = match.span(match.lastindex or 0)
@@ -267,12 +295,13 @@ def _tokens(view: str, low: str) -> Iterator[Span]:
                 yield kind, start, stop
                 if kind == "aws-key":
                     yield from _beside_aws_key(view, stop)
-    yield from _unknown_tokens(view, dense)
+    if dense:
+        yield from _unknown_tokens(view, dense)
     for word, kind, pattern in _NEAR:
         if word in low:
             for match in compiled(pattern).finditer(view):
                 if not match[0].isalpha() and not match[0].isdigit():
-                    yield kind, *match.span()
+                    yield kind, *match.span(match.lastindex or 0)
 
 
 def _unknown_tokens(view: str, dense: str) -> Iterator[Span]:
@@ -302,12 +331,13 @@ def _beside_aws_key(view: str, stop: int) -> Iterator[Span]:
 def _private_keys(view: str) -> Iterator[Span]:
     """Whole blocks, to the end of the text where the last line is missing. A header alone is no key."""
     begin = (  # between them stand quotes, escapes and the numbers of lines
-        r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
+        r"-{4,5} ?BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)? ?-{4,5}"
         r"(?:[\s\"'+,|>#*\u2192\u2502]|\\+[nr]?|[0-9]{1,6}[|:?\t\u2192\u2502]){0,60}+"
-        r"(?:(?:Proc-Type|DEK-Info|Version|Comment|Hash|Charset): |(?=[A-Za-z0-9+/=]{0,9}[A-Z0-9+/])[A-Za-z0-9+/=]{10})"
+        r"(?:(?:[^\0-]|-(?!-)){0,200}?(?<![\w/+])(?=[A-Za-z/+]{0,60}[0-9])[A-Za-z0-9+/=]{40}"
+        r"|(?:Proc-Type|DEK-Info|Version|Comment|Hash|Charset): |(?=[A-Za-z0-9+/=]{0,9}[A-Z0-9+/])[A-Za-z0-9+/=]{10})"
     )
     stop = 0
     while header := compiled(begin).search(view, stop):
-        end = compiled(r"-----END [A-Z0-9 ]{0,60}-----").search(view, header.end())
+        end = compiled(r"-{4,5} ?END [A-Z0-9 ]{0,60}-{4,5}").search(view, header.end())
         stop = end.end() if end else len(view)
         yield "private-key", header.start(), stop
