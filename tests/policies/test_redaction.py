@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from hivelore.domain.memory import Json
@@ -19,8 +19,7 @@ REDACTOR = Redactor(b"a key of some length")
 MASK = re.compile(r"\[([a-z0-9-]+):[0-9a-f]{4}\]")
 HARMLESS = [
     "fixed in 2f1e9c8b7a6d5e4f3c2b1a09f8e7d6c5b4a39281, see 8bab04bea9f7",
-    "memory 0198c0de-7f3a-7c11-9d2e-1b2c3d4e5f60 was forgotten; token: 550e8400-e29b-41d4-a716-446655440000",
-    "token: 2f1e9c8b7a6d5e4f3c2b1a09f8e7d6c5b4a39281",
+    "memory 0198c0de-7f3a-7c11-9d2e-1b2c3d4e5f60 was forgotten",
     '"integrity": "sha512-' + scramble(86) + '=="',
     "data:image/png;base64,iVBORw0KGgo" + scramble(400),
     "max_tokens: 200000, token_type: Bearer, next_page_token=" + STRONG,
@@ -260,8 +259,14 @@ def test_prose_is_not_touched(text: str) -> None:
 
 @given(st.uuids(), st.binary(min_size=20, max_size=20), st.integers(), PROSE)
 def test_ids_and_hashes_are_not_touched(uuid: object, digest: bytes, number: int, prose: str) -> None:
-    text = f"{prose} {uuid} {digest.hex()} token: {uuid} secret={digest.hex()} {number}"
+    text = f"{uuid} {digest.hex()} id: {uuid} commit={digest.hex()} {number} {prose}"
     assert clean(text) == text
+
+
+@given(st.uuids(), st.binary(min_size=20, max_size=20).filter(lambda digest: len(set(digest)) > 8))
+def test_ids_and_hashes_under_the_name_of_a_secret_are_secrets(uuid: object, digest: bytes) -> None:
+    assume(len(set(str(uuid))) > 8)
+    assert MASK.sub("#", clean(f"token: {uuid}\nclient_secret={digest.hex()}\n")) == "token: #\nclient_secret=#\n"
 
 
 @given(st.data(), st.sampled_from([examples[0] for kind, examples in SHAPES.items() if kind != "private-key"]))

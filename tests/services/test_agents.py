@@ -117,3 +117,10 @@ def test_revoking_nobody_says_where_to_look(world: World) -> None:
 def test_a_machine_starts_with_one_local_lead(world: World) -> None:
     assert world.agents.local() == world.agents.local()
     assert world.agents.local().role is Role.LEAD
+
+
+def test_a_name_that_holds_a_secret_is_refused_without_saying_it(world: World) -> None:
+    secret = "gh" + "p_" + "a1B2" * 9
+    with pytest.raises(Invalid, match="must not hold a secret") as caught:
+        world.agents.add(f"ada {secret}", Role.WORKER)
+    assert secret not in str(caught.value)

@@ -10,6 +10,7 @@ from datetime import datetime
 from hivelore.domain.agent import Agent, AgentId, ApiKey, Door, KeyId, Role, Viewer
 from hivelore.domain.memory import NAME_LENGTH
 from hivelore.errors import Conflict, Forbidden, Invalid, NotFound, Unauthenticated
+from hivelore.policies.redaction import find
 from hivelore.ports import Clock, MemoryStore, Transaction, View
 
 LOCAL_AGENT = "local"
@@ -105,6 +106,10 @@ class Agents:
         clean = name.strip()
         if not 1 <= len(clean) <= NAME_LENGTH or not clean.isprintable():
             raise Invalid(f"An agent's name has 1 to {NAME_LENGTH} printable characters.", field="name")
+        if find(clean):
+            raise Invalid(
+                "An agent's name must not hold a secret, because it is stored as it is. Choose another.", field="name"
+            )
         if role is Role.OPERATOR:
             raise Invalid("An agent is a worker or a lead.", field="role")
         now = self._clock.now()

@@ -287,7 +287,8 @@ class Folders:
     def _pass_over(self, path: str, mark: str, why: str, again: float | None = None) -> None:
         passed = self._passed.get(path)
         if passed is None or passed.mark != mark:
-            _LOG.warning("The file %r in %s is passed over. %s", path, self._workspace.path, why)
+            told = self._redactor.clean(f"The file {path!r} in {self._workspace.path} is passed over. {why}")
+            _LOG.warning("%s", told)
         self._passed[path] = _Passed(mark, again)
 
     def _is_due(self, path: str, mark: str) -> bool:

@@ -6,7 +6,7 @@ from hivelore.domain.agent import Viewer
 from hivelore.domain.agent_event import AgentEvent
 from hivelore.domain.memory import Json
 from hivelore.domain.text import Clean
-from hivelore.domain.transcript import Task
+from hivelore.domain.transcript import EventId, Task
 from hivelore.errors import NotFound
 from hivelore.policies.hooks import PROGRAMS
 from hivelore.policies.hooks.dialect import Circumstances, Dialect, storable
@@ -41,12 +41,17 @@ class Hooks:
     def _event(self, dialect: Dialect, name: str, envelope: Envelope) -> AgentEvent | None:
         task = envelope.task()
         about = Circumstances(
-            id=envelope.id,
+            id=self._id(envelope.id),
             at=self._at(envelope),
             project=None if envelope.project is None else self._short(envelope.project),
             task=None if task is None else self._task(*task),
         )
         return dialect.event(name, envelope.payload, about, self._redactor.clean)
+
+    def _id(self, number: EventId) -> EventId:
+        """The id as it is kept. One that reads like a secret is replaced by its keyed digest, which is as unique."""
+        text = storable(number)
+        return EventId(text if self._redactor.clean(text) == text else self._redactor.digest(text))
 
     def _at(self, envelope: Envelope) -> datetime:
         """Clocks may differ: what has happened has not happened in the future."""

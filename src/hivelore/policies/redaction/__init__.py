@@ -5,15 +5,21 @@ needs it, and a text without secrets costs little more than a search for fixed s
 what repeats is bounded, or possessive and never tried again from within its own run.
 """
 
-from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
 from hivelore.domain.text import Clean
 from hivelore.errors import Invalid, TooLarge
-from hivelore.policies.redaction.context import secrets_in_context
+from hivelore.policies.redaction.answers import answered_secrets, listed_secrets
+from hivelore.policies.redaction.assignments import assigned_secrets
+from hivelore.policies.redaction.commands import secrets_of_commands
+from hivelore.policies.redaction.encodings import wrapped_secrets
+from hivelore.policies.redaction.headers import sent_secrets
 from hivelore.policies.redaction.matching import Span, compiled
-from hivelore.policies.redaction.tokens import secrets_of_known_shape
+from hivelore.policies.redaction.prose import told_secrets
+from hivelore.policies.redaction.readings import as_shown, readings
+from hivelore.policies.redaction.tables import tabled_secrets
+from hivelore.policies.redaction.vendors import secrets_of_vendors
 
 if TYPE_CHECKING:
     from hivelore.domain.memory import Json
@@ -23,9 +29,11 @@ KEY_BYTES: Final = 16
 METADATA_DEPTH: Final = 16
 METADATA_VALUES: Final = 10_000
 
+_WHOLE_WORDS_AFTER: Final = 1
+_ALL_AFTER: Final = 3
+"""Rounds of masking."""
+_DIGEST_LENGTH: Final = 32
 _MASK = r"\[[a-z0-9-]{2,24}:[0-9a-f]{4}\]"
-_INVISIBLE = "\u00ad\u180e\u200b\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\ufeff"
-"""Characters without width, which copying leaves in the middle of a secret."""
 
 
 class Redactor:
@@ -42,8 +50,13 @@ class Redactor:
         Raises Invalid for NUL and lone surrogates, which no store keeps faithfully."""
         _refuse_unstorable(text, field)
         # A mask can lay open a secret that was glued to the first one. Each round masks characters that were not
-        # masked before, so the rounds end, and the result is what would come out again.
+        # masked before, so the rounds end, and the result is what would come out again. Where a text was made to
+        # take many of them, whatever touches a secret goes with it, and in the end the rest of the text.
+        rounds = 0
         while found := _scan(text):
+            rounds += 1
+            if rounds > _WHOLE_WORDS_AFTER:
+                found = _widened(text, found, rounds - _ALL_AFTER)
             text = self._masked(text, found)
         return Clean(text)
 
@@ -53,6 +66,10 @@ class Redactor:
     def clean_all(self, texts: Iterable[str], *, field: str) -> tuple[Clean, ...]:
         """Each text cleaned, in order; an error names its place, such as ``tags[2]``."""
         return tuple(self.clean(text, field=f"{field}[{index}]") for index, text in enumerate(texts))
+
+    def digest(self, text: str) -> str:
+        """A keyed digest in place of an identifier that may not be kept as it is. Equal texts have equal digests."""
+        return self._digest(text)[:_DIGEST_LENGTH]
 
     def clean_metadata(self, metadata: "Mapping[str, Json]", *, field: str = "metadata") -> "dict[str, Json]":
         """Keys and values cleaned to the last level. A key tells what its value is: ``{"password": ...}`` is masked.
@@ -107,9 +124,12 @@ class Redactor:
         return "".join((*pieces, text[end:]))
 
     def _fingerprint(self, secret: str) -> str:
+        return self._digest(secret)[:4]
+
+    def _digest(self, text: str) -> str:
         import hmac  # loads OpenSSL, which a text without secrets need not wait for
 
-        return hmac.digest(self._key, secret.encode(), "sha256").hex()[:4]
+        return hmac.digest(self._key, text.encode(), "sha256").hex()
 
 
 def find(text: str) -> list[Span]:
@@ -130,27 +150,51 @@ def _refuse_unstorable(text: str, field: str) -> None:
 
 
 def _scan(text: str) -> list[tuple[str, int, int, str]]:
-    """Kind, start, stop and, without invisible characters, the secret itself."""
-    gaps: list[int] = []
-    plain = text
-    if not text.isascii() and any(character in text for character in _INVISIBLE):
-        removed = [match.start() for match in compiled(f"[{_INVISIBLE}]").finditer(text)]
-        gaps = [position - index for index, position in enumerate(removed)]
-        plain = compiled(f"[{_INVISIBLE}]").sub("", text)
+    """Kind, start, stop and, without what is not seen, the secret itself."""
+    hidden = compiled(_MASK).sub(lambda mask: "\0" * len(mask[0]), text) if "[" in text else text
     return [
-        (kind, start + bisect_right(gaps, start), stop + bisect_right(gaps, stop - 1), plain[start:stop])
-        for kind, start, stop in _united(_spans(plain))
+        (kind, start, stop, as_shown(text[start:stop]))
+        for kind, start, stop in _united(_spans(hidden, 0))
+        if stop > start
     ]
 
 
-def _spans(plain: str) -> Iterator[Span]:
-    # Patterns see ASCII only, position by position: "?" for every other character, NUL where a mask stands.
-    view = plain if plain.isascii() else plain.encode("ascii", "replace").decode("ascii")
-    if "[" in view:
-        view = compiled(_MASK).sub(lambda mask: "\0" * len(mask[0]), view)
-    low = view.lower()
-    yield from secrets_of_known_shape(view, low)
-    yield from secrets_in_context(plain, view, low)
+def _spans(text: str, depth: int) -> Iterator[Span]:
+    """``text``: with NUL where masks stand."""
+    for reading in readings(text):
+        for find_in in (
+            secrets_of_vendors,
+            sent_secrets,
+            assigned_secrets,
+            secrets_of_commands,
+            told_secrets,
+            answered_secrets,
+            listed_secrets,
+            tabled_secrets,
+        ):
+            for kind, start, stop in find_in(reading):
+                yield kind, *reading.place(start, stop)
+    for kind, start, stop in wrapped_secrets(text, _holds_secret, depth):
+        yield kind, start, stop
+
+
+def _holds_secret(text: str, depth: int) -> bool:
+    return any(True for _ in _spans(text, depth))
+
+
+def _widened(text: str, found: list[tuple[str, int, int, str]], late: int) -> list[tuple[str, int, int, str]]:
+    """The same secrets with all that stands behind them up to the next blank.
+
+    ``late``: at 1 all from the first one to the end, above it the whole text."""
+    if late > 0:
+        kind, start, _, _ = found[0]
+        start = start if late == 1 else 0
+        return [(kind, start, len(text), text[start:])]
+    spans: list[Span] = []
+    for kind, start, stop, _ in found:
+        behind = compiled(r"\S*+").match(text, stop)
+        spans.append((kind, start, behind.end() if behind else stop))
+    return [(kind, start, stop, text[start:stop]) for kind, start, stop in _united(spans)]
 
 
 def _united(spans: Iterable[Span]) -> list[Span]:
