@@ -8,6 +8,7 @@ from functools import cached_property
 
 from hivelore import endpoint, engines, private_files, status, wiring
 from hivelore.adapters import randomness
+from hivelore.adapters.background import niced
 from hivelore.adapters.clock import SystemClock
 from hivelore.adapters.extractive import Extractive
 from hivelore.adapters.spool import SpoolFolder
@@ -46,6 +47,7 @@ from hivelore.services.hooks import Hooks
 from hivelore.services.knowing import Knowing
 from hivelore.services.leading import Leading
 from hivelore.services.maintenance import Maintenance
+from hivelore.services.maintenance_jobs import MaintenanceJobs
 from hivelore.services.marking import Marking
 from hivelore.services.monitor import Monitor
 from hivelore.services.moves import refuse_unfinished
@@ -122,6 +124,7 @@ class Application:
         self.distilling = self._distilling()
         self.folders = self._folders()
         self.adjudicating = self._adjudicating()
+        self.maintenance_jobs = self._maintenance_jobs()
         self._beside = Beside(self)
 
     def _made_parts(self, shelf: Shelf) -> Parts:
@@ -161,6 +164,16 @@ class Application:
     @cached_property
     def maintenance(self) -> Maintenance:
         return wiring.maintenance(self.settings, self._parts, self.reindexing)
+
+    def _maintenance_jobs(self) -> MaintenanceJobs:
+        return MaintenanceJobs(
+            store=self.store,
+            maintenance=self.maintenance,
+            redactor=self.redactor,
+            clock=self.clock,
+            new_id=randomness.job_id,
+            within=niced,
+        )
 
     def _agents(self) -> Agents:
         return Agents(
@@ -292,6 +305,7 @@ class Application:
         if self._beside.is_ending:
             return
         self._beside.end()
+        self.maintenance_jobs.close()
         self.notices.close()
         self._connections.close()
         self._beside.wait()

@@ -260,6 +260,8 @@ ROUTES: dict[tuple[str, str], Probe] = {
     ),
     ("DELETE", "/api/batches/{batch_id}"): lambda asker: [asker.rest("DELETE", f"/api/batches/{NOWHERE}")],
     ("POST", "/api/undo"): lambda asker: [asker.rest("POST", "/api/undo", body={"id": NOWHERE})],
+    ("GET", "/api/maintenance/{job_id}"): lambda asker: [asker.rest("GET", f"/api/maintenance/{NOWHERE}")],
+    ("DELETE", "/api/maintenance/{job_id}"): lambda asker: [asker.rest("DELETE", f"/api/maintenance/{NOWHERE}")],
     ("POST", "/api/maintenance"): lambda asker: [
         asker.rest("POST", "/api/maintenance", body={"purgeExpired": True, "merge": True})
     ],

@@ -18,6 +18,7 @@ BROAD_EXCEPTS = {
     "hivelore/adapters/sqlite/writer.py::Writer._perform": "whatever a write raises belongs to the caller who waits",
     "hivelore/services/monitor.py::Monitor._search": "a search that raises anything does not work, which is reported",
     "hivelore/services/supervisor.py::Supervisor.attempt": "a worker is restarted after whatever it raises",
+    "hivelore/services/maintenance_jobs.py::MaintenanceJobs._run": "a job has failed, whatever the work raised",
     "hivelore/server/mishaps.py::Mishaps.noted": "what nobody foresaw is logged, and answered without a word of it",
 }
 

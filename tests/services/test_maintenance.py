@@ -17,6 +17,7 @@ from hivelore.domain.search import EVERYTHING
 from hivelore.errors import Conflict, Forbidden, Invalid, Stale
 from hivelore.services import maintenance
 from hivelore.services.keeping import Keeping
+from hivelore.services.progress import Progress
 from hivelore.services.upkeep import Upkeep
 from support.batches import batches_of, preimages_of
 from support.clocks import START
@@ -212,8 +213,8 @@ def test_what_was_renewed_meanwhile_stays(world: World) -> None:
     key = present(world.store, gone).key
     looked = world.maintenance._looked
 
-    def late(wish: Wish, viewer: Viewer) -> Any:
-        found = looked(wish, viewer)
+    def late(wish: Wish, viewer: Viewer, progress: Progress) -> Any:
+        found = looked(wish, viewer, progress)
         world.store.write(lambda tx: tx.renew(key, None))
         return found
 

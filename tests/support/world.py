@@ -42,6 +42,7 @@ from hivelore.services.events import Events
 from hivelore.services.keeping import Keeping
 from hivelore.services.knowing import Knowing
 from hivelore.services.maintenance import Maintenance
+from hivelore.services.maintenance_jobs import MaintenanceJobs
 from hivelore.services.observing import Observing
 from hivelore.services.operations import Operations
 from hivelore.services.proposing import Proposing
@@ -160,6 +161,7 @@ class World:
             written=lambda: None,
         )
         self._shelf, self._share = shelf, share
+        self._processes = count(1)
         self.recall_log = RecallLog(
             store=store,
             tally=self.tally,
@@ -223,6 +225,23 @@ class World:
             reindexing=self.reindexing,
             share=self._share,
             clock=self.clock,
+        )
+
+    @cached_property
+    def maintenance_jobs(self) -> MaintenanceJobs:
+        return self.another_process()
+
+    def another_process(self) -> MaintenanceJobs:
+        """The jobs of one more process on the same store."""
+        numbers = count(1)
+        process = next(self._processes)
+        return MaintenanceJobs(
+            store=self.store,
+            maintenance=self.maintenance,
+            redactor=Redactor(b"a key for tests only"),
+            clock=self.clock,
+            new_id=lambda _: JobId(f"job{process}.{next(numbers)}"),
+            within=lambda work: work(),
         )
 
     def observe(

@@ -1,5 +1,7 @@
 """Verbs that take changes back and keep things in order: undo, batches, maintain."""
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -97,6 +99,7 @@ def maintain(
     """Show what maintenance would do, or do it.
 
     Without one of the four it is shown what purging and merging would do. What goes can be taken back for a while.
+    Ctrl-C cancels what takes long.
 
     Example: hivelore maintain --purge-expired
     """
@@ -104,7 +107,11 @@ def maintain(
         raise Invalid("--apply or --dry-run: one of them.", field="apply")
     if not (apply or purge_expired or merge or reindex or vacuum):
         purge_expired = merge = True
-    with session.operator() as client, RemoteHive(client) as hive:
+    with (
+        _cancelled_by_ctrl_c(merge or vacuum),
+        session.operator() as client,
+        RemoteHive(client, output.progress) as hive,
+    ):
         found = hive.maintain(
             apply=apply,
             purge_expired=purge_expired,
@@ -119,6 +126,16 @@ def maintain(
         _tell_done(found, purge_expired=purge_expired, merge=merge)
     else:
         _tell_planned(found, purge_expired=purge_expired, merge=merge)
+
+
+@contextmanager
+def _cancelled_by_ctrl_c(is_job: bool) -> Generator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        if is_job:
+            output.note("Cancelled. 'hivelore batches' lists what was done until then, if anything.")
+        raise
 
 
 def _tell_done(found: Maintained, *, purge_expired: bool, merge: bool) -> None:

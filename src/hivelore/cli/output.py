@@ -7,12 +7,15 @@ harmless, wherever it goes: who reads a pipe may be a model, or show it on a ter
 import json
 import shutil
 import sys
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hivelore.policies.harmless_text import escaped_json, harmless, visible
+
+if TYPE_CHECKING:
+    from hivelore.hive.jobs import Advance
 
 Part = str | tuple[str, str]
 """A piece of a line: plain, or with a style like ``bold``."""
@@ -81,17 +84,18 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 
 @contextmanager
-def progress(label: str, total: float | None) -> Generator[Callable[[float], None]]:
-    """A bar on stderr; call what is handed out with how much is done. Nothing is shown without a terminal."""
+def progress(label: str, total: float | None) -> "Generator[Advance]":
+    """A bar on stderr; call what is handed out with how much is done, and of how much where that is known later.
+    Nothing is shown without a terminal."""
     if not sys.stderr.isatty():
-        yield lambda _: None
+        yield lambda _done, _total=None: None
         return
     from rich.console import Console
     from rich.progress import Progress
 
     with Progress(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(label, total=total)
-        yield lambda done: bar.update(task, completed=done)
+        yield lambda done, total=None: bar.update(task, completed=done, total=total)
 
 
 def shortened(text: str, length: int) -> str:

@@ -1,15 +1,13 @@
 """Verbs for who looks after an installation: reembed, completion."""
 
-import time
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
 from hivelore.cli import exits, output, session
 from hivelore.cli.options import AsJson
-from hivelore.client import Client
+from hivelore.hive import jobs
 
-_LOOK_EVERY = 0.2
 _JOBS = "/api/memory/re-embed"
 
 
@@ -29,22 +27,14 @@ def reembed(
     with session.operator() as client:
         job = client.call("POST", _JOBS, body={"everything": everything})
         if not detach:
-            job = _awaited(client, job)
+            with output.progress("Embedding", job["total"]) as advance:
+                job = jobs.awaited(client, _JOBS, job, advance)
     if json:
         output.as_json(job)
     else:
         error = f" ({job['error']})" if job["error"] else ""
         output.say(f"Re-embedding is {job['state']}: {job['done']} of {job['total']} passages{error}.")
     return exits.UNEXPECTED if job["state"] == "failed" else 0
-
-
-def _awaited(client: Client, job: dict[str, Any]) -> dict[str, Any]:
-    with output.progress("Embedding", job["total"]) as advance:
-        while job["state"] == "running":
-            time.sleep(_LOOK_EVERY)
-            job = client.call("GET", f"{_JOBS}/{job['id']}")
-            advance(job["done"])
-    return job
 
 
 def completion(shell: Annotated[Literal["bash", "zsh", "fish"], Parameter(help="For which shell.")], /) -> None:

@@ -21,6 +21,11 @@ class Wish:
     def is_empty(self) -> bool:
         return not (self.purge_expired or self.merge or self.reindex or self.vacuum)
 
+    @property
+    def is_long(self) -> bool:
+        """Whether it may take minutes, and so is a job. Indexing anew is only begun by it."""
+        return self.merge or self.vacuum
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expired:

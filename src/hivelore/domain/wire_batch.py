@@ -6,9 +6,10 @@ from typing import Any
 
 from hivelore.domain.agent import AgentId, Door
 from hivelore.domain.batch import Batch, BatchCase, BatchId, BatchKind, BatchPage, Touched, Undone
+from hivelore.domain.job import Job
 from hivelore.domain.maintenance import Alike, Expired, Maintained, Wish
 from hivelore.domain.memory import MemoryId
-from hivelore.domain.wire import Object, instant, read_instant
+from hivelore.domain.wire import Object, instant, job, read_instant
 
 
 def batch(value: Batch) -> Object:
@@ -93,6 +94,10 @@ def maintained(value: Maintained) -> Object:
         "batch": value.batch,
         "done": dict(value.done),
     }
+
+
+def maintenance_job(value: Job, result: Maintained | None) -> Object:
+    return {**job(value), "result": None if result is None else maintained(result)}
 
 
 def read_maintained(data: Mapping[str, Any]) -> Maintained:

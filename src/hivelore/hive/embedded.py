@@ -283,8 +283,18 @@ class EmbeddedHive(Hive):
         return self._app.undoing.undo(which, self._viewer, reason=reason)
 
     def _maintain(self, wish: Wish, apply: bool, yes_delete: int | None) -> Maintained:
-        maintenance = self._app.maintenance
-        return maintenance.apply(wish, self._viewer, yes_delete) if apply else maintenance.preview(wish, self._viewer)
+        maintenance, jobs = self._app.maintenance, self._app.maintenance_jobs
+        if not wish.is_long:
+            return (
+                maintenance.apply(wish, self._viewer, yes_delete) if apply else maintenance.preview(wish, self._viewer)
+            )
+        job = jobs.begin(wish, self._viewer, apply=apply, yes_delete=yes_delete)
+        try:
+            jobs.wait(job.id, self._viewer)
+        except KeyboardInterrupt:
+            jobs.cancel(job.id, self._viewer)
+            raise
+        return jobs.outcome(job.id, self._viewer)
 
     def _store(self, drafts: Sequence[Draft]) -> Sequence[Remembered]:
         return self._app.remembering.remember_many(drafts, self._viewer)

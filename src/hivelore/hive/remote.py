@@ -1,9 +1,9 @@
 """A hive behind a service."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
 from urllib.parse import quote
 
 from hivelore.client import Client
@@ -12,16 +12,19 @@ from hivelore.domain.batch import BatchCase, BatchPage, Undone
 from hivelore.domain.cooldown import Cooldown
 from hivelore.domain.draft import Draft, Edit, Remembered
 from hivelore.domain.event_log import Event, EventPage, Level
+from hivelore.domain.job import JobState
 from hivelore.domain.maintenance import Maintained, Wish
 from hivelore.domain.memory import Memory, MemoryId, Source
 from hivelore.domain.proposal import Case, Proposal, ProposalKind, ProposalPage
 from hivelore.domain.recall_log import RecallPage
 from hivelore.domain.search import Answer, Difference, History, Page, ScopeChoice, Stats
 from hivelore.domain.usefulness import Usefulness
-from hivelore.errors import NotFound
+from hivelore.errors import Conflict, NotFound
+from hivelore.hive import jobs
 from hivelore.hive.base import Hive, ProposalStatus, choice
 from hivelore.hive.checking import ID, IN_REVIEW, INSTANT, NUMBER, STATUS, TEXT, TRUTH, WHOLE, WORD, check
 
+_MAINTENANCE = "/api/maintenance"
 _LOOK_EVERY = 0.1
 _LONG = 600.0
 """Seconds for what may be about all memories."""
@@ -30,8 +33,10 @@ _LONG = 600.0
 class RemoteHive(Hive):
     """The same as an embedded one, through ``client``, which it closes in the end."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, progress: jobs.Shown = jobs.unseen) -> None:
+        """``progress`` shows how far work is that is waited for."""
         self._client = client
+        self._progress = progress
 
     def get(self, memory: str, *, as_of: datetime | None = None) -> Memory:
         check(ID, memory=memory)
@@ -302,7 +307,24 @@ class RemoteHive(Hive):
 
     def _maintain(self, wish: Wish, apply: bool, yes_delete: int | None) -> Maintained:
         body = {**wire_batch.wish(wish), "apply": apply, "yesDelete": yes_delete}
-        return wire_batch.read_maintained(self._client.call("POST", "/api/maintenance", body=body, timeout=_LONG))
+        if wish.is_long:
+            return wire_batch.read_maintained(self._result(body))
+        return wire_batch.read_maintained(self._client.call("POST", _MAINTENANCE, body=body, timeout=_LONG))
+
+    def _result(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
+        """What comes of a job, which is cancelled where the waiting is interrupted."""
+        job = self._client.call("POST", _MAINTENANCE, body={**body, "background": True})
+        try:
+            with self._progress("Maintenance", None) as advance:
+                ended = jobs.awaited(self._client, _MAINTENANCE, job, advance)
+        except KeyboardInterrupt:
+            jobs.cancel(self._client, _MAINTENANCE, job)
+            raise
+        if ended["state"] != JobState.DONE:
+            raise Conflict(ended["error"] or f"Job {ended['id']} is {ended['state']}: somebody else ended it.")
+        if ended["result"] is None:
+            raise NotFound(f"What came of job {ended['id']} is not kept any more. Ask for it again.")
+        return ended["result"]
 
     def _store(self, drafts: Sequence[Draft]) -> Sequence[Remembered]:
         body = {"memories": [wire.draft(one) for one in drafts]}

@@ -31,7 +31,7 @@ class Context:
         return self.app.clock.monotonic() + DEADLINES[lane]
 
 
-DEADLINES = {Lane.RECALL: 10.0, Lane.READ: 10.0, Lane.WRITE: 30.0, Lane.SLOW: 600.0, Lane.LONG: 600.0}
+DEADLINES = {Lane.RECALL: 10.0, Lane.READ: 10.0, Lane.WRITE: 30.0, Lane.SLOW: 600.0}
 """Seconds a call may take before it is given up."""
 
 

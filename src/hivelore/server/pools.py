@@ -1,8 +1,8 @@
 """Bounded pools of threads: a door hands a call to one of them, and waits without blocking.
 
 recall: questions; read: other answers somebody waits for, and who they are; write: they mostly wait for the group's
-commit; slow: undo, purge and check; long: maintenance that may take minutes. A full pool refuses at once, so that a
-flood does not become a queue without end. Callers take turns: who asks for much waits behind who asks for little.
+commit; slow: undo, purge and check. A full pool refuses at once, so that a flood does not become a
+queue without end. Callers take turns: who asks for much waits behind who asks for little.
 """
 
 import asyncio
@@ -25,7 +25,6 @@ class Lane(StrEnum):
     READ = "read"
     WRITE = "write"
     SLOW = "slow"
-    LONG = "long"
 
 
 AT_ONCE = 2
@@ -38,8 +37,8 @@ WRITES_AT_ONCE = 8
 took a third longer, and no more was written."""
 WRITES_AT_ONCE_ELSEWHERE = 64
 
-_THREADS = {Lane.READ: (os.cpu_count() or 2) + 2, Lane.SLOW: 2, Lane.LONG: 1}
-_WAITING = {Lane.RECALL: 256, Lane.READ: 256, Lane.WRITE: 512, Lane.SLOW: 8, Lane.LONG: 4}
+_THREADS = {Lane.READ: (os.cpu_count() or 2) + 2, Lane.SLOW: 2}
+_WAITING = {Lane.RECALL: 256, Lane.READ: 256, Lane.WRITE: 512, Lane.SLOW: 8}
 _RETRY_AFTER = 1.0
 
 

@@ -15,6 +15,7 @@ from hivelore.policies.variety import says_the_same
 from hivelore.policies.vectors import cosine
 from hivelore.ports import MemoryStore, View
 from hivelore.services.loads import in_batches
+from hivelore.services.progress import Progress
 from hivelore.services.serving import Serving
 
 LOOKED_AT = 2_000
@@ -38,18 +39,22 @@ class Duplicates:
         self._store = store
         self._serving = serving
 
-    def find(self, now: datetime, limit: int) -> list[Pair]:
-        """At most so many pairs, each memory in one at most; without those that were put to review before."""
+    def find(self, now: datetime, limit: int, progress: Progress) -> list[Pair]:
+        """At most so many pairs, each memory in one at most; without those that were put to review before. A unit of
+        the progress is a memory that was looked at, once for its words and once for those near it."""
         where = Filter(visibility=EVERYTHING.visibility, superseded=False, live_at=now)
         found: list[Pair] = []
         taken: set[DocumentKey] = set()
         with self._store.read() as view:
             keys = sorted(view.matching(where), reverse=True)
-            for group in _of_same_words(view, keys):
+            newest = keys[:LOOKED_AT]
+            progress.expect(len(keys) + len(newest))
+            for group in _of_same_words(view, keys, progress):
+                progress.check()
                 _take(view, group, "the same words", now, taken, found)
                 if len(found) >= limit:
                     return found
-        for one, other in self._alike(keys[:LOOKED_AT], where, taken):
+        for one, other in self._alike(newest, where, taken, progress):
             with self._store.read() as view:
                 _take(view, [one, other], "they say the same in other words", now, taken, found)
             if len(found) >= limit:
@@ -57,7 +62,7 @@ class Duplicates:
         return found
 
     def _alike(
-        self, keys: Sequence[DocumentKey], where: Filter, taken: Collection[DocumentKey]
+        self, keys: Sequence[DocumentKey], where: Filter, taken: Collection[DocumentKey], progress: Progress
     ) -> Iterator[tuple[Stored, Stored]]:
         """Two at a time that say the same: two that both say the same as a third may contradict each other. Comparing
         takes most of the time: each two are compared once, outside of any snapshot, and none that is taken already."""
@@ -70,8 +75,10 @@ class Duplicates:
                 if one.key in taken or other.key in taken or both in compared:
                     continue
                 compared.add(both)
+                progress.check()
                 if _say_the_same(one.memory, other.memory, likeness):
                     yield one, other
+            progress.advance(len(some))
 
     def _near(self, view: View, keys: Sequence[DocumentKey], where: Filter) -> Iterator[_Candidate]:
         model = self._serving.current
@@ -118,12 +125,13 @@ def _beside(memory: Memory, where: Filter) -> Filter:
     return Filter(visibility=seen, superseded=where.superseded, live_at=where.live_at, category=memory.category)
 
 
-def _of_same_words(view: View, keys: Iterable[DocumentKey]) -> Iterator[Sequence[Stored]]:
+def _of_same_words(view: View, keys: Iterable[DocumentKey], progress: Progress) -> Iterator[Sequence[Stored]]:
     known: defaultdict[object, list[DocumentKey]] = defaultdict(list)
     for some in in_batches(keys, _AT_A_TIME):
         for key, memory in view.admitted(some, EVERYTHING).items():
             words = hash(" ".join(memory.content.split()).casefold())
             known[memory.owner, memory.scope, memory.project, memory.category, words].append(key)
+        progress.advance(len(some))
     for alike in known.values():
         if len(alike) > 1:
             yield [Stored(*one) for one in view.admitted(alike[:_AT_A_TIME], EVERYTHING).items()]

@@ -25,6 +25,7 @@ from hivelore.services.duplicates import Duplicates, Pair
 from hivelore.services.keeping import Keeping
 from hivelore.services.linking import beside
 from hivelore.services.loads import in_batches
+from hivelore.services.progress import Progress
 from hivelore.services.proposing import Proposing
 from hivelore.services.reindexing import Reindexing
 from hivelore.services.shelving import Shelf
@@ -58,23 +59,29 @@ class Maintenance:
         self._share = share
         self._clock = clock
 
-    def preview(self, wish: Wish, viewer: Viewer) -> Maintained:
+    def preview(self, wish: Wish, viewer: Viewer, progress: Progress | None = None) -> Maintained:
         """What would be done. Nothing is written."""
-        _permit(wish, viewer)
-        return self._looked(wish, viewer)[0]
+        permit(wish, viewer)
+        return self._looked(wish, viewer, progress or Progress())[0]
 
-    def apply(self, wish: Wish, viewer: Viewer, yes_delete: int | None = None) -> Maintained:
+    def apply(
+        self, wish: Wish, viewer: Viewer, yes_delete: int | None = None, progress: Progress | None = None
+    ) -> Maintained:
         """Do it. ``yes_delete``: how many are to go, exactly. Raises Conflict where that is another number, or where it
-        is not said and more than the share would go; then nothing is done."""
-        _permit(wish, viewer)
-        plan, doomed, pairs = self._looked(wish, viewer)
+        is not said and more than the share would go; then nothing is done. Where it is stopped by ``progress``, what
+        was done until then stays, in one batch."""
+        permit(wish, viewer, yes_delete)
+        progress = progress or Progress()
+        plan, doomed, pairs = self._looked(wish, viewer, progress)
         if wish.purge_expired:
             refuse_too_many(plan.expired, plan.memories, self._share, yes_delete)
-        elif yes_delete is not None:
-            raise Invalid("There is a number to delete only with a purge (purgeExpired).", field="yesDelete")
         batch = self._keeping.new_id()
-        purged = self._purge(doomed, viewer, batch)
-        proposed = sum(self._store.write(lambda tx, pair=pair: self._propose(tx, pair, viewer)) for pair in pairs)
+        progress.expect(len(doomed) + len(pairs))
+        purged = self._purge(doomed, viewer, batch, progress)
+        proposed = 0
+        for pair in pairs:
+            proposed += self._store.write(lambda tx, pair=pair: self._propose(tx, pair, viewer))
+            progress.advance()
         steps: list[tuple[str, bool, Callable[[], None]]] = [
             ("reindex", wish.reindex, self._reindexing.again),
             ("vacuum", wish.vacuum, self._store.vacuum),
@@ -82,6 +89,7 @@ class Maintenance:
         done: dict[str, bool] = {}
         for name, wanted, step in steps:
             if wanted:
+                progress.check()
                 step()
                 done[name] = True
         with self._store.read() as view:
@@ -92,14 +100,16 @@ class Maintenance:
 
     # steps
 
-    def _looked(self, wish: Wish, viewer: Viewer) -> tuple[Maintained, Sequence[DocumentKey], Sequence[Pair]]:
+    def _looked(
+        self, wish: Wish, viewer: Viewer, progress: Progress
+    ) -> tuple[Maintained, Sequence[DocumentKey], Sequence[Pair]]:
         now = self._clock.now()
         with self._store.read() as view:
             total = len(view.matching(EVERYTHING))
             doomed = _that_end_nothing(view, sorted(view.matching(_gone(now)))) if wish.purge_expired else []
             examples = _examples(view, doomed)
             room = self._proposing.room(view, viewer) if wish.merge else 0
-        pairs = self._duplicates.find(now, room) if room else []
+        pairs = self._duplicates.find(now, room, progress) if room else []
         alike = [
             Alike(older=one.memory.id, newer=other.memory.id, names=(one.memory.name, other.memory.name), why=why)
             for one, other, why in pairs
@@ -114,10 +124,11 @@ class Maintenance:
         )
         return plan, doomed, pairs
 
-    def _purge(self, doomed: Sequence[DocumentKey], viewer: Viewer, batch: BatchId) -> int:
+    def _purge(self, doomed: Sequence[DocumentKey], viewer: Viewer, batch: BatchId, progress: Progress) -> int:
         gone = 0
         for some in in_batches(doomed, _AT_A_TIME):
             gone += self._store.write(lambda tx, some=some: self._purge_some(tx, some, viewer, batch))
+            progress.advance(len(some))
         return gone
 
     def _purge_some(self, tx: Transaction, keys: Sequence[DocumentKey], viewer: Viewer, batch: BatchId) -> int:
@@ -155,11 +166,18 @@ class Maintenance:
         return False
 
 
-def _permit(wish: Wish, viewer: Viewer) -> None:
+def operator_only(viewer: Viewer) -> None:
     if viewer.role is not Role.OPERATOR:
         raise Forbidden("Only an operator does maintenance. Use the operator's key.")
+
+
+def permit(wish: Wish, viewer: Viewer, yes_delete: int | None = None) -> None:
+    """Raises Forbidden or Invalid for what is never done, whatever the store has."""
+    operator_only(viewer)
     if wish.is_empty:
         raise Invalid("Say what is to be done: purgeExpired, merge, reindex or vacuum.", field="purgeExpired")
+    if yes_delete is not None and not wish.purge_expired:
+        raise Invalid("There is a number to delete only with a purge (purgeExpired).", field="yesDelete")
 
 
 def _gone(now: datetime) -> Filter:

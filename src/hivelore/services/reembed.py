@@ -108,7 +108,7 @@ class Reembedding:
             key = self._serving.wanted_model(view)
             pending = 0 if key is None else view.pending(key)
             queueing = bool(view.setting(QUEUEING))
-        if found is None:
+        if found is None or found.kind != KIND:
             raise NotFound(f"No job {job}.")
         if found.state is not JobState.RUNNING:
             return found

@@ -5,7 +5,13 @@ import shlex
 
 import pytest
 
+from hivelore.domain.job import JobState
+from hivelore.domain.maintenance import Wish
 from support.command_line import CommandLine
+from support.held_maintenance import held
+from support.service import Service
+from support.waiting import until
+from support.world import AS_OPERATOR
 
 
 def remembered(cli: CommandLine, content: str, *more: str) -> str:
@@ -72,6 +78,33 @@ def test_what_was_purged_is_forgotten_alone(cli: CommandLine) -> None:
     assert (done.code, "Forgotten for good since, and not brought back: 1." in done.err) == (0, True)
     assert (cli("get", gone).code, cli("get", other).code) == (3, 0)
     assert cli("forget", other, "--yes").code == 0
+
+
+def test_ctrl_c_cancels_what_takes_long(cli: CommandLine, service: Service) -> None:
+    with held() as barrier, pytest.MonkeyPatch.context() as patch:
+
+        def interrupt(_: float) -> None:
+            assert barrier.reached.wait(10)
+            raise KeyboardInterrupt
+
+        patch.setattr("hivelore.hive.jobs.time.sleep", interrupt)
+        stopped = cli("maintain", "--merge")
+    assert stopped.code == 130
+    assert "Cancelled" in stopped.err
+    until(lambda: not service.app.maintenance_jobs._own)
+    with service.app.store.read() as view:
+        assert view.jobs("maintenance")[0].state is JobState.CANCELLED
+    assert cli("maintain", "--merge").code == 0
+
+
+def test_a_second_one_is_told_that_one_runs(cli: CommandLine, service: Service) -> None:
+    with held() as barrier:
+        job = service.app.maintenance_jobs.begin(Wish(merge=True), AS_OPERATOR)
+        assert barrier.reached.wait(10)
+        refused = cli("maintain", "--vacuum", "--apply")
+        assert refused.code == 5
+        assert job.id in refused.err
+    service.app.maintenance_jobs.wait(job.id, AS_OPERATOR)
 
 
 def test_twins_are_put_to_review(cli: CommandLine) -> None:

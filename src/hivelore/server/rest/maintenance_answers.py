@@ -4,7 +4,7 @@ from datetime import datetime
 
 from hivelore.domain.agent import Door
 from hivelore.domain.batch import BatchKind
-from hivelore.server.rest.answers import Shown
+from hivelore.server.rest.answers import JobAnswer, Shown
 
 
 class BatchAnswer(Shown):
@@ -78,3 +78,9 @@ class MaintainedAnswer(Shown):
     batch: str | None
     """To take back what was purged."""
     done: dict[str, bool]
+
+
+class MaintenanceJobAnswer(JobAnswer):
+    result: MaintainedAnswer | None
+    """What maintenance would do, or did; null while it runs, where it has failed or was cancelled, and where a later
+    job was begun since."""

@@ -228,3 +228,4 @@ class MaintenanceRequest(Body):
     reindex: Annotated[bool, Field(strict=True)] = False
     vacuum: Annotated[bool, Field(strict=True)] = False
     yes_delete: Annotated[int, Field(strict=True)] | None = None
+    background: Annotated[bool, Field(strict=True)] = False

@@ -1,0 +1,252 @@
+"""Maintenance as a job: one at a time, with its progress, cancelled between two steps, and never left running."""
+
+from collections.abc import Generator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from hivelore.domain.agent import Viewer
+from hivelore.domain.job import Job, JobId, JobState
+from hivelore.domain.maintenance import Wish
+from hivelore.domain.memory import Memory
+from hivelore.errors import Conflict, Forbidden, Invalid, NotFound, Unavailable
+from hivelore.services import duplicates, maintenance, maintenance_jobs
+from hivelore.services.duplicates import Duplicates
+from hivelore.services.maintenance_jobs import LATEST, MaintenanceJobs
+from hivelore.services.progress import Progress, Stopped
+from support.batches import batches_of
+from support.clocks import START
+from support.held_maintenance import Held, held
+from support.stores import present
+from support.waiting import until
+from support.world import AS_ADA, AS_LEA, AS_OPERATOR, World
+
+MERGE = Wish(merge=True)
+NOBODY = JobId("00000000-0000-7000-8000-000000000000")
+
+
+@pytest.fixture(autouse=True)
+def quick_beats(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(maintenance_jobs, "BEAT", 0.01)
+
+
+@pytest.fixture
+def jobs(world: World) -> Generator[MaintenanceJobs]:
+    yield world.maintenance_jobs
+    world.maintenance_jobs.close()
+
+
+@pytest.fixture
+def barrier(jobs: MaintenanceJobs) -> Generator[Held]:
+    with held() as barrier:
+        yield barrier
+
+
+def twins(world: World) -> tuple[Memory, Memory]:
+    return world.remember("The heron sleeps.", session="s1"), world.remember("the heron  sleeps", session="s2")
+
+
+def running(jobs: MaintenanceJobs, barrier: Held, **more: Any) -> Job:
+    job = jobs.begin(MERGE, AS_OPERATOR, **more)
+    assert barrier.reached.wait(10)
+    return job
+
+
+def kept(world: World, job: JobId) -> Job:
+    with world.store.read() as view:
+        found = view.job(job)
+    assert found is not None
+    return found
+
+
+def test_a_job_ends_with_what_the_work_gives(world: World, jobs: MaintenanceJobs) -> None:
+    twins(world)
+    job = jobs.begin(MERGE, AS_OPERATOR)
+    ended = jobs.wait(job.id, AS_OPERATOR)
+    assert (ended.state, ended.kind, ended.error) == (JobState.DONE, "maintenance", None)
+    assert ended.done == ended.total > 0
+    assert jobs.outcome(job.id, AS_OPERATOR) == world.maintenance.preview(MERGE, AS_OPERATOR)
+    applied = jobs.begin(MERGE, AS_OPERATOR, apply=True)
+    assert jobs.wait(applied.id, AS_OPERATOR).state is JobState.DONE
+    assert jobs.outcome(applied.id, AS_OPERATOR).proposed == 1
+    with pytest.raises(NotFound, match="latest"):
+        jobs.outcome(job.id, AS_OPERATOR)
+
+
+def test_it_tells_how_far_it_is_in_this_process_and_in_others(
+    world: World, jobs: MaintenanceJobs, barrier: Held
+) -> None:
+    job = running(jobs, barrier)
+    seen = jobs.look(job.id, AS_OPERATOR)
+    assert (seen.state, seen.done, seen.total) == (JobState.RUNNING, 3, 10)
+    until(lambda: kept(world, job.id).total == 10)
+    with pytest.raises(Conflict, match="running"):
+        jobs.outcome(job.id, AS_OPERATOR)
+    barrier.let_go.set()
+    assert jobs.wait(job.id, AS_OPERATOR).state is JobState.DONE
+
+
+def test_the_same_is_joined_and_anything_else_is_a_conflict(world: World, jobs: MaintenanceJobs, barrier: Held) -> None:
+    job = running(jobs, barrier)
+    assert jobs.begin(MERGE, AS_OPERATOR).id == job.id
+    with pytest.raises(Conflict, match=job.id):
+        jobs.begin(MERGE, AS_OPERATOR, apply=True)
+    with pytest.raises(Conflict, match=job.id):
+        jobs.begin(Wish(vacuum=True), AS_OPERATOR)
+    jobs.cancel(job.id, AS_OPERATOR)
+    barrier.let_go.set()
+    assert jobs.wait(jobs.begin(Wish(vacuum=True), AS_OPERATOR).id, AS_OPERATOR).state is JobState.DONE
+
+
+def test_a_cancelled_job_does_nothing_more(world: World, jobs: MaintenanceJobs, barrier: Held) -> None:
+    twins(world)
+    job = running(jobs, barrier, apply=True)
+    assert jobs.cancel(job.id, AS_OPERATOR).state is JobState.CANCELLED
+    jobs.close()
+    assert jobs.look(job.id, AS_OPERATOR).state is JobState.CANCELLED
+    assert jobs.cancel(job.id, AS_OPERATOR).state is JobState.CANCELLED
+    with pytest.raises(Conflict, match="cancelled"):
+        jobs.outcome(job.id, AS_OPERATOR)
+    barrier.let_go.set()
+    assert len(world.maintenance.preview(MERGE, AS_OPERATOR).alike) == 1
+
+
+def test_another_process_joins_and_cancels_it_where_the_store_is_shared(
+    world: World, jobs: MaintenanceJobs, barrier: Held
+) -> None:
+    job = running(jobs, barrier)
+    other = world.another_process()
+    joined = other.begin(MERGE, AS_OPERATOR)
+    assert (joined.id == job.id) is world.store.is_shared
+    assert other.cancel(joined.id, AS_OPERATOR).state is JobState.CANCELLED
+    other.close()
+    until(lambda: not jobs._own)
+
+
+def test_a_job_whose_process_has_ended_has_failed(world: World, jobs: MaintenanceJobs, barrier: Held) -> None:
+    """The process is stopped so that it writes nothing any more: the store is left as by one that was killed."""
+    job = running(jobs, barrier)
+    until(lambda: kept(world, job.id).total == 10)
+    as_left = kept(world, job.id)
+    jobs.close()
+    world.store.write(lambda tx: tx.put_job(as_left))
+    started = world.another_process()
+    if world.store.is_shared:
+        assert started.look(job.id, AS_OPERATOR).state is JobState.RUNNING
+        world.clock.advance(maintenance_jobs.LOST_AFTER + timedelta(seconds=1))
+    lost = started.look(job.id, AS_OPERATOR)
+    assert (lost.state, lost.error) == (JobState.FAILED, maintenance_jobs.INTERRUPTED)
+    with pytest.raises(Conflict, match="ask again"):
+        started.outcome(job.id, AS_OPERATOR)
+    world.store.write(lambda tx: tx.put_job(as_left))
+    barrier.let_go.set()
+    again = started.begin(MERGE, AS_OPERATOR)
+    assert again.id != job.id
+    assert started.wait(again.id, AS_OPERATOR).state is JobState.DONE
+    assert kept(world, job.id).state is JobState.FAILED
+
+
+def test_a_process_that_ends_ends_its_job(world: World, jobs: MaintenanceJobs, barrier: Held) -> None:
+    job = running(jobs, barrier)
+    jobs.close()
+    seen = jobs.look(job.id, AS_OPERATOR)
+    assert (seen.state, seen.error) == (JobState.FAILED, maintenance_jobs.INTERRUPTED)
+    with pytest.raises(Unavailable):
+        jobs.begin(MERGE, AS_OPERATOR)
+
+
+def test_what_it_fails_with_is_told(world: World, jobs: MaintenanceJobs, monkeypatch: pytest.MonkeyPatch) -> None:
+    job = jobs.begin(Wish(merge=True, purge_expired=True), AS_OPERATOR, apply=True, yes_delete=10**30)
+    seen = jobs.wait(job.id, AS_OPERATOR)
+    assert seen.state is JobState.FAILED
+    assert "nothing was done" in str(seen.error)
+    with pytest.raises(Conflict, match="nothing was done"):
+        jobs.outcome(job.id, AS_OPERATOR)
+
+    def broken(*_: object) -> None:
+        raise TypeError("password: hunter2hunter2")
+
+    monkeypatch.setattr(Duplicates, "find", broken)
+    job = jobs.begin(MERGE, AS_OPERATOR)
+    seen = jobs.wait(job.id, AS_OPERATOR)
+    assert seen.state is JobState.FAILED
+    assert "TypeError" in str(seen.error)
+    assert "hunter2" not in str(seen.error)
+
+
+def test_nothing_of_a_memory_is_in_what_is_kept(world: World, jobs: MaintenanceJobs) -> None:
+    older, newer = twins(world)
+    job = jobs.begin(MERGE, AS_OPERATOR)
+    jobs.wait(job.id, AS_OPERATOR)
+    with world.store.read() as view:
+        latest = view.setting(LATEST) or ""
+    assert older.id in latest
+    assert "heron" not in latest
+    (pair,) = jobs.outcome(job.id, AS_OPERATOR).alike
+    assert pair.names == (older.name, newer.name)
+    world.remembering.forget(older.id, AS_ADA)
+    assert jobs.outcome(job.id, AS_OPERATOR).alike == ()
+
+
+def test_only_operators_and_only_its_own_kind(world: World, jobs: MaintenanceJobs) -> None:
+    job = jobs.begin(MERGE, AS_OPERATOR)
+    jobs.wait(job.id, AS_OPERATOR)
+
+    def refused(viewer: Viewer) -> None:
+        for call in (jobs.look, jobs.cancel, jobs.outcome):
+            with pytest.raises(Forbidden):
+                call(job.id, viewer)
+        with pytest.raises(Forbidden):
+            jobs.begin(MERGE, viewer)
+
+    refused(AS_ADA)
+    refused(AS_LEA)
+    with pytest.raises(Invalid):
+        jobs.begin(MERGE, AS_OPERATOR, yes_delete=1)
+    with pytest.raises(NotFound):
+        jobs.look(NOBODY, AS_OPERATOR)
+    with pytest.raises(NotFound):
+        world.reembedding.look(job.id, AS_OPERATOR)
+    world.remember("alpha")
+    with pytest.raises(NotFound):
+        jobs.cancel(world.reembedding.begin(AS_OPERATOR, everything=True).id, AS_OPERATOR)
+
+
+def test_comparing_ends_between_two_pairs(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(6):
+        world.remember(f"The heron sleeps {'abcdef'[number]}.", session=f"s{number}")
+    progress, compared = Progress(), list[str]()
+
+    def one_then_stop(one: Memory, *_: object) -> bool:
+        compared.append(one.id)
+        progress.stop()
+        return False
+
+    monkeypatch.setattr(duplicates, "_say_the_same", one_then_stop)
+    with pytest.raises(Stopped):
+        world.maintenance.preview(MERGE, AS_OPERATOR, progress)
+    assert len(compared) == 1
+
+
+def test_a_purge_that_is_stopped_is_one_batch_and_comes_back(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(maintenance, "_AT_A_TIME", 2)
+    gone = [
+        world.remember(f"The heron {number} leaves.", expires_at=START + timedelta(hours=1), session=str(number))
+        for number in range(6)
+    ]
+    world.clock.advance(timedelta(hours=2))
+
+    class TwoBatches(Progress):
+        def advance(self, units: int = 1) -> None:
+            if self.done >= 2:
+                self.stop()
+            super().advance(units)
+
+    with pytest.raises(Stopped):
+        world.maintenance.apply(Wish(purge_expired=True), AS_OPERATOR, 6, TwoBatches())
+    (batch,) = batches_of(world.store)
+    world.clock.advance(timedelta(minutes=1))
+    assert len(world.undoing.undo(batch.id, AS_OPERATOR).memories) == 4
+    for memory in gone:
+        assert present(world.store, memory).memory == memory
