@@ -14,6 +14,7 @@ SESSION = Session(
     agent=ADA,
     id=Clean("claude-code:s1"),
     updated_at=instant(5),
+    begun_at=instant(2),
     goal=Clean("Fix the login – 直す"),
     asked=Clean("and the tests"),
     briefed=EventId("e1"),
