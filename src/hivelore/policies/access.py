@@ -1,5 +1,6 @@
 """Who sees what and who changes what (X3, X4): the one place."""
 
+from dataclasses import replace
 from enum import StrEnum
 
 from hivelore.domain.agent import AgentId, Door, LeadSees, Role, Viewer
@@ -57,6 +58,17 @@ def recalls_visible_to(viewer: Viewer, lead_sees: LeadSees, agent: AgentId | Non
 def session_shown(viewer: Viewer, actor: AgentId | None, session: Clean | None) -> Clean | None:
     """In which session ``actor`` told something, as far as ``viewer`` is told that: workers know their own."""
     return None if viewer.role is Role.WORKER and actor != viewer.agent else session
+
+
+def memory_shown(viewer: Viewer, memory: Memory) -> Memory:
+    """A memory as ``viewer`` is told of it, who may see it."""
+    session = session_shown(viewer, memory.owner, memory.session)
+    return memory if session == memory.session else replace(memory, session=session)
+
+
+def sessions_shown(viewer: Viewer) -> AgentId | None:
+    """Whose sessions ``viewer`` is told, and so may ask for by name; None: those of all."""
+    return viewer.agent if viewer.role is Role.WORKER else None
 
 
 def may_affect(viewer: Viewer, effect: Effect, memory: Memory) -> Ruling:
