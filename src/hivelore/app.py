@@ -282,6 +282,7 @@ class Application:
             self.remembering,
             self.knowing,
             self.distilling.hand_over,
+            self.clock,
         )
         return Hooks(capture, self.redactor, self.clock)
 

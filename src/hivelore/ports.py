@@ -636,7 +636,7 @@ class SwarmTransaction(Protocol):
 
     def prune_sessions(self, before: datetime, keep: int, limit: int) -> int:
         """Remove up to ``limit`` sessions, oldest first, that were not updated since an instant or are not among the
-        ``keep`` newest. Answers how many; fewer than ``limit``: there are no more."""
+        ``keep`` newest of their agent. Answers how many; fewer than ``limit``: there are no more."""
         ...
 
     def put_files(self, files: Sequence[KnownFile]) -> None:

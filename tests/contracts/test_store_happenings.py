@@ -93,6 +93,13 @@ FILTERS = [
 ]
 
 
+def test_events_may_be_narrowed_to_those_of_an_agent(store: MemoryStore) -> None:
+    told = [an_event(actor=actor, session=S1) for actor in (ADA, BOB, None)]
+    log_events(store, *told)
+    with store.read() as view:
+        assert list(view.events(replace(ALL_EVENTS, session=S1, actor=BOB), None, 9)) == [told[1]]
+
+
 def test_every_filter_leaves_what_it_says(store: MemoryStore) -> None:
     told = [
         an_event(level=level, service=service, session=session, at=instant(minute))

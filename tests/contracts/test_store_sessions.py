@@ -14,6 +14,7 @@ SESSION = Session(
     agent=ADA,
     id=Clean("claude-code:s1"),
     updated_at=instant(5),
+    begun_at=instant(2),
     goal=Clean("Fix the login – 直す"),
     asked=Clean("and the tests"),
     briefed=EventId("e1"),
@@ -81,3 +82,11 @@ def test_the_oldest_and_those_that_are_too_many_are_let_go(
     gone = store.write(lambda tx: tx.prune_sessions(instant(before), keep, limit))
     assert {at for at, session in sessions.items() if found(store, session) is not None} == left
     assert gone == 4 - len(left)
+
+
+def test_many_sessions_of_one_agent_leave_those_of_others(store: MemoryStore) -> None:
+    of_ada = replace(EMPTY, updated_at=instant(1))
+    of_bob = [replace(EMPTY, agent=BOB, id=Clean(f"codex:{at}"), updated_at=instant(at)) for at in (2, 3, 4)]
+    put(store, of_ada, *of_bob)
+    assert store.write(lambda tx: tx.prune_sessions(instant(0), 2, 10)) == 1
+    assert [found(store, one) is not None for one in (of_ada, *of_bob)] == [True, False, True, True]

@@ -278,6 +278,8 @@ def test_what_a_shared_folder_says_is_replaced_by_its_scan_alone_and_by_workers_
     for viewer, effect in product(EVERYBODY, Effect):
         if viewer.role is Role.WORKER and effect is not Effect.SUPERSEDE:
             assert may_affect(viewer, effect, scanned) is Ruling.REFUSED
+        elif viewer.role is Role.WORKER:
+            assert may_affect(viewer, effect, scanned) is Ruling.PROPOSED
         elif effect is Effect.REPLACE:
             assert not may(viewer, effect, scanned)
             assert may(replace(viewer, door=Door.SERVICE), effect, scanned)

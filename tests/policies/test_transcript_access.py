@@ -6,7 +6,7 @@ import pytest
 
 from hivelore.domain.agent import Door, Role, Viewer
 from hivelore.policies.transcript_access import is_file_of, may_read_transcript
-from support.memories import ADA, BOB
+from support.memories import ADA, BOB, instant
 
 ID = "5973b6c0-94b8-487b-a530-2aeb6098ae0e"
 WORKER = Viewer(role=Role.WORKER, agent=BOB, door=Door.HOOK)
@@ -32,10 +32,18 @@ def test_a_file_is_that_of_the_session_that_it_is_called_after(path: str, sessio
 
 def test_others_name_the_file_of_a_session_that_began_for_them_alone() -> None:
     for begun_by, may in (([BOB], True), ([], False), ([ADA], False), ([ADA, BOB], False)):
-        assert may_read_transcript(WORKER, "/p/s1.jsonl", "s1", ADA, begun_by) is may
-    assert not may_read_transcript(WORKER, "/p/s2.jsonl", "s1", ADA, [BOB])
+        assert may_read_transcript(WORKER, "/p/s1.jsonl", "s1", ADA, dict.fromkeys(begun_by)) is may
+    assert not may_read_transcript(WORKER, "/p/s2.jsonl", "s1", ADA, {BOB: None})
+
+
+@pytest.mark.parametrize(
+    ("ada", "bob", "may"), [(2, 1, True), (1, 2, False), (1, 1, False), (None, 1, False), (2, None, False)]
+)
+def test_a_session_belongs_to_whom_it_began_for_first(ada: int | None, bob: int | None, may: bool) -> None:
+    begun = {agent: None if at is None else instant(at) for agent, at in ((ADA, ada), (BOB, bob))}
+    assert may_read_transcript(WORKER, "/p/s1.jsonl", "s1", None, begun) is may
 
 
 def test_this_machines_agent_and_an_operators_key_name_any() -> None:
     for viewer in (replace(WORKER, agent=ADA), replace(WORKER, acting=True)):
-        assert may_read_transcript(viewer, "/p/s2.jsonl", "s1", ADA, [])
+        assert may_read_transcript(viewer, "/p/s2.jsonl", "s1", ADA, {})

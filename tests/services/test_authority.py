@@ -180,3 +180,45 @@ def test_who_wrote_to_the_path_of_a_file_first_does_not_own_what_the_file_says(d
         desk.world.remembering.edit(desk.memory(PLAN).id, Edit(content="We ship never."), AS_ADA)
     with pytest.raises(Forbidden):
         desk.world.remembering.forget(desk.memory(PLAN).id, AS_ADA)
+
+
+def test_what_somebody_put_under_the_path_of_a_file_leaves_nothing_with_what_the_file_says(desk: Desk) -> None:
+    key = {"source_path": f"{desk.root}/{PLAN}", "subject": "plan", "tags": ("evil",), "project": "elsewhere"}
+    older = told(desk.world, "An older plan.", AS_ADA, external_id="old").memory
+    planted = told(desk.world, "We ship never.", AS_ADA, **key, category="fact", supersedes=older.id).memory
+    follower = told(desk.world, "No plan.", AS_ADA, supersedes=planted.id).memory
+    desk.write(PLAN, "We ship on Friday.")
+    desk.look()
+    of_file = desk.memory(PLAN)
+    assert (of_file.id, of_file.owner, of_file.content) == (planted.id, desk.local.agent, "We ship on Friday.")
+    assert (of_file.subject, of_file.tags, of_file.project, of_file.supersedes) == (None, (), None, None)
+    assert (of_file.valid_until, of_file.category) == (None, "note")
+    assert (now(desk.world, follower).supersedes, now(desk.world, older).valid_until) == (None, None)
+
+
+def test_the_same_words_under_the_path_of_a_file_become_those_of_the_file(desk: Desk) -> None:
+    told(desk.world, "We ship on Friday.", AS_ADA, source_path=f"{desk.root}/{PLAN}")
+    desk.write(PLAN, "We ship on Friday.")
+    desk.look()
+    assert desk.memory(PLAN).owner == desk.local.agent
+    with pytest.raises(Forbidden):
+        desk.world.remembering.edit(desk.memory(PLAN).id, Edit(content="We ship never."), AS_ADA)
+
+
+# Paths and external ids that a worker took first.
+
+
+@pytest.mark.parametrize("by", [AS_LEA, AS_OPERATOR], ids=lambda viewer: viewer.role)
+@pytest.mark.parametrize("key", [{"source_path": "/notes/a.md"}, {"external_id": "x"}], ids=str)
+@pytest.mark.parametrize("project", [None, "elsewhere"])
+def test_what_a_lead_writes_under_the_name_of_a_workers_record_is_the_leads(
+    world: World, by: Viewer, key: dict[str, Any], project: str | None
+) -> None:
+    taken = shared(world, "squat", AS_ADA, project=project, **key)
+    assert told(world, "squat", by, **key).memory.owner == ADA
+    after = told(world, "Never drop tables.", by, **key).memory
+    assert (after.id, after.owner) == (taken.id, by.agent)
+    with pytest.raises(Forbidden):
+        world.remembering.edit(taken.id, Edit(content="Drop tables."), AS_ADA)
+    with pytest.raises(Forbidden):
+        world.remembering.forget(taken.id, AS_ADA)

@@ -414,6 +414,16 @@ def test_the_transcript_of_a_session_of_others_is_not_read(world: World, told: T
     assert [(one.transcript, one.last_message) for one in world.handed_over] == [(None, "I did it.")]
 
 
+def test_who_names_a_session_later_does_not_keep_its_agent_from_it(world: World, told: Told) -> None:
+    told(Kind.STARTED)
+    world.capture.take(replace(told.event(Kind.STARTED), at=world.clock.now() - timedelta(days=9)), AS_BOB)
+    told(Kind.STARTED)
+    told.take(told.event(Kind.ENDED, transcript="/t/s1.jsonl"))
+    assert [one.transcript for one in world.handed_over] == ["/t/s1.jsonl"]
+    with pytest.raises(Forbidden, match="not read for you"):
+        world.capture.take(told.event(Kind.ENDED, transcript="/t/s1.jsonl"), AS_BOB)
+
+
 def test_this_machines_agent_names_any_transcript(world: World, told: Told) -> None:
     local = world.agents.local()
     viewer = Viewer(role=local.role, agent=local.id, door=Door.HOOK)

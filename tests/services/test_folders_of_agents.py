@@ -96,4 +96,4 @@ def test_a_shared_file_is_the_one_document_of_its_path_whoever_wrote_it_before(d
     before = desk.world.remembering.remember(draft, AS_ADA).memory
     desk.write(PLAN, "New plan.")
     desk.look()
-    assert [(one.id, one.content, one.owner) for one in desk.all()] == [(before.id, "New plan.", before.owner)]
+    assert [(one.id, one.content, one.owner) for one in desk.all()] == [(before.id, "New plan.", desk.local.agent)]

@@ -395,6 +395,15 @@ def test_a_question_that_says_nothing_has_an_answer_all_the_same(world: World, q
     assert len(world.recall(question, only_fitting=False).hits) <= 1
 
 
+def test_workers_are_not_told_in_which_session_another_told_a_memory(world: World) -> None:
+    memory = world.remember(LEDGER, scope=Scope.SWARM, session="s1")
+    for viewer, session in ((AS_ADA, "s1"), (AS_BOB, None), (AS_LEA, "s1"), (AS_OPERATOR, "s1")):
+        (hit,) = world.recall(LEDGER, viewer).hits
+        (listed,) = world.reading.page(world.reading.listing(viewer), None, 9, viewer).memories
+        got = world.reading.get(memory.id, viewer)
+        assert [one.session for one in (hit.memory, listed, got)] == [session] * 3
+
+
 def test_stats_count_what_the_viewer_may_see(world: World) -> None:
     world.remember("mine")
     world.remember("bobs", AS_BOB)

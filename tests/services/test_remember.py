@@ -140,7 +140,7 @@ def test_the_same_path_is_the_same_document_with_a_history(world: World) -> None
 def test_a_shared_path_is_one_document_for_all_who_may_change_it(world: World, viewer: Viewer) -> None:
     first = world.remember("adas words", scope=Scope.SWARM, source_path="/shared/a.md")
     second = world.remember("new words", viewer, scope=Scope.SWARM, source_path="/shared/a.md")
-    assert (second.id, second.owner, second.provenance.actor) == (first.id, ADA, viewer.agent)
+    assert (second.id, second.owner, second.provenance.actor) == (first.id, viewer.agent, viewer.agent)
 
 
 def test_writing_again_renews_the_time_to_live_as_no_new_version(world: World) -> None:

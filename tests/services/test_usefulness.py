@@ -71,6 +71,17 @@ def test_each_agent_that_sees_a_memory_has_a_say_and_an_operator_too(world: Worl
     assert use(world, memory) == Use(useful=4)
 
 
+def test_of_what_is_anothers_the_last_rating_of_an_agent_counts_whatever_sessions_it_names(world: World) -> None:
+    memory = world.remember(PROXY, scope=Scope.SWARM)
+    for session in ("s1", "s2", None):
+        world.clock.advance(timedelta(days=1))
+        world.rating.rate(memory.id, AS_BOB, useful=False, session=session)
+    assert use(world, memory) == Use(useless=1)
+    world.clock.advance(timedelta(days=1))
+    world.rating.rate(memory.id, AS_BOB, useful=True, session="s4")
+    assert use(world, memory) == Use(useful=1)
+
+
 def test_what_one_may_not_see_is_as_good_as_not_there(world: World) -> None:
     memory = world.remember(PROXY)
     with pytest.raises(NotFound):

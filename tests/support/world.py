@@ -199,7 +199,7 @@ class World:
         self.handed_over: list[Ended] = []
         self.knowing = Knowing(store, keywords, Lifetimes(), clock)
         self.capture = Capture(
-            store, briefing, self.remembering, self.knowing, lambda ended, viewer: self.handed_over.append(ended)
+            store, briefing, self.remembering, self.knowing, lambda ended, viewer: self.handed_over.append(ended), clock
         )
         self.embedding = Embedding(store, self.serving, clock)
         self.reembedding = Reembedding(store, self.serving, self.embedding, clock, lambda _: JobId(f"job{next(ids)}"))

@@ -57,6 +57,8 @@ class EventFilter:
     service: Clean | None = None
     """Only those about this one; ``GENERAL``: about none."""
     session: Clean | None = None
+    actor: AgentId | None = None
+    """Only those that this agent told."""
     since: datetime | None = None
     until: datetime | None = None
     """Before this."""

@@ -52,6 +52,8 @@ class Session:
     was told."""
     updated_at: datetime
     """UTC."""
+    begun_at: datetime | None = None
+    """UTC, by the clock of the service, when it first heard of it; None: nobody has noted that."""
     goal: Clean | None = None
     """What was asked for first."""
     asked: Clean | None = None

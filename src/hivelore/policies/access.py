@@ -1,5 +1,6 @@
 """Who sees what and who changes what (X3, X4): the one place."""
 
+from dataclasses import replace
 from enum import StrEnum
 
 from hivelore.domain.agent import AgentId, Door, LeadSees, Role, Viewer
@@ -59,14 +60,25 @@ def session_shown(viewer: Viewer, actor: AgentId | None, session: Clean | None) 
     return None if viewer.role is Role.WORKER and actor != viewer.agent else session
 
 
+def memory_shown(viewer: Viewer, memory: Memory) -> Memory:
+    """A memory as ``viewer`` is told of it, who may see it."""
+    session = session_shown(viewer, memory.owner, memory.session)
+    return memory if session == memory.session else replace(memory, session=session)
+
+
+def sessions_shown(viewer: Viewer) -> AgentId | None:
+    """Whose sessions ``viewer`` is told, and so may ask for by name; None: those of all."""
+    return viewer.agent if viewer.role is Role.WORKER else None
+
+
 def may_affect(viewer: Viewer, effect: Effect, memory: Memory) -> Ruling:
     """Whether ``viewer``, who sees ``memory``, may do this to it.
 
     Agents affect their own; a lead also what is shared; an operator all. Nobody becomes the owner of the swarm's own
     memories, so those cannot be demoted. What is known about running things agents observe, and only operators change
     (X19). What a memory folder shares is as its file is: only the folder's scan writes it anew, and workers change
-    nothing about it, whoever wrote to its path first. Workers may ask that what they tell takes the place of what
-    others share.
+    nothing about it, whoever wrote to its path first. Workers may ask that what they tell takes the place of that, or
+    of what others share.
     """
     is_nobodys = effect is Effect.DEMOTE and memory.owner is None
     refused = is_nobodys or _is_for_its_file(viewer, effect, memory)
@@ -77,7 +89,8 @@ def may_affect(viewer: Viewer, effect: Effect, memory: Memory) -> Ruling:
     if refused:
         return Ruling.REFUSED
     leads = viewer.role is Role.LEAD and memory.scope is Scope.SWARM and effect is not Effect.DEMOTE
-    if leads or (viewer.agent is not None and memory.owner == viewer.agent):
+    is_own = viewer.agent is not None and memory.owner == viewer.agent
+    if leads or (is_own and not (viewer.role is Role.WORKER and _has_its_file(viewer, memory))):
         waits = effect is Effect.PROMOTE and needs_review(viewer, memory)
         return Ruling.PROPOSED if waits else Ruling.ALLOWED
     asks = effect is Effect.SUPERSEDE and memory.scope is Scope.SWARM
@@ -91,9 +104,20 @@ def is_of_folder(memory: Memory) -> bool:
 
 
 def _is_for_its_file(viewer: Viewer, effect: Effect, memory: Memory) -> bool:
-    if not is_of_folder(memory) or viewer.door is Door.SERVICE:
+    if not _has_its_file(viewer, memory):
         return False
     return effect is Effect.REPLACE or (viewer.role is Role.WORKER and effect is not Effect.SUPERSEDE)
+
+
+def _has_its_file(viewer: Viewer, memory: Memory) -> bool:
+    return is_of_folder(memory) and viewer.door is not Door.SERVICE
+
+
+def takes_over(viewer: Viewer, memory: Memory) -> bool:
+    """Whether a shared record that ``viewer`` writes anew becomes theirs: whose it was would change their words."""
+    is_record = memory.source_path is not None or memory.external_id is not None
+    is_of_another = memory.scope is Scope.SWARM and memory.owner != viewer.agent
+    return viewer.role is not Role.WORKER and is_record and is_of_another
 
 
 def needs_review(viewer: Viewer, memory: Memory) -> bool:

@@ -17,7 +17,7 @@ from hivelore.policies.distilling.gate import LEAST, weight
 from hivelore.policies.fence import unfenced
 from hivelore.policies.summary import named_after, summarise
 from hivelore.policies.transcript_access import may_read_transcript
-from hivelore.ports import MemoryStore
+from hivelore.ports import Clock, MemoryStore
 from hivelore.services.agents import LOCAL_AGENT
 from hivelore.services.briefing import Briefing
 from hivelore.services.knowing import Knowing
@@ -34,6 +34,7 @@ class Capture:
         remembering: Remembering,
         knowing: Knowing,
         hand_over: Callable[[Ended, Viewer], None],
+        clock: Clock,
     ) -> None:
         """``hand_over``: see ``Distilling``."""
         self._store = store
@@ -41,6 +42,7 @@ class Capture:
         self._remembering = remembering
         self._knowing = knowing
         self._hand_over = hand_over
+        self._clock = clock
 
     def take(self, event: AgentEvent, viewer: Viewer, deadline: float | None = None) -> Reply:
         """What the program is to be told at an event. What is to be kept of it is durable then; taking the same event
@@ -66,14 +68,15 @@ class Capture:
         name = _name(replace(event, subagent=None))
         with self._store.read() as view:
             local = view.agent_named(LOCAL_AGENT)
-            begun_by = [one.id for one in view.agents() if view.session(one.id, name) is not None]
+            sessions = [view.session(one.id, name) for one in view.agents()]
+        begun = {one.agent: one.begun_at for one in sessions if one is not None}
         local_id = None if local is None else local.id
-        if may_read_transcript(viewer, event.transcript, event.session, local_id, begun_by):
+        if may_read_transcript(viewer, event.transcript, event.session, local_id, begun):
             return event
         if event.text is None:
             raise Forbidden(
-                "This transcript is not read for you: the service has not seen this session begin with your key, or "
-                "the file is not named after it. Hand over what was said, not a path."
+                "This transcript is not read for you: the service has not seen this session begin with your key "
+                "first, or the file is not named after it. Hand over what was said, not a path."
             )
         return replace(event, transcript=None)
 
@@ -119,10 +122,13 @@ class Capture:
 
     def _session(self, event: AgentEvent, agent: AgentId) -> Session:
         with self._store.read() as view:
-            return view.session(agent, _name(event)) or _new(event, agent)
+            return view.session(agent, _name(event)) or self._new(event, agent)
 
     def _change(self, event: AgentEvent, agent: AgentId, change: Callable[[Session], Session]) -> None:
-        self._store.write(lambda tx: tx.put_session(change(tx.session(agent, _name(event)) or _new(event, agent))))
+        self._store.write(lambda tx: tx.put_session(change(tx.session(agent, _name(event)) or self._new(event, agent))))
+
+    def _new(self, event: AgentEvent, agent: AgentId) -> Session:
+        return Session(agent=agent, id=_name(event), updated_at=event.at, begun_at=self._clock.now())
 
 
 def _agent(viewer: Viewer) -> AgentId:
@@ -150,16 +156,13 @@ def _name(event: AgentEvent) -> Clean:
     return session_name(event.program, event.session, None if event.subagent is None else event.subagent.id)
 
 
-def _new(event: AgentEvent, agent: AgentId) -> Session:
-    return Session(agent=agent, id=_name(event), updated_at=event.at)
-
-
 def _begun(session: Session, event: AgentEvent) -> Session:
     """A session when an event has come, before anything is told in reply."""
     if event.kind is Kind.STARTED and event.origin is not Origin.RESUMED:
         # The model knows nothing of what it was told before; after a compaction it goes on with the same work.
         goes_on = event.origin is Origin.COMPACTED
-        before = session if goes_on else _new(event, session.agent)
+        anew = Session(agent=session.agent, id=session.id, updated_at=event.at, begun_at=session.begun_at)
+        before = session if goes_on else anew
         return replace(before, briefed=None, told=(), updated_at=event.at)
     session = replace(session, updated_at=max(session.updated_at, event.at))
     asked = unfenced(event.text or "").strip()[:GOAL_LENGTH] if event.kind is Kind.ASKED else ""

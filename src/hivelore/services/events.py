@@ -10,7 +10,7 @@ from hivelore.domain.memory import Memory, MemoryId
 from hivelore.domain.operational import GENERAL, SERVICE_LENGTH
 from hivelore.domain.text import Clean
 from hivelore.errors import Forbidden, Invalid, NotFound, TooLarge
-from hivelore.policies.access import session_shown, visible_to
+from hivelore.policies.access import session_shown, sessions_shown, visible_to
 from hivelore.policies.redaction import Redactor
 from hivelore.policies.repetition import WITHIN
 from hivelore.ports import Clock, MemoryStore, Transaction
@@ -109,12 +109,15 @@ class Events:
         until: datetime | None = None,
         deadline: float | None = None,
     ) -> EventPage:
-        """What happened, of ``level`` or graver; ``service`` ``GENERAL``: what is about none by name."""
+        """What happened, of ``level`` or graver; ``service`` ``GENERAL``: what is about none by name.
+        ``session``: workers find their own."""
+        during = line(self._redactor, session, "session", SESSION_LENGTH)
         where = EventFilter(
             seen=visible_to(viewer, self._lead_sees),
             level=level,
             service=line(self._redactor, service, "service", SERVICE_LENGTH),
-            session=line(self._redactor, session, "session", SESSION_LENGTH),
+            session=during,
+            actor=None if during is None else sessions_shown(viewer),
             since=utc(since, "since"),
             until=utc(until, "until"),
         )

@@ -16,7 +16,7 @@ from hivelore.domain.proposal import Proposal, ProposalKind
 from hivelore.domain.search import Filter, narrowed_to
 from hivelore.domain.text import Clean
 from hivelore.errors import Forbidden, Invalid, NotFound
-from hivelore.policies.access import session_shown, visible_to
+from hivelore.policies.access import memory_shown, session_shown, visible_to
 from hivelore.policies.confidence import Lifecycle, confidence_at, is_active, point
 from hivelore.policies.operational_block import NO_BLOCK, Block, block
 from hivelore.ports import Clock, MemoryStore, Transaction, View
@@ -132,13 +132,13 @@ class Operations:
                 rated = [self._rated(one, now) for one in memories]
                 found += [one for one in rated if choice.state in (None, one.state)]
                 after = memories[-1].created_at, memories[-1].id
-        shown = tuple(found[: choice.limit])
+        shown = tuple(replace(one, memory=memory_shown(viewer, one.memory)) for one in found[: choice.limit])
         self._tally.note_reads((one.memory for one in shown), viewer, now)
         return RatedPage(shown, cursor(shown[-1].memory) if len(found) > choice.limit else None)
 
-    def rated(self, memory: Memory) -> Rated:
+    def rated(self, memory: Memory, viewer: Viewer) -> Rated:
         """As it stands now."""
-        return self._rated(memory, self._clock.now())
+        return self._rated(memory_shown(viewer, memory), self._clock.now())
 
     def get(self, memory: MemoryId, viewer: Viewer) -> Rated:
         """One of them. An agent's reading counts as an access (A25)."""
@@ -147,7 +147,7 @@ class Operations:
             stored = self._known(view, memory, viewer)
         self._tally.note_reads([stored.memory], viewer, now)
         self._tally.note_opened(stored.key, memory, viewer, now)
-        return self._rated(stored.memory, now)
+        return self._rated(memory_shown(viewer, stored.memory), now)
 
     def life(
         self, memory: MemoryId, viewer: Viewer, after: tuple[datetime, int] | None = None, limit: int = PAGE

@@ -17,7 +17,7 @@ from hivelore.domain.search import (
     Visibility,
 )
 from hivelore.errors import Invalid, NotFound
-from hivelore.policies.access import visible_to
+from hivelore.policies.access import memory_shown, visible_to
 from hivelore.policies.differences import difference
 from hivelore.ports import Clock, MemoryStore, View
 from hivelore.services.linking import beside
@@ -53,7 +53,7 @@ class Reading:
                     raise _not_then(found, as_of)
                 (found,) = then(view, [found], as_of)
         self._tally.note_opened(key, memory, viewer, self._clock.now())
-        return found
+        return memory_shown(viewer, found)
 
     def chunks(self, memory: MemoryId, viewer: Viewer) -> list[Excerpt]:
         """A memory as it is cut for the index, in order (A20)."""
@@ -95,7 +95,10 @@ class Reading:
             found = view.page(where, after, limit + 1)
             if where.held_at is not None:
                 found = then(view, found, where.held_at)
-        page, last = tuple(found[:limit]), found[limit - 1] if len(found) > limit else None
+        page, last = (
+            tuple(memory_shown(viewer, one) for one in found[:limit]),
+            found[limit - 1] if len(found) > limit else None,
+        )
         self._tally.note_reads(page, viewer, self._clock.now())
         return Page(memories=page, next=None if last is None else cursor(last))
 

@@ -1,7 +1,7 @@
 """Recalling: the memories most worth reading now."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 
@@ -11,7 +11,7 @@ from hivelore.domain.memory import Memory, Standing
 from hivelore.domain.operational import Operational
 from hivelore.domain.search import Answer, Filter, Hit, Path, Query, Score, Visibility
 from hivelore.domain.text import Clean
-from hivelore.policies.access import visible_to
+from hivelore.policies.access import memory_shown, visible_to
 from hivelore.policies.asked import Asked, asked_of, gist
 from hivelore.policies.confidence import Lifecycle, is_active
 from hivelore.policies.dates import spans
@@ -154,6 +154,7 @@ class Recalling:
                 hits = shown_then(view, hits, query.as_of, matched.rarities)
         hits = [hit for hit in hits if (hit.memory.id, hit.memory.version) not in query.known]
         hits = within(hits, query.budget, matched.rarities)
+        hits = [replace(hit, memory=memory_shown(viewer, hit.memory)) for hit in hits]
         message = _message(len(hits), path, embedded.why_not, silent=bool(ranked) and not hits)
         self._tally.note_reads([hit.memory for hit in hits], viewer, self._clock.now())
         answer = Answer(hits=tuple(hits), path=path, message=message if complete else f"{message} {INCOMPLETE}")

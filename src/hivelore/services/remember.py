@@ -24,7 +24,7 @@ from hivelore.services.keeping import Keeping, gone
 from hivelore.services.linking import fact_at, stays
 from hivelore.services.observations import begin
 from hivelore.services.proposing import Proposing, proposed
-from hivelore.services.retelling import may_tell, permit_retelling, rewritten, says_the_same, unplaced
+from hivelore.services.retelling import may_tell, permit_retelling, retold, says_the_same, unplaced
 from hivelore.services.shelving import Shelf
 from hivelore.services.succession import displaced, succeeding
 
@@ -255,7 +255,7 @@ class Remembering:
         return Remembered(memory=stored.memory, created=True, changed=True)
 
     def _retold(self, tx: Transaction, known: Stored, prepared: Prepared, viewer: Viewer) -> Remembered:
-        after = rewritten(known.memory, prepared)
+        known, after = retold(tx, known, prepared, viewer)
         if not stays(known.memory, after):
             after = self._following(tx, after, prepared.draft, viewer)
             after = known.memory if says_the_same(known.memory, after) else after

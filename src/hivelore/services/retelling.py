@@ -3,15 +3,49 @@
 from dataclasses import replace
 from typing import Any
 
-from hivelore.domain.agent import Viewer
+from hivelore.domain.agent import Door, Viewer
 from hivelore.domain.draft import Draft
 from hivelore.domain.index import Stored
 from hivelore.domain.memory import Memory
 from hivelore.errors import Forbidden
-from hivelore.policies.access import Effect, Ruling, is_of_folder, may_affect
+from hivelore.policies.access import Effect, Ruling, is_of_folder, may_affect, takes_over
 from hivelore.policies.summary import named_after, summarise
+from hivelore.ports import Transaction
 from hivelore.services.drafting import Prepared
 from hivelore.services.editing import owner_of
+from hivelore.services.linking import settle
+
+
+def retold(tx: Transaction, known: Stored, prepared: Prepared, viewer: Viewer) -> tuple[Stored, Memory]:
+    """A memory that is told again, and its next version; the same object when nothing is new. What the scan of a
+    memory folder finds under the path of another's memory keeps nothing of that but its id."""
+    after = rewritten(known.memory, prepared)
+    if not takes_over(viewer, known.memory):
+        return known, after
+    if viewer.door is Door.SERVICE:
+        known = _unfollowed(tx, known)
+        return known, _anew(known.memory, prepared)
+    return known, after if after is known.memory else replace(after, owner=prepared.memory.owner)
+
+
+def _anew(before: Memory, prepared: Prepared) -> Memory:
+    return replace(
+        prepared.memory,
+        id=before.id,
+        version=before.version + 1,
+        access_count=before.access_count,
+        accessed_at=before.accessed_at,
+    )
+
+
+def _unfollowed(tx: Transaction, stored: Stored) -> Stored:
+    """A memory whose place nothing takes any more because somebody said so."""
+    memory = stored.memory
+    for one in tx.superseding(memory.id):
+        if one.memory.topic is None or one.memory.topic != memory.topic:
+            tx.link(one.key, one.memory.valid_until, None)
+    settle(tx, [memory.id])
+    return tx.get(memory.id) or stored
 
 
 def rewritten(before: Memory, prepared: Prepared) -> Memory:

@@ -26,7 +26,7 @@ from hivelore.domain.proposal import (
 )
 from hivelore.domain.text import Clean
 from hivelore.errors import Conflict, Forbidden, Invalid, NotFound, Stale
-from hivelore.policies.access import may_decide, proposals_visible_to, reads_of_others
+from hivelore.policies.access import may_decide, memory_shown, proposals_visible_to, reads_of_others
 from hivelore.policies.confidence import Lifecycle
 from hivelore.ports import Clock, MemoryStore, Transaction, View
 from hivelore.services.drafting import Drafting
@@ -130,7 +130,7 @@ class Reviewing:
                 self._tally.record(
                     AuditEntry(at=now, actor=viewer.agent, door=viewer.door, action=Action.READ, memory=memory.id)
                 )
-        return Case(proposal=known, memories=memories)
+        return Case(proposal=known, memories=tuple(memory_shown(viewer, one) for one in memories))
 
     def decide(
         self,

@@ -25,7 +25,7 @@ EVENTS = 100_000
 PRUNED = 250
 """Of each kind, how many go in one unit."""
 SESSIONS = 10_000
-"""Sessions that are known at most, however young they are."""
+"""Sessions of an agent that are known at most, however young they are."""
 SESSION_AGE = timedelta(days=30)
 """Since the last event of a session that is known."""
 PRUNE_EVERY = 60.0

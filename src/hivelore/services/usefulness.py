@@ -21,6 +21,8 @@ from hivelore.services.remember import unknown
 RECENT = timedelta(hours=1)
 """So long after a recall, what is done with a memory that it gave is put down to it."""
 SESSION_LENGTH = 500
+_ALL_SESSIONS = Clean("*")
+"""Stands for the session of a rating of what is another's."""
 
 
 class Rating:
@@ -42,7 +44,8 @@ class Rating:
         self, memory: MemoryId, viewer: Viewer, *, useful: bool, session: str | None = None, until: float | None = None
     ) -> Usefulness:
         """Note whether a memory was of use to the viewer, in the place of what they said in the same session before;
-        where no session is named, a day (UTC) counts as one. Durable when this returns. Raises as ``of``."""
+        where no session is named, a day (UTC) counts as one. Of what is not theirs, only the last thing they said
+        counts, whatever sessions they name. Durable when this returns. Raises as ``of``."""
         now = self._clock.now()
         told = self._session(session) or Clean(now.date().isoformat())
         sign = Sign.USEFUL if useful else Sign.USELESS
@@ -51,7 +54,8 @@ class Rating:
             stored = self._visible(tx, memory, viewer)
             recall = None if viewer.agent is None else recent_recall(tx, memory, viewer.agent, now)
             given_by = None if recall is None else recall.id
-            said = Evidence(agent=viewer.agent, session=told, sign=sign, at=now, recall=given_by)
+            during = told if stored.memory.owner == viewer.agent else _ALL_SESSIONS
+            said = Evidence(agent=viewer.agent, session=during, sign=sign, at=now, recall=given_by)
             tx.add_evidence({stored.key: [said]})
             return self._known(tx, stored)
 

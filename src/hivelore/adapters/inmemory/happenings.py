@@ -44,6 +44,7 @@ def _counts(event: Event, where: EventFilter) -> bool:
         (where.level is None or _LEVELS.index(event.level) >= _LEVELS.index(where.level))
         and (where.service is None or (event.service or GENERAL) == where.service)
         and (where.session is None or event.session == where.session)
+        and (where.actor is None or event.actor == where.actor)
         and (where.since is None or event.at >= where.since)
         and (where.until is None or event.at < where.until)
     )

@@ -1,5 +1,6 @@
 """Writing what belongs to the swarm, and is no memory, to the in-memory store."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -8,7 +9,7 @@ from heapq import nlargest, nsmallest
 from hivelore.adapters.inmemory import batches, happenings, proposals
 from hivelore.adapters.inmemory.state import Lease, Logged
 from hivelore.adapters.inmemory.views import InMemoryView
-from hivelore.domain.agent import Agent, ApiKey, KeyId
+from hivelore.domain.agent import Agent, AgentId, ApiKey, KeyId
 from hivelore.domain.audit import AuditEntry
 from hivelore.domain.batch import Batch, BatchId, Preimage
 from hivelore.domain.cooldown import Cooldown
@@ -104,9 +105,12 @@ class InMemorySwarm(InMemoryView):
 
     def prune_sessions(self, before: datetime, keep: int, limit: int) -> int:
         kept = self.state.sessions
-        ages = sorted(session.updated_at for session in kept.values())
-        oldest = max([before, *ages[-keep:][:1]]) if len(ages) >= keep else before
-        doomed = nsmallest(limit, ((one.updated_at, name) for name, one in kept.items() if one.updated_at < oldest))
+        ages = defaultdict[AgentId, list[datetime]](list)
+        for one in kept.values():
+            ages[one.agent].append(one.updated_at)
+        oldest = {agent: max([before, *nlargest(keep, of_it)[keep - 1 :]]) for agent, of_it in ages.items()}
+        old = ((one.updated_at, name) for name, one in kept.items() if one.updated_at < oldest[one.agent])
+        doomed = nsmallest(limit, old)
         for _, name in doomed:
             kept = kept.drop(name)
         self.state = replace(self.state, sessions=kept)

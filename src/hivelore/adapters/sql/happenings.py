@@ -73,6 +73,9 @@ def condition(where: EventFilter, after: tuple[datetime, LoggedId] | None) -> tu
     if where.session is not None:
         sql.append(" AND e.session = :session")
         params["session"] = where.session
+    if where.actor is not None:
+        sql.append(" AND e.actor = :actor")
+        params["actor"] = where.actor
     if where.level is not None:
         sql.append(" AND e.level >= :level")
         params["level"] = LEVEL[where.level]

@@ -529,12 +529,12 @@ SELECT agent, id, updated_at, state FROM session WHERE namespace = :namespace AN
 INSERT INTO session (namespace, agent, id, updated_at, state) VALUES (:namespace, :agent, :id, :updated_at, :state)
 ON CONFLICT (namespace, agent, id) DO UPDATE SET updated_at = excluded.updated_at, state = excluded.state
 
--- name: session_nth
-SELECT updated_at FROM session WHERE namespace = :namespace ORDER BY updated_at DESC LIMIT 1 OFFSET :newer
-
 -- name: sessions_prune
 DELETE FROM session WHERE namespace = :namespace AND (agent, id) IN (
-  SELECT agent, id FROM session WHERE namespace = :namespace AND updated_at < :at ORDER BY updated_at LIMIT :limit)
+  SELECT agent, id FROM (
+    SELECT agent, id, updated_at, rank() OVER (PARTITION BY agent ORDER BY updated_at DESC) AS place
+    FROM session WHERE namespace = :namespace) AS placed
+  WHERE updated_at < :at OR place > :keep ORDER BY updated_at LIMIT :limit)
 
 -- name: files_behind
 SELECT place, path, mark, digest, memory FROM file

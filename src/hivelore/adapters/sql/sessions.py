@@ -12,6 +12,7 @@ from hivelore.domain.session import Session, Shown, Told
 
 def params(session: Session) -> dict[str, Param]:
     state = {
+        "begun": None if session.begun_at is None else to_micros(session.begun_at),
         "goal": session.goal,
         "asked": session.asked,
         "briefed": session.briefed,
@@ -29,10 +30,12 @@ def params(session: Session) -> dict[str, Param]:
 def session(row: Sequence[Any]) -> Session:
     """Columns agent, id, updated_at and state."""
     state = orjson.loads(row[3])
+    begun = state.get("begun")
     return Session(
         agent=row[0],
         id=row[1],
         updated_at=from_micros(row[2]),
+        begun_at=None if begun is None else from_micros(begun),
         goal=state["goal"],
         asked=state["asked"],
         briefed=state["briefed"],

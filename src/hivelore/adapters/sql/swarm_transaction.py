@@ -124,9 +124,7 @@ class SqlSwarmTransaction(SqlView):
         self.run("session_put", sessions.params(session))
 
     def prune_sessions(self, before: datetime, keep: int, limit: int) -> int:
-        oldest_kept = self.row("session_nth", newer=keep - 1)
-        at = max(to_micros(before), 0 if oldest_kept is None else oldest_kept[0])
-        return self.count("sessions_prune", {"at": at, "limit": limit})
+        return self.count("sessions_prune", {"at": to_micros(before), "keep": keep, "limit": limit})
 
     def put_files(self, files: Sequence[KnownFile]) -> None:
         self.run_many(self.SQL["file_put"], [asdict(file) for file in files])

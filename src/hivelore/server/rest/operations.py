@@ -66,7 +66,7 @@ async def observe(request: ObservationRequest, caller: Asking) -> Response:
     seen = request.seen()
     done = await caller.run(Lane.WRITE, lambda until: app.observing.observe(seen, viewer, until))
     is_known = done.effect in (Effect.REINFORCED, Effect.KNOWN)
-    return json(wire.observed(done, app.operations.rated(done.memory)), 200 if is_known else 201)
+    return json(wire.observed(done, app.operations.rated(done.memory, viewer)), 200 if is_known else 201)
 
 
 @router.delete("/memories/bulk", response_model=answers.DeletedAnswer)
