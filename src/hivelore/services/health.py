@@ -21,8 +21,9 @@ T = TypeVar("T")
 
 _LOG = logging.getLogger("hivelore")
 _BY_A_READ = frozenset({Cause.READS, Cause.SERVER})
-_BY_A_WRITE = frozenset({Cause.WRITES, Cause.DISK_FULL, *_BY_A_READ})
-"""What is over once a read or a write has succeeded."""
+_BY_A_WRITE = frozenset({Cause.WRITES, *_BY_A_READ})
+"""What is over once a read or a write has succeeded. A full disk may have room for a small write: a larger one is tried
+before that is over."""
 
 
 @dataclass(slots=True)
