@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import pytest
 
+from hivelore.adapters.replaced import replaced
 from hivelore.domain.health import Cause
 from hivelore.errors import Broken, Unavailable
 from hivelore.services.health import HealthState
@@ -59,6 +60,15 @@ def test_a_full_disk_is_not_over_for_a_small_write_that_fits(health: HealthState
     store.room = 10_000_000
     looking.look()
     assert not health.is_standing(Cause.DISK_FULL)
+
+
+def test_a_replaced_database_is_told_once_in_the_log_and_never_said_to_pass(
+    health: HealthState, caplog: pytest.LogCaptureFixture
+) -> None:
+    health.store_failed(replaced(), writing=True)
+    assert [one.lasting for one in health.health().problems] == [True]
+    health.announce()
+    assert caplog.text.count("was removed, replaced or restored") == 1
 
 
 def test_a_database_without_our_tables_is_one_that_was_replaced(health: HealthState) -> None:

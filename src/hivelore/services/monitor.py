@@ -85,7 +85,7 @@ class Monitor:
             self._store.verify()
         except (Unavailable, Broken) as error:
             if isinstance(error, Broken) and error.cause is None:  # It lacks a table, say: it is another one.
-                self._health.report(Cause.REPLACED, str(error))
+                self._health.report(Cause.REPLACED, str(error), lasting=True)
             else:
                 self._health.store_failed(error, writing=False)
             return False
