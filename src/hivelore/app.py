@@ -305,21 +305,29 @@ class Application:
         """Stop the threads, write what has gathered, and let go of the store. Closing twice is fine."""
         if self._beside.is_ending:
             return
-        self._beside.end()
-        self.maintenance_jobs.close()
-        self.notices.close()
-        self._connections.close()
-        self._beside.wait()
-        self.tally.flush()
+        with ExitStack() as released:
+            if self.lock is not None:
+                released.callback(self.lock.release)
+            released.callback(self.serving.close)
+            released.callback(self.store.close)
+            self._beside.end()
+            self.maintenance_jobs.close()
+            self.notices.close()
+            self._connections.close()
+            self._beside.wait()
+            self._finish()
+
+    def _finish(self) -> None:
+        """The last writes, as far as the database takes them."""
+        try:
+            self.tally.flush()
+        except HiveloreError as error:
+            _LOG.warning("How often memories were used lately could not be written (%s).", error)
         # Where that fails or takes too long, the next start goes on.
         with suppress(HiveloreError):
             if self.leading.leads():
                 self.upkeep.finish(WIPING)
             self.leading.step_back()
-        self.store.close()
-        self.serving.close()
-        if self.lock is not None:
-            self.lock.release()
 
     def status(self) -> Mapping[str, object]:
         """What is running: engines, model, queue. No texts, no names."""

@@ -119,7 +119,7 @@ def _awaited(home: Folder, chosen: str | None, turn: "_Turn", patience: float) -
             # Perhaps another one was quicker with the port and is about to take the lock.
             without_owner += 1
             if without_owner > _GRACE:
-                raise Unavailable(f"The service did not start: {last_words(home)}")
+                raise Unavailable(f"The service did not start: {last_words(home).removeprefix('hivelore: ')}")
         time.sleep(_LOOK_EVERY)
         left -= _LOOK_EVERY
     raise Unavailable(f"The service did not answer within {patience:.0f} s. See {log_of(home)}.")

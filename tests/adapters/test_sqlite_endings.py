@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from hivelore.adapters.clock import SystemClock
+from hivelore.adapters.sqlite import checkpoints
 from hivelore.adapters.sqlite.store import SqliteStore
 from hivelore.adapters.sqlite.view import SqliteView
 from hivelore.domain.index import Stored
@@ -20,6 +21,7 @@ from support.memories import EVERYTHING, a_memory
 from support.sqlite_writes import adding, contents, held, submit
 from support.stores import add, listed
 from support.vfs import PATIENCE
+from support.waiting import until
 
 COUNTING = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT {limit}) SELECT COUNT(*) FROM n"
 
@@ -150,3 +152,35 @@ def test_whoever_waits_for_a_reader_at_the_end_is_told(store: SqliteStore) -> No
         for one in waiting:
             with pytest.raises(Unavailable, match="closed"):
                 one.result(PATIENCE)
+
+
+# What nobody foresaw.
+
+
+def no_memory() -> None:
+    raise MemoryError("no memory")
+
+
+def test_an_error_that_nobody_foresaw_is_answered_and_the_next_write_is_done(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(store._writer, "_verify", no_memory)  # pyright: ignore[reportPrivateUsage]
+        with pytest.raises(MemoryError, match="no memory"):
+            submit(store, adding("lost")).result(PATIENCE)
+    add(store, a_memory("after"))
+    assert contents(store) == ["after"]
+
+
+def test_the_log_is_copied_again_after_an_error_that_nobody_foresaw(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(checkpoints, "EVERY", 0.01)
+    copies = store._checkpoints  # pyright: ignore[reportPrivateUsage]
+    with monkeypatch.context() as patch:
+        patch.setattr(copies, "_verify", no_memory)
+        until(lambda: "no memory" in caplog.text)
+    looks: list[None] = []
+    monkeypatch.setattr(copies, "_verify", lambda: looks.append(None))
+    until(lambda: bool(looks))
+    assert caplog.text.count("no memory") == 1

@@ -1,6 +1,7 @@
 """A database that is removed, replaced or restored under a running store is noticed before a write is acknowledged."""
 
 import shutil
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -9,6 +10,7 @@ import apsw
 import pytest
 
 from hivelore.adapters.clock import SystemClock
+from hivelore.adapters.sqlite.connection import run_script
 from hivelore.adapters.sqlite.store import SqliteStore
 from hivelore.domain.health import Cause
 from hivelore.errors import Broken, Unavailable
@@ -141,6 +143,58 @@ def test_ending_leaves_the_files_alone_that_came_in_place_of_ours(
     assert {name: file.with_name(f"{FILE}{name}").read_bytes() for name in copies} == copies
     with closing(SqliteStore(file, clock=SystemClock())) as after:
         assert contents(after) == ["only in the log"]
+
+
+@pytest.mark.parametrize("way", [replaced, written_over, copied])
+@pytest.mark.parametrize("is_noticed_before", [True, False])
+def test_what_was_restored_is_what_the_next_start_finds(
+    store: SqliteStore, file: Path, tmp_path: Path, way: Callable[[Path, Path], object], is_noticed_before: bool
+) -> None:
+    backup = copied(file, tmp_path / "backup")
+    for number in range(50):
+        add(store, a_memory(f"later {number}"))
+    store.verify()
+    with store._checkpoints._running:  # pyright: ignore[reportPrivateUsage]
+        store._checkpoints._copy()  # pyright: ignore[reportPrivateUsage]
+    way(*((file, backup) if way is replaced else (backup, file)))
+    if is_noticed_before:
+        with pytest.raises(Unavailable):
+            store.verify()
+    store.close()
+    with closing(SqliteStore(file, clock=SystemClock())) as after:
+        assert contents(after) == ["before"]
+        assert after.check() == []
+
+
+def test_two_that_look_at_the_same_time_do_not_mistake_it_for_another(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    identity = store._identity  # pyright: ignore[reportPrivateUsage]
+    assert identity is not None
+    look, others = identity._content, list[threading.Thread]()  # pyright: ignore[reportPrivateUsage]
+
+    def slowly() -> tuple[str | None, int]:
+        found = look()
+        if not others:
+            others.append(threading.Thread(target=store.verify))
+            add(store, a_memory("meanwhile"))
+            others[0].start()
+            others[0].join(0.2)
+        return found
+
+    monkeypatch.setattr(identity, "_content", slowly)
+    store.verify()
+    others[0].join()
+    store.verify()
+
+
+def test_a_database_of_another_program_counts_as_another(store: SqliteStore, file: Path, tmp_path: Path) -> None:
+    store.tidy()
+    with closing(apsw.Connection(str(tmp_path / "theirs"))) as theirs:
+        run_script(theirs, "CREATE TABLE theirs (a)")
+    written_over(tmp_path / "theirs", file)
+    with pytest.raises(Unavailable, match="removed, replaced or restored"):
+        store.verify()
 
 
 def test_what_nobody_touches_stays_as_it_is_through_all_upkeep(store: SqliteStore) -> None:

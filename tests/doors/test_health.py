@@ -14,8 +14,11 @@ import pytest
 
 from hivelore import endpoint, launch
 from hivelore.adapters.keywords.postings.engine import Postings
+from hivelore.app import open_application
+from hivelore.config import load
 from hivelore.domain.health import Cause
 from hivelore.errors import Broken, HiveloreError, Unavailable
+from hivelore.lock import EMBEDDED
 from hivelore.services.upkeep import Upkeep
 from support import failing, postgres
 from support.failing import causes, wait_for
@@ -268,3 +271,20 @@ def test_a_postgres_server_that_is_down_is_noticed_and_seen_to_be_back(tmp_path:
         cable.join()
         wait_for(service)
         remember(service)
+
+
+@pytest.mark.parametrize("error", [Unavailable("The disk is full."), RuntimeError("unforeseen")])
+def test_ending_lets_go_of_the_home_whatever_the_last_write_ends_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def flush() -> None:
+        raise error
+
+    settings = load(home=tmp_path / "home", embedder="none")
+    app = open_application(settings, kind=EMBEDDED)
+    monkeypatch.setattr(app.tally, "flush", flush)
+    with suppress(RuntimeError):
+        app.close()
+    open_application(settings, kind=EMBEDDED).close()
+    with pytest.raises(Unavailable, match="closed"):
+        app.store.write(lambda tx: None)

@@ -16,7 +16,7 @@ from hivelore.cli.options import AsJson
 from hivelore.cli.present import now
 from hivelore.client import Client
 from hivelore.domain import wire
-from hivelore.errors import HiveloreError, Unavailable
+from hivelore.errors import HiveloreError
 from hivelore.lock import SERVICE, Owner, read_owner
 from hivelore.protection import exposed
 
@@ -155,13 +155,16 @@ def _answers(client: Client) -> Iterator[Finding]:
         yield error("way in", str(trouble), f"Look at HIVELORE_URL and {given}.")
         return
     yield ok("way in", f"{client.url} knows us as {me['name'] or me['role']}")
-    try:
-        yield from _facts(client, is_operator=me["role"] == "operator")
-    except Unavailable as trouble:
-        yield error("service", str(trouble), _LOOK_AGAIN)
+    for facts in (_status, _failed, _clock):
+        try:
+            yield from facts(client)
+        except HiveloreError as trouble:  # The others are told all the same.
+            yield error("service", str(trouble), _LOOK_AGAIN)
+    if me["role"] == "operator":
+        yield from _checked(lambda: client.call("GET", "/api/check", timeout=_LONG), _RESTORE)
 
 
-def _facts(client: Client, *, is_operator: bool) -> Iterator[Finding]:
+def _status(client: Client) -> Iterator[Finding]:
     status = client.call("GET", "/api/status")
     yield service_checks.version(status["version"], __version__)
     yield service_checks.workers(status)
@@ -170,11 +173,15 @@ def _facts(client: Client, *, is_operator: bool) -> Iterator[Finding]:
     yield service_checks.vectors(status)
     yield service_checks.folders(status)
     yield from service_checks.wall(status)
+
+
+def _failed(client: Client) -> Iterator[Finding]:
     yield service_checks.failed(client.call("GET", "/api/memory/stats")["failed"])
+
+
+def _clock(client: Client) -> Iterator[Finding]:
     newest = wire.read_page(client.call("GET", "/api/memory", query={"limit": 1})).memories
     yield service_checks.clock(newest[0].created_at if newest else None, now())
-    if is_operator:
-        yield from _checked(lambda: client.call("GET", "/api/check", timeout=_LONG), _RESTORE)
 
 
 def _checked(check: Callable[[], dict[str, list[str]]], remedy: str) -> Iterator[Finding]:

@@ -24,7 +24,9 @@ def problems(status: Mapping[str, Any]) -> Iterator[Finding]:
     standing = status.get("problems", ())
     for problem in standing:
         if status["ready"]:
-            yield warning("degraded", f"{problem['message']} ({problem['detail']})", problem["remedy"])
+            message, detail = problem["message"], problem["detail"]
+            said = message if detail.startswith(message) else f"{message} ({detail})"
+            yield warning("degraded", said, problem["remedy"])
 
 
 def workers(status: Mapping[str, Any]) -> Finding:
@@ -32,7 +34,9 @@ def workers(status: Mapping[str, Any]) -> Finding:
     failing = [one for one in known if one["failuresInARow"]]
     if failing:
         said = "; ".join(f"{one['name']} failed {one['failuresInARow']} times: {one['error']}" for one in failing)
-        return warning("workers", f"{said}.", "They go on trying by themselves; service.log says more.")
+        return warning(
+            "workers", f"{said.removesuffix('.')}.", "They go on trying by themselves; service.log says more."
+        )
     failed = sum(one["failures"] for one in known)
     return ok("workers", f"{len(known)} work" + (f"; {failed} failures since the start are over" if failed else ""))
 

@@ -46,7 +46,8 @@ EXPLANATIONS: Mapping[Cause, Explanation] = {
     ),
     Cause.REPLACED: Explanation(
         "The database was removed, replaced or restored while the service runs: nothing is stored.",
-        "Run 'hivelore stop', put the right database in its place, then 'hivelore start'.",
+        "Run 'hivelore stop'; see that the right database is in its place, with no '-wal' or '-shm' file of the former "
+        "one beside it; then 'hivelore start'.",
     ),
     Cause.SERVER: Explanation(
         "The database server does not answer.",

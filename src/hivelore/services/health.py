@@ -21,8 +21,9 @@ T = TypeVar("T")
 
 _LOG = logging.getLogger("hivelore")
 _BY_A_READ = frozenset({Cause.READS, Cause.SERVER})
-_BY_A_WRITE = frozenset({Cause.WRITES, Cause.DISK_FULL, *_BY_A_READ})
-"""What is over once a read or a write has succeeded."""
+_BY_A_WRITE = frozenset({Cause.WRITES, *_BY_A_READ})
+"""What is over once a read or a write has succeeded. A full disk may have room for a small write: a larger one is tried
+before that is over."""
 
 
 @dataclass(slots=True)
@@ -71,7 +72,8 @@ class HealthState:
         if named is None:
             return
         cause = Cause.READS if named == Cause.WRITES and not writing else Cause(named)
-        self._note(cause, str(error), is_reported=cause in (Cause.REPLACED, Cause.DAMAGED))
+        is_other = cause is Cause.REPLACED  # Which waiting never helps against.
+        self._note(cause, str(error), is_reported=is_other or cause is Cause.DAMAGED, lasting=is_other)
 
     def report(self, cause: Cause, detail: str, *, lasting: bool = False) -> None:
         """Something does not work. ``detail`` is shown to callers with a key: no secrets, no contents. Reporting the
@@ -157,8 +159,9 @@ class HealthState:
         """Write into the log which problems began and which are over since the last call."""
         problems = {problem.cause: problem for problem in self.health().problems}
         for cause in problems.keys() - self._announced:
-            what = EXPLANATIONS[cause]
-            _LOG.warning("%s %s (%s)", what.what, what.remedy, problems[cause].detail)
+            what, detail = EXPLANATIONS[cause], problems[cause].detail
+            more = "" if detail.startswith(what.what) else f" ({detail})"
+            _LOG.warning("%s %s%s", what.what, what.remedy, more)
         for cause in self._announced - problems.keys():
             _LOG.warning("Over by now: %s", EXPLANATIONS[cause].what)
         self._announced = frozenset(problems)

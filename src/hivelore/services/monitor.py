@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import timedelta
+from hashlib import shake_256
 
 from hivelore.domain.health import DEGRADING, Cause
 from hivelore.domain.search import EVERYTHING
@@ -15,6 +16,8 @@ WRITE_EVERY = 30.0
 WORDS_EVERY = 10.0
 EXAMINE_AGAIN = 300.0
 """Seconds after damage was found before the whole database is read again."""
+TRIAL = 1_000_000
+"""Bytes that are written, in vain, to see whether a disk that was full has room again: for many a memory at once."""
 _LEASE = "health"
 _WORD = "memory"
 
@@ -81,17 +84,27 @@ class Monitor:
         try:
             self._store.verify()
         except (Unavailable, Broken) as error:
-            self._health.store_failed(error, writing=False)
+            if isinstance(error, Broken) and error.cause is None:  # It lacks a table, say: it is another one.
+                self._health.report(Cause.REPLACED, str(error), lasting=True)
+            else:
+                self._health.store_failed(error, writing=False)
             return False
         self._health.clear(Cause.REPLACED)
         self._health.read_done()
         return True
 
     def _write(self) -> None:
-        # A lease that ends at once: it says nothing, and is no part of what is remembered.
-        now = self._clock.now()
+        was_full = self._health.is_standing(Cause.DISK_FULL)
         with suppress(HiveloreError):  # The store itself tells of it.
-            self._store.write(lambda tx: tx.lease(_LEASE, self._holder, now, timedelta()))
+            has_room = was_full and self._lease(self._holder + shake_256(b"").hexdigest(TRIAL // 2))
+            self._lease(self._holder)
+            if has_room:
+                self._health.clear(Cause.DISK_FULL)
+
+    def _lease(self, holder: str) -> bool:
+        """One that ends at once: it says nothing, and is no part of what is remembered."""
+        now = self._clock.now()
+        return self._store.write(lambda tx: tx.lease(_LEASE, holder, now, timedelta()))
 
     def _search(self) -> None:
         try:

@@ -1,6 +1,7 @@
 """What the command line says and ends with where a service cannot do its work, and where its database is gone."""
 
 from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from hivelore import endpoint, private_files
 from hivelore.app import open_application
 from hivelore.cli import exits, home_checks
+from hivelore.client import Client
 from hivelore.config import load
 from hivelore.errors import Broken, Unavailable
 from hivelore.lock import EMBEDDED
@@ -79,6 +81,23 @@ def test_a_service_without_its_database_is_not_told_to_be_started(
         assert "The database server does not answer" in told.out
         assert "hivelore start" not in told.out
         cable.join()
+
+
+def test_doctor_tells_the_rest_and_checks_where_one_request_meets_damage(
+    cli: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call = Client.call
+
+    def damaged(self: Client, method: str, path: str, **given: Any) -> Any:
+        if path == "/api/memory/stats":
+            raise Broken("What was read is damaged.")
+        return call(self, method, path, **given)
+
+    monkeypatch.setattr(Client, "call", damaged)
+    told = cli("doctor", "--json")
+    assert told.code == exits.UNEXPECTED
+    levels = {one["name"]: one["level"] for one in told.json["findings"]}
+    assert (levels["service"], levels["clock"], levels["database"]) == ("error", "ok", "ok")
 
 
 def test_an_error_that_may_pass_is_not_answered_with_restoring_a_backup() -> None:

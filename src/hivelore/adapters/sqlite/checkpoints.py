@@ -79,11 +79,20 @@ class Checkpoints:
 
     def _run(self) -> None:
         """What fails is tried again: until then the log grows, and nothing is lost."""
+        is_told = False
         while not self._closed:
             self._wake.wait(EVERY)
             self._wake.clear()
-            with suppress(apsw.Error, Unavailable), self._running:
-                self._keep_small()
+            try:
+                with suppress(apsw.Error, Unavailable), self._running:
+                    self._keep_small()
+                is_told = False
+            except Exception as error:  # noqa: BLE001 - without this thread the log would grow for good
+                if not is_told:
+                    _LOG.error(
+                        "The write-ahead log cannot be copied into the database, and it is tried again: %r", error
+                    )
+                is_told = True
         with self._running:
             close(self._connection, self._verify)
 

@@ -3,7 +3,7 @@
 import os
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -137,9 +137,14 @@ class SqliteStore:
             return
         self._readers.refuse()
         self._closed.set()
+        if self._identity is not None:
+            with suppress(HiveloreError):  # What it finds decides what becomes of the log.
+                self._identity.verify_content()
         self._checkpoints.close()
         self._writer.close()
         self._readers.close()
+        if self._identity is not None:
+            self._identity.set_aside()
 
 
 class SqliteSource:

@@ -12,7 +12,7 @@ import apsw
 
 from hivelore.adapters.sqlite.connection import close, our_errors, run_script, translated
 from hivelore.adapters.sqlite.transaction import SqliteTransaction
-from hivelore.errors import Expired, HiveloreError, Unavailable
+from hivelore.errors import Expired, Unavailable
 from hivelore.ports import Clock, Transaction
 
 GROUP_LIMIT = 256
@@ -150,7 +150,7 @@ class Writer:
                         done.append(unit)
                 run_script(self._connection, "COMMIT")
                 self._verify()
-        except HiveloreError as error:
+        except Exception as error:  # noqa: BLE001 - whatever it is, somebody waits for an answer, and others will write
             self._rollback()
             for unit in group:
                 if not unit.answer.done():

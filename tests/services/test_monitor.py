@@ -1,0 +1,80 @@
+"""What the look after a service makes of a database that is not right."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from hivelore.adapters.replaced import replaced
+from hivelore.domain.health import Cause
+from hivelore.errors import Broken, Unavailable
+from hivelore.services.health import HealthState
+from hivelore.services.monitor import Monitor
+from support.clocks import SteppingClock
+
+
+class Small:
+    """Takes what fits into its room."""
+
+    def __init__(self, health: HealthState) -> None:
+        self.room = 100
+        self._health = health
+
+    def verify(self) -> None: ...
+
+    def write(self, work: Callable[[Any], object]) -> object:
+        def lease(name: str, holder: str, *_: object) -> bool:
+            if len(holder) > self.room:
+                raise Unavailable("The disk is full.", cause=Cause.DISK_FULL)
+            return True
+
+        try:
+            answer = work(SimpleNamespace(lease=lease))
+        except Unavailable as error:
+            self._health.store_failed(error, writing=True)
+            raise
+        self._health.write_done()
+        return answer
+
+
+@pytest.fixture
+def health() -> HealthState:
+    return HealthState(SteppingClock())
+
+
+def monitor(store: object, health: HealthState) -> Monitor:
+    return Monitor(cast(Any, store), cast(Any, SimpleNamespace()), health, SteppingClock(), "holder")
+
+
+def test_a_full_disk_is_not_over_for_a_small_write_that_fits(health: HealthState) -> None:
+    store = Small(health)
+    looking = monitor(store, health)
+    with suppress(Unavailable):
+        store.write(lambda tx: tx.lease("large", "x" * 1_000))
+    store.write(lambda tx: tx.lease("small", "x"))
+    for _ in range(3):
+        looking.look()
+        assert health.is_standing(Cause.DISK_FULL)
+    store.room = 10_000_000
+    looking.look()
+    assert not health.is_standing(Cause.DISK_FULL)
+
+
+def test_a_replaced_database_is_told_once_in_the_log_and_never_said_to_pass(
+    health: HealthState, caplog: pytest.LogCaptureFixture
+) -> None:
+    health.store_failed(replaced(), writing=True)
+    assert [one.lasting for one in health.health().problems] == [True]
+    health.announce()
+    assert caplog.text.count("was removed, replaced or restored") == 1
+
+
+def test_a_database_without_our_tables_is_one_that_was_replaced(health: HealthState) -> None:
+    def verify() -> None:
+        raise Broken("no such table: meta")
+
+    monitor(SimpleNamespace(verify=verify), health).look()
+    (problem,) = health.health().problems
+    assert (problem.cause, problem.detail) == (Cause.REPLACED, "no such table: meta")
