@@ -196,7 +196,7 @@ _BY_END: Final = (
         ),
     ),
     ("some-key", ("secretid", "vapidprivate", "keyprivate", "rsaprivate", "privatehex", "privatepem")),
-    ("cookie", ("sessid", "sessionid")),
+    ("cookie", ("sessid",)),
     ("api-key", ("cleapi", "clesecrete", "artapi")),
 )
 _FOREIGN_KEYS: Final = {
