@@ -5,6 +5,7 @@ import string
 import subprocess
 import sys
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 from hypothesis import assume, example, given
@@ -295,3 +296,12 @@ def test_importing_it_loads_and_compiles_nothing_that_a_hook_would_wait_for() ->
     compiled, *modules = shown.stdout.split()
     assert compiled == "0"
     assert not {"hashlib", "hmac", "json", "dataclasses", "inspect", "pydantic", "numpy", "regex"}.intersection(modules)
+
+
+@pytest.mark.parametrize(
+    "text", ['{"session_id": "%s"}', "session:claude-code:%s", "session: %s", '{"sessionId":"%s"}']
+)
+def test_the_name_of_a_session_is_no_secret(text: str) -> None:
+    for number in range(50):
+        named = text.replace("%s", UUID(int=number * 0x1234_5678_9ABC_DEF0_1357_9BDF).hex)
+        assert REDACTOR.clean(named) == named

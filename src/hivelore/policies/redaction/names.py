@@ -162,7 +162,7 @@ _PLACES: Final = word_set(
 )
 """Words before ``token`` that make it a place in a list or a piece of a text."""
 _OTHERS: Final = word_set(
-    "auth cred creds jwt pat otp totp seed sas license licence bearer cookie session sid pin apitoken dsn"
+    "auth cred creds jwt pat otp totp seed sas license licence bearer cookie pin apitoken dsn"
     " signature mdp otpsecret unlock connstr hmac ticket"
 )
 """Names under which a random value is a secret, and no other."""
