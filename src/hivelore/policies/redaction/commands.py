@@ -31,6 +31,10 @@ _COMMANDS: Final = (
         "identified",
         r"(?i:identified[ \t](?:with[ \t][\w'\"]+[ \t])?(?:by|as)(?:[ \t]password)?)[ \t]{1,4}'([^'\n\0]{1,256})'",
     ),
+    *(
+        (verb, rf"(?i:{verb}(?:role|user|login)[^;\n\0]{{1,120}}?password)[ \t]?=?[ \t]{{0,4}}{_QUOTED}")
+        for verb in ("alter ", "create ")
+    ),
     ("password(", rf"(?i:password)\({_QUOTED}\)"),
     ("pgp_sym_", rf"(?i:pgp_sym_(?:en|de)crypt\()[^\n;()]{{1,120}},[ \t]{{0,4}}{_QUOTED}"),
     ("aes_", rf"(?i:aes_(?:en|de)crypt\()[^\n;()]{{1,120}},[ \t]{{0,4}}{_QUOTED}"),
@@ -105,6 +109,10 @@ _COMMANDS: Final = (
     ("sqlplus", r"sqlplus\b(?:[ \t]-\w{1,8})*[ \t]{1,4}[\"']?[\w.$]{1,40}/\"?([^\s@/\"'\0]{3,64}+)"),
     ("expdp", r"expdp[ \t]{1,4}[\"']?[\w.$]{1,40}/\"?([^\s@/\"'\0]{3,64}+)"),
     ("impdp", r"impdp[ \t]{1,4}[\"']?[\w.$]{1,40}/\"?([^\s@/\"'\0]{3,64}+)"),
+    ("rman ", rf"rman{_ON}\w{{1,16}}[ \t]{{1,4}}[\w.$]{{1,40}}/\"?([^\s@/\"'\0]{{3,64}}+)"),
+    ("catalog ", r"catalog[ \t]{1,4}[\w.$]{1,40}/\"?([^\s@/\"'\0]{3,64}+)\"?@"),
+    ("connect ", r"connect[ \t]{1,4}(?:string[ \t]{1,4})?[\w.$]{1,40}/\"?([^\s@/\"'\0]{3,64}+)\"?@"),
+    ("string ", r"string[ \t]{1,4}[\w.$]{1,40}/\"?([^\s@/\"'\0]{3,64}+)\"?@[A-Z]"),
     ("mongo", rf"mongo(?:sh|dump|restore|export|import|stat|top|files)?\b{_ON}-p[ \t]{{0,4}}{_ARG}"),
     ("cqlsh", rf"cqlsh{_ON}-p[ \t]{{0,4}}{_ARG}"),
     ("influx ", rf"influx{_ON}(?:-t|--token|--password)[ =]{{1,4}}{_ARG}"),
@@ -175,6 +183,9 @@ _COMMANDS: Final = (
     (" psk ", r" PSK[ \t]{1,4}\"([^\"\n\0]{4,128})\""),
     ("radtest", rf"radtest[ \t]{{1,4}}\S{{1,64}}[ \t]{{1,4}}{_ARG}"),
     ("cloudflared", rf"cloudflared{_ON}--token[ =]{{1,4}}{_ARG}"),
+    ("twilio", rf"[Tt]wilio[^\n\0]{{0,40}}AC[0-9a-f]{{32}}[\"'],[ \t]{{0,4}}{_QUOTED}"),
+    ("pwd={", r"(?i:pwd)=\{([^{}\n\0]{3,128})\}"),
+    ("u:", r"[Uu]: ?[\w.@+-]{1,64}[ ,;/|]{0,3}\s{1,20}[Pp](?:[Ww]|ass)?: ?([^\s,;\0]{4,128}+)"),
     ("authtoken", rf"authtoken[ \t]{{1,4}}{_ARG}"),
     ("vault login", rf"vault login[ \t]{{1,4}}(?:-[\w=-]{{1,40}}[ \t])*(?!-){_ARG}"),
     *(
@@ -255,6 +266,7 @@ _OPTIONS: Final = (
             "client(",
             "credentials(",
             "encrypt(",
+            "fernet(",
             "password(",
             "verify(",
         )

@@ -125,8 +125,8 @@ _KEY_OF: Final = word_set(
 )
 """Words before ``key`` that make it a secret one; ``primary``, ``public``, ``sort`` and ``foreign`` do not."""
 _KEYS_OF_LISTS: Final = word_set(
-    "primary foreign public sort partition cache dict map index unique hash range lookup group row cell item"
-    " field column object s3 bucket shift ctrl control alt meta arrow enter return escape esc tab space delete"
+    "primary foreign public publishable sort partition cache dict map index unique hash range lookup group row cell"
+    " item field column object s3 bucket shift ctrl control alt meta arrow enter return escape esc tab space delete"
     " hot quick composite candidate natural surrogate parent child node json yaml attribute the a an this that"
     " each every any message routing topic search answer foreign_key config environment env registry reg"
     " ordering set get by last first next min max host_key known sorted sorting id name value key idempotency"
