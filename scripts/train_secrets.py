@@ -29,7 +29,7 @@ DATA = Path(__file__).parents[1] / "bench" / "data" / "secret_texts.jsonl"
 PLACEHOLDER = re.compile(
     r"\{(pw|phrase|pin|tok|hex|uuid|b64|words|_sha|_digest|_tok|_fpr|_hexid|_uuid|_id|_ver|_num|_name|_file|_host|_b64|_user|_var)(\d?)\}"
 )
-SUFFIXES = {".py", ".pyi", ".md", ".rst", ".txt", ".json", ".toml", ".yml", ".html", ".c", ".h", ".js", ".ts", ".rs"}
+SUFFIXES = {".py", ".pyi", ".md", ".rst", ".txt", ".json", ".toml", ".yml", ".html", ".c", ".h", ".js", ".ts", ".rs", ".pm", ".pl"}
 PIECE = 60_000
 """Characters of one file."""
 COST_OF_FALSE = 2.0
@@ -80,6 +80,7 @@ class Values:
             f"{leet(one, rng)}{rng.choice('_-.')}{two}{number}{rng.choice('!*?+')}",
             f"{leet(one.title(), rng)}.{number}{two.title()}",
             f"{one.title()}-{two.title()}#{number}",
+            f"{rng.choice((one, one.title()))}{rng.choice('-_.#@!')}{rng.randint(10, 9999)}{rng.choice('xzQ!?')}",
             f"{rng.choice(('', *'$%<[{#@!'))}{leet(one.title(), rng)}{sign}{number}",
             f"{one.title()}{number}{rng.choice(('', '!', '?', '*', '$'))}",
         )

@@ -3,7 +3,7 @@
 from functools import lru_cache
 from typing import Final
 
-from hivelore.policies.redaction.judgement import is_made_up, is_mixed, is_random, is_reference
+from hivelore.policies.redaction.judgement import is_made_up, is_mixed, is_random, is_reference, is_thought_up
 from hivelore.policies.redaction.matching import compiled
 
 _SHAPES: Final = (
@@ -80,6 +80,8 @@ def judged_value(value: str) -> tuple[str, str] | None:
     if not any(map(str.isdigit, value)):
         is_signed = len(value) > 5 and compiled(_SIGNED).fullmatch(value)
         return ("password", "signs") if is_signed and not compiled(_SIGNED_CODE).fullmatch(value) else None
+    if is_thought_up(value):
+        return "alnum", "made-up"
     shape = next((name for name, pattern in _SHAPES if compiled(pattern).match(value)), "other")
     strength = _strength(value, shape)
     return None if strength is None else (strength, shape)

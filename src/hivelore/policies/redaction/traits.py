@@ -186,7 +186,8 @@ def _of_value(value: str, candidate: Candidate) -> Iterator[str]:
     yield f"counts:{min(len(signs), 4)}:{min(digits, 6)}"
     yield f"signs:{''.join(sorted(set(signs)))[:4]}"
     yield f"changes:{min(9, 10 * len(runs) // min(size, 40))}:{shape}"
-    yield f"prefix:{runs[0].lower() if runs[0].isalpha() else ''}"
+    if len(runs) > 1 and runs[0].isalpha() and not runs[1].isalnum():
+        yield f"prefix:{runs[0].lower()}{runs[1]}"
 
 
 def _of_sides(view: str, start: int, stop: int, line: Spot) -> Iterator[str]:
