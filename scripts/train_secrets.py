@@ -29,7 +29,24 @@ DATA = Path(__file__).parents[1] / "bench" / "data" / "secret_texts.jsonl"
 PLACEHOLDER = re.compile(
     r"\{(pw|phrase|pin|tok|hex|uuid|b64|words|_sha|_digest|_tok|_fpr|_hexid|_uuid|_id|_ver|_num|_name|_file|_host|_b64|_user|_var)(\d?)\}"
 )
-SUFFIXES = {".py", ".pyi", ".md", ".rst", ".txt", ".json", ".toml", ".yml", ".html", ".c", ".h", ".js", ".ts", ".rs", ".pm", ".pl"}
+SUFFIXES = {
+    ".py",
+    ".pyi",
+    ".md",
+    ".rst",
+    ".txt",
+    ".json",
+    ".toml",
+    ".yml",
+    ".html",
+    ".c",
+    ".h",
+    ".js",
+    ".ts",
+    ".rs",
+    ".pm",
+    ".pl",
+}
 PIECE = 60_000
 """Characters of one file."""
 COST_OF_FALSE = 2.0
@@ -37,20 +54,29 @@ COST_OF_FALSE = 2.0
 Row = tuple[tuple[int, ...], int, float]
 """Traits, label (1 for a secret) and weight of a candidate."""
 ALPHABET = string.ascii_letters + string.digits
-NOUNS = (
-    "walrus thimble orchid gravel pepper lantern cobalt meadow trumpet saddle velvet harbor cactus puddle marble turnip"
-    " blizzard compass ferret gazelle hammock igloo juniper kettle lobster muffin nectar otter parsnip quiver rhubarb"
-    " sandal tadpole umbrella violin wombat yogurt zeppelin bramble cinder anchor basket candle dragon eagle forest"
-    " garden hammer island jacket kitten ladder monkey needle orange pencil rabbit silver tiger valley winter yellow"
-    " zebra autumn bridge castle desert engine falcon guitar helmet insect jungle kernel lemon mirror nephew ocean"
-    " planet quartz river summer temple uncle vessel window yacht apple bottle copper dinner energy flower"
-).split()
-NAMES = "Sommer Winter Berlin Lisboa Madrid Kessel Hafen Vogel Garten Tanne Kaffee Zamek Roma Luna Tokyo Sakura Panda".split()
+NOUNS = re.findall(
+    r"\w+",
+    "walrus thimble orchid gravel pepper lantern cobalt meadow trumpet saddle velvet harbor cactus puddle "
+    "marble turnip blizzard compass ferret gazelle hammock igloo juniper kettle lobster muffin nectar otter "
+    "parsnip quiver rhubarb sandal tadpole umbrella violin wombat yogurt zeppelin bramble cinder anchor basket "
+    "candle dragon eagle forest garden hammer island jacket kitten ladder monkey needle orange pencil rabbit "
+    "silver tiger valley winter yellow zebra autumn bridge castle desert engine falcon guitar helmet insect "
+    "jungle kernel lemon mirror nephew ocean planet quartz river summer temple uncle vessel window yacht apple "
+    "bottle copper dinner energy flower ",
+)
+NAMES = re.findall(
+    r"\w+",
+    "Sommer Winter Berlin Lisboa Madrid Kessel Hafen Vogel Garten Tanne Kaffee Zamek Roma Luna Tokyo Sakura Panda",
+)
 SIGNS = "!#$%&*+?@-_="
 
 
 def leet(word: str, rng: random.Random) -> str:
     return word.translate(str.maketrans("aeio", rng.choice(("4310", "@3!0", "a3i0"))))
+
+
+def said(rng: random.Random, syllables: int) -> str:
+    return "".join(rng.choice("bcdfghjklmnpqrstvwxz") + rng.choice("aeiouy") for _ in range(syllables))
 
 
 class Values:
@@ -83,8 +109,18 @@ class Values:
             f"{rng.choice((one, one.title()))}{rng.choice('-_.#@!')}{rng.randint(10, 9999)}{rng.choice('xzQ!?')}",
             f"{rng.choice(('', *'$%<[{#@!'))}{leet(one.title(), rng)}{sign}{number}",
             f"{one.title()}{number}{rng.choice(('', '!', '?', '*', '$'))}",
+            f"{said(rng, 3).title()}{said(rng, 1)}{rng.randint(10, 99)}",
+            f"{said(rng, 2)}{said(rng, 1)[0]}{rng.randint(0, 9)}-{said(rng, 3)}-{said(rng, 3).title()}",
+            f"{said(rng, 3).title()}-{said(rng, 3)}-{said(rng, 1)}{rng.randint(0, 9)}{said(rng, 2)[:3]}",
+            f"{one}{rng.choice('._-')}{two}{number}",
+            f"{one}{rng.randint(0, 99)}",
+            f"{rng.choice((one, two.title()))}{rng.randint(1000, 2030)}{rng.choice(('', two[:3]))}",
+            f"{leet(one, rng)}-{leet(two, rng)}",
+            f"{one.title()}{two.title()}{rng.choice(NOUNS).title()}",
+            self.some("ABCDEFGHJKLMNPQRSTUVWXYZ23456789", rng.randint(8, 12)),
+            f"{one.title()}{two.title()}{number}{rng.choice(NOUNS).title()}",
         )
-        if rng.random() < 0.45:
+        if rng.random() < 0.5:
             return rng.choice(made_up)
         alphabet = ALPHABET if rng.random() < 0.5 else ALPHABET + SIGNS * 2
         while True:
@@ -95,7 +131,10 @@ class Values:
     def phrase(self) -> str:
         if self.rng.random() < 0.07:
             return "".join(self.rng.sample(NOUNS, 3))
-        return self.rng.choice((" ", "-", "-", ".", " ")).join(self.rng.sample(NOUNS, self.rng.choice((3, 4, 4, 5, 6))))
+        is_title = self.rng.random() < 0.15
+        return self.rng.choice((" ", "-", "-", ".", " ", "_")).join(
+            word.title() if is_title else word for word in self.rng.sample(NOUNS, self.rng.choice((3, 4, 4, 5, 6)))
+        )
 
     def words(self) -> str:
         words = self.rng.sample(NOUNS, self.rng.choice((12, 24)))
@@ -114,7 +153,8 @@ class Values:
         )
 
     def hex(self) -> str:
-        return self.some("0123456789abcdef", self.rng.choice((32, 32, 40, 40, 64)))
+        digits = self.some("0123456789abcdef", self.rng.choice((32, 32, 40, 40, 64)))
+        return digits.upper() if self.rng.random() < 0.1 else digits
 
     def uuid(self) -> str:
         return str(uuid.UUID(int=self.rng.getrandbits(128), version=4))
@@ -153,22 +193,27 @@ class Values:
 
     def plain_id(self) -> str:
         rng = self.rng
-        low = string.ascii_lowercase + string.digits
+        low, digits = string.ascii_lowercase + string.digits, "0123456789abcdef"
+        prefix = rng.choice(
+            ["req", "usr", "evt", "run", "cus", "ch", "in", "job", "msg", "sess", "acct", "sub", "trace"]
+        )
+        date = f"{rng.randint(2019, 2026)}{rng.randint(1, 12):02}{rng.randint(1, 28):02}"
         return rng.choice(
             (
-                f"{rng.choice(('req', 'usr', 'evt', 'run', 'cus', 'ch', 'in', 'job', 'msg', 'sess', 'acct', 'sub', 'trace'))}_{self.some(ALPHABET, rng.choice((8, 14, 24)))}",
-                f"{rng.choice(('i', 'vol', 'sg', 'subnet', 'ami', 'vpc'))}-0{self.some('0123456789abcdef', 16)}",
-                f"{rng.choice(('api', 'web', 'worker', 'db', 'auth'))}-{self.some('0123456789abcdef', 9)}-{self.some(low, 5)}",
-                f"{rng.choice(('INC', 'CHG', 'OPS-', 'SEC-', 'JIRA-', 'PR-', '#'))}{rng.randint(100, 99999)}",
-                f"{rng.randint(2019, 2026)}{rng.randint(1, 12):02}{rng.randint(1, 28):02}T{rng.randint(0, 23):02}{rng.randint(0, 59):02}{rng.randint(0, 59):02}Z",
+                f"{prefix}_{self.some(ALPHABET, rng.choice((8, 14, 24)))}",
+                f"{rng.choice(['i', 'vol', 'sg', 'subnet', 'ami', 'vpc'])}-0{self.some(digits, 16)}",
+                f"{rng.choice(['api', 'web', 'worker', 'db', 'auth'])}-{self.some(digits, 9)}-{self.some(low, 5)}",
+                f"{rng.choice(['INC', 'CHG', 'OPS-', 'SEC-', 'JIRA-', 'PR-', '#'])}{rng.randint(100, 99999)}",
+                f"{date}T{rng.randint(0, 23):02}{rng.randint(0, 59):02}{rng.randint(0, 59):02}Z",
                 f"{self.some(string.ascii_uppercase, 2)}{self.some(string.ascii_uppercase + string.digits, 8)}",
-                self.some(ALPHABET, 11),
+                self.some(ALPHABET, rng.choice((6, 8, 10, 11, 12, 16, 20, 22, 24))),
             )
         )
 
     def plain_ver(self) -> str:
         rng = self.rng
-        return f"{rng.choice(('', 'v'))}{rng.randint(0, 20)}.{rng.randint(0, 30)}.{rng.randint(0, 12)}{rng.choice(('', '', '-rc1', '.dev0', '+build7', 'b2'))}"
+        more = rng.choice(("", "", "-rc1", ".dev0", "+build7", "b2"))
+        return f"{rng.choice(('', 'v'))}{rng.randint(0, 20)}.{rng.randint(0, 30)}.{rng.randint(0, 12)}{more}"
 
     def plain_num(self) -> str:
         rng = self.rng

@@ -67,6 +67,9 @@ _LINES_AFTER: Final = 12
 _CLOSE_BEFORE: Final = 160
 _CLOSE_AFTER: Final = 100
 """Characters within which a cue stands before or behind an ordinary candidate, such as a number."""
+_NAMED_BEFORE: Final = 100
+_NAMED_AFTER: Final = 60
+"""Characters within which a telling name stands before or behind a candidate that reads like a name in a program."""
 _NEIGHBOURS: Final = 32
 """Characters within which the first of several cues speaks for all."""
 LONGEST: Final = 256
@@ -89,9 +92,9 @@ _NO_PHRASE: Final = word_set(
     " der die das und ist nicht ein eine mit von les des est une pour dans que los las una por con para del"
 )
 _LINE_OF_BLOB = r"[ \t]*[A-Za-z0-9+/]{40,}+={0,2}\r?(?:\n|$)"
-_PHRASE = r"(?<![\w.-])[a-z]{3,12}(?:[ -][a-z]{3,12}){2,40}(?![\w-])"
-_PLAIN_WORD = rf"(?!(?:{'|'.join(sorted(_NO_PHRASE))})(?![a-z]))[a-z]+"
-_PLAIN_WORDS = rf"(?<![a-z]){_PLAIN_WORD}(?:[ -]{_PLAIN_WORD})*"
+_PHRASE = r"(?<![\w.-])[A-Za-z][a-z]{2,12}(?:[ _-][A-Za-z][a-z]{2,12}){2,40}(?![\w-])"
+_PLAIN_WORD = rf"(?!(?:{'|'.join(sorted(_NO_PHRASE))})(?![a-z]))[A-Za-z][a-z]+"
+_PLAIN_WORDS = rf"(?<![A-Za-z]){_PLAIN_WORD}(?:[ _-]{_PLAIN_WORD})*"
 _BEGINS_VALUE = r"[\"'`\u201c\u201e\u00ab\u300c:=\uff1a\n-] ?$"
 _STEMS_OF_PHRASES: Final = (
     *("pass", "phrase", "pw", "kennwort", "contras", "senha", "wachtwoord", "mnemonic", "seed", "parola", "haslo"),
@@ -124,6 +127,7 @@ class Region(NamedTuple):
 def regions(reading: Reading) -> Iterator[Region]:
     """Yields the parts of the text that hold candidates, in order and without overlap."""
     view = reading.view
+    name_starts = [start for start, _ in reading.names]
     stems = [stem for stem in _STEMS_OF_PHRASES if key_of(stem) in reading.words]
     if not reading.low.isascii():
         stems += _FOREIGN_CUES
@@ -132,7 +136,7 @@ def regions(reading: Reading) -> Iterator[Region]:
             group
             for run in compiled(_RUN).finditer(view, start, stop)
             if (found := _candidates(run[0]))
-            and (group := _close(found, run.start(), cues))
+            and (group := _close(found, run.start(), cues, name_starts))
             and not _is_in_blob(view, *run.span())
         ]
         if stems and any(stem in reading.low[start:stop] for stem in stems):
@@ -151,12 +155,19 @@ def _is_in_blob(view: str, start: int, stop: int) -> bool:
     return bool((before > 0 and line.match(view, above)) or (behind > 0 and line.match(view, behind + 1)))
 
 
-def _close(found: Sequence[Candidate], at: int, cues: Sequence[Spot]) -> tuple[Candidate, ...]:
+def _close(
+    found: Sequence[Candidate], at: int, cues: Sequence[Spot], name_starts: Sequence[int]
+) -> tuple[Candidate, ...]:
     """The candidates of a run that begins ``at``, without those that are too ordinary for their distance to a cue."""
-    first, last = at - _CLOSE_BEFORE, at + _CLOSE_AFTER
-    index = bisect_left(cues, (first, 0))
-    is_close = index < len(cues) and cues[index][0] < last
-    return tuple(candidate.moved(at) for candidate in found if is_close or candidate.strength not in ORDINARY)
+    index = bisect_left(cues, (at - _CLOSE_BEFORE, 0))
+    is_close = index < len(cues) and cues[index][0] < at + _CLOSE_AFTER
+    index = bisect_left(name_starts, at - _NAMED_BEFORE)
+    is_named = index < len(name_starts) and name_starts[index] < at + _NAMED_AFTER
+    return tuple(
+        candidate.moved(at)
+        for candidate in found
+        if (is_close or candidate.strength not in ORDINARY) and (is_named or candidate.strength != "name")
+    )
 
 
 def _around_cues(reading: Reading) -> Iterator[tuple[int, int, list[Spot]]]:
@@ -215,6 +226,8 @@ def _candidates(run: str) -> tuple[Candidate, ...]:
 
 def _parts(run: str) -> list[Spot]:
     """The run as a whole, what separators cut it into, and what stands behind a sign, as in ``admin/...``."""
+    if run.startswith(("arn:", "ENC[")):
+        return []
     if "://" in run:
         return [match.span() for match in compiled(r"(?<=[/=&?-])[\w~+%-]{20,256}+").finditer(run)]
     parts = list(_between(run, [separator.span() for separator in compiled(_SPLIT).finditer(run)]))
@@ -247,14 +260,15 @@ def _candidate(run: str, start: int, stop: int) -> Candidate | None:
     more = compiled(r"[?!*]{0,4}+").match(run, stop)  # these may belong to it
     end = more.end() if more and stop < LONGEST else len(run)
     judged = judged_value(run[start:stop]) or (judged_value(run[start : stop + 1]) if end == stop + 1 else None)
-    return Candidate(start, end, *judged) if judged else None
+    is_call = run[stop : stop + 1] in ("(", "[") and judged is not None and judged[0] == "name"
+    return Candidate(start, end, *judged) if judged and not is_call else None
 
 
 def _phrases(view: str, start: int, stop: int) -> Iterator[tuple[Candidate, ...]]:
     """Words in a row that make no sentence: four, or three that stand in quotes, behind a sign or at a line's start."""
     for match in compiled(_PHRASE).finditer(view, start, stop):
         for words in compiled(_PLAIN_WORDS).finditer(match[0]):
-            parts = words[0].replace("-", " ").split()
+            parts = words[0].replace("-", " ").replace("_", " ").split()
             first = match.start() + words.start()
             least = 3 if compiled(_BEGINS_VALUE).search(view, max(0, first - 2), first) else 4
             if least <= len(parts) == len(set(parts)):

@@ -62,7 +62,7 @@ def _logins_before_at(view: str) -> Iterator[Span]:
         if not view[at - 1].isspace():
             login = compiled(
                 r"(?:^|[\"'`= :\n(])([\w.-]{1,64}):(?=[^\s]{0,64}[0-9])"
-                r"([^\s:@/\"'<>\0]{5,64}+)(?=@(?:tcp|unix|udp)?[\w(])"
+                r"([^\s:@/\"'<>\0]{5,64}+)(?=@(?!sha\d)(?:tcp|unix|udp)?[\w(])"
             ).search(view, max(0, at - 130), at + 6)
             if login and login.end() == at and not is_reference(login[2]) and is_made_up(login[2]):
                 yield "password", *login.span(2)
@@ -103,6 +103,8 @@ def _queries(view: str) -> Iterator[Span]:
     ).finditer(view):
         if is_generated(match[1]):
             yield "token", *match.span(1)
+    for match in compiled(r"IncomingWebhook/([0-9a-f]{32})(?!\w)").finditer(view):
+        yield "token", *match.span(1)
     for match in compiled(r"[?&](?:key|k|sig|[Ss]ignature|auth|code|api|appid|hash|t)=([\w.~%+/-]{20,512}+)").finditer(
         view
     ):

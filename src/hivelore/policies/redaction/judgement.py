@@ -30,7 +30,7 @@ _VARIABLE = r"(?:[A-Z]+(?:_[A-Z0-9]+)*|_?[a-z]+(?:_[a-z0-9]+)*|[a-z]+(?:[A-Z][a-
 _REFERENCE = (
     rf"\$\{{.*|\$\(.*|\${_VARIABLE}(?:(?:->|\.|\[|:).*)?$|\$[\d@*]$|%\w*%$|%\(\w+\)?s?$|%[-.\d]*[a-z]$|%[A-Z_]+%?$|(?i:[a-z_]{{2,}}=(?:\d+|true|false|none)$)|[A-Za-z]+-\d+(?:\.\d+){{1,3}}$|[$#]\w*\{{|\$[a-z_]+/|([@#%_~]{{1,2}})[A-Z][A-Z0-9_]*\1$|@[\w.]+@$"
     r"|</?[A-Za-z][\w .:/|-]{0,60}[^\w]*$|<[a-zA-Z]{0,20}$|\[[A-Za-z _-]{0,40}\]?$|\{\{|\{[%#]|\{[\w.: -]{0,40}\}?$"
-    r"|(?:~|\.{0,2})/[a-z._-]{2,}(?:/|$)|[A-Za-z]:\\|\\\\|\^.*\$$|(?i:sha\d{1,3}|md5)[-:=]|&{1,2}[A-Za-z_]\w*$"
+    r"|(?:~|\.{0,2})/[a-z._-]{2,}(?:/|$)|[A-Za-z]:\\|\\\\|\^.*\$$|(?i:sha\d{1,3}|md5)[-:=]|&{1,2}[A-Za-z_]\w*$|%env\("
     r"|(?i:(?:arn|vault|op|sops|file|env|secrets?|process\.env|os\.environ|import\.meta|vars|config|settings|ssm"
     r"|keyring|keychain|secretsmanager|ref\+[a-z]+|projects|data)[.:/\[])"
     r"|(?i:!(?:vault|ref|sub|getatt|env|secret|include|lookup)\b)|![a-z_]+$|[a-z]+\(\d+(?:, ?\d+)?\)$"

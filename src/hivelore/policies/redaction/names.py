@@ -326,7 +326,7 @@ def _token_kind(before: list[str], last: str, behind: list[str]) -> str | None:
 
 def _key_kind(before: list[str], last: str) -> str | None:
     if last == "key":
-        if not before or before[0] == "public" or before[-1] in _KEYS_OF_LISTS:
+        if not before or "public" in before or before[-1] in _KEYS_OF_LISTS:
             return None
         return "api-key" if before[-1] in _KEY_OF else "some-key"
     return "api-key" if last.endswith(_GLUED_KEY) else None

@@ -9,12 +9,14 @@ from hivelore.policies.redaction.matching import compiled
 _SHAPES: Final = (
     ("hexid", r"(?:[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}|[0-9A-F]{32}|[0-9A-F]{40}|[0-9A-F]{64})$"),
     ("uuid", r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$"),
+    ("keychain", r"(?=.*\d)(?=.*[A-Z])(?:[A-Za-z0-9]{6}-){2,3}[A-Za-z0-9]{6}$"),
     ("groups", r"(?:[A-Z0-9]{4,8}-){2,}[A-Z0-9]{4,8}$"),
     (
         "date",
         r"(?:19|20)\d\d[-/.]?(?:0[1-9]|1[0-2])[-/.]?[0-3]\d(?:[T_-].*)?$|\d{1,2}[-/.]\d{1,2}[-/.](?:19|20)?\d\d$"
         r"|\d{1,2}:\d\d",
     ),
+    ("type", r"(?:Big)?(?:[Uu]?[Ii]nt|[Ff]loat|[Cc]omplex)\d{1,3}(?:Clamped)?(?:Array|_t)?$"),
     ("sequence", r"0?12345678?9?0?$|.*(?:abcdefgh|ABCDEFGH|01234567)"),
     ("digits", r"\d{4,}$"),
     ("shorthex", r"[0-9a-f]{7,12}$"),
@@ -40,7 +42,7 @@ _SHAPES: Final = (
     ("word", r"(?:[a-z]{8,}\d{2,4}|[A-Z][a-z]{3,}\d{4})$"),
     ("name", r"(?:[A-Z]?[a-z]{2,}\d{1,3}|[A-Z]{2,}\d{1,4}|U\+[0-9A-F]{4,6})$"),
 )
-_NEVER: Final = ("url", "email", "version", "date", "digest", "shout", "snake", "name", "sequence")
+_NEVER: Final = ("url", "email", "version", "date", "digest", "shout", "sequence", "type")
 _STRENGTH_OF: Final = {
     "digits": "digits",
     "hexid": "id",
@@ -48,6 +50,9 @@ _STRENGTH_OF: Final = {
     "word": "alnum",
     "humps": "alnum",
     "codes": "code",
+    "keychain": "random",
+    "snake": "name",
+    "name": "name",
 }
 _WHEN_RANDOM: Final = ("kebab", "path", "camel", "shorthex")
 _IDENTIFIER = r"[&*]*(?:_*(?:[A-Za-z]?[a-z]*(?:[A-Z][a-z]+)*[A-Z]{0,4}|[A-Z]+)\d{0,4}(?:_+|$)){2,}"
@@ -59,7 +64,7 @@ _CODE = (
 _WORDS = r"[a-z]{3,12}(?:-[a-z]{3,12}){2,23}(?:-\d{1,4})?|[a-z]{3,12}(?:\.[a-z]{3,12}){4,23}"
 _SIGNED = r".*\w.*[!#$%^&*?~@+].*\w.*|[$%!#@~^]\w.*"
 _SIGNED_CODE = r"@[\w.]+(?:\(.*)?|[\w.]+[=(].*|.*\W{3}.*|[\w.-]+@[\w.-]+|.*##.*|[\w.]+![rsa]|!?/.*|&\w+[;-]?|\$\w+"
-STRENGTHS: Final = ("code", "digits", "glued", "id", "phrase", "weak", "alnum", "password", "random")
+STRENGTHS: Final = ("name", "code", "digits", "glued", "id", "phrase", "weak", "alnum", "password", "random")
 ORDINARY: Final = ("code", "digits", "glued", "phrase", "weak")
 _LENGTH_OF_GLUED: Final = 16
 """Letters from which on a word may be several that were put together."""
@@ -96,13 +101,14 @@ def _strength(value: str, shape: str) -> str | None:
     if shape == "number":
         return None if len(value) < 12 else "code"
     if shape == "dotted":
-        return "random" if is_mixed(max(value.split("."), key=len)) else None
+        is_words = compiled(r"[a-z]{3,12}(?:\.[a-z]{3,12})*\.?\d{1,6}").fullmatch(value)
+        return "random" if is_mixed(max(value.split("."), key=len)) else "name" if is_words else None
     is_long = len(value) > 15 and is_random(value)
     if shape in _WHEN_RANDOM and not is_long:
-        return "code" if shape == "shorthex" else None
+        return "code" if shape == "shorthex" else "name"
     parts = value.split("_")
     if len(parts) > 1 and compiled(_IDENTIFIER).fullmatch(value):
-        return "random" if any(len(part) > 11 and is_random(part) for part in parts) else None
+        return "random" if any(len(part) > 11 and is_random(part) for part in parts) else "name"
     if is_long:
         return "random"
     if not any(map(str.isalpha, value)):

@@ -15,6 +15,8 @@ from hivelore.policies.redaction.traits import Surroundings
 
 STEPS: Final = 24
 """Steps of a weight in one unit of the logarithm of the odds."""
+_LEAST: Final = -0.2 * STEPS
+"""The score above which a candidate is taken for a secret: the odds of training are not those of ordinary text."""
 
 
 def suspected_secrets(reading: Reading) -> Iterator[Span]:
@@ -23,7 +25,7 @@ def suspected_secrets(reading: Reading) -> Iterator[Span]:
         around = Surroundings(reading.view, region)
         for group in region.groups:
             score, candidate = max((sum(map(weights.__getitem__, around.traits(one))), one) for one in group)
-            if score > 0:
+            if score > _LEAST:
                 start, stop = candidate.start, candidate.stop
                 rest = compiled(REST).match(reading.view, stop) if stop - start == LONGEST else None
                 yield around.kind(candidate), start, rest.end() if rest else stop

@@ -198,10 +198,11 @@ def _of_sides(view: str, start: int, stop: int, line: Spot) -> Iterator[str]:
     yield f"touches:{view[start - 1] if start > line[0] else ''}"
     yield f"touched:{_sign(after[:1])}"
     yield f"ends:{not after.strip(' .,;)*|!?')}"
-    if before and not before[-1].isascii():
-        yield f"script:{before[-1:]}"
-        yield f"script:{before[-2:]}"
-        yield f"script:{before[-3:]}"
+    word = before.rstrip(f":=- {_OPENING}")
+    if word and not word[-1].isascii():
+        yield f"script:{word[-1:]}"
+        yield f"script:{word[-2:]}"
+        yield f"script:{word[-3:]}"
 
 
 def _sign(char: str) -> str:

@@ -244,6 +244,7 @@ _TOKENS: Final = (
     _token("paseto", "v1.local. v2.local. v3.local. v4.local.", r"(?<!\w)v[1-4]\.local\.[\w-]{30,}+(?:\.[\w-]+)?"),
     _token("salesforce-token", "00D", _alone("00D") + r"[A-Za-z0-9]{12,15}![\w.]{60,}+"),
     _token("mercadopago-token", "APP_USR- TEST-", r"(?:APP_USR|TEST)-\d{10,20}-\d{6}-[0-9a-f]{32}(?:-\d+)?"),
+    _token("backblaze-key", "K00", _alone("K00", r"\w") + r"[0-9][A-Za-z0-9/+]{27}(?!\w)"),
     _token("k3s-token", "K10", _alone("K10") + r"[0-9a-f]{64}::\w+:[0-9a-zA-Z.]+"),
     _token("nuget-key", "oy2", _alone("oy2") + r"[a-z0-9]{43}(?!\w)"),
     _token("crates-token", "cio", _alone("cio") + r"(?=[A-Za-z]*\d)[A-Za-z0-9]{32}(?!\w)"),
@@ -318,7 +319,8 @@ def _unknown_tokens(view: str, dense: str) -> Iterator[Span]:
         if _is_random_tail(match[0], match[1]) and is_telling(match[0]):
             at = view.find(match[0])
             while at >= 0:
-                yield "token", at, at + len(match[0])
+                if not compiled(r"\"[xyne]\"[ ]?:[ ]?\"$").search(view, max(0, at - 8), at):  # of a public key
+                    yield "token", at, at + len(match[0])
                 at = view.find(match[0], at + len(match[0]))
 
 
