@@ -73,7 +73,7 @@ def test_no_text_costs_much_more_than_its_length(unit: str) -> None:
 def test_a_long_text_made_to_be_slow_is_cleaned_within_seconds(unit: str) -> None:
     began = time.process_time()
     REDACTOR.clean(unit * (500_000 // len(unit)))
-    assert time.process_time() - began < 500 * 0.06, "60 ms a kilobyte: the worst that is known, on a busy machine"
+    assert time.process_time() - began < 500 * 0.02, "20 ms a kilobyte, several times what it takes on a busy machine"
 
 
 def ordinary(size: int, seed: int) -> Iterator[str]:

@@ -5,19 +5,19 @@ needs it, and a text without secrets costs little more than a search for fixed s
 what repeats is bounded, or possessive and never tried again from within its own run.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
 from hivelore.domain.text import Clean
 from hivelore.errors import Invalid, TooLarge
-from hivelore.policies.redaction.answers import answered_secrets, listed_secrets
 from hivelore.policies.redaction.assignments import assigned_secrets
 from hivelore.policies.redaction.commands import secrets_of_commands
 from hivelore.policies.redaction.encodings import wrapped_secrets
 from hivelore.policies.redaction.headers import sent_secrets
 from hivelore.policies.redaction.matching import Span, compiled
-from hivelore.policies.redaction.prose import told_secrets
 from hivelore.policies.redaction.readings import as_shown, readings
+from hivelore.policies.redaction.suspicion import suspected_secrets
 from hivelore.policies.redaction.tables import tabled_secrets
 from hivelore.policies.redaction.vendors import secrets_of_vendors
 
@@ -161,21 +161,32 @@ def _scan(text: str) -> list[tuple[str, int, int, str]]:
 
 def _spans(text: str, depth: int) -> Iterator[Span]:
     """``text``: with NUL where masks stand."""
+    found: list[Span] = []
+    suspected: list[Span] = []
     for reading in readings(text):
         for find_in in (
             secrets_of_vendors,
             sent_secrets,
             assigned_secrets,
             secrets_of_commands,
-            told_secrets,
-            answered_secrets,
-            listed_secrets,
             tabled_secrets,
         ):
-            for kind, start, stop in find_in(reading):
-                yield kind, *reading.place(start, stop)
-    for kind, start, stop in wrapped_secrets(text, _holds_secret, depth):
-        yield kind, start, stop
+            found += [(kind, *reading.place(start, stop)) for kind, start, stop in find_in(reading)]
+        if depth == 0:
+            suspected += [(kind, *reading.place(start, stop)) for kind, start, stop in suspected_secrets(reading)]
+    found += wrapped_secrets(text, _holds_secret, depth)
+    yield from found
+    yield from _apart(suspected, found)
+
+
+def _apart(spans: list[Span], others: list[Span]) -> Iterator[Span]:
+    """The spans that overlap none of the others: a rule knows better than a suspicion where a secret ends."""
+    covered = _united(others)
+    starts = [start for _, start, _ in covered]
+    for kind, start, stop in spans:
+        index = bisect_left(starts, stop) - 1
+        if index < 0 or covered[index][2] <= start:
+            yield kind, start, stop
 
 
 def _holds_secret(text: str, depth: int) -> bool:

@@ -45,7 +45,7 @@ _REST_OF_BARE = r"[^\s\"'`,;<>(){}\[\]\\|&\0]++"
 _CUT = (
     r"[\"'`\u201d\u300d]|&(?:[\w.%-]{1,40}=|&|[a-z]{2,6};)|[,;](?=[\w.-]{1,40}[=:])|</|\\[nrt\"']|"
     r"[\u2000-\u206f\u3000-\u30ff\u4e00-\u9fff\uac00-\ud7ff\u00bb]"
-    r"|->|\|\||==(?=[ \w])"
+    r"|->|\|\||==(?=[ \w])|[)}\]];?[)}\];,(]"
 )
 """What a value without quotes does not go beyond."""
 _PAIRS = {")": "(", "]": "[", "}": "{", ">": "<"}
@@ -76,7 +76,7 @@ def assigned_secrets(reading: Reading) -> Iterator[Span]:
         if view[start - len(head) - 2 : start - len(head)] == "::":
             continue
         kind = kind_of(name) or kind_of(words_before(view, start - len(head)) + name)
-        if kind is None:
+        if kind is None or compiled(r"arn:[\w:/-]*$").search(view, max(0, start - _LONGEST_NAME), start - len(head)):
             continue
         span = _value(reading, match, name, start - len(head), kind)
         if span:
@@ -126,7 +126,8 @@ def _second(view: str, start: int, first: tuple[int, int]) -> tuple[int, int] | 
 def _is_argument(view: str, start: int) -> bool:
     """Whether a quoted name is the first argument of a call, or a name the first of two things in braces."""
     before = view[max(0, start - 40) : start]
-    return before.rstrip(f"{_BEFORE}.#=[").endswith(("('", '("', "{", "{:", "['", '["'))
+    head = before.rstrip(f"{_BEFORE}.#=[")
+    return head.endswith(("{", "{:")) or bool(compiled(r"[(\[][ \t]{0,4}[\"']$").search(head))
 
 
 def _takes_blank(reading: Reading, start: int, name: str) -> bool:
@@ -170,7 +171,7 @@ def _bare_value(
         if is_phrase(words):
             return at, at + len(words)
     if not is_setting:
-        if view[stop : stop + 1] in ("(", "[") or compiled(r"[(\[!&*]{0,2}[\w.:>$-]+[(\[]").match(value):
+        if view[stop : stop + 1] in ("(", "[") or compiled(r"[(\[!&*]{0,2}[\w.:>$?-]+[(\[]").match(value):
             return None
         if compiled(r"\w+(?:\.[a-zA-Z_]\w*)+$").match(value) and not is_long(value):
             return None

@@ -20,8 +20,8 @@ def wrapped_secrets(view: str, holds_secret: Callable[[str, int], bool], depth: 
     for match in compiled(_BASE64).finditer(view):
         run = match[0]
         lines = run.split() if "\n" in run else [run]
-        text = _text(_decoded("".join(lines)))
-        if text and holds_secret(text, depth + 1):
+        data = _decoded("".join(lines))
+        if _is_private_key(data) or ((text := _text(data)) and holds_secret(text, depth + 1)):
             yield "encoded", *match.span()
         elif len(lines) > 1:
             at = match.start()
@@ -33,6 +33,10 @@ def wrapped_secrets(view: str, holds_secret: Callable[[str, int], bool], depth: 
     for match in compiled(_HEX).finditer(view):
         if (text := _text(_unhexed(match[0]))) and holds_secret(text, depth + 1):
             yield "encoded", *match.span()
+
+
+def _is_private_key(data: bytes) -> bool:
+    return data.startswith(b"-----BEGIN ") and b"PRIVATE KEY-----" in data[:64]
 
 
 def _decoded(run: str) -> bytes:
@@ -49,6 +53,8 @@ def _unhexed(run: str) -> bytes:
 
 def _text(data: bytes) -> str:
     """Nothing where it is no text."""
+    if data[1:2] == b"\0" and data[3::2].count(0) == len(data[3::2]):  # as PowerShell encodes commands
+        data = data[::2]
     try:
         text = data.decode()
     except UnicodeDecodeError:

@@ -62,7 +62,7 @@ def _logins_before_at(view: str) -> Iterator[Span]:
         if not view[at - 1].isspace():
             login = compiled(
                 r"(?:^|[\"'`= :\n(])([\w.-]{1,64}):(?=[^\s]{0,64}[0-9])"
-                r"([^\s:@/\"'<>\0]{5,64}+)(?=@(?:tcp|unix|udp)?[\w(])"
+                r"([^\s:@/\"'<>\0]{5,64}+)(?=@(?!sha\d)(?:tcp|unix|udp)?[\w(])"
             ).search(view, max(0, at - 130), at + 6)
             if login and login.end() == at and not is_reference(login[2]) and is_made_up(login[2]):
                 yield "password", *login.span(2)
@@ -86,7 +86,7 @@ def _headers(view: str, low: str) -> Iterator[Span]:
     for scheme, between in (("basic", r"[ \t]{1,4}"), ("_auth", r"[ \t]?=[ \t]?"), ('"auth"', r"[ \t]?:[ \t]?\"")):
         for match in matches_after(scheme, between + r"([a-z0-9+/]{8,}+={0,2})", low):
             login = decoded(view[match.start(1) : match.end(1)])
-            if b":" in login and login.isascii():
+            if login.partition(b":")[1] and login.partition(b":")[0].isascii():
                 yield "basic-auth", *match.span(1)
     if "authorization" in low:
         for match in compiled(r"(?:[Ss]ignature|response)=\"?([0-9a-f]{32,128})\b").finditer(view):
@@ -98,14 +98,21 @@ def _queries(view: str) -> Iterator[Span]:
     for match in compiled(r"://([\w.~-]{16,256}+)(?=@[\w.-]{3})").finditer(view):
         if is_generated(match[1]) or is_id(match[1]):
             yield "token", *match.span(1)
-    for match in compiled(r"://[^\s/]{0,60}hook[^\s\"'<>]{1,120}/([\w-]{20,256}+)(?![\w/.-])").finditer(view):
+    for match in compiled(
+        r"://[^\s\"'<>]{0,120}?(?:hook|alchemy|infura|quiknode|moralis|ankr)[^\s\"'<>]{1,120}/([\w-]{20,256}+)(?![\w/.-])"
+    ).finditer(view):
         if is_generated(match[1]):
             yield "token", *match.span(1)
-    for match in compiled(r"[?&](?:key|k|sig|signature|auth|code|api|appid|hash|t)=([\w.~%+/-]{20,512}+)").finditer(
+    for match in compiled(r"IncomingWebhook/([0-9a-f]{32})(?!\w)").finditer(view):
+        yield "token", *match.span(1)
+    for match in compiled(r"[?&](?:key|k|sig|[Ss]ignature|auth|code|api|appid|hash|t)=([\w.~%+/-]{20,512}+)").finditer(
         view
     ):
         if is_generated(match[1]) or is_id(match[1]):
             yield "token", *match.span(1)
+    for match in compiled(r"[?&]u(?:ser)?=[^\s&]{1,64}&p(?:w|ass)?=([^\s&\"'<>]{4,128}+)").finditer(view):
+        if not is_reference(match[1]):
+            yield "password", *match.span(1)
 
 
 def is_credential(value: str, has_scheme: bool) -> bool:

@@ -28,9 +28,9 @@ _ID = r"[0-9a-f]{8}(?:-?[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{40}|[0-9a-f]{64}"
 """UUIDs and git hashes name things, unless a name says that they are secrets."""
 _VARIABLE = r"(?:[A-Z]+(?:_[A-Z0-9]+)*|_?[a-z]+(?:_[a-z0-9]+)*|[a-z]+(?:[A-Z][a-z]+)+)\d?"
 _REFERENCE = (
-    rf"\$\{{.*|\$\(.*|\${_VARIABLE}(?:(?:->|\.|\[|:).*)?$|\$[\d@*]$|%\w*%$|%\(\w+\)?s?$|%[-.\d]*[a-z]$|%[A-Z_]+%?$|(?i:[a-z_]{{2,}}=(?:\d+|true|false|none)$)|[A-Za-z]+-\d+(?:\.\d+){{1,3}}$|[$#]\w*\{{|\$[a-z_]+/|([@#%_~]{{1,2}})[A-Z][A-Z0-9_]*\1$"
+    rf"\$\{{.*|\$\(.*|\${_VARIABLE}(?:(?:->|\.|\[|:).*)?$|\$[\d@*]$|%\w*%$|%\(\w+\)?s?$|%[-.\d]*[a-z]$|%[A-Z_]+%?$|(?i:[a-z_]{{2,}}=(?:\d+|true|false|none)$)|[A-Za-z]+-\d+(?:\.\d+){{1,3}}$|[$#]\w*\{{|\$[a-z_]+/|([@#%_~]{{1,2}})[A-Z][A-Z0-9_]*\1$|@[\w.]+@$"
     r"|</?[A-Za-z][\w .:/|-]{0,60}[^\w]*$|<[a-zA-Z]{0,20}$|\[[A-Za-z _-]{0,40}\]?$|\{\{|\{[%#]|\{[\w.: -]{0,40}\}?$"
-    r"|(?:~|\.{0,2})/[a-z._-]{2,}(?:/|$)|[A-Za-z]:\\|\\\\|\^.*\$$|(?:sha\d{1,3}|md5)[-:=]"
+    r"|(?:~|\.{0,2})/[a-z._-]{2,}(?:/|$)|[A-Za-z]:\\|\\\\|\^.*\$$|(?i:sha\d{1,3}|md5)[-:=]|&{1,2}[A-Za-z_]\w*$|%env\("
     r"|(?i:(?:arn|vault|op|sops|file|env|secrets?|process\.env|os\.environ|import\.meta|vars|config|settings|ssm"
     r"|keyring|keychain|secretsmanager|ref\+[a-z]+|projects|data)[.:/\[])"
     r"|(?i:!(?:vault|ref|sub|getatt|env|secret|include|lookup)\b)|![a-z_]+$|[a-z]+\(\d+(?:, ?\d+)?\)$"
@@ -42,7 +42,7 @@ _REFERENCE = (
 )
 """Variables, templates, paths and patterns."""
 _REFERENCE_SIGNS: Final = (
-    *("xxxx", "***", "...", "://", "[a-z", "(?:", "\\d", "\\w", ".*", "{{", "\u2022\u2022", "____", "a-za-z", "a-z0-9"),
+    *("xxxx", "***", "...", "://", "[a-z", "(?:", "\\d", "\\w", "{{", "\u2022\u2022", "____", "a-za-z", "a-z0-9"),
     *("your-", "your_", "changeme", "change-me", "change_me", "placeholder", "redacted", "example", "dummy"),
 )
 _NOTHING: Final = word_set(
@@ -83,7 +83,8 @@ def is_thought_up(value: str) -> bool:
 
 def is_telling(token: str) -> bool:
     """Not a placeholder such as ``ghp_xxxx...`` or ``sk-ant-your-key-here``, nor the name of a variable."""
-    return bool(set(token[-12:].lower()) - set("x*._-")) and not compiled(_WORDS).fullmatch(token)
+    is_placeholder = "EXAMPLE" in token or not set(token[-12:].lower()) - set("x*._-")
+    return not is_placeholder and not compiled(_WORDS).fullmatch(token)
 
 
 def is_mixed(value: str) -> bool:
@@ -104,7 +105,9 @@ def is_reference(value: str) -> bool:
     if (len(value) > 2 and len(set(low)) < 3) or low in _NOTHING or "\0" in value or compiled(_REFERENCE).match(value):
         return True
     formatted = compiled(r"%[sdr]|\{\d?\}").sub("", value)
-    return formatted != value and not compiled("[A-Z0-9]").search(formatted)
+    if formatted != value or ".*" in value:
+        return not compiled("[A-Z0-9]").search(formatted)
+    return False
 
 
 def is_id(value: str) -> bool:

@@ -125,8 +125,8 @@ _KEY_OF: Final = word_set(
 )
 """Words before ``key`` that make it a secret one; ``primary``, ``public``, ``sort`` and ``foreign`` do not."""
 _KEYS_OF_LISTS: Final = word_set(
-    "primary foreign public sort partition cache dict map index unique hash range lookup group row cell item"
-    " field column object s3 bucket shift ctrl control alt meta arrow enter return escape esc tab space delete"
+    "primary foreign public publishable sort partition cache dict map index unique hash range lookup group row cell"
+    " item field column object s3 bucket shift ctrl control alt meta arrow enter return escape esc tab space delete"
     " hot quick composite candidate natural surrogate parent child node json yaml attribute the a an this that"
     " each every any message routing topic search answer foreign_key config environment env registry reg"
     " ordering set get by last first next min max host_key known sorted sorting id name value key idempotency"
@@ -326,7 +326,7 @@ def _token_kind(before: list[str], last: str, behind: list[str]) -> str | None:
 
 def _key_kind(before: list[str], last: str) -> str | None:
     if last == "key":
-        if not before or before[0] == "public" or before[-1] in _KEYS_OF_LISTS:
+        if not before or "public" in before or before[-1] in _KEYS_OF_LISTS:
             return None
         return "api-key" if before[-1] in _KEY_OF else "some-key"
     return "api-key" if last.endswith(_GLUED_KEY) else None

@@ -6,6 +6,7 @@ Each reading knows where its characters stand in the text, so that what is found
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
+from typing import Final
 
 from hivelore.policies.redaction.matching import compiled, vocabulary
 from hivelore.policies.redaction.names import names_in
@@ -21,9 +22,9 @@ _ANSI = (
 )
 _UNSEEN = rf"[{_INVISIBLE}]|{_ANSI}"
 _ESCAPES = (
-    r"%([2-7][0-9A-Fa-f])|\\\\{0,3}(?:u00([2-7][0-9A-Fa-f])|x([2-7][0-9A-Fa-f])|([\"'/])|([nrt]))"
+    r"%([2-7][0-9A-Fa-f])|\\\\{0,3}(?:u(?![dD][89a-fA-F])([0-9A-Fa-f]{4})|x([2-7][0-9A-Fa-f])|([\"'/])|([nrt]))"
     r"|\\\\(?:e|033|x1[bB]|u001[bB])\[[0-9;]{0,12}m"
-    r"|&(quot|amp|lt|gt|apos|#39|#34|#61|#x3[dD]|#x27);"
+    r"|&(?:(quot|amp|lt|gt|apos)|#(?:([3-9][0-9]|1[01][0-9]|12[0-6])|[xX]([2-7][0-9A-Fa-f])));"
 )
 _ENTITIES = {
     "quot": '"',
@@ -31,12 +32,8 @@ _ENTITIES = {
     "lt": "<",
     "gt": ">",
     "apos": "'",
-    "#39": "'",
-    "#34": '"',
-    "#61": "=",
-    "#x27": "'",
 }
-_SIGNS_OF_ESCAPES = ("%3", "%2", "\\u00", "\\x", "&quot;", "&amp;", "&#", "&lt;", "&apos;", '\\"', "\\'", "\\n")
+_SIGNS_OF_ESCAPES = ("%3", "%2", "\\u", "\\x", "&quot;", "&amp;", "&#", "&lt;", "&apos;", '\\"', "\\'", "\\n")
 _BETWEEN_LITERALS = (
     r"(?:[ \t]{0,20}(?:\.\.|<>|\|\||[+.&~])[ \t]{0,20}(?:[\\`^]?\r?\n[ \t]{0,80})?"
     r"|[ \t]{0,20}[\\`^]?\r?\n[ \t]{0,80}(?:"
@@ -48,6 +45,10 @@ _SEAM = (
     rf"|\n(?<=[\w+/-]{{10}}\n){_LINE_GOES_ON}|\r\n(?<=[\w+/-]{{10}}\r\n){_LINE_GOES_ON}"
 )
 """What stands between the pieces of a value: a line that goes on, two literals in a row, a line that was too long."""
+_LINES_AROUND: Final = 4
+"""Lines that are read again before and behind an escape, and its own."""
+_GAP: Final = "\n\0\n"
+"""Stands for the lines between, in which no pattern finds anything."""
 _PLAIN_LETTERS = (
     str.maketrans(
         "àáâãäåçèéêëìíîïñòóôõöøùúûüýÿąćęłńśźżÀÁÂÃÄÅÇÈÉÊËÌÍÎÏÑÒÓÔÕÖØÙÚÛÜÝĄĆĘŁŃŚŹŻİ"
@@ -89,7 +90,7 @@ class Reading:
 
 def readings(text: str) -> Iterator[Reading]:
     """``text``: with NUL where masks stand."""
-    shown = _with(text, _UNSEEN, "") if not text.isascii() or "\x1b" in text or "\b" in text else None
+    shown = _with(text, _UNSEEN, "", whole=True) if not text.isascii() or "\x1b" in text or "\b" in text else None
     yield shown or Reading(text, [], [])
     if shown is not None and "\x1b" in text and (apart := _with(text, _ANSI, " ")):
         yield apart
@@ -108,26 +109,58 @@ def as_shown(text: str) -> str:
     return text if text.isascii() and "\x1b" not in text and "\b" not in text else compiled(_UNSEEN).sub("", text)
 
 
-def _with(text: str, pattern: str, put: "str | Callable[[re.Match[str]], str]") -> Reading | None:
-    """None where the pattern does not occur."""
+def _with(
+    text: str, pattern: str, put: "str | Callable[[re.Match[str]], str]", *, whole: bool = False
+) -> Reading | None:
+    """The lines in which the pattern occurs, and those around them, or all. None where it does not occur."""
     pieces: list[str] = []
     marks: list[int] = []
     added: list[int] = []
     end = length = 0
+    until = len(text) if whole else -1
     for match in compiled(pattern).finditer(text):
+        first, last = match.span()
+        if first > until:
+            rest = text[end : max(end, until)]
+            start = max(until, _line_before(text, first))
+            pieces += (rest, _GAP)
+            length += len(rest) + len(_GAP)
+            end = start
+            marks.append(length)
+            added.append(end - length)
         instead = put if isinstance(put, str) else put(match)
-        pieces += (text[end : match.start()], instead)
-        length += match.start() - end + len(instead)
-        end = match.end()
+        pieces += (text[end:first], instead)
+        length += first - end + len(instead)
+        end = last
+        until = until if whole else max(until, _line_behind(text, last))
         marks.append(length)
         added.append(end - length)
-    return Reading("".join((*pieces, text[end:])), marks, added, replaced=put != "") if marks else None
+    return Reading("".join((*pieces, text[end:until])), marks, added, replaced=put != "") if marks else None
+
+
+def _line_before(text: str, at: int) -> int:
+    for _ in range(_LINES_AROUND):
+        at = text.rfind("\n", 0, at)
+        if at < 0:
+            return 0
+    return at + 1
+
+
+def _line_behind(text: str, at: int) -> int:
+    for _ in range(_LINES_AROUND):
+        at = text.find("\n", at) + 1
+        if at == 0:
+            return len(text)
+    return at
 
 
 def _resolved(escape: re.Match[str]) -> str:
-    percent, four, two, quote, blank, entity = escape.groups()
+    percent, four, two, quote, blank, entity, decimal, hexadecimal = escape.groups()
     if entity:
-        return _ENTITIES.get(entity, "=")
+        return _ENTITIES[entity]
+    if decimal or hexadecimal:
+        return chr(int(decimal) if decimal else int(hexadecimal, 16))
     if blank:
         return "\n" if blank != "t" else "\t"
-    return quote or (chr(int(percent or four or two, 16)) if percent or four or two else " ")
+    shown = chr(int(percent or four or two, 16)) if percent or four or two else " "
+    return quote or (shown if shown.isprintable() else " ")

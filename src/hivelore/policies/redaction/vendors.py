@@ -19,8 +19,11 @@ def secrets_of_vendors(reading: Reading) -> Iterator[Span]:
             r"Private-Lines:[ \t]{0,4}\d{1,4}\s{1,4}((?:[A-Za-z0-9+/=]{4,128}+\s{1,4}){1,400})"
         ).finditer(view):
             yield "private-key", *_stripped(view, *match.span(1))
-    if '"kty"' in view:
+    if "kty" in view:
         yield from _web_keys(view)
+    if "<RSAKeyValue>" in view:
+        for match in compiled(r"<(?:D|P|Q|DP|DQ|InverseQ)>\s{0,40}([A-Za-z0-9+/=\s]{16,4096}+)<").finditer(view):
+            yield "private-key", *_stripped(view, *match.span(1))
 
 
 def _stripped(view: str, start: int, stop: int) -> tuple[int, int]:
@@ -29,7 +32,9 @@ def _stripped(view: str, start: int, stop: int) -> tuple[int, int]:
 
 def _web_keys(view: str) -> Iterator[Span]:
     """The private parts of a JSON Web Key."""
-    for match in compiled(r'"(?:d|p|q|dp|dq|qi|k)"[ \t]{0,4}:\s{0,8}"([\w-]{16,}+)"').finditer(view):
+    for match in compiled(r"[\"' {,](?:d|p|q|dp|dq|qi|k)[\"']?[ \t]{0,4}:\s{0,8}[\"']([\w-]{16,}+)[\"']").finditer(
+        view
+    ):
         yield "private-key", *match.span(1)
 
 
@@ -238,6 +243,9 @@ _TOKENS: Final = (
     _token("fernet-token", "gAAAAA", r"(?<![\w+/-])gAAAAA[\w-]{60,}+=*+"),
     _token("paseto", "v1.local. v2.local. v3.local. v4.local.", r"(?<!\w)v[1-4]\.local\.[\w-]{30,}+(?:\.[\w-]+)?"),
     _token("salesforce-token", "00D", _alone("00D") + r"[A-Za-z0-9]{12,15}![\w.]{60,}+"),
+    _token("mercadopago-token", "APP_USR- TEST-", r"(?:APP_USR|TEST)-\d{10,20}-\d{6}-[0-9a-f]{32}(?:-\d+)?"),
+    _token("backblaze-key", "K00", _alone("K00", r"\w") + r"[0-9][A-Za-z0-9/+]{27}(?!\w)"),
+    _token("k3s-token", "K10", _alone("K10") + r"[0-9a-f]{64}::\w+:[0-9a-zA-Z.]+"),
     _token("nuget-key", "oy2", _alone("oy2") + r"[a-z0-9]{43}(?!\w)"),
     _token("crates-token", "cio", _alone("cio") + r"(?=[A-Za-z]*\d)[A-Za-z0-9]{32}(?!\w)"),
     _token("nostr-key", "nsec1", _alone("nsec1") + r"[a-z0-9]{50,64}(?!\w)"),
@@ -257,6 +265,7 @@ _NEAR: Final = (
     ("artifactory", "artifactory-token", r"(?<![\w-])(?=[a-z0-9]{0,70}[A-Z])[A-Za-z0-9]{64,80}(?![\w-])"),
     ("keyname", "azure-key", r"(?<=\")[A-Za-z0-9+/]{86}==(?=\")"),
     ("encryption", "encryption-key", r"(?<=key: \")[A-Za-z0-9+/]{43}=(?=\")"),
+    *((word, "azure-key", r"(?<![\w+/])[A-Za-z0-9+/]{86}==") for word in ("azure", "storage", "accountkey")),
     ("genkey", "wireguard-key", r"(?<![\w+/])[A-Za-z0-9+/]{43}="),
     ('"username"', "api-key", r"(?<=\"key\":)\s?\"[0-9a-f]{32}(?=\")"),
     ("altool", "apple-password", r"(?<![\w-])[a-z]{4}(?:-[a-z]{4}){3}(?![\w-])"),
@@ -269,6 +278,7 @@ _NEAR: Final = (
         (f"]:{port}", "password", rf"\]:{port}[ \t]{{1,4}}[^\s:]{{1,64}}:([^\s:\0]{{4,128}}+)")
         for port in (25, 465, 587)
     ),
+    *((word, "recovery-key", r"(?<![\d-])\d{6}(?:-\d{6}){5,7}(?![\d-])") for word in ("bitlocker", "recovery", "luks")),
     ("kubeadm", "kubernetes-token", r"(?<![\w.-])[a-z0-9]{6}\.[a-z0-9]{16}(?![\w.-])"),
     ("bootstrap", "kubernetes-token", r"(?<![\w.-])[a-z0-9]{6}\.[a-z0-9]{16}(?![\w.-])"),
     ("wif", "bitcoin-key", r"(?<!\w)[5KLc][A-Za-z0-9]{50,51}(?!\w)"),
@@ -309,7 +319,8 @@ def _unknown_tokens(view: str, dense: str) -> Iterator[Span]:
         if _is_random_tail(match[0], match[1]) and is_telling(match[0]):
             at = view.find(match[0])
             while at >= 0:
-                yield "token", at, at + len(match[0])
+                if not compiled(r"\"[xyne]\"[ ]?:[ ]?\"$").search(view, max(0, at - 8), at):  # of a public key
+                    yield "token", at, at + len(match[0])
                 at = view.find(match[0], at + len(match[0]))
 
 
@@ -324,7 +335,7 @@ def _is_random_tail(token: str, tail: str) -> bool:
 def _beside_aws_key(view: str, stop: int) -> Iterator[Span]:
     """The secret that belongs to a key id tends to stand right behind it, under any name or none."""
     for match in compiled(r"(?<![\w/+])[A-Za-z0-9/+]{40}(?![\w/+=])").finditer(view, stop, stop + 100):
-        if not match[0].islower() and not match[0].isupper() and not match[0].isalpha():
+        if not match[0].islower() and not match[0].isupper() and not match[0].isalpha() and is_telling(match[0]):
             yield "aws-secret", *match.span()
 
 
