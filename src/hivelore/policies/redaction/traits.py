@@ -19,6 +19,8 @@ TABLE_SIZE: Final = 1 << 16
 _SHIFT: Final = 16
 _SPREAD: Final = 0x9E3779B1
 """An odd number that mixes the bits of a hash (Knuth, The Art of Computer Programming 3, 6.4)."""
+_LONGEST_LINE: Final = 2000
+"""Characters of a line that are looked at before and behind a place."""
 _MOST_NAMES: Final = 8
 """Telling names that are looked at before and behind a candidate."""
 _WORDS_BEFORE: Final = 24
@@ -81,9 +83,8 @@ class Surroundings:
     def _traits(self, candidate: Candidate) -> Iterator[int]:
         view, start, stop = self._view, candidate.start, candidate.stop
         level = (STRENGTHS.index(candidate.strength) + 1) << 24
-        first = view.rfind("\n", 0, start) + 1
-        end = view.find("\n", stop)
-        line = first, len(view) if end < 0 else end
+        end = view.find("\n", stop, stop + _LONGEST_LINE)
+        line = _line_start(view, start), min(len(view), stop + _LONGEST_LINE) if end < 0 else end
         for text in _of_value(view[start:stop], candidate):
             yield _place(_hash(text), 0)
         for text in (*_of_sides(view, start, stop, line), *self._of_names(start, stop, line)):
@@ -205,6 +206,12 @@ def _of_sides(view: str, start: int, stop: int, line: Spot) -> Iterator[str]:
         yield f"script:{word[-3:]}"
 
 
+def _line_start(view: str, at: int) -> int:
+    least = max(0, at - _LONGEST_LINE)
+    line = view.rfind("\n", least, at)
+    return line + 1 if line >= 0 else least
+
+
 def _sign(char: str) -> str:
     return "a" if char.isalnum() else char
 
@@ -227,7 +234,7 @@ def _words(view: str, start: int, stop: int, values: Sequence[Spot]) -> Iterator
 
 def _is_in_column(view: str, name: int, start: int, line: int) -> bool:
     """Whether a name stands above, at the same distance from its line's start or in the same cell."""
-    first = view.rfind("\n", 0, name) + 1
+    first = _line_start(view, name)
     if abs((name - first) - (start - line)) < 2:
         return True
     heading, row = view[first:name].lstrip("|"), view[line:start].lstrip("|")
