@@ -1,5 +1,7 @@
 """Who may talk to a service on loopback: raw requests, as a browser under a foreign name would send them."""
 
+import json
+
 import pytest
 
 from support.service import Service
@@ -74,3 +76,30 @@ def test_who_sends_too_much_is_heard_out_and_told_why(service: Service, path: st
     status, answer = service.raw(head.encode() + body)
     assert status == 413
     assert b"16 MB" in answer
+
+
+@pytest.mark.parametrize("path", ["/api/memory/index", "/mcp"])
+@pytest.mark.parametrize("tags", ['"same"', '"{n}"'])
+def test_more_strings_than_any_request_needs_are_refused_unparsed(service: Service, path: str, tags: str) -> None:
+    listed = ",".join(tags.replace("{n}", str(n)) for n in range(400_000))
+    body = f'{{"content": "The heron waits.", "tags": [{listed}]}}'.encode()
+    head = (
+        f"POST {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {len(body)}\r\n"
+        f"Authorization: Bearer {service.agent_key}\r\nContent-Type: application/json\r\n\r\n"
+    )
+    status, answer = service.raw(head.encode() + body)
+    assert status == 422
+    assert b"200,000 strings" in answer
+
+
+def test_a_long_text_full_of_quotes_is_no_list_of_strings(service: Service) -> None:
+    text = 'He said "so", "no", and left.\\n' * 40_000
+    status, answer = service.raw(
+        (
+            f"POST /api/memory/index HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+            f"Authorization: Bearer {service.agent_key}\r\nContent-Type: application/json\r\n"
+            f"Content-Length: {len(body := json.dumps({'content': text}))}\r\n\r\n{body}"
+        ).encode()
+    )
+    assert b"200,000 strings" not in answer
+    assert status in (202, 413, 422), "too long, which is another matter"

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 from contextlib import suppress
+from datetime import timedelta
+from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -78,3 +80,24 @@ def test_a_database_without_our_tables_is_one_that_was_replaced(health: HealthSt
     monitor(SimpleNamespace(verify=verify), health).look()
     (problem,) = health.health().problems
     assert (problem.cause, problem.detail) == (Cause.REPLACED, "no such table: meta")
+
+
+def test_damage_is_looked_for_again_soon_and_then_ever_later() -> None:
+    clock = SteppingClock()
+    health = HealthState(clock)
+    found, looked = ["page 7 is damaged"], list[float]()
+
+    def check() -> list[str]:
+        looked.append(clock.monotonic())
+        return found
+
+    looking = Monitor(cast(Any, SimpleNamespace(check=check)), cast(Any, None), health, clock, "holder")
+    health.report(Cause.DAMAGED, "a page")
+    for _ in range(700):
+        looking.examine()
+        clock.advance(timedelta(seconds=1))
+    assert [round(later - before) for before, later in pairwise(looked)] == [5, 10, 20, 40, 80, 160, 300]
+    found.clear()  # The disk had failed for a while.
+    clock.advance(timedelta(seconds=300))
+    looking.examine()
+    assert not health.is_standing(Cause.DAMAGED)

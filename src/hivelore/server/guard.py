@@ -13,10 +13,15 @@ from hivelore.server.problems import problem
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 LARGEST_BODY = 16 * 1024 * 1024
+MOST_STRINGS = 200_000
+"""Strings in one body: a batch of 1,000 memories with all fields and 100 tags each has about half as many."""
+_COUNTED_FROM = 1024 * 1024
+"""Bytes from which on the strings of a body are counted before it is parsed."""
 _PATIENCE = 4 * LARGEST_BODY
 _WRONG_HOST = "This service does not answer to that host name. Use 127.0.0.1, or set HIVELORE_ALLOWED_HOSTS."
 _WRONG_ORIGIN = "Requests from other web sites are refused."
 _TOO_LARGE = f"The request is larger than {LARGEST_BODY // 1024 // 1024} MB. Send it in parts."
+_TOO_MANY = f"The request holds more than {MOST_STRINGS:,} strings. Send it in parts."
 
 
 class Guard:
@@ -41,12 +46,15 @@ class Guard:
             return
         length = headers.get(b"content-length", b"0")
         too_large = not length.isdigit() or int(length) > LARGEST_BODY
-        if too_large or headers.get(b"transfer-encoding"):
-            whole = await _whole(receive)
-            if too_large or whole is None:
+        if too_large or headers.get(b"transfer-encoding") or int(length) >= _COUNTED_FROM:
+            messages = await _whole(receive)
+            if too_large or messages is None:
                 await problem(413, _TOO_LARGE, "too-large")(scope, receive, send)
                 return
-            receive = whole
+            if _strings(messages) > MOST_STRINGS:
+                await problem(422, _TOO_MANY, "invalid")(scope, receive, send)
+                return
+            receive = _replayed(messages, receive)
         await self._app(scope, receive, send)
 
 
@@ -73,8 +81,15 @@ def _host_name(host: bytes | None) -> str | None:
         return None
 
 
-async def _whole(receive: Receive) -> Receive | None:
-    """A body of unknown or too great a length, read to its end so that it can be handed on; None when it is too large.
+def _strings(messages: Iterable[Message]) -> int:
+    """How many strings of JSON end before a comma, by quotes that no backslash escapes: no parsing, which would take
+    memory and time for each."""
+    bodies = [message.get("body", b"") for message in messages]
+    return sum(body.count(b'",') + body.count(b'" ,') - body.count(b'\\",') - body.count(b'\\" ,') for body in bodies)
+
+
+async def _whole(receive: Receive) -> list[Message] | None:
+    """The messages of a body, read to its end so that they can be handed on; None when it is too large.
 
     What is too large is read on for a while and dropped: a sender that is cut off never sees why.
     """
@@ -86,8 +101,10 @@ async def _whole(receive: Receive) -> Receive | None:
         more = message["type"] == "http.request" and message.get("more_body", False) and size < _PATIENCE
         if size <= LARGEST_BODY:
             messages.append(message)
-    if size > LARGEST_BODY:
-        return None
+    return None if size > LARGEST_BODY else messages
+
+
+def _replayed(messages: Iterable[Message], receive: Receive) -> Receive:
     replay = iter(messages)
 
     async def handed_on() -> Message:

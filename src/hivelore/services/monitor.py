@@ -14,8 +14,9 @@ from hivelore.services.health import HealthState
 WRITE_EVERY = 30.0
 """Seconds without a write after which one is tried: while nobody writes, nobody else notices that it would fail."""
 WORDS_EVERY = 10.0
-EXAMINE_AGAIN = 300.0
-"""Seconds after damage was found before the whole database is read again."""
+EXAMINE_AGAIN, EXAMINE_LATEST = 5.0, 300.0
+"""Seconds after damage was found before the whole database is read again: at first, since what was found may have been a
+disk that failed for a moment, and at most; each time twice as long."""
 TRIAL = 1_000_000
 """Bytes that are written, in vain, to see whether a disk that was full has room again: for many a memory at once."""
 _LEASE = "health"
@@ -37,6 +38,7 @@ class Monitor:
         self._words_at: float | None = None
         self._words_fail = False
         self._examine_at = clock.monotonic()
+        self._examine_after = EXAMINE_AGAIN
 
     def look(self) -> None:
         """To be called about once a second."""
@@ -53,7 +55,11 @@ class Monitor:
         """Where something that was read was damaged: read all of it, to tell a passing error from a lasting one. To be
         called about once a second."""
         if self._health.is_standing(Cause.DAMAGED) and self._clock.monotonic() >= self._examine_at:
-            self._examine_at = self._clock.monotonic() + (EXAMINE_AGAIN if self._examined() else 0.0)
+            if self._examined():
+                self._examine_at = self._clock.monotonic() + self._examine_after
+                self._examine_after = min(EXAMINE_LATEST, 2 * self._examine_after)
+            else:
+                self._examine_at, self._examine_after = self._clock.monotonic(), EXAMINE_AGAIN
 
     def check(self) -> Sequence[str]:
         """Read all of the database, write to it and search. Answers what is damaged, one sentence each. Raises

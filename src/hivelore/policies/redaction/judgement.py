@@ -83,8 +83,7 @@ def is_thought_up(value: str) -> bool:
 
 def is_telling(token: str) -> bool:
     """Not a placeholder such as ``ghp_xxxx...`` or ``sk-ant-your-key-here``, nor the name of a variable."""
-    is_placeholder = "EXAMPLE" in token or not set(token[-12:].lower()) - set("x*._-")
-    return not is_placeholder and not compiled(_WORDS).fullmatch(token)
+    return bool(set(token[-12:].lower()) - set("x*._-")) and not compiled(_WORDS).fullmatch(token)
 
 
 def is_mixed(value: str) -> bool:

@@ -82,6 +82,7 @@ _DEFINITE: Final = ("losenordet", "passordet", "adgangskoden", "kodeordet", "sal
 """Names with the endings that some languages add."""
 _OTHER_PASSES: Final = word_set(
     "compass bypass trespass surpass overpass encompass underpass singlepass multipass"
+    " engpass engpaesse reisepass kompass"
     " firstpass secondpass onepass twopass renderpass prepass postpass lowpass highpass bandpass"
 )
 _STEMS: Final = (
