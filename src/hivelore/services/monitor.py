@@ -15,8 +15,8 @@ WRITE_EVERY = 30.0
 """Seconds without a write after which one is tried: while nobody writes, nobody else notices that it would fail."""
 WORDS_EVERY = 10.0
 EXAMINE_AGAIN, EXAMINE_LATEST = 5.0, 300.0
-"""Seconds after damage was found before the whole database is read again: at first, since what was found may have been a
-disk that failed for a moment, and at most; each time twice as long."""
+"""Seconds after damage was found before the whole database is read again: at first, since a disk may have failed for a
+moment, and at most; each time twice as long."""
 TRIAL = 1_000_000
 """Bytes that are written, in vain, to see whether a disk that was full has room again: for many a memory at once."""
 _LEASE = "health"
