@@ -127,11 +127,12 @@ class Region(NamedTuple):
 def regions(reading: Reading) -> Iterator[Region]:
     """Yields the parts of the text that hold candidates, in order and without overlap."""
     view = reading.view
-    name_starts = [start for start, _ in reading.names]
+    whole = _whole_cues(reading)
+    name_starts = sorted(start for start, _ in (*reading.names, *whole))
     stems = [stem for stem in _STEMS_OF_PHRASES if key_of(stem) in reading.words]
     if not reading.low.isascii():
         stems += _FOREIGN_CUES
-    for start, stop, cues in _around_cues(reading):
+    for start, stop, cues in _around_cues(reading, whole):
         groups = [
             group
             for run in compiled(_RUN).finditer(view, start, stop)
@@ -166,19 +167,25 @@ def _close(
     return tuple(
         candidate.moved(at)
         for candidate in found
-        if (is_close or candidate.strength not in ORDINARY) and (is_named or candidate.strength != "name")
+        if (is_close or candidate.strength not in ORDINARY)
+        and (is_named or candidate.strength not in ("name", "digits"))
     )
 
 
-def _around_cues(reading: Reading) -> Iterator[tuple[int, int, list[Spot]]]:
+def _whole_cues(reading: Reading) -> list[Spot]:
+    words = f"{reading.words} "
+    if not any(f" {cue} " in words for cue in _WHOLE_CUES):
+        return []
+    pattern = compiled(rf"(?<![a-z])(?:{'|'.join(_WHOLE_CUES)})(?![a-z])")
+    return [match.span() for match in pattern.finditer(reading.low)]
+
+
+def _around_cues(reading: Reading, whole: Sequence[Spot]) -> Iterator[tuple[int, int, list[Spot]]]:
     view, low = reading.view, reading.low
     words = [cue for cue in _CUES if key_of(cue) in reading.words]
     if not low.isascii():
         words += _FOREIGN_CUES
-    spots = [*reading.names, *positions(low, words)]
-    if any(f" {cue} " in f"{reading.words} " for cue in _WHOLE_CUES):
-        spots += [match.span() for match in compiled(rf"(?<![a-z])(?:{'|'.join(_WHOLE_CUES)})(?![a-z])").finditer(low)]
-    spots.sort()
+    spots = sorted((*reading.names, *positions(low, words), *whole))
     first = last = measured = -1
     cues: list[Spot] = []
     for spot in spots:
