@@ -100,7 +100,11 @@ def test_names_versions_times_and_addresses_are_no_candidates(value: str) -> Non
 
 
 def test_there_is_one_weight_for_each_trait() -> None:
-    assert len(suspicion._weights()) == TABLE_SIZE  # pyright: ignore[reportPrivateUsage]
+    assert Path(suspicion.__file__).with_name("weights.bin").stat().st_size == TABLE_SIZE
+
+
+def test_a_number_and_a_phrase_are_passwords_and_no_keys() -> None:
+    assert [kind for kind, _, _ in find("the PIN 482913 opens the door of cage 4")] == ["password"]
 
 
 PIECES = ("password ", "login: ", "\n", " ", "\u5bc6\u7801", "x9K2mQ7z", "/", '"', "a-b-c", "0", "pin 482913")

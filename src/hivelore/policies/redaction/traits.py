@@ -66,7 +66,9 @@ class Surroundings:
         self._starts = [word[0] for word in self._words]
 
     def kind(self, candidate: Candidate) -> str:
-        """The kind of the nearest telling name before it, or else behind it."""
+        """The kind of the nearest telling name before it, or else behind it; numbers and phrases are no keys."""
+        if candidate.strength in ("digits", "phrase"):
+            return "password"
         before, behind = self._names_around(candidate.start)
         kind = next((name[2] for name in (*before, *behind)), "secret")
         return "api-key" if kind == "some-key" else kind
