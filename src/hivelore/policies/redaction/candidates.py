@@ -81,7 +81,7 @@ _RUN = (
     r"(?<![\0!#-&(-_a-~])(?=[A-Za-z.,;:()_/=\[\]{}<>|*\\-]{0,80}[0-9!#$%&+?@^~]|[A-Za-z]{10}"
     r"|[(\[]?[a-z]{3,12}[-.][a-z]{3,12}[-.][a-z])[!#-&(-_a-~]{4,256}+(?!\0)"
 )
-"""Printable characters without quotes and beside no mask, with a digit or a sign, or letters that may be no word."""
+"""Printable characters without quotes, not next to a mask, with a digit or a sign, or letters that may be no word."""
 _SPLIT = r"[,;|()\[\]{}<>]+"
 _SIDES_LEFT: Final = "([{<*_~>-=:,.;|/\\+#"
 _SIDES_RIGHT: Final = ".,:;)]}>|*\\_?!/"
