@@ -50,7 +50,7 @@ def test_every_door_of_a_service_says_so_until_it_is_built(
         assert {door: INCOMPLETE in message for door, message in told.items()} == dict.fromkeys(told, True)
         monkeypatch.undo()
         monkeypatch.setenv("HIVELORE_HOME", str(home))
-        until(lambda: service.app.reindexing.left == 0)
+        until(lambda: service.app.reindexing.is_done)
         told = said(service, command_line, tmp_path)
         assert {door: INCOMPLETE in message for door, message in told.items()} == dict.fromkeys(told, False)
 
