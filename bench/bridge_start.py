@@ -28,7 +28,7 @@ BARE = "python -I -S -c pass"
 COMMANDS: dict[str, list[str]] = {
     BARE: [PYTHON, "-I", "-S", "-c", "pass"],
     "python -I -S -c 'import socket, json'": [PYTHON, "-I", "-S", "-c", "import socket, json"],
-    "python -I -S .../bridge/__main__.py": [PYTHON, "-I", "-S", BRIDGE],
+    "python -I -S .../mcp/bridge/__main__.py": [PYTHON, "-I", "-S", BRIDGE],
     "hivelore mcp": [SCRIPT, "mcp"],
 }
 HELLO = {

@@ -12,14 +12,14 @@ from time import perf_counter
 
 import numpy as np
 
-from hivelore import endpoint
-from hivelore.app import Application
-from hivelore.config import load
-from hivelore.domain.agent import Door, Viewer
-from hivelore.domain.draft import Draft
-from hivelore.domain.index import TextEmbedding, Vector
-from hivelore.policies.late_interaction import SIZE
-from hivelore.services.agents import LOCAL_AGENT
+from hivelore.core.agents import Door, Viewer
+from hivelore.identity.service import LOCAL_AGENT
+from hivelore.indexing.model import TextEmbedding, Vector
+from hivelore.local import endpoint
+from hivelore.memories.drafts import Draft
+from hivelore.runtime.app import Application
+from hivelore.runtime.settings import load
+from hivelore.search.late_interaction import SIZE
 
 NOISE = 0.02
 """Standard deviation per dimension, on sums of unit vectors: about a third of a line's length with 384 dimensions."""

@@ -13,7 +13,7 @@ from time import perf_counter
 from bench.material import Bench
 from bench.report import Section, Table, judged, median, spread
 from bench.running import Service, environment
-from hivelore.hooks.copying import copy_to
+from hivelore.hooks.install import copy_to
 
 ROUNDS = 200
 MEMORIES = 1_000

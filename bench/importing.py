@@ -9,12 +9,12 @@ from time import perf_counter, sleep
 from bench.material import Bench
 from bench.report import Section, Table, judged
 from bench.running import Service
-from hivelore.adapters.onnx.provider import OnnxEmbedder
-from hivelore.domain.text import Clean
-from hivelore.hive.base import Hive
-from hivelore.hive.exchange import Report, import_lines
-from hivelore.hive.remote import RemoteHive
-from hivelore.policies.chunking import chunk
+from hivelore.core.text import Clean
+from hivelore.memories.chunking import chunk
+from hivelore.models.onnx.provider import OnnxEmbedder
+from hivelore.python.hive import Hive
+from hivelore.python.remote import RemoteHive
+from hivelore.transfer.jsonl import Report, import_lines
 
 NOTES = 2_576
 MOST = 1.3

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from bench.filling import Filled, Lines, fill
-from hivelore.adapters.onnx.provider import OnnxEmbedder
-from hivelore.domain.draft import Draft
-from hivelore.domain.memory import Scope
-from hivelore.domain.text import Clean
+from hivelore.core.text import Clean
+from hivelore.memories.drafts import Draft
+from hivelore.memories.model import Scope
+from hivelore.models.onnx.provider import OnnxEmbedder
 
 ROOT = Path(__file__).parents[1]
 SEED = 20_26

@@ -12,8 +12,8 @@ from time import perf_counter, sleep
 from types import TracebackType
 from typing import Self
 
-from hivelore import endpoint, launch
-from hivelore.client import Client
+from hivelore.local import endpoint, launcher
+from hivelore.python.client import Client
 
 _LOOK_EVERY = 0.005
 _PATIENCE = 120.0
@@ -37,7 +37,7 @@ class Service:
             [sys.executable, "-P", "-m", "hivelore.cli.main", "serve", "--port", "0"],
             env=environment(home, **(given or {})),
             stdout=subprocess.DEVNULL,
-            stderr=(home / launch.LOG).open("ab"),
+            stderr=(home / launcher.LOG).open("ab"),
         )
         self.pid = self._process.pid
         self.url = self._awaited(began)
@@ -46,15 +46,15 @@ class Service:
 
     def _awaited(self, began: float) -> str:
         while perf_counter() - began < _PATIENCE:
-            url = launch.running(self.home)
-            if url is not None and launch.is_alive(url):
+            url = launcher.running(self.home)
+            if url is not None and launcher.is_alive(url):
                 return url
             if self._process.poll() is not None:
                 break
             sleep(_LOOK_EVERY)
         self._process.kill()
         self._process.wait()
-        raise RuntimeError(f"the service did not start: {launch.last_words(self.home)}")
+        raise RuntimeError(f"the service did not start: {launcher.last_words(self.home)}")
 
     @property
     def key(self) -> str:

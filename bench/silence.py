@@ -10,11 +10,11 @@ from bench.quality.data import Case, Collection, collections, names
 from bench.quality.metrics import recall_at
 from bench.quality.stores import KEPT, filled
 from bench.report import Section, Table
-from hivelore.adapters.clock import SystemClock
-from hivelore.app import Application
-from hivelore.config import Embedder, load
-from hivelore.domain.search import Query
-from hivelore.policies.silence import AMONG, FLOOR
+from hivelore.runtime.app import Application
+from hivelore.runtime.clock import SystemClock
+from hivelore.runtime.settings import Embedder, load
+from hivelore.search.model import Query
+from hivelore.search.relevance_floor import AMONG, FLOOR
 
 DEPTH = 5
 OF_EACH = 40

@@ -14,21 +14,21 @@ from bench.running import memory
 
 def steps(home: Path) -> Iterator[str]:
     yield "Python with the standard library"
-    import_module("hivelore.server.run")
+    import_module("hivelore.http.server")
     yield "everything imported (numpy, ONNX Runtime, FastAPI, MCP, SQLite, ...)"
-    from hivelore.adapters.onnx.provider import OnnxEmbedder
-    from hivelore.domain.text import Clean
+    from hivelore.core.text import Clean
+    from hivelore.models.onnx.provider import OnnxEmbedder
 
     embedder = OnnxEmbedder()
     yield "embedding model loaded"
     embedder.embed_query(Clean("What does the first question take?"))
     yield "a first question embedded"
-    from hivelore.adapters.clock import SystemClock
-    from hivelore.adapters.sqlite.store import SqliteStore
+    from hivelore.runtime.clock import SystemClock
+    from hivelore.storage.sqlite.store import SqliteStore
 
     store = SqliteStore(home / "hivelore.db", clock=SystemClock())
     yield "store open"
-    from hivelore.adapters.vectors.scan import ScanVectors
+    from hivelore.indexes.vectors.scan import ScanVectors
 
     index = ScanVectors(embedder.fingerprint, embedder.dimension)
     with store.read() as view:

@@ -14,12 +14,12 @@ from pathlib import Path
 
 from bench.material import Bench
 from bench.report import Section, Table
-from hivelore.adapters.onnx.pairs import OnnxPairReader
-from hivelore.domain.observed import Stance
-from hivelore.domain.text import Clean
+from hivelore.core.text import Clean
 from hivelore.errors import Invalid
-from hivelore.policies.truth.constants import Constants
-from hivelore.policies.truth.judging import Verdict, judge
+from hivelore.models.onnx.pairs import OnnxPairReader
+from hivelore.observations.contradiction.constants import Constants
+from hivelore.observations.contradiction.judging import Verdict, judge
+from hivelore.observations.outcomes import Stance
 
 DATA = Path(__file__).parent / "data"
 FILES = (DATA / "statements.jsonl", DATA / "statements_more.jsonl")

@@ -14,7 +14,7 @@ from bench.quality.metrics import LIMIT
 from bench.quality.stores import Store, as_draft, filled, opened
 from bench.quality.variants import OURS, WITHOUT, WITHOUT_UPDATES, Recipe, asking
 from bench.report import Section, Table
-from hivelore.domain.draft import Draft
+from hivelore.memories.drafts import Draft
 
 PROJECTS = 3
 LATER = timedelta(days=20)

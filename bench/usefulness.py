@@ -13,13 +13,13 @@ from bench.quality.metrics import LIMIT, ndcg_at, recall_at
 from bench.quality.stores import Store, done, filled, opened
 from bench.quality.variants import Recipe, asking, hits, recalling
 from bench.report import Section, Table
-from hivelore.domain.evidence import Evidence, Sign
-from hivelore.domain.index import DocumentKey
-from hivelore.domain.memory import MemoryId
-from hivelore.domain.search import EVERYTHING
-from hivelore.domain.text import Clean
-from hivelore.policies.ranking import Ranking
-from hivelore.policies.usefulness import Worth
+from hivelore.core.text import Clean
+from hivelore.feedback.rating import Worth
+from hivelore.feedback.recalls import Evidence, Sign
+from hivelore.indexing.model import DocumentKey
+from hivelore.memories.model import MemoryId
+from hivelore.search.model import EVERYTHING
+from hivelore.search.scoring import Ranking
 
 SETS = (CONVERSATIONS, COMMITS)
 MOST_COLLECTIONS = 4

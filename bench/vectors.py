@@ -11,17 +11,18 @@ import numpy as np
 
 from bench.material import Bench
 from bench.report import Section, Table
-from hivelore.adapters.clock import SystemClock
-from hivelore.adapters.sqlite.store import SqliteStore
-from hivelore.adapters.vectors.exact import ExactVectors
-from hivelore.adapters.vectors.in_database import sqlite_vec
-from hivelore.adapters.vectors.scan import ScanVectors
-from hivelore.domain.agent import AgentId, Door
-from hivelore.domain.index import DocumentKey, Vector
-from hivelore.domain.memory import Chunk, Memory, MemoryId, Passage, Provenance, Scope, Source
-from hivelore.domain.search import Filter, Visibility
-from hivelore.domain.text import Clean
-from hivelore.ports import Transaction, VectorIndex, View
+from hivelore.core.agents import AgentId, Door
+from hivelore.core.text import Clean
+from hivelore.indexes.ports import VectorIndex
+from hivelore.indexes.vectors.exact import ExactVectors
+from hivelore.indexes.vectors.in_database import sqlite_vec
+from hivelore.indexes.vectors.scan import ScanVectors
+from hivelore.indexing.model import DocumentKey, Vector
+from hivelore.memories.model import Chunk, Memory, MemoryId, Passage, Provenance, Scope, Source
+from hivelore.runtime.clock import SystemClock
+from hivelore.search.model import Filter, Visibility
+from hivelore.storage.ports import Transaction, View
+from hivelore.storage.sqlite.store import SqliteStore
 
 FINGERPRINT = "bench"
 PER_MEMORY = 4

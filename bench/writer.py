@@ -13,7 +13,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from hivelore.client import Client
+from hivelore.python.client import Client
 
 
 def main() -> None:

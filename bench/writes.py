@@ -19,11 +19,11 @@ from bench.filling import local
 from bench.material import Bench
 from bench.report import Section, Table, judged, spread
 from bench.running import Clients, Service, processor_seconds
-from hivelore.app import open_application
-from hivelore.config import load
-from hivelore.hive.base import Hive
-from hivelore.hive.embedded import EmbeddedHive
-from hivelore.lock import EMBEDDED
+from hivelore.local.lock import EMBEDDED
+from hivelore.python.embedded import EmbeddedHive
+from hivelore.python.hive import Hive
+from hivelore.runtime.app import open_application
+from hivelore.runtime.settings import load
 
 ROUNDS = 3
 SECONDS = 2.0

@@ -22,8 +22,8 @@ import onnxruntime
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from hivelore.policies.late_interaction import DIMENSIONS
-from hivelore.policies.terms import STOP_WORDS
+from hivelore.search.late_interaction import DIMENSIONS
+from hivelore.search.tokenizer import STOP_WORDS
 
 MODEL = Path(__file__).resolve().parent.parent / "src" / "hivelore" / "adapters" / "onnx" / "model"
 SEED = 3

@@ -5,7 +5,7 @@ from enum import Enum
 from textwrap import wrap
 from typing import cast
 
-from hivelore.config import Settings
+from hivelore.runtime.settings import Settings
 
 HEADER = """\
 # Every setting of Hivelore with its default. Nothing has to be set.

@@ -1,8 +1,8 @@
-"""Trains the weights by which candidates are taken for secrets (``hivelore.policies.redaction.suspicion``).
+"""Trains the weights by which candidates are taken for secrets (``hivelore.core.redaction.suspicion``).
 
 Logistic regression over the traits of candidates: of the texts of bench/data/secret_texts.jsonl, filled with random
 values, and of ordinary text, in which nothing is a secret. Takes a few minutes on one thread.
-Run as ``python -m scripts.train_secrets src/hivelore/policies/redaction/weights.bin``.
+Run as ``python -m scripts.train_secrets src/hivelore/core/redaction/weights.bin``.
 """
 
 import argparse
@@ -20,10 +20,10 @@ from pathlib import Path
 
 import numpy as np
 
-from hivelore.policies.redaction.candidates import regions
-from hivelore.policies.redaction.readings import readings
-from hivelore.policies.redaction.suspicion import STEPS
-from hivelore.policies.redaction.traits import TABLE_SIZE, Surroundings
+from hivelore.core.redaction.candidates import regions
+from hivelore.core.redaction.readings import readings
+from hivelore.core.redaction.suspicion import STEPS
+from hivelore.core.redaction.traits import TABLE_SIZE, Surroundings
 
 DATA = Path(__file__).parents[1] / "bench" / "data" / "secret_texts.jsonl"
 PLACEHOLDER = re.compile(

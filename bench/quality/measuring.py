@@ -11,7 +11,7 @@ from bench.quality.data import Case, Collection, Group, collections
 from bench.quality.metrics import DEEP, LIMIT, Figures, Metrics, of_answer, of_deep_answer, together
 from bench.quality.stores import Store, done, filled, opened
 from bench.quality.variants import KEYWORDS, OURS, VECTORS, WITHOUT, Recipe, asking
-from hivelore.domain.text import Clean
+from hivelore.core.text import Clean
 
 GREP, PHRASE, FTS5, NEAREST, RRF = "grep", "FTS5, phrase", "FTS5, any word", "vectors alone", "RRF of both"
 LEADING = (GREP, PHRASE, FTS5, NEAREST, RRF, KEYWORDS, OURS)

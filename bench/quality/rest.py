@@ -14,7 +14,7 @@ from bench.quality.stores import KEPT, filled, opened
 from bench.quality.variants import Recipe, asking
 from bench.report import Section, Table, judged
 from bench.running import Service
-from hivelore.client import Client
+from hivelore.python.client import Client
 
 TEXT = """
 The questions of *Retrieval quality* once more, each asked of a running service by one client over a connection that it

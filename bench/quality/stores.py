@@ -9,11 +9,11 @@ from pathlib import Path
 from bench.filling import local
 from bench.material import Bench
 from bench.quality.data import Collection, Item, told_at
-from hivelore.adapters.clock import SystemClock
-from hivelore.app import Application
-from hivelore.config import load
-from hivelore.domain.agent import Viewer
-from hivelore.domain.draft import Draft
+from hivelore.core.agents import Viewer
+from hivelore.memories.drafts import Draft
+from hivelore.runtime.app import Application
+from hivelore.runtime.clock import SystemClock
+from hivelore.runtime.settings import load
 
 TOGETHER = 100
 KEPT = 5

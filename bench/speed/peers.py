@@ -22,8 +22,8 @@ from bench.material import ROOT
 from bench.quality.baselines import any_word
 from bench.running import environment
 from bench.speed.turns import LIMIT, Ask
-from hivelore.domain.index import Vector
-from hivelore.policies.vectors import to_blob
+from hivelore.core.vectors import to_blob
+from hivelore.indexing.model import Vector
 
 FTS5, NUMPY, SQLITE_VEC, LANGGRAPH = "plain FTS5", "numpy float32", "sqlite-vec", "LangGraph `SqliteStore`"
 UNIT = 1_000

@@ -14,25 +14,25 @@ Names are looked up when they are first used: importing the package costs nothin
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
-    from hivelore.domain.draft import UNSET, Draft
-    from hivelore.domain.memory import Memory, Scope, Source
-    from hivelore.domain.search import Hit, ScopeChoice
-    from hivelore.hive.base import Hits, Hive
-    from hivelore.hive.opening import open_hive as open  # noqa: A004 - the name users read: hivelore.open
+    from hivelore.memories.drafts import UNSET, Draft
+    from hivelore.memories.model import Memory, Scope, Source
+    from hivelore.python.hive import Hits, Hive
+    from hivelore.python.opening import open_hive as open  # noqa: A004 - the name users read: hivelore.open
+    from hivelore.search.model import Hit, ScopeChoice
 
 __version__ = "0.1.0"
 
 _NAMES = {
-    "open": ("hivelore.hive.opening", "open_hive"),
-    "Hive": ("hivelore.hive.base", "Hive"),
-    "Hits": ("hivelore.hive.base", "Hits"),
-    "Hit": ("hivelore.domain.search", "Hit"),
-    "Draft": ("hivelore.domain.draft", "Draft"),
-    "UNSET": ("hivelore.domain.draft", "UNSET"),
-    "Memory": ("hivelore.domain.memory", "Memory"),
-    "Scope": ("hivelore.domain.memory", "Scope"),
-    "ScopeChoice": ("hivelore.domain.search", "ScopeChoice"),
-    "Source": ("hivelore.domain.memory", "Source"),
+    "open": ("hivelore.python.opening", "open_hive"),
+    "Hive": ("hivelore.python.hive", "Hive"),
+    "Hits": ("hivelore.python.hive", "Hits"),
+    "Hit": ("hivelore.search.model", "Hit"),
+    "Draft": ("hivelore.memories.drafts", "Draft"),
+    "UNSET": ("hivelore.memories.drafts", "UNSET"),
+    "Memory": ("hivelore.memories.model", "Memory"),
+    "Scope": ("hivelore.memories.model", "Scope"),
+    "ScopeChoice": ("hivelore.search.model", "ScopeChoice"),
+    "Source": ("hivelore.memories.model", "Source"),
 }
 
 __all__ = ["UNSET", "Draft", "Hit", "Hits", "Hive", "Memory", "Scope", "ScopeChoice", "Source", "open"]

@@ -78,7 +78,7 @@ class Busy(Conflict):
 
 class Unavailable(HiveloreError):
     """Something we depend on did not answer. ``retry_after`` is in seconds, None where unknown. ``cause``: a
-    ``domain.health.Cause`` where the database itself failed, else None."""
+    ``health.model.Cause`` where the database itself failed, else None."""
 
     def __init__(self, message: str, *, retry_after: float | None = None, cause: str | None = None) -> None:
         super().__init__(message)

@@ -3,7 +3,7 @@
 import platform
 from pathlib import Path
 
-from hivelore.adapters.background import give_back_memory
+from hivelore.runtime.background import give_back_memory
 
 PIECES, SIZE = 60_000, 1_000
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from hivelore.adapters import claude_cli
-from hivelore.adapters.claude_cli import ClaudeCommand
-from hivelore.domain.text import Clean
+from hivelore.core.text import Clean
 from hivelore.errors import Unavailable
-from hivelore.policies.distilling.asking import SCHEMA
+from hivelore.models import claude_cli
+from hivelore.models.claude_cli import ClaudeCommand
+from hivelore.sessions.lessons.prompt import SCHEMA
 from support.waiting import until
 
 PROMPT = Clean("What was learned? ä\n")

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from hivelore.adapters.clock import SystemClock
+from hivelore.runtime.clock import SystemClock
 
 
 def test_now_is_between_before_and_after_and_in_utc() -> None:

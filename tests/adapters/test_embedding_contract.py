@@ -7,14 +7,14 @@ from contextlib import AbstractContextManager, closing, contextmanager, nullcont
 import numpy as np
 import pytest
 
-from hivelore.adapters.clock import SystemClock
-from hivelore.adapters.hashing import HashingEmbedder
-from hivelore.adapters.onnx.provider import OnnxEmbedder
-from hivelore.adapters.openai.provider import OpenAIEmbedder
-from hivelore.domain.text import Clean
+from hivelore.core.text import Clean
+from hivelore.core.vectors import cosine
 from hivelore.errors import Invalid
-from hivelore.policies.vectors import cosine
-from hivelore.ports import EmbeddingProvider
+from hivelore.models.hashing import HashingEmbedder
+from hivelore.models.onnx.provider import OnnxEmbedder
+from hivelore.models.openai.provider import OpenAIEmbedder
+from hivelore.models.ports import EmbeddingProvider
+from hivelore.runtime.clock import SystemClock
 from support.embedders import FaultyEmbedder, clean
 from support.embedding_server import EmbeddingServer
 

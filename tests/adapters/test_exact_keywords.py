@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hivelore.adapters.inmemory.keywords import ExactKeywords
-from hivelore.adapters.inmemory.store import InMemoryStore
-from hivelore.domain.index import ChunkKey, DocumentKey, KeywordEntry
-from hivelore.ports import Transaction, View
+from hivelore.indexing.model import ChunkKey, DocumentKey, KeywordEntry
+from hivelore.storage.inmemory.keywords import ExactKeywords
+from hivelore.storage.inmemory.store import InMemoryStore
+from hivelore.storage.ports import Transaction, View
 from support.clocks import FixedClock
 from support.laws import examples
 from support.memories import EVERYTHING, a_memory, whole

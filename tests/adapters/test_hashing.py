@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from hivelore.adapters.hashing import HashingEmbedder
-from hivelore.domain.text import Clean
+from hivelore.core.text import Clean
+from hivelore.core.vectors import cosine
 from hivelore.errors import Invalid, Unavailable
-from hivelore.policies.vectors import cosine
+from hivelore.models.hashing import HashingEmbedder
 from support.embedders import FaultyEmbedder, clean
 
 

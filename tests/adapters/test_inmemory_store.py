@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hivelore.adapters.inmemory.state import Shelf
-from hivelore.adapters.inmemory.store import InMemoryStore
 from hivelore.errors import Unavailable
+from hivelore.storage.inmemory.state import Shelf
+from hivelore.storage.inmemory.store import InMemoryStore
 from support.clocks import FixedClock
 from support.laws import examples
 from support.memories import a_memory

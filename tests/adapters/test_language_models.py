@@ -6,12 +6,12 @@ from contextlib import closing
 import orjson
 import pytest
 
-from hivelore.adapters.anthropic.messages import AnthropicModel
-from hivelore.adapters.clock import SystemClock
-from hivelore.adapters.openai.chat import ChatModel, unmeasured
-from hivelore.domain.text import Clean
+from hivelore.core.text import Clean
 from hivelore.errors import HiveloreError, Invalid, Unavailable
-from hivelore.policies.distilling.asking import SCHEMA
+from hivelore.models.anthropic.messages import AnthropicModel
+from hivelore.models.openai.chat import ChatModel, unmeasured
+from hivelore.runtime.clock import SystemClock
+from hivelore.sessions.lessons.prompt import SCHEMA
 from support.language_server import LanguageServer
 from support.remote_embedder import KEY
 

@@ -18,14 +18,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from hivelore.adapters.onnx import provider
-from hivelore.adapters.onnx.provider import OnnxEmbedder
-from hivelore.domain.index import Vector
-from hivelore.domain.text import Clean
+from hivelore.core.text import Clean
+from hivelore.core.vectors import cosine
 from hivelore.errors import Broken, Invalid, Unavailable
-from hivelore.policies.late_interaction import SIZE, maxsim
-from hivelore.policies.vectors import cosine
-from hivelore.ports import EmbeddingProvider
+from hivelore.indexing.model import Vector
+from hivelore.models.onnx import provider
+from hivelore.models.onnx.provider import OnnxEmbedder
+from hivelore.models.ports import EmbeddingProvider
+from hivelore.search.late_interaction import SIZE, maxsim
 from support.embedders import clean
 from support.laws import examples
 
@@ -296,7 +296,7 @@ def test_the_tokens_of_a_question_are_met_by_what_speaks_of_the_same_things(embe
 
 def test_the_runtime_reports_to_nobody_and_writes_nothing_for_it(tmp_path: Path) -> None:
     """It would keep a number for this device, and what it wants to report, in the user's folders."""
-    code = "from hivelore.adapters.onnx.provider import OnnxEmbedder; OnnxEmbedder()"
+    code = "from hivelore.models.onnx.provider import OnnxEmbedder; OnnxEmbedder()"
     home = {"HOME": str(tmp_path), "PATH": os.defpath}
     subprocess.run([sys.executable, "-c", code], env=home, check=True)
     assert list(tmp_path.rglob("*")) == []

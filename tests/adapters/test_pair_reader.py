@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hivelore.adapters.onnx.pairs import OnnxPairReader
-from hivelore.domain.observed import Stance
-from hivelore.domain.text import Clean
+from hivelore.core.text import Clean
 from hivelore.errors import Broken
+from hivelore.models.onnx.pairs import OnnxPairReader
+from hivelore.observations.outcomes import Stance
 
-SHIPPED = Path(str(files("hivelore.adapters.onnx")))
+SHIPPED = Path(str(files("hivelore.models.onnx")))
 READER = OnnxPairReader()
 
 

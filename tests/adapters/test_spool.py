@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from hivelore.adapters.spool import SpoolFolder
 from hivelore.errors import Invalid
+from hivelore.sessions.spool_folder import SpoolFolder
 
 
 def _too_large(file: Path) -> None:

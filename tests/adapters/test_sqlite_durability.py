@@ -11,10 +11,10 @@ from random import Random
 
 import pytest
 
-from hivelore.adapters.clock import SystemClock
-from hivelore.adapters.sqlite import checkpoints
-from hivelore.adapters.sqlite.store import SqliteStore
-from hivelore.domain.memory import MemoryId
+from hivelore.memories.model import MemoryId
+from hivelore.runtime.clock import SystemClock
+from hivelore.storage.sqlite import checkpoints
+from hivelore.storage.sqlite.store import SqliteStore
 from support.memories import EVERYTHING, a_memory
 from support.stores import add
 from support.vfs import Deed, Disk, Kind

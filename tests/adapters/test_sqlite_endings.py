@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hivelore.adapters.clock import SystemClock
-from hivelore.adapters.sqlite import checkpoints
-from hivelore.adapters.sqlite.store import SqliteStore
-from hivelore.adapters.sqlite.view import SqliteView
-from hivelore.domain.index import Stored
 from hivelore.errors import Expired, Unavailable
-from hivelore.ports import Transaction
+from hivelore.indexing.model import Stored
+from hivelore.runtime.clock import SystemClock
+from hivelore.storage.ports import Transaction
+from hivelore.storage.sqlite import checkpoints
+from hivelore.storage.sqlite.store import SqliteStore
+from hivelore.storage.sqlite.view import SqliteView
 from support.clocks import FixedClock
 from support.memories import EVERYTHING, a_memory
 from support.sqlite_writes import adding, contents, held, submit
@@ -76,7 +76,7 @@ def test_who_waits_for_a_reader_past_the_deadline_is_told(hasty: SqliteStore) ->
 def test_a_walk_that_was_not_finished_does_not_keep_its_reader_in_the_past(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hivelore.adapters.sql.view._BATCH", 1)
+    monkeypatch.setattr("hivelore.storage.sql.view._BATCH", 1)
 
     def embed(tx: Transaction) -> None:
         model = tx.register_model("m", 1)

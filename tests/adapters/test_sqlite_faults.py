@@ -8,12 +8,12 @@ from threading import enumerate as threads
 import apsw
 import pytest
 
-from hivelore.adapters.clock import SystemClock
-from hivelore.adapters.sqlite import checkpoints
-from hivelore.adapters.sqlite.connection import connect, rows, run_script
-from hivelore.adapters.sqlite.store import SqliteStore
 from hivelore.errors import Expired, Unavailable
-from hivelore.ports import Transaction
+from hivelore.runtime.clock import SystemClock
+from hivelore.storage.ports import Transaction
+from hivelore.storage.sqlite import checkpoints
+from hivelore.storage.sqlite.connection import connect, rows, run_script
+from hivelore.storage.sqlite.store import SqliteStore
 from support.memories import EVERYTHING, a_memory
 from support.sqlite_writes import adding, contents, held, submit
 from support.stores import add, listed

@@ -11,12 +11,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from hivelore.adapters.clock import SystemClock
-from hivelore.adapters.sqlite import writer as module
-from hivelore.adapters.sqlite.connection import connect
-from hivelore.adapters.sqlite.store import SqliteStore
-from hivelore.adapters.sqlite.writer import GROUP_LIMIT, LINGER, LONGEST_WAIT, Writer
-from hivelore.ports import Transaction
+from hivelore.runtime.clock import SystemClock
+from hivelore.storage.ports import Transaction
+from hivelore.storage.sqlite import writer as module
+from hivelore.storage.sqlite.connection import connect
+from hivelore.storage.sqlite.store import SqliteStore
+from hivelore.storage.sqlite.writer import GROUP_LIMIT, LINGER, LONGEST_WAIT, Writer
 from support.clocks import SteppingClock
 
 MS = 0.001

@@ -9,11 +9,11 @@ from pathlib import Path
 import apsw
 import pytest
 
-from hivelore.adapters.clock import SystemClock
-from hivelore.adapters.sqlite.connection import run_script
-from hivelore.adapters.sqlite.store import SqliteStore
-from hivelore.domain.health import Cause
 from hivelore.errors import Broken, Unavailable
+from hivelore.health.model import Cause
+from hivelore.runtime.clock import SystemClock
+from hivelore.storage.sqlite.connection import run_script
+from hivelore.storage.sqlite.store import SqliteStore
 from support.memories import a_memory
 from support.sqlite_writes import contents
 from support.stores import add

@@ -13,13 +13,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.adapters.clock import SystemClock
-from hivelore.adapters.sqlite import checkpoints
-from hivelore.adapters.sqlite.checkpoints import LARGE, LONG_PATIENCE, SHORT_PATIENCE, SMALL, patience
-from hivelore.adapters.sqlite.connection import connect, run_script
-from hivelore.adapters.sqlite.store import SqliteStore
 from hivelore.errors import Expired, Unavailable
-from hivelore.ports import Transaction
+from hivelore.runtime.clock import SystemClock
+from hivelore.storage.ports import Transaction
+from hivelore.storage.sqlite import checkpoints
+from hivelore.storage.sqlite.checkpoints import LARGE, LONG_PATIENCE, SHORT_PATIENCE, SMALL, patience
+from hivelore.storage.sqlite.connection import connect, run_script
+from hivelore.storage.sqlite.store import SqliteStore
 from support.memories import a_memory
 from support.sqlite_writes import adding, contents, held, submit
 from support.stores import add

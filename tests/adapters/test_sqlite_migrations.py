@@ -9,13 +9,13 @@ from random import Random
 
 import pytest
 
-from hivelore.adapters.clock import SystemClock
-from hivelore.adapters.sql import migrations
-from hivelore.adapters.sql.migrations import Migration
-from hivelore.adapters.sqlite.connection import APPLICATION_ID, connect, our_errors, rows, run_script
-from hivelore.adapters.sqlite.migrations import migrate, shipped
-from hivelore.adapters.sqlite.store import SqliteStore
 from hivelore.errors import Broken, HiveloreError
+from hivelore.runtime.clock import SystemClock
+from hivelore.storage.sql import migrations
+from hivelore.storage.sql.migrations import Migration
+from hivelore.storage.sqlite.connection import APPLICATION_ID, connect, our_errors, rows, run_script
+from hivelore.storage.sqlite.migrations import migrate, shipped
+from hivelore.storage.sqlite.store import SqliteStore
 from support.memories import a_memory
 from support.stores import add, listed
 from support.vfs import Disk
@@ -50,7 +50,7 @@ def test_an_installation_that_lost_a_migration_is_broken(tmp_path: Path, monkeyp
     (tmp_path / "migrations").mkdir()
     for name in ("0001_first.sql", "0003_third.sql", "README.md"):
         (tmp_path / "migrations" / name).write_text("SELECT 1;")
-    monkeypatch.setattr(migrations, "files", {"hivelore.adapters.sqlite": tmp_path}.__getitem__)
+    monkeypatch.setattr(migrations, "files", {"hivelore.storage.sqlite": tmp_path}.__getitem__)
     with pytest.raises(Broken, match="a migration is missing"):
         shipped()
 

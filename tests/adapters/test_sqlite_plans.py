@@ -12,21 +12,21 @@ import numpy as np
 import pytest
 from apsw import SQLITE_OK, Connection
 
-from hivelore.adapters.clock import SystemClock
-from hivelore.adapters.sql import batches, happenings, proposals, recalls
-from hivelore.adapters.sql.where import Params, condition, parts
-from hivelore.adapters.sqlite.connection import connect, rows
-from hivelore.adapters.sqlite.store import SqliteStore
-from hivelore.adapters.sqlite.view import SQL, SqliteView
-from hivelore.domain.batch import BatchFilter, BatchId
-from hivelore.domain.event_log import EventFilter, Level, LoggedId
-from hivelore.domain.index import DocumentKey, PassageKey
-from hivelore.domain.memory import Memory, MemoryId
-from hivelore.domain.operational import GENERAL
-from hivelore.domain.proposal import ProposalFilter, ProposalKind
-from hivelore.domain.recall_log import RecallFilter
-from hivelore.domain.search import Filter, Visibility
-from hivelore.domain.text import Clean
+from hivelore.changes.model import BatchFilter, BatchId
+from hivelore.core.text import Clean
+from hivelore.events.model import EventFilter, Level, LoggedId
+from hivelore.feedback.recalls import RecallFilter
+from hivelore.indexing.model import DocumentKey, PassageKey
+from hivelore.memories.model import Memory, MemoryId
+from hivelore.observations.model import GENERAL
+from hivelore.review.model import ProposalFilter, ProposalKind
+from hivelore.runtime.clock import SystemClock
+from hivelore.search.model import Filter, Visibility
+from hivelore.storage.sql import batches, events, proposals, recalls
+from hivelore.storage.sql.where import Params, condition, parts
+from hivelore.storage.sqlite.connection import connect, rows
+from hivelore.storage.sqlite.store import SqliteStore
+from hivelore.storage.sqlite.view import SQL, SqliteView
 from support.memories import ADA, a_memory, instant
 from support.small_world import TAGS, VALUES, VISIBILITIES, census
 from support.stores import add, chunks
@@ -105,7 +105,7 @@ FRAGMENTS = {
     "{gave}": ("recall_gave",),
     "{decided_with}": ("decided_with",),
     "{narrowed}": tuple(
-        happenings.condition(where, after)[0] + f" AND (e.document IS NULL OR (m.key IS NOT NULL{condition(seen)[0]}))"
+        events.condition(where, after)[0] + f" AND (e.document IS NULL OR (m.key IS NOT NULL{condition(seen)[0]}))"
         for where in HAPPENED
         for after in (None, (instant(0), LoggedId("e")))
         for seen in (Filter(visibility=EVERYBODY), Filter(visibility=WORKER))
@@ -346,7 +346,7 @@ def test_the_recalls_of_one_agent_are_found_by_who_asked(connection: Connection)
 
 @pytest.mark.parametrize("where", HAPPENED, ids=repr)
 def test_events_are_found_by_what_narrows_them_and_in_order(connection: Connection, where: EventFilter) -> None:
-    sql, _ = happenings.condition(where, None)
+    sql, _ = events.condition(where, None)
     step, memory = steps(connection, SQL["events"].replace("{narrowed}", sql))
     by = "service" if where.service else "session" if where.session else "at"
     assert step.index == f"event_{by}"
@@ -391,7 +391,7 @@ def test_a_common_tag_lists_what_a_rare_one_would(tmp_path: Path, monkeypatch: p
         for memory in census():
             store.write(lambda tx, memory=memory: tx.add(memory, ()))
         rare, by_list = pages_by_tag(store)
-        monkeypatch.setattr("hivelore.adapters.sql.view._COMMON", 1)
+        monkeypatch.setattr("hivelore.storage.sql.view._COMMON", 1)
         common, by_walking = pages_by_tag(store)
         assert common == rare
         assert any(rare)

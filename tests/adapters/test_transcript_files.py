@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from hivelore.adapters.transcripts import TranscriptFiles
 from hivelore.errors import NotFound
+from hivelore.sessions.transcript_files import TranscriptFiles
 
 
 def written(folder: Path, text: str, name: str = "s.jsonl") -> Path:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from hivelore.adapters import workspace
-from hivelore.adapters.workspace import WorkspaceFiles
 from hivelore.errors import NotFound, TooLarge, Unavailable
+from hivelore.folders import workspace
+from hivelore.folders.workspace import WorkspaceFiles
 from support.powerless import without_override
 
 MOST = 1_000
@@ -137,7 +137,7 @@ def test_what_may_not_be_read_is_told_and_does_not_count_as_gone(files: Workspac
     closed.chmod(0)
     program = f"""
 from pathlib import Path
-from hivelore.adapters.workspace import WorkspaceFiles
+from hivelore.folders.workspace import WorkspaceFiles
 from hivelore.errors import Unavailable
 files = WorkspaceFiles(Path({str(root)!r}), Path("/nowhere"))
 print(files.look().unread, files.look().trouble, list(files.look().marks))

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from install_agents import is_installed
 
-from hivelore import launch
+from hivelore.local import launcher
 from support.agent_programs import OPENCODE, ClaudeCode, Codex, Copilot, Gemini, OpenCode, Program
 from support.anthropic_server import anthropic_server
 from support.gemini_server import gemini_server
@@ -101,4 +101,4 @@ def env(tmp_path: Path, home: Path) -> Generator[dict[str, str]]:
         "HIVELORE_WORKSPACE": str(data / "workspace"),
         "HIVELORE_URL": url,
     }
-    launch.stop(data)
+    launcher.stop(data)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hivelore.lock import read_owner
+from hivelore.local.lock import read_owner
 from support.agent_programs import ClaudeCode, Codex, Program
 from support.agent_sessions import told, verb
 from support.model_script import conclude, use

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hivelore.lock import read_owner
+from hivelore.local.lock import read_owner
 from support.agent_programs import ClaudeCode, Copilot, Program
 from support.agent_sessions import PROGRAMS, told, verb
 from support.model_script import SUMMARY, use

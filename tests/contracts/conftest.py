@@ -8,7 +8,8 @@ from tempfile import TemporaryDirectory
 import pytest
 from hypothesis import settings
 
-from hivelore.ports import KeywordIndex, MemoryStore
+from hivelore.indexes.ports import KeywordIndex
+from hivelore.storage.ports import MemoryStore
 from support.clocks import SteppingClock
 from support.keywords import Indexed
 from support.places import IN_MEMORY

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from hivelore.domain.draft import Edit
-from hivelore.domain.memory import Memory
-from hivelore.domain.text import Clean
+from hivelore.core.text import Clean
 from hivelore.errors import Proposed
-from hivelore.ports import KeywordIndex, MemoryStore
+from hivelore.indexes.ports import KeywordIndex
+from hivelore.memories.drafts import Edit
+from hivelore.memories.model import Memory
+from hivelore.storage.ports import MemoryStore
 from support.clocks import SteppingClock
 from support.happenings import an_event, log_events
 from support.memories import EVERYTHING, an_observation, evidence, operational

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.domain.index import ChunkKey, DocumentKey
-from hivelore.domain.memory import Memory
-from hivelore.domain.search import Filter, Visibility
-from hivelore.ports import KeywordIndex
+from hivelore.indexes.ports import KeywordIndex
+from hivelore.indexing.model import ChunkKey, DocumentKey
+from hivelore.memories.model import Memory
+from hivelore.search.model import Filter, Visibility
 from support.keywords import Columns, Indexed
 from support.memories import ADA, BOB, a_memory
 from support.small_world import filters, populations

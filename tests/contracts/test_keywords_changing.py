@@ -4,10 +4,10 @@ from collections.abc import Mapping
 
 import pytest
 
-from hivelore.domain.index import ChunkKey, DocumentKey
-from hivelore.domain.memory import Scope
-from hivelore.domain.search import Filter, Visibility
-from hivelore.ports import Transaction, View
+from hivelore.indexing.model import ChunkKey, DocumentKey
+from hivelore.memories.model import Scope
+from hivelore.search.model import Filter, Visibility
+from hivelore.storage.ports import Transaction, View
 from support.keywords import Columns, Indexed, entry, own
 from support.memories import BOB, EVERYTHING, a_memory, document, next_version, whole
 from support.stores import add, change, forget

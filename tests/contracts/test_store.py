@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.domain.agent import AgentId
-from hivelore.domain.index import Change, ChangeKind, DocumentKey, ModelKey, Stored
-from hivelore.domain.memory import Json, Memory, MemoryId, Scope, Statement
-from hivelore.domain.text import Clean
+from hivelore.core.agents import AgentId
+from hivelore.core.text import Clean
 from hivelore.errors import Conflict
-from hivelore.ports import MemoryStore, Transaction
+from hivelore.indexing.model import Change, ChangeKind, DocumentKey, ModelKey, Stored
+from hivelore.memories.model import Json, Memory, MemoryId, Scope, Statement
+from hivelore.storage.ports import MemoryStore, Transaction
 from support.clocks import START
 from support.memories import (
     ADA,

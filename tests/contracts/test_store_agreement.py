@@ -8,16 +8,16 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hivelore.adapters.inmemory.store import InMemoryStore
-from hivelore.domain.event_log import Event, EventFilter
-from hivelore.domain.evidence import Evidence
-from hivelore.domain.index import ModelKey, PassageKey, Stored
-from hivelore.domain.memory import Action, Memory, MemoryId, Scope
-from hivelore.domain.operational import Held, Observation
-from hivelore.domain.search import Visibility
-from hivelore.domain.text import Clean
+from hivelore.core.text import Clean
 from hivelore.errors import Conflict
-from hivelore.ports import MemoryStore, Transaction
+from hivelore.events.model import Event, EventFilter
+from hivelore.feedback.recalls import Evidence
+from hivelore.indexing.model import ModelKey, PassageKey, Stored
+from hivelore.memories.model import Action, Memory, MemoryId, Scope
+from hivelore.observations.model import Held, Observation
+from hivelore.search.model import Visibility
+from hivelore.storage.inmemory.store import InMemoryStore
+from hivelore.storage.ports import MemoryStore, Transaction
 from support.clocks import FixedClock
 from support.happenings import events
 from support.laws import examples

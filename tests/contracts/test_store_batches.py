@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.adapters.noting import former
-from hivelore.domain.batch import Batch, BatchFilter, BatchId, BatchKind, Former
-from hivelore.domain.index import DocumentKey, Stored
-from hivelore.domain.memory import Action, Memory
-from hivelore.domain.operational import Confidence, Held
-from hivelore.domain.proposal import Proposal
-from hivelore.domain.search import Visibility
-from hivelore.domain.text import Clean
-from hivelore.ports import MemoryStore, Transaction
+from hivelore.changes.model import Batch, BatchFilter, BatchId, BatchKind, Former
+from hivelore.core.text import Clean
+from hivelore.indexing.model import DocumentKey, Stored
+from hivelore.memories.model import Action, Memory
+from hivelore.observations.model import Confidence, Held
+from hivelore.review.model import Proposal
+from hivelore.search.model import Visibility
+from hivelore.storage.change_recorder import former
+from hivelore.storage.ports import MemoryStore, Transaction
 from support.batches import ALL_BATCHES, a_batch, a_preimage, batches, batches_of, preimages_of, put_batch
 from support.clocks import START
 from support.happenings import an_event, log_events

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.domain.agent import Door
-from hivelore.domain.index import DocumentKey
-from hivelore.domain.memory import Action, Memory, Provenance, Scope, Version
-from hivelore.domain.search import Filter, Visibility
-from hivelore.domain.text import Clean
+from hivelore.core.agents import Door
+from hivelore.core.text import Clean
 from hivelore.errors import Conflict, NotFound, Stale
-from hivelore.ports import MemoryStore
+from hivelore.indexing.model import DocumentKey
+from hivelore.memories.model import Action, Memory, Provenance, Scope, Version
+from hivelore.search.model import Filter, Visibility
+from hivelore.storage.ports import MemoryStore
 from support.memories import (
     ADA,
     BOB,

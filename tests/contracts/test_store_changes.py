@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.domain.index import BEGINNING, Change, ChangeKind, DocumentKey, PassageKey
-from hivelore.domain.memory import Action, Scope
-from hivelore.domain.text import Clean
+from hivelore.core.text import Clean
 from hivelore.errors import Conflict
-from hivelore.ports import MemoryStore, Transaction
+from hivelore.indexing.model import BEGINNING, Change, ChangeKind, DocumentKey, PassageKey
+from hivelore.memories.model import Action, Scope
+from hivelore.storage.ports import MemoryStore, Transaction
 from support.memories import a_memory, document, instant, next_version, whole
 from support.stores import Fresh, add, chunks, forget, law, told
 

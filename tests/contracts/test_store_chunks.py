@@ -8,9 +8,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.domain.index import DocumentKey, ModelKey, PassageKey, Stored, StoredChunk, Vector
-from hivelore.domain.memory import Chunk
-from hivelore.ports import MemoryStore
+from hivelore.indexing.model import DocumentKey, ModelKey, PassageKey, Stored, StoredChunk, Vector
+from hivelore.memories.model import Chunk
+from hivelore.storage.ports import MemoryStore
 from support.memories import a_memory, document, instant, next_version
 from support.stores import Fresh, add, change, chunks, law
 

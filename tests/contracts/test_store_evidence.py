@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.domain.evidence import EVIDENCE_KEPT, Evidence, Sign, together, use_of
-from hivelore.domain.index import ChangeKind, DocumentKey
-from hivelore.domain.usefulness import UNKNOWN, Use
-from hivelore.ports import MemoryStore, Transaction
+from hivelore.feedback.model import UNKNOWN, Use
+from hivelore.feedback.recalls import EVIDENCE_KEPT, Evidence, Sign, together, use_of
+from hivelore.indexing.model import ChangeKind, DocumentKey
+from hivelore.storage.ports import MemoryStore, Transaction
 from support.memories import ADA, BOB, EVERYTHING, a_memory, evidence, evidences, instant, next_version
 from support.stores import Fresh, add, change, forget, history, law, present, told
 

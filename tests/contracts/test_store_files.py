@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from hivelore.domain.folder import KnownFile
-from hivelore.domain.text import Clean
-from hivelore.ports import MemoryStore
+from hivelore.core.text import Clean
+from hivelore.folders.model import KnownFile
+from hivelore.storage.ports import MemoryStore
 from support.memories import memory_id
 
 HERE, THERE = Clean("host:/workspace"), Clean("host:/workspace2")

@@ -6,10 +6,10 @@ from datetime import datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.domain.index import Attributes, DocumentKey
-from hivelore.domain.memory import Memory, MemoryId, Scope, Source, standing
-from hivelore.domain.search import Filter, Visibility
-from hivelore.ports import MemoryStore, Transaction, View
+from hivelore.indexing.model import Attributes, DocumentKey
+from hivelore.memories.model import Memory, MemoryId, Scope, Source, standing
+from hivelore.search.model import Filter, Visibility
+from hivelore.storage.ports import MemoryStore, Transaction, View
 from support.memories import ADA, BOB, EVERYTHING, a_memory, instant, whole
 from support.small_world import INSTANTS, census, filters, populations, single_filters
 from support.stores import Fresh, add, forget, law

@@ -7,9 +7,9 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.domain.agent import AgentId, Door, Role, Viewer
-from hivelore.domain.transcript import Ended, EventId, Handover, HandoverState, SubAgent, Task
-from hivelore.ports import MemoryStore
+from hivelore.core.agents import AgentId, Door, Role, Viewer
+from hivelore.sessions.model import Ended, EventId, Handover, HandoverState, SubAgent, Task
+from hivelore.storage.ports import MemoryStore
 from support.memories import ADA, filled_texts, instant, instants, texts
 from support.sessions import an_end
 from support.stores import Fresh, law

@@ -11,14 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.domain.agent import Door
-from hivelore.domain.cooldown import Cooldown
-from hivelore.domain.event_log import Event, EventFilter, Level, LoggedId
-from hivelore.domain.memory import Scope
-from hivelore.domain.operational import GENERAL
-from hivelore.domain.search import Visibility
-from hivelore.domain.text import Clean
-from hivelore.ports import MemoryStore
+from hivelore.core.agents import Door
+from hivelore.core.text import Clean
+from hivelore.events.model import Cooldown, Event, EventFilter, Level, LoggedId
+from hivelore.memories.model import Scope
+from hivelore.observations.model import GENERAL
+from hivelore.search.model import Visibility
+from hivelore.storage.ports import MemoryStore
 from support.happenings import (
     ALL_EVENTS,
     a_cooldown,

@@ -10,9 +10,9 @@ from threading import Barrier
 import numpy as np
 import pytest
 
-from hivelore.domain.index import ModelKey, PassageKey
-from hivelore.domain.text import Clean
-from hivelore.ports import MemoryStore
+from hivelore.core.text import Clean
+from hivelore.indexing.model import ModelKey, PassageKey
+from hivelore.storage.ports import MemoryStore
 from support.clocks import SteppingClock
 from support.memories import a_memory, document, instant
 from support.stores import STORES, add, chunks

@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.adapters.inmemory.store import InMemoryStore
-from hivelore.domain.agent import Agent, ApiKey, Door, KeyId, Role
-from hivelore.domain.audit import AuditEntry
-from hivelore.domain.index import BEGINNING, ChangeKind, DocumentKey, ModelKey
-from hivelore.domain.job import Job, JobId, JobState
-from hivelore.domain.memory import Action, Memory, MemoryId
-from hivelore.domain.moving import Counts, WholeMemory
-from hivelore.domain.text import Clean
+from hivelore.core.agents import Agent, ApiKey, Door, KeyId, Role
+from hivelore.core.audit import AuditEntry
+from hivelore.core.jobs import Job, JobId, JobState
+from hivelore.core.text import Clean
 from hivelore.errors import Conflict, NotFound
-from hivelore.ports import MemoryStore, Transaction, View
+from hivelore.indexing.model import BEGINNING, ChangeKind, DocumentKey, ModelKey
+from hivelore.memories.model import Action, Memory, MemoryId
+from hivelore.storage.inmemory.store import InMemoryStore
+from hivelore.storage.ports import MemoryStore, Transaction, View
+from hivelore.transfer.migrate.model import Counts, WholeMemory
 from support.batches import a_batch, a_preimage, put_batch
 from support.clocks import START, FixedClock
 from support.happenings import a_cooldown, an_event, log_events, put_cooldowns

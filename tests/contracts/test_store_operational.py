@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.adapters.inmemory.store import InMemoryStore
-from hivelore.domain.index import ChangeKind, DocumentKey
-from hivelore.domain.memory import Memory, Scope
-from hivelore.domain.operational import GENERAL, Confidence, Held, Kind, Observation, Operational
-from hivelore.domain.search import Filter
-from hivelore.domain.text import Clean
-from hivelore.ports import MemoryStore, Transaction
+from hivelore.core.text import Clean
+from hivelore.indexing.model import ChangeKind, DocumentKey
+from hivelore.memories.model import Memory, Scope
+from hivelore.observations.model import GENERAL, Confidence, Held, Kind, Observation, Operational
+from hivelore.search.model import Filter
+from hivelore.storage.inmemory.store import InMemoryStore
+from hivelore.storage.ports import MemoryStore, Transaction
 from support.clocks import START, FixedClock
 from support.memories import (
     EVERYTHING,

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.domain.memory import Scope
-from hivelore.domain.proposal import Concerned, Decision, Proposal, ProposalFilter, ProposalId, ProposalKind
-from hivelore.domain.search import Visibility
-from hivelore.ports import MemoryStore
+from hivelore.memories.model import Scope
+from hivelore.review.model import Concerned, Decision, Proposal, ProposalFilter, ProposalId, ProposalKind
+from hivelore.search.model import Visibility
+from hivelore.storage.ports import MemoryStore
 from support.memories import ADA, BOB, a_memory, instant, memory_id, next_version
 from support.proposals import ALL_PROPOSALS, a_decision, a_proposal, inbox, proposals, put
 from support.stores import Fresh, add, change, forget, law

@@ -8,13 +8,13 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.adapters.sql.transaction import SqlTransaction
-from hivelore.domain.agent import AgentId
-from hivelore.domain.index import DocumentKey, ModelKey, PassageKey
-from hivelore.domain.memory import Scope
-from hivelore.domain.search import Filter, Visibility
-from hivelore.domain.text import Clean
-from hivelore.ports import MemoryStore, Transaction
+from hivelore.core.agents import AgentId
+from hivelore.core.text import Clean
+from hivelore.indexing.model import DocumentKey, ModelKey, PassageKey
+from hivelore.memories.model import Scope
+from hivelore.search.model import Filter, Visibility
+from hivelore.storage.ports import MemoryStore, Transaction
+from hivelore.storage.sql.transaction import SqlTransaction
 from support.memories import ADA, BOB, EVERYTHING, a_memory, document, instant
 from support.stores import Fresh, add, chunks, forget, law
 

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.domain.memory import MemoryId, Scope
-from hivelore.domain.recall_log import Recall, RecallFilter
-from hivelore.domain.search import RecallId, Visibility
-from hivelore.ports import MemoryStore, Transaction
+from hivelore.feedback.recalls import Recall, RecallFilter
+from hivelore.memories.model import MemoryId, Scope
+from hivelore.search.model import RecallId, Visibility
+from hivelore.storage.ports import MemoryStore, Transaction
 from support.memories import ADA, BOB, a_memory, instant, memory_id
 from support.recalls import ALL_RECALLS, a_recall, log, logged, recalls
 from support.stores import Fresh, add, change, forget, law

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from hivelore.domain.agent import Agent, ApiKey, Door, KeyId, Role
-from hivelore.domain.audit import AuditEntry
-from hivelore.domain.job import Job, JobId, JobState
-from hivelore.domain.memory import Action, Memory, Scope
-from hivelore.domain.text import Clean
+from hivelore.core.agents import Agent, ApiKey, Door, KeyId, Role
+from hivelore.core.audit import AuditEntry
+from hivelore.core.jobs import Job, JobId, JobState
+from hivelore.core.text import Clean
 from hivelore.errors import Conflict
-from hivelore.ports import MemoryStore, Transaction
+from hivelore.memories.model import Action, Memory, Scope
+from hivelore.storage.ports import MemoryStore, Transaction
 from support.clocks import START
 from support.memories import ADA, BOB, EVERYTHING, a_memory, document, instant, memories, next_version
 from support.observed import observed

@@ -4,10 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from hivelore.domain.session import Session, Told
-from hivelore.domain.text import Clean
-from hivelore.domain.transcript import EventId
-from hivelore.ports import MemoryStore
+from hivelore.core.text import Clean
+from hivelore.sessions.model import EventId, Session, Told
+from hivelore.storage.ports import MemoryStore
 from support.memories import ADA, BOB, instant, memory_id
 
 SESSION = Session(

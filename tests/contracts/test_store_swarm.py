@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.domain.agent import Agent, AgentId, ApiKey, Door, KeyId, Role
-from hivelore.domain.audit import AuditEntry
-from hivelore.domain.job import Job, JobId, JobState
-from hivelore.domain.memory import Action
-from hivelore.domain.text import Clean
+from hivelore.core.agents import Agent, AgentId, ApiKey, Door, KeyId, Role
+from hivelore.core.audit import AuditEntry
+from hivelore.core.jobs import Job, JobId, JobState
+from hivelore.core.text import Clean
 from hivelore.errors import Conflict
-from hivelore.ports import MemoryStore
+from hivelore.memories.model import Action
+from hivelore.storage.ports import MemoryStore
 from support.clocks import START
 from support.memories import ADA, BOB, a_memory, agents, filled_texts, instant, instants, memory_id, texts
 from support.stores import Fresh, add, forget, law

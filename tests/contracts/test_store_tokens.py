@@ -6,9 +6,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.domain.index import DocumentKey, ModelKey, PassageKey, TokenCodes, Vector
-from hivelore.domain.search import EVERYTHING
-from hivelore.ports import MemoryStore, Transaction
+from hivelore.indexing.model import DocumentKey, ModelKey, PassageKey, TokenCodes, Vector
+from hivelore.search.model import EVERYTHING
+from hivelore.storage.ports import MemoryStore, Transaction
 from support.memories import a_memory, document
 from support.stores import Fresh, add, chunks, forget, law
 

@@ -8,12 +8,12 @@ from threading import Barrier, Event
 import numpy as np
 import pytest
 
-from hivelore.domain.agent import Agent, Role
-from hivelore.domain.index import ModelKey, Stored
-from hivelore.domain.memory import Action, Memory
-from hivelore.domain.text import Clean
+from hivelore.core.agents import Agent, Role
+from hivelore.core.text import Clean
 from hivelore.errors import Conflict, Expired
-from hivelore.ports import MemoryStore, Transaction, View
+from hivelore.indexing.model import ModelKey, Stored
+from hivelore.memories.model import Action, Memory
+from hivelore.storage.ports import MemoryStore, Transaction, View
 from support.clocks import START, SteppingClock
 from support.memories import ADA, EVERYTHING, a_memory, instant, next_version, whole
 from support.stores import add, change, forget, listed, present, told

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from hivelore.domain.index import ChangeKind, DocumentKey, Stored
-from hivelore.domain.memory import Memory, MemoryId, Scope, Topic
-from hivelore.domain.text import Clean
-from hivelore.ports import MemoryStore
+from hivelore.core.text import Clean
+from hivelore.indexing.model import ChangeKind, DocumentKey, Stored
+from hivelore.memories.model import Memory, MemoryId, Scope, Topic
+from hivelore.storage.ports import MemoryStore
 from support.memories import ADA, BOB, a_memory, instant, next_version
 from support.stores import add, change, forget, history, present
 

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.domain.index import (
+from hivelore.errors import Invalid, NotFound
+from hivelore.indexing.model import (
     AttributeColumns,
     Attributes,
     ChunkKey,
@@ -20,9 +21,8 @@ from hivelore.domain.index import (
     PassageKey,
     Vector,
 )
-from hivelore.domain.memory import Memory
-from hivelore.errors import Invalid, NotFound
-from hivelore.ports import MemoryStore, Transaction
+from hivelore.memories.model import Memory
+from hivelore.storage.ports import MemoryStore, Transaction
 from support.memories import a_memory, document, instant
 from support.small_world import inhabitants
 from support.stores import Fresh, add, chunks, forget, law

@@ -9,10 +9,10 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from render_settings import render
 
-from hivelore.config import Embedder, Settings, load
-from hivelore.domain.memory import Source
 from hivelore.errors import Invalid
-from hivelore.policies import teaching
+from hivelore.memories.model import Source
+from hivelore.runtime.settings import Embedder, Settings, load
+from hivelore.sessions import agent_instructions
 
 ROOT = Path(__file__).parents[2]
 
@@ -38,7 +38,7 @@ def test_every_setting_named_in_the_documentation_exists() -> None:
 
 def test_the_documents_say_what_is_worth_keeping_as_agents_are_taught() -> None:
     page = " ".join((ROOT / "docs" / "folders.md").read_text().split())
-    assert all(one in page for one in (*teaching.KEEP, teaching.LEAVE))
+    assert all(one in page for one in (*agent_instructions.KEEP, agent_instructions.LEAVE))
 
 
 def test_an_empty_variable_counts_as_unset(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,12 +12,12 @@ import pytest
 from mcp import Client as McpClient
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
-from hivelore.bridge.messages import REPEATABLE
-from hivelore.bridge.relay import LARGEST_MESSAGE
-from hivelore.client import LARGEST_REQUEST
-from hivelore.domain.agent import Door
-from hivelore.server.guard import LARGEST_BODY
-from hivelore.server.mcp.tools import TOOLS
+from hivelore.core.agents import Door
+from hivelore.http.request_guard import LARGEST_BODY
+from hivelore.mcp.bridge.messages import REPEATABLE
+from hivelore.mcp.bridge.relay import LARGEST_MESSAGE
+from hivelore.mcp.tools import TOOLS
+from hivelore.python.client import LARGEST_REQUEST
 from support.bridge import DIRECT, Bridge
 from support.service import Service, environment
 
@@ -213,7 +213,7 @@ def test_it_is_small_and_loads_little(service: Service, tmp_path: Path) -> None:
         assert bridge.memory() < 20_000
         bridge.hang_up()
         loaded = {line.rpartition("|")[2].strip() for line in bridge.complaints().splitlines()}
-    assert "hivelore.bridge.relay" in loaded
+    assert "hivelore.mcp.bridge.relay" in loaded
     assert not {name for name in loaded if name in TOO_HEAVY or name.partition(".")[0] in TOO_HEAVY}
 
 
@@ -224,9 +224,9 @@ def test_without_a_message_it_loads_next_to_nothing(service: Service, tmp_path: 
         loaded = {line.rpartition("|")[2].strip() for line in bridge.complaints().splitlines()}
     assert {name for name in loaded if name.startswith("hivelore")} == {
         "hivelore",
-        "hivelore.bridge",
-        "hivelore.bridge.loop",
-        "hivelore.bridge.streams",
+        "hivelore.mcp.bridge",
+        "hivelore.mcp.bridge.loop",
+        "hivelore.mcp.bridge.streams",
     }
     assert not loaded & {"json", "re", "enum", "collections", "functools", "socket", "threading"}
 

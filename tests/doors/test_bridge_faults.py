@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from hivelore.bridge.http import Connection, Place
-from hivelore.bridge.messages import CODES
-from hivelore.bridge.relay import MOST_AT_ONCE, MOST_STREAMS
 from hivelore.errors import Expired, Invalid
+from hivelore.mcp.bridge.http import Connection, Place
+from hivelore.mcp.bridge.messages import CODES
+from hivelore.mcp.bridge.relay import MOST_AT_ONCE, MOST_STREAMS
 from support.bridge import Bridge
 from support.odd_service import Exchange, OddService
 from support.service import environment

@@ -13,7 +13,7 @@ from time import monotonic
 
 import pytest
 
-from hivelore.lock import EMBEDDED, Lock, Owner, read_owner
+from hivelore.local.lock import EMBEDDED, Lock, Owner, read_owner
 from support.bridge import DIRECT, PACKAGE, PATIENCE, Bridge
 from support.command_line import settings
 from support.odd_service import Exchange, OddService
@@ -26,7 +26,7 @@ WITHOUT_HANDLE = [
     *DIRECT[:3],
     "-c",
     f"import os, sys; del os.pidfd_open; sys.path.insert(0, {str(PACKAGE.parent)!r})\n"
-    "from hivelore.bridge import main; sys.exit(main())",
+    "from hivelore.mcp.bridge import main; sys.exit(main())",
 ]
 """As on systems where one has to look whether the parent is there still."""
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from hivelore.app import Application, open_application
-from hivelore.config import load
-from hivelore.domain.agent import Door, Role, Viewer
+from hivelore.core.agents import Door, Role, Viewer
+from hivelore.runtime.app import Application, open_application
+from hivelore.runtime.settings import load
 from support.language_server import LanguageServer
 from support.memories import EVERYTHING
 from support.sessions import a_fix, an_end
@@ -21,8 +21,8 @@ SESSIONS = 30
 CAP = 40_000
 SERVES = """
 import threading
-from hivelore.app import open_application
-from hivelore.config import load
+from hivelore.runtime.app import open_application
+from hivelore.runtime.settings import load
 
 app = open_application(load(embedder="none"), kind="embedded")
 threading.Event().wait()

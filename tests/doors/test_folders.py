@@ -11,10 +11,10 @@ from threading import Event
 
 import pytest
 
-from hivelore import launch
-from hivelore.client import Client
-from hivelore.config import load
-from hivelore.services import folders
+from hivelore.folders import sync
+from hivelore.local import launcher
+from hivelore.python.client import Client
+from hivelore.runtime.settings import load
 from support.command_line import HIVELORE, environment
 from support.postgres import DATABASES, service_on
 from support.service import Service
@@ -25,7 +25,7 @@ from support.waiting import until
 def looking_often() -> Generator[None]:
     """Services of this process do not let anybody wait for their next look."""
     with pytest.MonkeyPatch.context() as changes:
-        changes.setattr(folders, "EVERY", 0.05)
+        changes.setattr(sync, "EVERY", 0.05)
         yield
 
 
@@ -97,7 +97,7 @@ def killed(home: Path, workspace: Path, **settings: str) -> Generator[Client]:
     env = environment(home, HIVELORE_WORKSPACE=str(workspace), **settings)
     with subprocess.Popen([HIVELORE, "serve"], env=env, stdout=subprocess.DEVNULL) as process:
         try:
-            while (url := launch.running(home)) is None or not launch.is_alive(url):
+            while (url := launcher.running(home)) is None or not launcher.is_alive(url):
                 assert process.poll() is None
                 Event().wait(0.05)
             with closing(Client(url, (home / "operator.key").read_text().strip())) as client:

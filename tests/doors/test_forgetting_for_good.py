@@ -7,8 +7,8 @@ from threading import Event
 import pytest
 
 import hivelore
-from hivelore.domain.memory import Memory
-from hivelore.hive.base import Hive
+from hivelore.memories.model import Memory
+from hivelore.python.hive import Hive
 
 PATIENCE = 60.0
 WORDS = ("xylophone", "quetzalcoatl", "zwitterion", "vuvuzela")
@@ -27,7 +27,7 @@ def test_what_was_forgotten_leaves_every_file_of_the_home_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HIVELORE_EMBEDDER", "none")
-    monkeypatch.setattr("hivelore.beside.TEND_EVERY", 0.01)
+    monkeypatch.setattr("hivelore.runtime.workers.TEND_EVERY", 0.01)
     with hivelore.open(tmp_path) as hive:
         memory = tell(hive)
         assert all(holds(tmp_path, word) for word in WORDS)
@@ -46,7 +46,7 @@ def test_a_hive_that_is_closed_right_afterwards_leaves_nothing_in_the_files(
 ) -> None:
     monkeypatch.setenv("HIVELORE_EMBEDDER", "none")
     monkeypatch.setenv("HIVELORE_KEYWORDS", keywords)
-    monkeypatch.setattr("hivelore.beside.TEND_EVERY", 3_600.0)
+    monkeypatch.setattr("hivelore.runtime.workers.TEND_EVERY", 3_600.0)
     with hivelore.open(tmp_path) as hive:
         memory = tell(hive)
         for number in range(20):

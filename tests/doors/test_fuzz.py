@@ -19,7 +19,7 @@ from schemathesis.checks import CHECKS
 from schemathesis.generation import GenerationMode
 from schemathesis.specs.openapi.schemas import OpenApiSchema
 
-from hivelore.server.asgi import ROUTERS
+from hivelore.http.app import ROUTERS
 from support.laws import examples
 from support.service import Service
 

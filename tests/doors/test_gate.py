@@ -10,13 +10,13 @@ from threading import Event
 import psycopg
 import pytest
 
-from hivelore.app import Application
-from hivelore.config import Embedder, load
-from hivelore.domain.agent import Door, Role, Viewer
+from hivelore.core.agents import Door, Role, Viewer
 from hivelore.errors import Unauthenticated
-from hivelore.server.gate import FRESH, Gate
-from hivelore.server.pools import Pools
-from hivelore.services.agents import Agents
+from hivelore.http.auth import FRESH, Gate
+from hivelore.http.pools import Pools
+from hivelore.identity.service import Agents
+from hivelore.runtime.app import Application
+from hivelore.runtime.settings import Embedder, load
 from support import postgres
 from support.clocks import SteppingClock
 from support.waiting import until

@@ -7,8 +7,8 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
-from hivelore.app import open_application
-from hivelore.config import load
+from hivelore.runtime.app import open_application
+from hivelore.runtime.settings import load
 from support.memories import EVERYTHING
 from support.sessions import a_fix
 from support.waiting import until
@@ -16,9 +16,9 @@ from support.waiting import until
 HANDS_OVER_AND_IS_KILLED = """
 import os, signal, sys
 
-from hivelore.app import Application
-from hivelore.config import load
-from hivelore.domain.agent import Door, Role, Viewer
+from hivelore.runtime.app import Application
+from hivelore.runtime.settings import load
+from hivelore.core.agents import Door, Role, Viewer
 from support.sessions import an_end
 
 app = Application(load(embedder="none"))

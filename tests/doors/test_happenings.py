@@ -8,12 +8,11 @@ from typing import Any
 import pytest
 
 import hivelore
-from hivelore import endpoint
-from hivelore.client import Client
-from hivelore.domain.cooldown import LONGEST
-from hivelore.domain.event_log import TEXT_LENGTH, Level
 from hivelore.errors import Forbidden, HiveloreError, Invalid, NotFound, TooLarge
-from hivelore.hive.base import Hive
+from hivelore.events.model import LONGEST, TEXT_LENGTH, Level
+from hivelore.local import endpoint
+from hivelore.python.client import Client
+from hivelore.python.hive import Hive
 from support.service import Service
 
 MINUTES = LONGEST // timedelta(minutes=1)

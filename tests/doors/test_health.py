@@ -12,14 +12,14 @@ import apsw
 import psycopg
 import pytest
 
-from hivelore import endpoint, launch
-from hivelore.adapters.keywords.postings.engine import Postings
-from hivelore.app import open_application
-from hivelore.config import load
-from hivelore.domain.health import Cause
 from hivelore.errors import Broken, HiveloreError, Unavailable
-from hivelore.lock import EMBEDDED
-from hivelore.services.upkeep import Upkeep
+from hivelore.health.model import Cause
+from hivelore.indexes.keywords.postings.engine import Postings
+from hivelore.local import endpoint, launcher
+from hivelore.local.lock import EMBEDDED
+from hivelore.maintenance.housekeeping import Upkeep
+from hivelore.runtime.app import open_application
+from hivelore.runtime.settings import load
 from support import failing, postgres
 from support.failing import causes, wait_for
 from support.service import Service
@@ -104,7 +104,7 @@ def test_failing_writes_are_noticed_though_nobody_writes_and_over_by_themselves(
             assert '"unready"' in body
             assert str(service.home) not in body
         assert get(service, "/health/live")[0] == 200
-        assert launch.is_alive(service.url)
+        assert launcher.is_alive(service.url)
         told = status(service)
         assert (told["ready"], [one["cause"] for one in told["problems"]]) == (False, [cause])
         assert figures(service)[f'hivelore_problem{{cause="{cause}"}}'] == 1.0
@@ -155,7 +155,7 @@ def test_a_worker_that_dies_each_time_is_a_problem_and_the_others_go_on(
         return 0.01
 
     failing.hurry(monkeypatch)
-    monkeypatch.setattr("hivelore.services.supervisor.pause", shortly)
+    monkeypatch.setattr("hivelore.core.supervisor.pause", shortly)
     monkeypatch.setattr(Upkeep, "tend", die)
     with caplog.at_level(logging.WARNING, "hivelore"), Service(tmp_path / "home") as service:
         wait_for(service, "background-worker")
@@ -238,7 +238,7 @@ def test_a_database_that_is_taken_away_under_the_service_is_noticed_and_nothing_
         head += f"Content-Type: application/json\r\nAuthorization: Bearer {service.agent_key}\r\n\r\n"
         code, answer = service.raw(head.encode() + event)
         assert (code, b"taken" in answer.partition(b"\r\n\r\n")[0]) == (503, False), "hooks would not put it aside"
-        assert launch.is_alive(service.url)
+        assert launcher.is_alive(service.url)
 
 
 def test_another_incarnation_of_a_postgres_database_is_refused(on_postgres: Service) -> None:

@@ -11,15 +11,15 @@ from typing import Any, cast
 import pytest
 
 import hivelore
-from hivelore import endpoint
-from hivelore.domain.draft import Draft, Edit
-from hivelore.domain.memory import Memory, Scope
-from hivelore.domain.operational import Confidence, Held, Operational
-from hivelore.domain.text import Clean
+from hivelore.core.text import Clean
 from hivelore.errors import Busy, Forbidden, Invalid, NotFound, Proposed, Stale, Unauthenticated
-from hivelore.hive.base import Hive
-from hivelore.hive.embedded import EmbeddedHive
-from hivelore.hive.remote import RemoteHive
+from hivelore.local import endpoint
+from hivelore.memories.drafts import Draft, Edit
+from hivelore.memories.model import Memory, Scope
+from hivelore.observations.model import Confidence, Held, Operational
+from hivelore.python.embedded import EmbeddedHive
+from hivelore.python.hive import Hive
+from hivelore.python.remote import RemoteHive
 from support.service import Service
 
 

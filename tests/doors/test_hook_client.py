@@ -15,11 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from hivelore import launch
-from hivelore.endpoint import TAKEN
-from hivelore.hooks import aside
-from hivelore.hooks.copying import MODULES, copy_to
-from hivelore.lock import read_owner
+from hivelore.hooks import fallback
+from hivelore.hooks.install import MODULES, copy_to
+from hivelore.local import launcher
+from hivelore.local.endpoint import TAKEN
+from hivelore.local.lock import read_owner
 from support.fake_secrets import scramble
 from support.fences import fenced
 from support.hooks import NOTHING, PATIENCE, Hook, lost, put_aside
@@ -144,7 +144,7 @@ def test_what_cannot_be_handed_over_is_put_aside_without_secrets_and_delivered_o
 def test_a_session_that_starts_where_no_service_runs_starts_one_and_is_told_with_its_first_prompt(alone: Hook) -> None:
     url = free_url()
     assert alone("SessionStart", source="startup", environ={"HIVELORE_URL": url}) == NOTHING
-    until(lambda: launch.running(alone.home) is not None and launch.is_alive(launch.running(alone.home) or ""))
+    until(lambda: launcher.running(alone.home) is not None and launcher.is_alive(launcher.running(alone.home) or ""))
     until(lambda: not put_aside(alone.home))
 
 
@@ -303,29 +303,29 @@ def test_a_folder_that_is_gone_is_not_noticed(service: Service, hook: Hook) -> N
 
 
 def test_folders_that_are_made_for_it_are_for_nobody_else(tmp_path: Path) -> None:
-    aside.put_aside(tmp_path / "new" / "spool", {"number": 1})
+    fallback.put_aside(tmp_path / "new" / "spool", {"number": 1})
     assert [stat.S_IMODE(each.stat().st_mode) for each in (tmp_path / "new").rglob("*")] == [0o700, 0o600]
     assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == 0o700
 
 
 def test_of_what_waits_the_oldest_is_lost_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(aside, "MOST_FILES", 3)
+    monkeypatch.setattr(fallback, "MOST_FILES", 3)
     for number in range(5):
-        aside.put_aside(tmp_path / "spool", {"number": number})
+        fallback.put_aside(tmp_path / "spool", {"number": number})
     assert [told["number"] for told in put_aside(tmp_path)] == [2, 3, 4]
     assert lost(tmp_path) == 2
-    monkeypatch.setattr(aside, "MOST_BYTES", 30)
-    aside.put_aside(tmp_path / "spool", {"number": 5})
+    monkeypatch.setattr(fallback, "MOST_BYTES", 30)
+    fallback.put_aside(tmp_path / "spool", {"number": 5})
     assert [told["number"] for told in put_aside(tmp_path)] == [4, 5]
 
 
 def test_what_else_lies_where_events_wait_is_in_nobodys_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(aside, "MOST_FILES", 3)
+    monkeypatch.setattr(fallback, "MOST_FILES", 3)
     folder = tmp_path / "spool"
     (folder / "0.json").mkdir(parents=True)
     (folder / "00.json").symlink_to("nowhere")
     for number in range(5):
-        aside.put_aside(folder, {"number": number})
+        fallback.put_aside(folder, {"number": number})
     (folder / "0.json").rmdir()
     assert [told["number"] for told in put_aside(tmp_path)] == [2, 3, 4]
 

@@ -13,8 +13,8 @@ from uuid import uuid4
 
 import pytest
 
-from hivelore.policies.fence import unfenced
-from hivelore.policies.hooks.claude_code import CLAUDE_CODE
+from hivelore.sessions.fence import unfenced
+from hivelore.sessions.programs.claude_code import CLAUDE_CODE
 from support.hook_faults import FAULTS, Way
 from support.hook_home import KNOWN, Home, Kept, conversation, opened, payload, something_learned
 from support.shown import Show

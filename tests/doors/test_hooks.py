@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from hivelore.client import Client
-from hivelore.domain.agent import Door
+from hivelore.core.agents import Door
 from hivelore.errors import Invalid, NotFound, Unauthenticated
+from hivelore.python.client import Client
 from support.fences import inside
 from support.service import Service
 from support.sessions import a_fix

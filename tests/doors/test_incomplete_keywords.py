@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 import hivelore
-from hivelore.services import reindexing
-from hivelore.services.recall import INCOMPLETE
+from hivelore.indexing import rebuild
+from hivelore.search.service import INCOMPLETE
 from support.bridge import Bridge
 from support.command_line import CommandLine
 from support.service import Service, environment
@@ -43,7 +43,7 @@ def test_every_door_of_a_service_says_so_until_it_is_built(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HIVELORE_HOME", str(home))
-    monkeypatch.setattr(reindexing, "BUDGET", 0.0)
+    monkeypatch.setattr(rebuild, "BUDGET", 0.0)
     with Service(home) as service:
         command_line = CommandLine(monkeypatch, capsys)
         told = said(service, command_line, tmp_path)
@@ -57,6 +57,6 @@ def test_every_door_of_a_service_says_so_until_it_is_built(
 
 def test_so_does_a_hive_in_this_process(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HIVELORE_EMBEDDER", "none")
-    monkeypatch.setattr(reindexing, "BUDGET", 0.0)
+    monkeypatch.setattr(rebuild, "BUDGET", 0.0)
     with hivelore.open(home) as hive:
         assert hive.recall("kettle").message.endswith(INCOMPLETE)

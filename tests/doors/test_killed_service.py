@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from hivelore import launch
 from hivelore.cli.exits import UNAVAILABLE
-from hivelore.client import Client
-from hivelore.services.embedding import BATCH
+from hivelore.embeddings.queue import BATCH
+from hivelore.local import launcher
+from hivelore.python.client import Client
 from support.command_line import HIVELORE, CommandLine, environment
 from support.embedding_server import Asked, EmbeddingServer, Exchange, silence
 from support.service import Service
@@ -66,10 +66,10 @@ def killed_service(home: Path, **settings: str) -> Generator[Talk]:
     with subprocess.Popen(words, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
         try:
             url = None
-            while url is None or not launch.is_alive(url):
+            while url is None or not launcher.is_alive(url):
                 assert process.poll() is None, process.stderr and process.stderr.read().decode()
                 Event().wait(0.05)
-                url = launch.running(home)
+                url = launcher.running(home)
             with talk(home, url) as talking:
                 yield talking
         finally:

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore import endpoint, launch
 from hivelore.errors import Broken, Busy
-from hivelore.lock import EMBEDDED, SERVICE, Lock, Owner, read_owner
+from hivelore.local import endpoint, launcher
+from hivelore.local.lock import EMBEDDED, SERVICE, Lock, Owner, read_owner
 from support.odd_service import Exchange, OddService
 from support.tls import self_signed
 
@@ -23,16 +23,16 @@ def test_the_owner_of_a_folder_is_read_as_it_was_written(tmp_path: Path) -> None
     assert read_owner(tmp_path) is None
     lock = Lock(tmp_path, OWNER)
     assert read_owner(tmp_path) == OWNER
-    assert launch.running(tmp_path) == OWNER.url
+    assert launcher.running(tmp_path) == OWNER.url
     lock.release()
     assert read_owner(tmp_path) is None
 
 
 def test_an_embedded_owner_is_no_service(tmp_path: Path) -> None:
     lock = Lock(tmp_path, Owner(pid=7, kind=EMBEDDED, url=None, started_at=""))
-    assert launch.running(tmp_path) is None
+    assert launcher.running(tmp_path) is None
     with pytest.raises(Busy, match="process 7"):
-        launch.ensure(tmp_path)
+        launcher.ensure(tmp_path)
     lock.release()
 
 
@@ -63,8 +63,8 @@ def test_a_folder_under_a_file_has_no_owner(tmp_path: Path) -> None:
 
 def test_a_service_is_alive_when_it_says_so() -> None:
     with OddService(Exchange.result) as service:
-        assert launch.is_alive(service.url)
-    assert not launch.is_alive(service.url)
+        assert launcher.is_alive(service.url)
+    assert not launcher.is_alive(service.url)
 
 
 def test_a_service_behind_tls_is_alive_when_its_certificate_is_good(
@@ -72,31 +72,31 @@ def test_a_service_behind_tls_is_alive_when_its_certificate_is_good(
 ) -> None:
     pem = tmp_path / "server.pem"
     with OddService(Exchange.result, tls=self_signed(pem)) as service:
-        assert not launch.is_alive(service.url)
+        assert not launcher.is_alive(service.url)
         monkeypatch.setenv("SSL_CERT_FILE", str(pem))
-        assert launch.is_alive(service.url)
+        assert launcher.is_alive(service.url)
 
 
 @pytest.mark.parametrize("url", ["https://127.0.0.1:4483", "http://hive.example", "http://127.0.0.1:x"])
 def test_what_is_no_place_for_a_service_of_ours_is_not_local(url: str) -> None:
-    assert not launch.is_local(url)
-    assert launch.is_local("http://127.0.0.1:4483")
+    assert not launcher.is_local(url)
+    assert launcher.is_local("http://127.0.0.1:4483")
 
 
 def test_who_listens_and_says_nothing_is_not_alive() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        assert not launch.is_alive(f"http://127.0.0.1:{listener.getsockname()[1]}", timeout=0.05)
+        assert not launcher.is_alive(f"http://127.0.0.1:{listener.getsockname()[1]}", timeout=0.05)
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:0", "http://127.0.0.1:x", "http://", ""])
 def test_nothing_is_alive_nowhere(url: str) -> None:
-    assert not launch.is_alive(url)
+    assert not launcher.is_alive(url)
 
 
 def test_a_service_that_is_there_is_not_started_again(tmp_path: Path) -> None:
     with OddService(Exchange.result) as service:
         lock = Lock(tmp_path, Owner(pid=os.getpid(), kind=SERVICE, url=service.url, started_at=""))
-        assert launch.ensure(tmp_path) == service.url
+        assert launcher.ensure(tmp_path) == service.url
         assert not (tmp_path / endpoint.LOG).exists()
         lock.release()
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from hivelore.client import Client
+from hivelore.python.client import Client
 from support.command_line import environment, hivelore
 from support.fences import inside
 from support.service import Service

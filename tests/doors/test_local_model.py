@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from hivelore.app import open_application
-from hivelore.config import load
-from hivelore.domain.agent import Door, Role, Viewer
+from hivelore.core.agents import Door, Role, Viewer
+from hivelore.runtime.app import open_application
+from hivelore.runtime.settings import load
 from support.local_model import local_model, weights
 from support.memories import EVERYTHING
 from support.missing import missing

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from hivelore.client import Client
-from hivelore.domain.agent import Role
+from hivelore.core.agents import Role
 from hivelore.errors import Conflict, Forbidden, HiveloreError, Invalid, NotFound
-from hivelore.hive.embedded import EmbeddedHive
-from hivelore.hive.exchange import fingerprint
-from hivelore.hive.remote import RemoteHive
+from hivelore.python.client import Client
+from hivelore.python.embedded import EmbeddedHive
+from hivelore.python.remote import RemoteHive
+from hivelore.transfer.jsonl import fingerprint
 from support.service import Service
 from support.waiting import until
 from support.world import AS_OPERATOR

@@ -7,13 +7,13 @@ from urllib.parse import quote
 
 import pytest
 
-from hivelore.client import Client
-from hivelore.domain.agent import Role
+from hivelore.core.agents import Role
 from hivelore.errors import Conflict, Forbidden, NotFound
-from hivelore.hive import jobs
-from hivelore.hive.embedded import EmbeddedHive
-from hivelore.hive.remote import RemoteHive
-from hivelore.server.rest import maintenance
+from hivelore.http.rest import maintenance
+from hivelore.python import jobs
+from hivelore.python.client import Client
+from hivelore.python.embedded import EmbeddedHive
+from hivelore.python.remote import RemoteHive
 from support.held_maintenance import Held, held
 from support.service import Service
 from support.waiting import until

@@ -13,10 +13,10 @@ import pytest
 from mcp import Client as McpClient
 from mcp.client.streamable_http import streamable_http_client
 
-from hivelore.domain.agent import Door, Role, Viewer
-from hivelore.domain.draft import Edit
-from hivelore.domain.memory import Action, MemoryId, Scope, Trust
+from hivelore.core.agents import Door, Role, Viewer
 from hivelore.errors import Proposed, Unauthenticated
+from hivelore.memories.drafts import Edit
+from hivelore.memories.model import Action, MemoryId, Scope, Trust
 from support.service import Service
 
 Era = Literal["legacy", "auto"]

@@ -15,7 +15,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
 from hivelore.errors import HiveloreError
-from hivelore.server import gate
+from hivelore.http import auth as gate
 from support.service import Service
 
 TOKEN = "ghp_" + "a1B2" * 9

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from hivelore.client import Client
 from hivelore.errors import Forbidden, Invalid, NotFound, Stale, TooLarge
+from hivelore.python.client import Client
 from support.fences import inside
 from support.service import Service
 

@@ -7,9 +7,9 @@ from threading import Event
 
 import pytest
 
-from hivelore.config import Embedder, load
 from hivelore.errors import Overloaded
-from hivelore.server.pools import AT_ONCE, Lane, Pool, Pools
+from hivelore.http.pools import AT_ONCE, Lane, Pool, Pools
+from hivelore.runtime.settings import Embedder, load
 
 
 @pytest.mark.parametrize("recalls", [1, AT_ONCE, 5])

@@ -13,14 +13,14 @@ from pathlib import Path
 import pytest
 
 import hivelore
-from hivelore import endpoint, launch, private_files
 from hivelore.cli import home_checks
-from hivelore.cli.findings import Level
+from hivelore.cli.checks import Level
 from hivelore.errors import Broken
-from hivelore.hooks.aside import note_lost, put_aside
-from hivelore.hooks.copying import copy_to
-from hivelore.lock import EMBEDDED, Lock, Owner
-from hivelore.protection import exposed, protect
+from hivelore.hooks.fallback import note_lost, put_aside
+from hivelore.hooks.install import copy_to
+from hivelore.local import endpoint, launcher, private_files
+from hivelore.local.lock import EMBEDDED, Lock, Owner
+from hivelore.local.protection import exposed, protect
 
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
 NOBODY = 65534
@@ -184,7 +184,7 @@ def _lock(home: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "start"), [(endpoint.LOCK, _lock), (endpoint.STARTING, launch.ensure), (endpoint.LOG, launch.ensure)]
+    ("name", "start"), [(endpoint.LOCK, _lock), (endpoint.STARTING, launcher.ensure), (endpoint.LOG, launcher.ensure)]
 )
 def test_links_at_the_names_of_locks_and_log_are_refused(
     shared: Path, victim: Path, name: str, start: Callable[[Path], object]
@@ -245,4 +245,4 @@ def test_a_link_at_the_name_of_a_temporary_file_is_left_alone(
 def test_no_other_module_makes_files() -> None:
     makes = re.compile(r"O_CREAT|\.write_(text|bytes)\(|mkstemp|NamedTemporary|\.touch\(\)|open\([^)]*\"[xa+]")
     source = Path(private_files.__file__).parent
-    assert [path.name for path in source.rglob("*.py") if makes.search(path.read_text())] == ["private_files.py"]
+    assert [path.name for path in source.rglob("*.py") if makes.search(path.read_text())] == ["local/private_files.py"]

@@ -20,18 +20,18 @@ from mcp import Client as McpClient
 from mcp.client.streamable_http import streamable_http_client
 
 import hivelore
-from hivelore.adapters.clock import SystemClock
-from hivelore.app import Application
-from hivelore.config import load
-from hivelore.domain.agent import Door, Role, Viewer
-from hivelore.domain.search import Query
-from hivelore.domain.text import Clean
-from hivelore.hive.base import Hive
-from hivelore.policies.fusion import Weighting
-from hivelore.policies.priors import Priors
-from hivelore.policies.ranking import Profile, Ranking
-from hivelore.policies.updates import Updating
-from hivelore.services.recall import Recalling
+from hivelore.core.agents import Door, Role, Viewer
+from hivelore.core.text import Clean
+from hivelore.python.hive import Hive
+from hivelore.runtime.app import Application
+from hivelore.runtime.clock import SystemClock
+from hivelore.runtime.settings import load
+from hivelore.search.boosts import Priors
+from hivelore.search.fusion import Weighting
+from hivelore.search.model import Query
+from hivelore.search.recency_conflicts import Updating
+from hivelore.search.scoring import Profile, Ranking
+from hivelore.search.service import Recalling
 from support.bridge import Bridge
 from support.command_line import HIVELORE
 from support.missing import missing

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from hivelore.client import Client
 from hivelore.errors import HiveloreError, Unavailable
-from hivelore.hive.remote import RemoteHive
+from hivelore.python.client import Client
+from hivelore.python.remote import RemoteHive
 from support import postgres
 from support.replicas import Replica
 from support.shown import Show

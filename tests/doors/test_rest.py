@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from hivelore.client import Client
 from hivelore.errors import Conflict, Forbidden, Invalid, NotFound, Stale, TooLarge, Unauthenticated
+from hivelore.python.client import Client
 from support.service import Service
 
 INDEX: dict[str, Any] = {

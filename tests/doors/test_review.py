@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from hivelore.client import Client
-from hivelore.domain.agent import Role
+from hivelore.core.agents import Role
 from hivelore.errors import Conflict, Forbidden, HiveloreError, Invalid, NotFound, Proposed, Stale
+from hivelore.python.client import Client
 from support.service import Service
 
 

@@ -9,10 +9,10 @@ import psycopg
 import pytest
 from psycopg.sql import SQL, Identifier
 
-from hivelore.domain.memory import Json
-from hivelore.hive.exchange import export
-from hivelore.hive.remote import RemoteHive
-from hivelore.hooks.aside import put_aside
+from hivelore.hooks.fallback import put_aside
+from hivelore.memories.model import Json
+from hivelore.python.remote import RemoteHive
+from hivelore.transfer.jsonl import export
 from support.doors import OK, McpDoor, RestDoor
 from support.postgres import DATABASES, service_on
 from support.secret_shapes import Shape, shapes

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import pytest
 
-from hivelore.server import unread
+from hivelore.http import malformed_http
 from support.service import Service
 
 HEAD = b"POST /api/memory/search HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
@@ -15,8 +15,8 @@ HEAD = b"POST /api/memory/search HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: ap
 
 @pytest.fixture(autouse=True)
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(unread, "HEADERS_WITHIN", 0.3)
-    monkeypatch.setattr(unread, "BODY_WITHIN", 0.3)
+    monkeypatch.setattr(malformed_http, "HEADERS_WITHIN", 0.3)
+    monkeypatch.setattr(malformed_http, "BODY_WITHIN", 0.3)
 
 
 @pytest.fixture
@@ -73,8 +73,8 @@ def test_a_connection_that_is_kept_may_send_another_request(service: Service, op
 def test_connections_that_wait_give_way_to_those_that_ask(
     service: Service, opened: list[socket.socket], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(unread, "HEADERS_WITHIN", 30.0)
-    monkeypatch.setattr(unread, "MOST_CONNECTIONS", 20)
+    monkeypatch.setattr(malformed_http, "HEADERS_WITHIN", 30.0)
+    monkeypatch.setattr(malformed_http, "MOST_CONNECTIONS", 20)
     for _ in range(60):
         connect(service, opened).sendall(b"GET /health HTTP/1.1\r\n")
     status, _ = service.raw(b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hivelore.server.mcp import late
+from hivelore.mcp import lazy
 from support.service import Service
 
 LIST = b'{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}'
@@ -29,11 +29,11 @@ def _listed(service: Service) -> tuple[int, bytes]:
 @pytest.fixture
 def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """The service would load nothing by itself for days."""
-    monkeypatch.setattr(late, "_QUIET", 1e6)
+    monkeypatch.setattr(lazy, "_QUIET", 1e6)
 
 
 def test_what_mcp_needs_is_not_imported_with_the_service() -> None:
-    script = "import sys, hivelore.server.run; print(sorted({'mcp', 'httpx2'} & {*sys.modules}))"
+    script = "import sys, hivelore.http.server; print(sorted({'mcp', 'httpx2'} & {*sys.modules}))"
     assert subprocess.check_output([sys.executable, "-c", script], text=True).strip() == "[]"
 
 
@@ -55,6 +55,6 @@ def test_where_mcp_cannot_be_loaded_those_who_ask_are_told(tmp_path: Path, monke
     def broken(_: object) -> None:
         raise ImportError("no module named mcp")
 
-    monkeypatch.setattr(late, "_imported", broken)
+    monkeypatch.setattr(lazy, "_imported", broken)
     with Service(tmp_path) as service:
         assert [_listed(service)[0] for _ in range(2)] == [500, 500]

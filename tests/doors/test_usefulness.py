@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 import hivelore
-from hivelore.client import Client
-from hivelore.domain.usefulness import UNKNOWN, Use
 from hivelore.errors import Forbidden, HiveloreError, Invalid, NotFound, TooLarge
-from hivelore.hive.base import Hive
-from hivelore.hive.embedded import EmbeddedHive
-from hivelore.hive.remote import RemoteHive
+from hivelore.feedback.model import UNKNOWN, Use
+from hivelore.python.client import Client
+from hivelore.python.embedded import EmbeddedHive
+from hivelore.python.hive import Hive
+from hivelore.python.remote import RemoteHive
 from support.command_line import CommandLine
 from support.service import Service
 

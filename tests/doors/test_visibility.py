@@ -16,21 +16,21 @@ from typing import Any
 
 import pytest
 
-from hivelore.app import Application
-from hivelore.cli.running import VERBS, build
-from hivelore.client import Client
-from hivelore.domain import wire
-from hivelore.domain.agent import Door, Role, Viewer
-from hivelore.domain.draft import Edit
-from hivelore.domain.event_log import Level
-from hivelore.domain.memory import MemoryId
-from hivelore.domain.proposal import ProposalKind
-from hivelore.domain.text import Clean
+from hivelore.cli.dispatch import VERBS, build
+from hivelore.core.agents import Door, Role, Viewer
+from hivelore.core.text import Clean
 from hivelore.errors import HiveloreError, Unauthenticated
-from hivelore.hive.base import Hive
-from hivelore.hive.remote import RemoteHive
-from hivelore.policies.hooks import PROGRAMS
-from hivelore.server.mcp.tools import TOOLS
+from hivelore.events.model import Level
+from hivelore.mcp.tools import TOOLS
+from hivelore.memories import codec
+from hivelore.memories.drafts import Edit
+from hivelore.memories.model import MemoryId
+from hivelore.python.client import Client
+from hivelore.python.hive import Hive
+from hivelore.python.remote import RemoteHive
+from hivelore.review.model import ProposalKind
+from hivelore.runtime.app import Application
+from hivelore.sessions.programs import PROGRAMS
 from support.batches import batches_of
 from support.command_line import CommandLine
 from support.postgres import DATABASES, service_on
@@ -139,7 +139,7 @@ def _recalls_by_rest(asker: Asker) -> list[Any]:
 def _recalls_by_method(asker: Asker) -> list[Any]:
     def page(**given: Any) -> Any:
         found = _told(lambda: asker.hive.recalls(limit=100, **given))
-        return None if isinstance(found, dict) else wire.recalls(found)
+        return None if isinstance(found, dict) else codec.recalls(found)
 
     return [_recalls(asker, page)]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hivelore.whereabouts import normalised, place_of, project_of
+from hivelore.local.git_project import normalised, place_of, project_of
 
 
 def git(folder: Path, *words: str) -> None:

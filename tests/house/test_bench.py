@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from hivelore.policies.asked import query_terms
-from hivelore.policies.dates import closeness, spans
-from hivelore.policies.terms import document_terms
+from hivelore.search.dates import closeness, spans
+from hivelore.search.query_analysis import query_terms
+from hivelore.search.tokenizer import document_terms
 
 ROOT = Path(__file__).parents[2]
 NEEDS_DATA = ("quality", "quality-rest", "recency", "updates", "silence", "usefulness")

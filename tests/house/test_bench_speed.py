@@ -12,9 +12,9 @@ from bench.report import Section, Table, keep, render
 from bench.speed.section import Target
 from bench.speed.turns import TURN, Row, take_turns
 
-from hivelore.domain.index import TextEmbedding
-from hivelore.policies.chunking import chunk
-from hivelore.policies.late_interaction import SIZE
+from hivelore.indexing.model import TextEmbedding
+from hivelore.memories.chunking import chunk
+from hivelore.search.late_interaction import SIZE
 
 NEVER = float("inf")
 

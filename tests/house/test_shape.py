@@ -12,16 +12,16 @@ LINES_OF_A_FUNCTION = 50
 BROAD = {"Exception", "BaseException"}
 
 # Each with the reason why it is better so: a path below src, or path::name of a function or method.
-LONG_FILES = {"hivelore/ports.py": "what we ask of the world stands on one page"}
+LONG_FILES = {"hivelore/storage/ports.py": "what we ask of the world stands on one page"}
 LONG_FUNCTIONS: dict[str, str] = {}
 BROAD_EXCEPTS = {
-    "hivelore/adapters/sqlite/checkpoints.py::Checkpoints._run": "it goes on and tells the log: else that would grow",
-    "hivelore/adapters/sqlite/writer.py::Writer._commit": "it belongs to whoever waits for the group",
-    "hivelore/adapters/sqlite/writer.py::Writer._perform": "whatever a write raises belongs to the caller who waits",
-    "hivelore/services/monitor.py::Monitor._search": "a search that raises anything does not work, which is reported",
-    "hivelore/services/supervisor.py::Supervisor.attempt": "a worker is restarted after whatever it raises",
-    "hivelore/services/maintenance_jobs.py::MaintenanceJobs._run": "a job has failed, whatever the work raised",
-    "hivelore/server/mishaps.py::Mishaps.noted": "what nobody foresaw is logged, and answered without a word of it",
+    "hivelore/storage/sqlite/checkpoints.py::Checkpoints._run": "it goes on and tells the log: else that would grow",
+    "hivelore/storage/sqlite/writer.py::Writer._commit": "it belongs to whoever waits for the group",
+    "hivelore/storage/sqlite/writer.py::Writer._perform": "whatever a write raises belongs to the caller who waits",
+    "hivelore/health/monitor.py::Monitor._search": "a search that raises anything does not work, which is reported",
+    "hivelore/core/supervisor.py::Supervisor.attempt": "a worker is restarted after whatever it raises",
+    "hivelore/maintenance/jobs.py::MaintenanceJobs._run": "a job has failed, whatever the work raised",
+    "hivelore/http/incidents.py::Mishaps.noted": "what nobody foresaw is logged, and answered without a word of it",
 }
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef

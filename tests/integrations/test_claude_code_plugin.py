@@ -4,16 +4,16 @@ import json
 from pathlib import Path
 
 import hivelore
-from hivelore.integrations.place import Commands, Place
+from hivelore.integrations.location import Commands, Place
 from hivelore.integrations.targets import plugin
-from hivelore.policies import teaching
-from hivelore.policies.hooks import PROGRAMS
-from hivelore.server.mcp.tools import TOOLS
+from hivelore.mcp.tools import TOOLS
+from hivelore.sessions import agent_instructions
+from hivelore.sessions.programs import PROGRAMS
 
 PLUGIN = Path(hivelore.__file__).parent / "integrations" / "claude-code"
 COMMANDS = Commands(
     hook=("/opt/a b/python", "-I", "/home/é\n'x/bin/hivelore-hook", "--agent"),
-    tools=("/opt/a b/python", "-I", "bridge.py"),
+    tools=("/opt/a b/python", "-I", "mcp/bridge.py"),
     environment={"HIVELORE_HOME": "/home/é\n'x"},
 )
 
@@ -28,7 +28,7 @@ def test_its_hooks_are_the_events_that_are_understood() -> None:
 
 
 def test_its_skill_is_what_is_taught_everywhere() -> None:
-    taught = teaching.skill([tool.name for tool in TOOLS], teaching.SOMEWHERE)
+    taught = agent_instructions.skill([tool.name for tool in TOOLS], agent_instructions.SOMEWHERE)
     assert (PLUGIN / "skills" / "memory" / "SKILL.md").read_text() == taught
 
 
@@ -44,7 +44,7 @@ def test_what_is_set_up_differs_from_what_ships_in_commands_and_places_alone() -
         ".mcp.json",
         "skills/memory/SKILL.md",
     }
-    shown, there = teaching.SOMEWHERE, teaching.at(str(workspace))
+    shown, there = agent_instructions.SOMEWHERE, agent_instructions.at(str(workspace))
     skill = Path("skills/memory/SKILL.md")
     assert made[skill].decode() == shipped[skill].decode().replace(shown, there)
     hooks = json.loads(made[Path("hooks/hooks.json")])["hooks"]

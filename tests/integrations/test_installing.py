@@ -6,7 +6,7 @@ import pytest
 
 from hivelore.errors import Broken, Conflict
 from hivelore.integrations.entries import Entry, Kind
-from hivelore.integrations.installing import plan_setup, plan_undoing, set_up, undo
+from hivelore.integrations.installer import plan_setup, plan_undoing, set_up, undo
 from hivelore.integrations.parts import Part, Shared, Whole
 from hivelore.integrations.receipts import Receipts
 from support.trees import everything

@@ -4,14 +4,14 @@ import json
 from pathlib import Path
 
 import hivelore
-from hivelore.integrations.place import Commands
+from hivelore.integrations.location import Commands
 from hivelore.integrations.targets import opencode_plugin
-from hivelore.policies.hooks import PROGRAMS
+from hivelore.sessions.programs import PROGRAMS
 
 SHIPPED = (Path(hivelore.__file__).parent / "integrations" / "opencode" / "hivelore.js").read_text(encoding="utf-8")
 COMMANDS = Commands(
     hook=("/opt/a b/python", "-I", "/home/é\n'x\u2028/bin/hivelore-hook", "--agent"),
-    tools=("/opt/a b/python", "-I", "bridge.py"),
+    tools=("/opt/a b/python", "-I", "mcp/bridge.py"),
     environment={"HIVELORE_HOME": "/home/é\n'x"},
 )
 

@@ -7,12 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hivelore.domain.agent import AgentId, Door, LeadSees, Role, Viewer
-from hivelore.domain.memory import Memory, Scope, Trust
-from hivelore.domain.proposal import Decision, ProposalKind
-from hivelore.domain.search import Filter, ScopeChoice
-from hivelore.domain.text import Clean
-from hivelore.policies.access import (
+from hivelore.core.access import (
     Effect,
     Ruling,
     is_of_folder,
@@ -23,6 +18,11 @@ from hivelore.policies.access import (
     review_of,
     visible_to,
 )
+from hivelore.core.agents import AgentId, Door, LeadSees, Role, Viewer
+from hivelore.core.text import Clean
+from hivelore.memories.model import Memory, Scope, Trust
+from hivelore.review.model import Decision, ProposalKind
+from hivelore.search.model import Filter, ScopeChoice
 from support.laws import examples
 from support.memories import ADA, BOB, a_memory, operational
 from support.proposals import a_proposal

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from hivelore.domain.proposal import Decision
-from hivelore.domain.text import Clean
-from hivelore.policies.truth.asking import SCHEMA, opinion, prompt
+from hivelore.core.text import Clean
+from hivelore.observations.contradiction.asking import SCHEMA, opinion, prompt
+from hivelore.review.model import Decision
 
 OLDER, NEWER = Clean("Takes 60 s to start"), Clean("Starts at once")
 

@@ -3,11 +3,11 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.domain.memory import Memory
-from hivelore.domain.text import Clean
-from hivelore.policies.briefing import CHARACTERS, Note, Section, brief, opening
-from hivelore.policies.fence import NOTICE
-from hivelore.policies.tokens import estimate
+from hivelore.core.text import Clean
+from hivelore.core.token_count import estimate
+from hivelore.memories.model import Memory
+from hivelore.sessions.fence import NOTICE
+from hivelore.sessions.injection_text import CHARACTERS, Note, Section, brief, opening
 from support.fences import BEGIN, END, NONCE, fenced
 from support.memories import a_memory
 

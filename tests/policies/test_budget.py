@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hivelore.errors import Invalid
-from hivelore.policies.budget import MOST, budget
+from hivelore.observations.token_budget import MOST, budget
 
 
 def test_one_number_is_for_all() -> None:

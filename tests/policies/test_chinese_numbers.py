@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hivelore.policies.truth.chinese_numbers import number_at
-from hivelore.policies.truth.judging import Verdict, judge
+from hivelore.observations.contradiction.chinese_numbers import number_at
+from hivelore.observations.contradiction.judging import Verdict, judge
 from support.laws import examples
 
 ONES = "零一二三四五六七八九"

@@ -7,7 +7,7 @@ import regex
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.policies.chunking import (
+from hivelore.memories.chunking import (
     CHUNK_LENGTH,
     EXCERPT_RANGE,
     OVERLAP,

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.policies.distilling.claims import claim_of, claims, is_said
-from hivelore.policies.distilling.gate import prompted, worth
+from hivelore.sessions.lessons.claims import claim_of, claims, is_said
+from hivelore.sessions.lessons.gate import prompted, worth
 
 
 @pytest.mark.parametrize(

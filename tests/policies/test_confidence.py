@@ -8,12 +8,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.domain.agent import Door
-from hivelore.domain.observed import Point, State
-from hivelore.domain.operational import GENERAL, SERVICE_LENGTH, Confidence, Held, Kind, Observation, Operational
-from hivelore.domain.text import Clean
-from hivelore.policies.confidence import Lifecycle, clamped, confidence_at, is_active, line, point
-from hivelore.policies.replay import Step, after, drawn, replayed
+from hivelore.core.agents import Door
+from hivelore.core.text import Clean
+from hivelore.observations.confidence import (
+    Lifecycle,
+    Step,
+    after,
+    clamped,
+    confidence_at,
+    drawn,
+    is_active,
+    line,
+    point,
+    replayed,
+)
+from hivelore.observations.model import GENERAL, SERVICE_LENGTH, Confidence, Held, Kind, Observation, Operational
+from hivelore.observations.outcomes import Point, State
 
 NOW = datetime(2026, 11, 1, 12, 0, tzinfo=UTC)
 DAY = timedelta(days=1)

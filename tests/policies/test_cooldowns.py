@@ -7,9 +7,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from hivelore.domain.cooldown import Cooldown
-from hivelore.domain.text import Clean
-from hivelore.policies.cooldowns import set_again, told
+from hivelore.core.text import Clean
+from hivelore.events.cooldown_rules import set_again, told
+from hivelore.events.model import Cooldown
 from support.happenings import a_cooldown, cooldowns
 from support.memories import instant, instants
 

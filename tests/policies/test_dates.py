@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.policies.date_forms import EARLIEST, Span
-from hivelore.policies.dates import closeness, spans
+from hivelore.search.dates import EARLIEST, Span, closeness, spans
 
 NOW = datetime(2026, 3, 18, 15, 30, tzinfo=UTC)
 """A Wednesday."""

@@ -4,12 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.domain.summary import NOTHING_LEARNED
-from hivelore.domain.transcript import Does, Tool, Transcript, Turn, Who
-from hivelore.policies.distilling.extractive import MOST, distilled
-from hivelore.policies.distilling.gate import says_something
-from hivelore.policies.distilling.work import error_line, plain, work_of
-from hivelore.policies.transcripts import transcript
+from hivelore.sessions.lessons.extractive import MOST, distilled
+from hivelore.sessions.lessons.gate import says_something
+from hivelore.sessions.lessons.tool_use import error_line, plain, work_of
+from hivelore.sessions.model import NOTHING_LEARNED, Does, Tool, Transcript, Turn, Who
+from hivelore.sessions.transcripts import transcript
 from support.sessions import ClaudeSession, a_fix
 
 IDLE = "Here is some talk that only makes the conversation long enough to be looked at all, and nothing more than that."

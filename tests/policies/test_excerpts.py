@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.domain.memory import Chunk, Passage
-from hivelore.policies.chunking import EXCERPT_RANGE, chunk
-from hivelore.policies.excerpts import excerpt, shortened, whole_words
-from hivelore.policies.tokens import estimate
+from hivelore.core.token_count import estimate
+from hivelore.memories.chunking import EXCERPT_RANGE, chunk
+from hivelore.memories.model import Chunk, Passage
+from hivelore.search.excerpts import excerpt, shortened, whole_words
 
 FILLER = "Nothing of note was said in this sentence, which is of some length. "
 pieces = st.sampled_from(

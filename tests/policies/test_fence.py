@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.policies.fence import NOTICE, Unfencing, unfenced
+from hivelore.sessions.fence import NOTICE, Unfencing, unfenced
 from support.fences import BEGIN, END, fenced
 
 _SECRET = "Port 8443 is taken by the proxy."

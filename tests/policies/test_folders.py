@@ -6,11 +6,11 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from hivelore.domain.folder import KnownFile, Look, MemoryFolder
-from hivelore.domain.memory import NAME_LENGTH, MemoryId, Scope
-from hivelore.domain.text import Clean
+from hivelore.core.text import Clean
 from hivelore.errors import Invalid
-from hivelore.policies import folders
+from hivelore.folders import rules
+from hivelore.folders.model import KnownFile, Look, MemoryFolder
+from hivelore.memories.model import NAME_LENGTH, MemoryId, Scope
 from support.fences import fenced
 
 
@@ -32,8 +32,8 @@ from support.fences import fenced
     ],
 )
 def test_where_a_file_lies_says_whose_memory_it_is(path: str, folder: MemoryFolder | None) -> None:
-    assert folders.folder_of(path) == folder
-    assert folders.is_taken(path) == (folder is not None)
+    assert rules.folder_of(path) == folder
+    assert rules.is_taken(path) == (folder is not None)
 
 
 @pytest.mark.parametrize(
@@ -53,14 +53,14 @@ def test_where_a_file_lies_says_whose_memory_it_is(path: str, folder: MemoryFold
     ],
 )
 def test_what_is_hidden_or_unfinished_or_has_no_name_in_text_is_no_memory(name: str) -> None:
-    assert not folders.is_taken(f"shared/memory/{name}")
+    assert not rules.is_taken(f"shared/memory/{name}")
 
 
 @pytest.mark.parametrize(
     "name", ["note.md", "note", "part.md", "lock.txt", "49133", "日本.md", "a\nb.md", "x.tmpl", "-"]
 )
 def test_any_other_name_is_one(name: str) -> None:
-    assert folders.is_taken(f"shared/memory/{name}")
+    assert rules.is_taken(f"shared/memory/{name}")
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_any_other_name_is_one(name: str) -> None:
     ],
 )
 def test_only_folders_that_lead_to_memories_are_looked_into(path: str, leads: bool) -> None:
-    assert folders.leads_on(path.split("/")) is leads
+    assert rules.leads_on(path.split("/")) is leads
 
 
 @pytest.mark.parametrize(
@@ -91,12 +91,12 @@ def test_only_folders_that_lead_to_memories_are_looked_into(path: str, leads: bo
     ],
 )
 def test_a_memory_is_called_as_its_file(path: str, name: str) -> None:
-    assert folders.name_of(path) == name
+    assert rules.name_of(path) == name
 
 
 @given(st.text(min_size=1))
 def test_whatever_a_file_is_called_its_memory_has_a_name_of_one_line(name: str) -> None:
-    made = folders.name_of(f"shared/memory/{name}")
+    made = rules.name_of(f"shared/memory/{name}")
     assert 1 <= len(made) <= NAME_LENGTH
     assert made == made.strip()
     assert len(made.splitlines()) == 1
@@ -104,14 +104,14 @@ def test_whatever_a_file_is_called_its_memory_has_a_name_of_one_line(name: str) 
 
 def test_what_we_had_said_ourselves_and_a_byte_order_mark_are_left_out() -> None:
     told = fenced("Old memories.")
-    assert folders.text_of(f"\ufeffMine.\n{told}\nAnd this.".encode()) == "Mine.\nAnd this."
-    assert folders.text_of(told.encode()).strip() == ""
+    assert rules.text_of(f"\ufeffMine.\n{told}\nAnd this.".encode()) == "Mine.\nAnd this."
+    assert rules.text_of(told.encode()).strip() == ""
 
 
 @pytest.mark.parametrize("content", [b"caf\xe9", b"\x7fELF\0\0", "wide".encode("utf-16"), b"a\0b", b"\xff\xd8\xff\xe0"])
 def test_what_is_no_text_is_refused(content: bytes) -> None:
     with pytest.raises(Invalid, match="no text"):
-        folders.text_of(content)
+        rules.text_of(content)
 
 
 def file(path: str, mark: str = "m", digest: str = "d") -> KnownFile:
@@ -122,23 +122,23 @@ def known(*files: KnownFile) -> dict[str, KnownFile]:
     return {one.path: one for one in files}
 
 
-def differences(before: dict[str, str], now: dict[str, str], *files: KnownFile, **more: Any) -> folders.Differences:
-    return folders.differences(known(*files), Look(before), Look(now, **more))
+def differences(before: dict[str, str], now: dict[str, str], *files: KnownFile, **more: Any) -> rules.Differences:
+    return rules.differences(known(*files), Look(before), Look(now, **more))
 
 
 A, B = "shared/memory/a.md", "shared/memory/b.md"
 
 
 def test_a_new_file_counts_once_it_rests() -> None:
-    assert differences({}, {A: "1"}) == folders.Differences((), (), ())
-    assert differences({A: "1"}, {A: "2"}) == folders.Differences((), (), ())
-    assert differences({A: "2"}, {A: "2"}) == folders.Differences((A,), (), ())
+    assert differences({}, {A: "1"}) == rules.Differences((), (), ())
+    assert differences({A: "1"}, {A: "2"}) == rules.Differences((), (), ())
+    assert differences({A: "2"}, {A: "2"}) == rules.Differences((A,), (), ())
 
 
 def test_so_does_one_that_was_written_and_one_that_is_as_it_was_does_not() -> None:
-    assert differences({A: "1"}, {A: "2"}, file(A, "1")) == folders.Differences((), (), ())
-    assert differences({A: "2"}, {A: "2"}, file(A, "1")) == folders.Differences((A,), (), ())
-    assert differences({A: "1"}, {A: "1"}, file(A, "1")) == folders.Differences((), (), ())
+    assert differences({A: "1"}, {A: "2"}, file(A, "1")) == rules.Differences((), (), ())
+    assert differences({A: "2"}, {A: "2"}, file(A, "1")) == rules.Differences((A,), (), ())
+    assert differences({A: "1"}, {A: "1"}, file(A, "1")) == rules.Differences((), (), ())
 
 
 def test_a_file_is_gone_when_two_looks_miss_it() -> None:
@@ -150,28 +150,28 @@ def test_a_file_is_gone_when_two_looks_miss_it() -> None:
 @pytest.mark.parametrize("unread", ["", "shared", "shared/memory"])
 def test_where_nobody_could_look_nothing_is_gone(unread: str) -> None:
     assert differences({}, {}, file(A), unread=(unread,)).gone == ()
-    assert folders.differences(known(file(A)), Look({}, (unread,)), Look({})).gone == ()
+    assert rules.differences(known(file(A)), Look({}, (unread,)), Look({})).gone == ()
     assert differences({}, {}, file("shared/memory2/a.md"), unread=("shared/memory",)).gone != ()
 
 
 def test_a_file_with_the_mark_of_one_that_is_gone_is_that_one() -> None:
     moved = differences({B: "1"}, {B: "1"}, file(A, "1"))
-    assert moved == folders.Differences((), (), ((file(A, "1"), B),))
+    assert moved == rules.Differences((), (), ((file(A, "1"), B),))
 
 
 def test_a_copy_is_new_and_what_was_written_over_keeps_its_place() -> None:
     both = {A: "1", B: "1"}
-    assert differences(both, both, file(A, "1")) == folders.Differences((B,), (), ())
+    assert differences(both, both, file(A, "1")) == rules.Differences((B,), (), ())
     over = differences({B: "1"}, {B: "1"}, file(A, "1"), file(B, "2"))
-    assert over == folders.Differences((B,), (file(A, "1"),), ())
+    assert over == rules.Differences((B,), (file(A, "1"),), ())
 
 
 def test_of_what_is_gone_the_same_content_is_the_same_file_in_the_same_folder_only() -> None:
     here, namesake, elsewhere = file(A), file("shared/memory/old/c.md"), file("personal/memory/c.md")
-    assert folders.same_content([here, elsewhere], "shared/memory/c.md", "d") == here
-    assert folders.same_content([here, namesake], "shared/memory/c.md", "d") == namesake
-    assert folders.same_content([elsewhere], "shared/memory/c.md", "d") is None
-    assert folders.same_content([here], "shared/memory/c.md", "other") is None
+    assert rules.same_content([here, elsewhere], "shared/memory/c.md", "d") == here
+    assert rules.same_content([here, namesake], "shared/memory/c.md", "d") == namesake
+    assert rules.same_content([elsewhere], "shared/memory/c.md", "d") is None
+    assert rules.same_content([here], "shared/memory/c.md", "other") is None
 
 
 paths = st.sampled_from([f"shared/memory/{name}.md" for name in "abcde"])
@@ -200,7 +200,7 @@ def test_doing_what_is_told_leaves_nothing_to_do(was: dict[str, str], now: dict[
     for path in [*found.written, *(path for _, path in found.moved)]:
         after[path] = file(path, now[path])
     assert after.keys() == now.keys()
-    assert folders.differences(after, Look(now), Look(now)) == folders.Differences((), (), ())
+    assert rules.differences(after, Look(now), Look(now)) == rules.Differences((), (), ())
 
 
 @given(was=marks)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from hivelore.policies.fusion import Spread, Weighting, fuse, prominence
+from hivelore.search.fusion import Spread, Weighting, fuse, prominence
 
 Scores = Mapping[str, float]
 

@@ -6,11 +6,11 @@ from itertools import permutations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.domain.operational import Observation
-from hivelore.domain.text import Clean
-from hivelore.policies.confidence import Lifecycle
-from hivelore.policies.grouping import Judge
-from hivelore.policies.truth.judging import Judgement, Verdict, judge
+from hivelore.core.text import Clean
+from hivelore.observations.confidence import Lifecycle
+from hivelore.observations.contradiction.judging import Judgement, Verdict, judge
+from hivelore.observations.grouping import Judge
+from hivelore.observations.model import Observation
 from support.groups import as_they_arrive, held, in_order_of_time, seen, stand
 
 NOW = datetime(2026, 11, 1, 12, 0, tzinfo=UTC)

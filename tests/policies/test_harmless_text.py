@@ -7,10 +7,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from hivelore.domain.memory import Json
-from hivelore.policies import fence
-from hivelore.policies.fence import unfenced
-from hivelore.policies.harmless_text import escaped_json, harmless, harmless_values, visible
+from hivelore.core.sanitizer import escaped_json, harmless, harmless_values, visible
+from hivelore.memories.model import Json
+from hivelore.sessions import fence
+from hivelore.sessions.fence import unfenced
 from support.fences import NONCE
 
 _PIECES = (

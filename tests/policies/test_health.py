@@ -3,29 +3,29 @@
 from hypothesis import given
 from hypothesis import strategies as some
 
-from hivelore.policies import health
+from hivelore.health import rules
 
 SECONDS = some.floats(0.0, 1e6)
 
 
 @given(SECONDS, SECONDS)
 def test_a_failure_that_was_met_once_is_no_problem_and_one_that_stays_is(began: float, more: float) -> None:
-    assert not health.is_confirmed(began, began)
-    assert health.is_confirmed(began, began + health.CONFIRMED + 0.01 + more)
+    assert not rules.is_confirmed(began, began)
+    assert rules.is_confirmed(began, began + rules.CONFIRMED + 0.01 + more)
 
 
 @given(SECONDS, SECONDS, SECONDS)
 def test_what_is_lasting_stays_so_and_was_confirmed_long_before(began: float, now: float, later: float) -> None:
-    if health.is_lasting(began, now):
-        assert health.is_lasting(began, now + later)
-        assert health.is_confirmed(began, now)
+    if rules.is_lasting(began, now):
+        assert rules.is_lasting(began, now + later)
+        assert rules.is_confirmed(began, now)
 
 
 @given(some.integers(1, 10_000))
 def test_a_worker_rests_longer_with_each_failure_and_never_longer_than_a_minute(failures: int) -> None:
-    assert health.FIRST_PAUSE <= health.pause(failures) <= health.pause(failures + 1) <= health.LONGEST_PAUSE
+    assert rules.FIRST_PAUSE <= rules.pause(failures) <= rules.pause(failures + 1) <= rules.LONGEST_PAUSE
 
 
 @given(some.integers(0, 100))
 def test_a_worker_is_stuck_after_some_unexpected_failures_in_a_row(failures: int) -> None:
-    assert health.is_stuck(failures) is (failures >= health.STUCK)
+    assert rules.is_stuck(failures) is (failures >= rules.STUCK)

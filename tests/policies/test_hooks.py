@@ -7,14 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.domain.agent_event import NOTHING, AgentEvent, Kind, Origin, Reply
-from hivelore.domain.text import Clean
-from hivelore.domain.transcript import EventId, SubAgent
+from hivelore.core.text import Clean
 from hivelore.errors import Invalid
-from hivelore.policies.hooks import PROGRAMS
-from hivelore.policies.hooks.claude_code import CLAUDE_CODE
-from hivelore.policies.hooks.dialect import LONGEST, Circumstances, Dialect
-from hivelore.policies.hooks.envelope import opened
+from hivelore.sessions.model import NOTHING, AgentEvent, EventId, Kind, Origin, Reply, SubAgent
+from hivelore.sessions.programs import PROGRAMS
+from hivelore.sessions.programs.claude_code import CLAUDE_CODE
+from hivelore.sessions.programs.dialect import LONGEST, Circumstances, Dialect
+from hivelore.sessions.programs.envelope import opened
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
 ABOUT = Circumstances(id=EventId("e1"), at=NOW, project=Clean("example.com/bees/hive"))

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.domain.index import Vector
-from hivelore.policies.late_interaction import DIMENSIONS, LARGEST, SIZE, decoded, encoded, maxsim, token_weights
+from hivelore.indexing.model import Vector
+from hivelore.search.late_interaction import DIMENSIONS, LARGEST, SIZE, decoded, encoded, maxsim, token_weights
 
 texts = st.integers(0, 2**32 - 1).flatmap(lambda seed: st.integers(0, 40).map(lambda count: random_tokens(seed, count)))
 

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from hivelore.domain.event_log import Level
-from hivelore.policies.markers import (
+from hivelore.events.model import Level
+from hivelore.observations.markers import (
     LONGEST,
     LONGEST_COOLDOWN,
     LONGEST_LINE,

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.domain.observed import Rated, State
-from hivelore.domain.operational import Confidence
-from hivelore.domain.text import Clean, Harmless
-from hivelore.policies.operational_block import Block, block
-from hivelore.policies.tokens import estimate
+from hivelore.core.text import Clean, Harmless
+from hivelore.core.token_count import estimate
+from hivelore.observations.block import Block, block
+from hivelore.observations.model import Confidence
+from hivelore.observations.outcomes import Rated, State
 from support.memories import a_memory, operational
 
 

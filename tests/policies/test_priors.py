@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.domain.memory import MemoryId, Standing, asks
-from hivelore.policies.date_forms import Span
-from hivelore.policies.priors import Priors, prior
+from hivelore.memories.model import MemoryId, Standing, asks
+from hivelore.search.boosts import Priors, prior
+from hivelore.search.dates import Span
 
 PLAIN = Standing(
     id=MemoryId("m"),

@@ -5,8 +5,8 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.domain.proposal import Proposal, ProposalKind
-from hivelore.policies.proposing import Weight, gives_way, weight
+from hivelore.review.model import Proposal, ProposalKind
+from hivelore.review.open_limit import Weight, gives_way, weight
 from support.memories import a_memory, instant, operational
 from support.proposals import a_proposal
 

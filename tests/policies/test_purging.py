@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hivelore.errors import Conflict
-from hivelore.policies.purging import most, refuse_too_many
+from hivelore.maintenance.purge_limits import most, refuse_too_many
 
 
 @given(memories=st.integers(0, 10**7), hundredths=st.integers(0, 100))

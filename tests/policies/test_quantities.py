@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.policies.truth.judging import Verdict, judge
-from hivelore.policies.truth.pieces import folded, pieces
-from hivelore.policies.truth.quantities import Quantity, quantities
+from hivelore.observations.contradiction.judging import Verdict, judge
+from hivelore.observations.contradiction.pieces import folded, pieces
+from hivelore.observations.contradiction.quantities import Quantity, quantities
 
 MINUTE, HOUR = 60.0, 3_600.0
 ONES = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.domain.index import DocumentKey
-from hivelore.policies.rebuilding import Rebuild, advanced, rebuild_of, requested
+from hivelore.indexing.model import DocumentKey
+from hivelore.indexing.rebuild import Rebuild, advanced, rebuild_of, requested
 
 keys = st.integers(1, 2**62).map(DocumentKey)
 rebuilds = st.builds(Rebuild, below=keys, in_place=st.booleans())

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from hivelore.domain.memory import Json
+from hivelore.core.redaction import METADATA_DEPTH, METADATA_VALUES, Redactor, find
 from hivelore.errors import Invalid, TooLarge
-from hivelore.policies.redaction import METADATA_DEPTH, METADATA_VALUES, Redactor, find
+from hivelore.memories.model import Json
 from support.fake_secrets import CONTEXTS, PLANTED, SHAPES, STRONG, encoded, pem, scramble
 
 REDACTOR = Redactor(b"a key of some length")
@@ -288,7 +288,7 @@ def test_a_text_made_to_be_slow_is_read_in_linear_time(unit: str) -> None:
 def test_importing_it_loads_and_compiles_nothing_that_a_hook_would_wait_for() -> None:
     source = Path(__file__).parents[2] / "src"
     program = (
-        f"import sys; sys.path.insert(0, {str(source)!r}); import hivelore.policies.redaction as redaction;"
+        f"import sys; sys.path.insert(0, {str(source)!r}); import hivelore.core.redaction as redaction;"
         "redaction.find('a text in which nothing is found');"
         "print(redaction.compiled.cache_info().currsize, *sys.modules)"
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hivelore.policies.redaction import Redactor, find
+from hivelore.core.redaction import Redactor, find
 from support.secret_shapes import shapes
 
 REDACTOR = Redactor(b"a key of some length")

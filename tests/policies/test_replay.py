@@ -7,11 +7,10 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.domain.agent import AgentId, Door
-from hivelore.domain.operational import Confidence, Held, Kind, Observation, Operational
-from hivelore.domain.text import Clean
-from hivelore.policies.confidence import Lifecycle, confidence_at, is_active
-from hivelore.policies.replay import replayed
+from hivelore.core.agents import AgentId, Door
+from hivelore.core.text import Clean
+from hivelore.observations.confidence import Lifecycle, confidence_at, is_active, replayed
+from hivelore.observations.model import Confidence, Held, Kind, Observation, Operational
 
 NOW = datetime(2026, 11, 1, 12, 0, tzinfo=UTC)
 DAY = timedelta(days=1)

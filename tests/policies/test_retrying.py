@@ -5,7 +5,7 @@ from datetime import timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.policies.retrying import FIRST_PAUSE, LONGEST_PAUSE, pause_after
+from hivelore.embeddings.retry import FIRST_PAUSE, LONGEST_PAUSE, pause_after
 
 
 @given(st.integers(0, 1_000_000))

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.policies.asked import query_terms
-from hivelore.policies.silence import COMPANY, FLOOR, fit, fits, says_something
-from hivelore.policies.terms import STOP_WORDS
+from hivelore.search.query_analysis import query_terms
+from hivelore.search.relevance_floor import COMPANY, FLOOR, fit, fits, says_something
+from hivelore.search.tokenizer import STOP_WORDS
 
 cosines = st.floats(-1.0, 1.0)
 shares = st.floats(0.0, 3.0)

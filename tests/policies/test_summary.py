@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.policies.summary import SUMMARY_LENGTH, summarise
+from hivelore.memories.summary import SUMMARY_LENGTH, summarise
 
 
 @pytest.mark.parametrize(

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.policies.redaction import Redactor, find, suspicion
-from hivelore.policies.redaction.candidates import regions
-from hivelore.policies.redaction.readings import readings
-from hivelore.policies.redaction.shapes import judged_value
-from hivelore.policies.redaction.traits import TABLE_SIZE, Surroundings
+from hivelore.core.redaction import Redactor, find, suspicion
+from hivelore.core.redaction.candidates import regions
+from hivelore.core.redaction.readings import readings
+from hivelore.core.redaction.shapes import judged_value
+from hivelore.core.redaction.traits import TABLE_SIZE, Surroundings
 from support.secret_shapes import WORDS, Values
 
 REDACTOR = Redactor(b"a key of some length")

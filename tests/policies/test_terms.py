@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.policies.asked import GIST, QUERY_LIMIT, Rarities, asked_of, gist, query_terms
-from hivelore.policies.terms import STOP_WORDS, TERM_LENGTH, document_terms, rarity
+from hivelore.search.query_analysis import GIST, QUERY_LIMIT, Rarities, asked_of, gist, query_terms
+from hivelore.search.tokenizer import STOP_WORDS, TERM_LENGTH, document_terms, rarity
 from support.pairs import PAIRS, PARAPHRASE, distractors
 
 FTS5_TOKENIZER = "unicode61 remove_diacritics 0 categories 'L* N* P* S* M* Co'"

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
 import hivelore
-from hivelore.policies.tokens import estimate
+from hivelore.core.token_count import estimate
 
 ROOT = Path(__file__).parents[2]
 TOKENIZER = Path(hivelore.__file__).parent / "adapters" / "onnx" / "model" / "tokenizer.json"

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.domain.transcript import Does, Tool, Transcript, Turn, Who
-from hivelore.policies.transcripts import READERS, latest, transcript
+from hivelore.sessions.model import Does, Tool, Transcript, Turn, Who
+from hivelore.sessions.transcripts import READERS, latest, transcript
 from support.fences import fenced
 from support.sessions import FOLDER, ClaudeSession, CodexSession, CopilotSession, GeminiSession, a_fix
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hivelore.domain.observed import Stance
-from hivelore.policies.truth.constants import Constants
-from hivelore.policies.truth.judging import Verdict, judge, may_be_same
-from hivelore.policies.truth.pieces import LONGEST
+from hivelore.observations.contradiction.constants import Constants
+from hivelore.observations.contradiction.judging import Verdict, judge, may_be_same
+from hivelore.observations.contradiction.pieces import LONGEST
+from hivelore.observations.outcomes import Stance
 from support.laws import examples
 
 STATEMENTS = Path(__file__).parents[2] / "bench" / "data" / "statements.jsonl"

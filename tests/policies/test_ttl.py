@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.domain.memory import Source
-from hivelore.policies.ttl import LIFETIMES, Lifetimes
+from hivelore.memories.model import Source
+from hivelore.memories.ttl import LIFETIMES, Lifetimes
 from support.memories import a_memory
 
 BORN = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)

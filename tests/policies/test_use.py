@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.domain.evidence import Sign
-from hivelore.domain.memory import MemoryId
-from hivelore.domain.search import RecallId
-from hivelore.domain.transcript import Does, Tool, Turn, Who
-from hivelore.policies.terms import STOP_WORDS, distinct_terms
-from hivelore.policies.use import Given, Seen, outcome, recalls_in, seen
+from hivelore.feedback.recalls import Sign
+from hivelore.feedback.usage_signals import Given, Seen, outcome, recalls_in, seen
+from hivelore.memories.model import MemoryId
+from hivelore.search.model import RecallId
+from hivelore.search.tokenizer import STOP_WORDS, distinct_terms
+from hivelore.sessions.model import Does, Tool, Turn, Who
 from support.clocks import START
 
 MEMORY = MemoryId("01a00000-0000-7000-8000-00000000000a")

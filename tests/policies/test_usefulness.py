@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.domain.evidence import EVIDENCE_KEPT, Aspect, Evidence, Sign, together, use_of
-from hivelore.domain.usefulness import UNKNOWN, Use
-from hivelore.policies.usefulness import AGAINST, FOR, Worth, factor
+from hivelore.feedback.model import UNKNOWN, Use
+from hivelore.feedback.rating import AGAINST, FOR, Worth, factor
+from hivelore.feedback.recalls import EVIDENCE_KEPT, Aspect, Evidence, Sign, together, use_of
 from support.memories import ADA, BOB, evidence, instant
 
 worths = st.builds(Worth, least=st.floats(0.1, 1.0), most=st.floats(1.0, 3.0))

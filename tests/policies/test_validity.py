@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.domain.agent import Door
-from hivelore.domain.memory import Action, Memory, Scope, Version
-from hivelore.domain.text import Clean
-from hivelore.policies.differences import difference
-from hivelore.policies.validity import as_it_was, ends, may_supersede
+from hivelore.core.agents import Door
+from hivelore.core.text import Clean
+from hivelore.memories.diff import difference
+from hivelore.memories.model import Action, Memory, Scope, Version
+from hivelore.memories.validity import as_it_was, ends, may_supersede
 from support.memories import ADA, BOB, a_memory, instant
 
 

@@ -8,9 +8,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from hivelore.domain.index import Vector
+from hivelore.core.vectors import cosine, from_blob, normalised, to_blob
 from hivelore.errors import Broken, Invalid
-from hivelore.policies.vectors import cosine, from_blob, normalised, to_blob
+from hivelore.indexing.model import Vector
 
 LARGEST = float(np.finfo(np.float32).max)
 

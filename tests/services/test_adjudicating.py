@@ -8,19 +8,19 @@ from threading import Event, Thread
 
 import pytest
 
-from hivelore.adapters.openai.chat import ChatModel
-from hivelore.app import Application
-from hivelore.config import load
-from hivelore.domain.agent import Door
-from hivelore.domain.draft import Edit
-from hivelore.domain.memory import MemoryId
-from hivelore.domain.observed import Effect
-from hivelore.domain.operational import Kind
-from hivelore.domain.proposal import Decision, Proposal, ProposalKind
+from hivelore.core.agents import Door
 from hivelore.errors import Invalid
-from hivelore.services.adjudicating import ADJUDICATING, LEASE, Adjudicating
-from hivelore.services.leading import Leading
-from hivelore.services.spending import Spending
+from hivelore.memories.drafts import Edit
+from hivelore.memories.model import MemoryId
+from hivelore.models.openai.chat import ChatModel
+from hivelore.models.quota import Spending
+from hivelore.observations.adjudication import ADJUDICATING, LEASE, Adjudicating
+from hivelore.observations.model import Kind
+from hivelore.observations.outcomes import Effect
+from hivelore.review.model import Decision, Proposal, ProposalKind
+from hivelore.runtime.app import Application
+from hivelore.runtime.leader_lease import Leading
+from hivelore.runtime.settings import load
 from support.language_server import LanguageServer
 from support.remote_embedder import KEY
 from support.waiting import until

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from hivelore.domain.agent import Door, Role
+from hivelore.core.agents import Door, Role
 from hivelore.errors import Conflict, Forbidden, Invalid, NotFound, Unauthenticated
 from support.world import World
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from hivelore.domain.agent import Viewer
-from hivelore.domain.draft import Draft, Edit, Remembered
-from hivelore.domain.memory import Memory, Scope, Source
-from hivelore.domain.proposal import Decision, ProposalId, ProposalKind
+from hivelore.core.agents import Viewer
 from hivelore.errors import Forbidden, Proposed, Stale
+from hivelore.memories.drafts import Draft, Edit, Remembered
+from hivelore.memories.model import Memory, Scope, Source
+from hivelore.review.model import Decision, ProposalId, ProposalKind
 from support.desk import Desk
 from support.stores import present
 from support.world import ADA, AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, World

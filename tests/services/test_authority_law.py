@@ -12,14 +12,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hivelore.domain.agent import Door
-from hivelore.domain.draft import Draft, Edit
-from hivelore.domain.maintenance import Wish
-from hivelore.domain.memory import Memory, MemoryId, Scope, Source
-from hivelore.domain.operational import Confidence, Held, Operational
-from hivelore.domain.proposal import Decision, ProposalId
-from hivelore.domain.text import Clean
+from hivelore.core.agents import Door
+from hivelore.core.text import Clean
 from hivelore.errors import HiveloreError
+from hivelore.maintenance.model import Wish
+from hivelore.memories.drafts import Draft, Edit
+from hivelore.memories.model import Memory, MemoryId, Scope, Source
+from hivelore.observations.model import Confidence, Held, Operational
+from hivelore.review.model import Decision, ProposalId
 from support.clocks import START, SteppingClock
 from support.laws import examples
 from support.places import IN_MEMORY

@@ -6,15 +6,14 @@ from typing import Any
 
 import pytest
 
-from hivelore.domain.agent import Door, Viewer
-from hivelore.domain.agent_event import AgentEvent, Kind, Origin
-from hivelore.domain.draft import Edit
-from hivelore.domain.memory import Scope, Source
-from hivelore.domain.observed import Change
-from hivelore.domain.text import Clean
-from hivelore.domain.transcript import Ended, EventId, SubAgent, Task
+from hivelore.core.agents import Door, Viewer
+from hivelore.core.text import Clean
 from hivelore.errors import Forbidden, Unauthenticated
-from hivelore.policies.fence import unfenced
+from hivelore.memories.drafts import Edit
+from hivelore.memories.model import Scope, Source
+from hivelore.observations.outcomes import Change
+from hivelore.sessions.fence import unfenced
+from hivelore.sessions.model import AgentEvent, Ended, EventId, Kind, Origin, SubAgent, Task
 from support.fences import fenced, inside
 from support.world import AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, World
 

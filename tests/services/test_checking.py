@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from hivelore.adapters.sql.transaction import SqlTransaction
-from hivelore.ports import Transaction
-from hivelore.services.checking import Checked, Checking
+from hivelore.maintenance.integrity import Checked, Checking
+from hivelore.storage.ports import Transaction
+from hivelore.storage.sql.transaction import SqlTransaction
 from support.clocks import SteppingClock
 from support.memories import EVERYTHING
 from support.stores import KEYWORDS, STORES

@@ -9,19 +9,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.adapters.inmemory.keywords import ExactKeywords
-from hivelore.adapters.inmemory.store import InMemoryStore
-from hivelore.adapters.vectors.exact import ExactVectors
-from hivelore.domain.index import DocumentKey, Neighbours, Vector
-from hivelore.domain.memory import Memory, MemoryId, Standing
-from hivelore.domain.search import Filter, Path, Query, Score
-from hivelore.domain.text import Clean
-from hivelore.policies.silence import FLOOR, fit
-from hivelore.policies.tokens import estimate
-from hivelore.ports import View
-from hivelore.services.choosing import Signal, chosen
-from hivelore.services.recall import KEYWORD_DEPTH, LEAST_CANDIDATES
-from hivelore.services.updates import Ranked
+from hivelore.core.text import Clean
+from hivelore.core.token_count import estimate
+from hivelore.indexes.vectors.exact import ExactVectors
+from hivelore.indexing.model import DocumentKey, Neighbours, Vector
+from hivelore.memories.model import Memory, MemoryId, Standing
+from hivelore.search.model import Filter, Path, Query, Score
+from hivelore.search.recency_conflicts import Ranked
+from hivelore.search.relevance_floor import FLOOR, fit
+from hivelore.search.selection import Signal, chosen
+from hivelore.search.service import KEYWORD_DEPTH, LEAST_CANDIDATES
+from hivelore.storage.inmemory.keywords import ExactKeywords
+from hivelore.storage.inmemory.store import InMemoryStore
+from hivelore.storage.ports import View
 from support.clocks import SteppingClock
 from support.memories import a_memory
 from support.stores import KEYWORDS, STORES

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from hivelore.adapters.keywords.postings.engine import Postings
-from hivelore.domain.agent import Door, Role
-from hivelore.domain.draft import Draft, Edit
-from hivelore.domain.index import BEGINNING, ChangeKind
+from hivelore.core.agents import Door, Role
 from hivelore.errors import Unauthenticated
-from hivelore.ports import MemoryStore
-from hivelore.services.leading import RENEWED, Leading
+from hivelore.indexes.keywords.postings.engine import Postings
+from hivelore.indexing.model import BEGINNING, ChangeKind
+from hivelore.memories.drafts import Draft, Edit
+from hivelore.runtime.leader_lease import RENEWED, Leading
+from hivelore.storage.ports import MemoryStore
 from support.clocks import START, SteppingClock
 from support.embedders import FaultyEmbedder
 from support.stores import STORES, told

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from hivelore.domain.memory import MemoryId
-from hivelore.domain.observed import Change, Effect, Matching, Rated, State
-from hivelore.policies.markers import CATEGORIES, Noticed, Reader, texts
-from hivelore.policies.tokens import estimate
-from hivelore.services.marking import Marking
-from hivelore.services.operations import Choice
+from hivelore.core.token_count import estimate
+from hivelore.memories.model import MemoryId
+from hivelore.observations.curation import Choice
+from hivelore.observations.marker_ingest import Marking
+from hivelore.observations.markers import CATEGORIES, Noticed, Reader, texts
+from hivelore.observations.outcomes import Change, Effect, Matching, Rated, State
 from support.world import AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, World
 
 SLOW = "Takes 60s to start"

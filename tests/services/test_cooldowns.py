@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from hivelore.domain.agent import Viewer
-from hivelore.domain.cooldown import ACTION_LENGTH, LONGEST, REASON_LENGTH, Cooldown
-from hivelore.domain.operational import SERVICE_LENGTH
+from hivelore.core.agents import Viewer
+from hivelore.core.labels import SESSION_LENGTH
 from hivelore.errors import Conflict, Forbidden, Invalid, TooLarge
-from hivelore.policies.cooldowns import MOST_OF_A_WORKER
-from hivelore.services import cooldowns
-from hivelore.services.upkeep import Upkeep
-from hivelore.services.wording import SESSION_LENGTH
+from hivelore.events import cooldowns
+from hivelore.events.cooldown_rules import MOST_OF_A_WORKER
+from hivelore.events.model import ACTION_LENGTH, LONGEST, REASON_LENGTH, Cooldown
+from hivelore.maintenance.housekeeping import Upkeep
+from hivelore.observations.model import SERVICE_LENGTH
 from support.fake_secrets import shapes
 from support.happenings import holding
 from support.world import ADA, AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, World

@@ -8,27 +8,25 @@ from pathlib import Path
 
 import pytest
 
-from hivelore.adapters.extractive import Extractive
-from hivelore.adapters.inmemory.keywords import ExactKeywords
-from hivelore.adapters.inmemory.store import InMemoryStore
-from hivelore.adapters.transcripts import TranscriptFiles
-from hivelore.domain.agent import Viewer
-from hivelore.domain.agent_event import AgentEvent, Kind
-from hivelore.domain.memory import Json, Memory, Scope, Source, Trust
-from hivelore.domain.summary import Summary
-from hivelore.domain.text import Clean
-from hivelore.domain.transcript import EventId, HandoverState, SubAgent, Task, Transcript
-from hivelore.domain.usefulness import Use
+from hivelore.core.agents import Viewer
+from hivelore.core.redaction import Redactor
+from hivelore.core.text import Clean
 from hivelore.errors import Invalid, Unavailable
-from hivelore.policies.distilling.keeping import READ
-from hivelore.policies.markers import CATEGORIES
-from hivelore.policies.redaction import Redactor
-from hivelore.ports import Summarizer
-from hivelore.services.distilling import ATTEMPTS, DISTILLING, FIRST_PAUSE, KEPT, LAG, LEASE, Distilling
-from hivelore.services.leading import Leading
-from hivelore.services.marking import Marking
-from hivelore.services.operations import Choice
-from hivelore.services.watching import Watching
+from hivelore.feedback.implicit import Watching
+from hivelore.feedback.model import Use
+from hivelore.memories.model import Json, Memory, Scope, Source, Trust
+from hivelore.models.extractive import Extractive
+from hivelore.observations.curation import Choice
+from hivelore.observations.marker_ingest import Marking
+from hivelore.observations.markers import CATEGORIES
+from hivelore.runtime.leader_lease import Leading
+from hivelore.sessions.lessons.summary_draft import READ
+from hivelore.sessions.model import AgentEvent, EventId, HandoverState, Kind, SubAgent, Summary, Task, Transcript
+from hivelore.sessions.ports import Summarizer
+from hivelore.sessions.summaries import ATTEMPTS, DISTILLING, FIRST_PAUSE, KEPT, LAG, LEASE, Distilling
+from hivelore.sessions.transcript_files import TranscriptFiles
+from hivelore.storage.inmemory.keywords import ExactKeywords
+from hivelore.storage.inmemory.store import InMemoryStore
 from support.clocks import START, SteppingClock
 from support.fences import fenced
 from support.memories import EVERYTHING

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 import pytest
 
-from hivelore.domain.memory import Json
+from hivelore.core.redaction import Redactor
 from hivelore.errors import Invalid, Unavailable
-from hivelore.policies.redaction import Redactor
-from hivelore.services.draining import Draining
-from hivelore.services.hooks import Hooks
+from hivelore.memories.model import Json
+from hivelore.sessions.hook_service import Hooks
+from hivelore.sessions.spool import Draining
 from support.world import AS_OPERATOR, BOB, World
 
 URL = "http://127.0.0.1:4483"
@@ -16,7 +16,7 @@ FIRST, SECOND = "The parser was moved to Rust.", "And then it was moved to Zig."
 
 
 class Listed:
-    """Implements ``ports.Spool`` over what it is given; None: what cannot be read."""
+    """Implements ``storage.ports.Spool`` over what it is given; None: what cannot be read."""
 
     def __init__(self, *events: Json) -> None:
         self.events = {f"{number:03}": event for number, event in enumerate(events)}

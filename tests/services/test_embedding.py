@@ -8,17 +8,17 @@ from threading import Event, Thread, current_thread
 
 import pytest
 
-from hivelore.adapters.hashing import HashingEmbedder
-from hivelore.adapters.vectors.exact import ExactVectors
-from hivelore.domain.draft import Draft, Edit
-from hivelore.domain.index import ModelKey, Vector
-from hivelore.domain.job import JobState
-from hivelore.domain.text import Clean
+from hivelore.core.jobs import JobState
+from hivelore.core.text import Clean
+from hivelore.embeddings import queue
+from hivelore.embeddings.active_model import SERVING, Model, Serving
+from hivelore.embeddings.queue import BATCH, NEWEST, TAKEN_UP, Embedding
+from hivelore.embeddings.retry import FIRST_PAUSE
 from hivelore.errors import Conflict, Forbidden, Invalid, Unavailable
-from hivelore.policies.retrying import FIRST_PAUSE
-from hivelore.services import embedding as queue
-from hivelore.services.embedding import BATCH, NEWEST, TAKEN_UP, Embedding
-from hivelore.services.serving import SERVING, Model, Serving
+from hivelore.indexes.vectors.exact import ExactVectors
+from hivelore.indexing.model import ModelKey, Vector
+from hivelore.memories.drafts import Draft, Edit
+from hivelore.models.hashing import HashingEmbedder
 from support.clocks import SteppingClock
 from support.embedders import FaultyEmbedder
 from support.memories import EVERYTHING
@@ -341,7 +341,7 @@ def test_what_failed_is_tried_again_at_once_on_request(world: World) -> None:
 
 
 def test_failures_are_forgotten_some_at_a_time(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hivelore.services.reembed.AT_A_TIME", 2)
+    monkeypatch.setattr("hivelore.embeddings.reembed.AT_A_TIME", 2)
     poisoned = _world(world, FaultyEmbedder(hashing(), poison=("poison",)))
     _write(poisoned, *(f"poison {number}" for number in range(5)))
     poisoned.embed()

@@ -13,18 +13,18 @@ from typing import IO, Any
 import numpy as np
 import pytest
 
-from hivelore.adapters.clock import SystemClock
-from hivelore.adapters.keywords.postings.engine import Postings
-from hivelore.adapters.sqlite.connection import connect, rows
-from hivelore.adapters.sqlite.store import SqliteStore
-from hivelore.adapters.vectors.scan import ScanVectors
-from hivelore.domain.index import PassageKey, StoredChunk
-from hivelore.domain.memory import MemoryId
-from hivelore.domain.text import Clean
-from hivelore.policies.asked import query_terms
-from hivelore.ports import MemoryStore
-from hivelore.services.embedding import Embedding
-from hivelore.services.serving import Model, Serving
+from hivelore.core.text import Clean
+from hivelore.embeddings.active_model import Model, Serving
+from hivelore.embeddings.queue import Embedding
+from hivelore.indexes.keywords.postings.engine import Postings
+from hivelore.indexes.vectors.scan import ScanVectors
+from hivelore.indexing.model import PassageKey, StoredChunk
+from hivelore.memories.model import MemoryId
+from hivelore.runtime.clock import SystemClock
+from hivelore.search.query_analysis import query_terms
+from hivelore.storage.ports import MemoryStore
+from hivelore.storage.sqlite.connection import connect, rows
+from hivelore.storage.sqlite.store import SqliteStore
 from support.crashing_embedder import AT_ONCE, BATCH, Point, embedder, texts
 from support.memories import EVERYTHING
 

@@ -6,17 +6,17 @@ from typing import Any
 
 import pytest
 
-from hivelore.adapters.inmemory.keywords import ExactKeywords
-from hivelore.domain.agent import LeadSees, Viewer
-from hivelore.domain.draft import Edit
-from hivelore.domain.event_log import TEXT_LENGTH, Event, Level, LoggedId
-from hivelore.domain.memory import Scope
-from hivelore.domain.operational import GENERAL, SERVICE_LENGTH
+from hivelore.core.agents import LeadSees, Viewer
+from hivelore.core.labels import SESSION_LENGTH
 from hivelore.errors import Forbidden, Invalid, NotFound, TooLarge
-from hivelore.services.drafting import CLOCK_SLACK
-from hivelore.services.operations import Choice
-from hivelore.services.upkeep import PRUNE_EVERY, PRUNED, Upkeep
-from hivelore.services.wording import SESSION_LENGTH
+from hivelore.events.model import TEXT_LENGTH, Event, Level, LoggedId
+from hivelore.maintenance.housekeeping import PRUNE_EVERY, PRUNED, Upkeep
+from hivelore.memories.drafts import Edit
+from hivelore.memories.model import Scope
+from hivelore.memories.normalizer import CLOCK_SLACK
+from hivelore.observations.curation import Choice
+from hivelore.observations.model import GENERAL, SERVICE_LENGTH
+from hivelore.storage.inmemory.keywords import ExactKeywords
 from support.fake_secrets import shapes
 from support.happenings import an_event, log_events, logged_events
 from support.world import ADA, AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, World
@@ -170,7 +170,7 @@ def test_events_go_when_they_are_old_a_few_at_a_time(world: World) -> None:
 
 
 def test_events_go_when_there_are_too_many(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hivelore.services.upkeep.EVENTS", 3)
+    monkeypatch.setattr("hivelore.maintenance.housekeeping.EVENTS", 3)
     told = [an_event(at=world.clock.now() + timedelta(seconds=number)) for number in range(5)]
     log_events(world.store, *told)
     upkeep = Upkeep(world.store, world.keywords, world.clock)

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from hivelore.domain.agent import Door
-from hivelore.domain.draft import Edit
-from hivelore.domain.memory import Scope, Source
+from hivelore.core.agents import Door
 from hivelore.errors import Unavailable
-from hivelore.services.folders import Folders
+from hivelore.folders.sync import Folders
+from hivelore.memories.drafts import Edit
+from hivelore.memories.model import Scope, Source
 from support.desk import Desk
 from support.fake_secrets import shapes
 from support.world import AS_ADA, AS_LEA, World

@@ -7,9 +7,9 @@ from tempfile import TemporaryDirectory
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hivelore.adapters.inmemory.keywords import ExactKeywords
-from hivelore.adapters.inmemory.store import InMemoryStore
-from hivelore.domain.memory import Scope
+from hivelore.memories.model import Scope
+from hivelore.storage.inmemory.keywords import ExactKeywords
+from hivelore.storage.inmemory.store import InMemoryStore
 from support.clocks import SteppingClock
 from support.desk import Desk
 from support.laws import examples

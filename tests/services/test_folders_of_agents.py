@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from hivelore.domain.draft import Draft
-from hivelore.domain.memory import Scope, Source
-from hivelore.services.folders import AGAIN
+from hivelore.folders.sync import AGAIN
+from hivelore.memories.drafts import Draft
+from hivelore.memories.model import Scope, Source
 from support.desk import Desk
 from support.world import AS_ADA, AS_BOB, World
 

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from hivelore.domain.agent import Viewer
-from hivelore.domain.batch import BatchId
-from hivelore.domain.draft import Edit
-from hivelore.domain.maintenance import Wish
-from hivelore.domain.memory import Action, Memory, MemoryId, Scope
+from hivelore.changes.model import BatchId
+from hivelore.core.agents import Viewer
 from hivelore.errors import Conflict, Forbidden, NotFound, Stale
+from hivelore.maintenance.model import Wish
+from hivelore.memories.drafts import Edit
+from hivelore.memories.model import Action, Memory, MemoryId, Scope
 from support.batches import batches_of, preimages_of
 from support.clocks import START
 from support.memories import operational

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.adapters.inmemory.keywords import ExactKeywords
-from hivelore.adapters.inmemory.store import InMemoryStore
-from hivelore.domain.draft import Draft
-from hivelore.services import learning
-from hivelore.services.learning import MANY, Learning
+from hivelore.memories.drafts import Draft
+from hivelore.storage import planner_statistics
+from hivelore.storage.inmemory.keywords import ExactKeywords
+from hivelore.storage.inmemory.store import InMemoryStore
+from hivelore.storage.planner_statistics import MANY, Learning
 from support.clocks import SteppingClock
 from support.memories import a_memory
 from support.moving import moving
@@ -38,7 +38,7 @@ def store() -> Generator[Looking]:
 
 @pytest.fixture
 def few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(learning, "MANY", 3)
+    monkeypatch.setattr(planner_statistics, "MANY", 3)
 
 
 def a_world(store: Looking) -> World:

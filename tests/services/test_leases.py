@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from hivelore.adapters.keywords.postings.engine import Postings
-from hivelore.domain.draft import Draft
-from hivelore.domain.index import Vector
-from hivelore.domain.text import Clean
+from hivelore.core.text import Clean
+from hivelore.embeddings import queue
+from hivelore.embeddings.queue import BATCH, Embedding
 from hivelore.errors import Unavailable
-from hivelore.ports import MemoryStore, Transaction
-from hivelore.services import embedding
-from hivelore.services.embedding import BATCH, Embedding
-from hivelore.services.leading import RENEWED, Leading
-from hivelore.services.reindexing import Reindexing
-from hivelore.services.shelving import Shelf
+from hivelore.indexes.keywords.postings.engine import Postings
+from hivelore.indexing.model import Vector
+from hivelore.indexing.rebuild import Reindexing
+from hivelore.indexing.writer import Shelf
+from hivelore.memories.drafts import Draft
+from hivelore.runtime.leader_lease import RENEWED, Leading
+from hivelore.storage.ports import MemoryStore, Transaction
 from support.clocks import SteppingClock
 from support.embedders import FaultyEmbedder
 from support.stores import STORES
@@ -116,8 +116,8 @@ def test_what_a_killed_one_had_taken_is_embedded_when_its_lease_is_over(
     one, other = services
     notes = write(one, 3)
     one.embedder.meanwhile = kill
-    for lease, embedded in ((embedding.LEASE, []), (NO_TIME, notes)):
-        monkeypatch.setattr(embedding, "LEASE", lease)
+    for lease, embedded in ((queue.LEASE, []), (NO_TIME, notes)):
+        monkeypatch.setattr(queue, "LEASE", lease)
         with pytest.raises(Killed):
             one.embedding.step()
         other.embedding.step()

@@ -7,16 +7,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hivelore.domain.draft import UNSET
-from hivelore.domain.maintenance import Wish
-from hivelore.domain.memory import Memory
-from hivelore.domain.observed import Change, State
-from hivelore.domain.operational import Kind, Observation
-from hivelore.domain.proposal import Decision
-from hivelore.policies.confidence import Lifecycle
-from hivelore.policies.replay import replayed
-from hivelore.services.asking import listed_life
-from hivelore.services.observations import note
+from hivelore.api.requests import listed_life
+from hivelore.maintenance.model import Wish
+from hivelore.memories.drafts import UNSET
+from hivelore.memories.model import Memory
+from hivelore.observations.confidence import Lifecycle, replayed
+from hivelore.observations.model import Kind, Observation
+from hivelore.observations.outcomes import Change, State
+from hivelore.observations.records import note
+from hivelore.review.model import Decision
 from support.laws import examples
 from support.memories import START, an_observation
 from support.stores import present

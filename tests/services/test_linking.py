@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hivelore.adapters.inmemory.keywords import ExactKeywords
-from hivelore.adapters.inmemory.store import InMemoryStore
-from hivelore.domain.agent import Viewer
-from hivelore.domain.draft import Draft, Edit
-from hivelore.domain.memory import Memory, MemoryId, Scope, Trust
-from hivelore.domain.search import Query
-from hivelore.domain.text import Clean
+from hivelore.core.agents import Viewer
+from hivelore.core.text import Clean
 from hivelore.errors import Forbidden, Invalid, NotFound
+from hivelore.memories.drafts import Draft, Edit
+from hivelore.memories.model import Memory, MemoryId, Scope, Trust
+from hivelore.search.model import Query
+from hivelore.storage.inmemory.keywords import ExactKeywords
+from hivelore.storage.inmemory.store import InMemoryStore
 from support.clocks import START, SteppingClock
 from support.laws import examples
 from support.world import AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, World

@@ -5,20 +5,20 @@ from typing import Any
 
 import pytest
 
-from hivelore.domain.agent import Viewer
-from hivelore.domain.batch import BatchKind
-from hivelore.domain.draft import Edit
-from hivelore.domain.evidence import Sign
-from hivelore.domain.maintenance import Maintained, Wish
-from hivelore.domain.memory import Action, Memory, MemoryId, Scope, Trust
-from hivelore.domain.operational import Kind
-from hivelore.domain.proposal import Decision, ProposalId, ProposalKind
-from hivelore.domain.search import EVERYTHING
+from hivelore.changes.journal import Keeping
+from hivelore.changes.model import BatchKind
+from hivelore.core.agents import Viewer
+from hivelore.core.progress import Progress
 from hivelore.errors import Conflict, Forbidden, Invalid, Stale
-from hivelore.services import maintenance
-from hivelore.services.keeping import Keeping
-from hivelore.services.progress import Progress
-from hivelore.services.upkeep import Upkeep
+from hivelore.feedback.recalls import Sign
+from hivelore.maintenance import service
+from hivelore.maintenance.housekeeping import Upkeep
+from hivelore.maintenance.model import Maintained, Wish
+from hivelore.memories.drafts import Edit
+from hivelore.memories.model import Action, Memory, MemoryId, Scope, Trust
+from hivelore.observations.model import Kind
+from hivelore.review.model import Decision, ProposalId, ProposalKind
+from hivelore.search.model import EVERYTHING
 from support.batches import batches_of, preimages_of
 from support.clocks import START
 from support.happenings import an_event, log_events
@@ -192,7 +192,7 @@ def test_the_exact_number_has_to_be_said_even_below_the_share(world: World) -> N
 
 def test_a_purge_in_many_units_is_one_batch(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """Facts of one subject are linked to each other, and go in different units."""
-    monkeypatch.setattr(maintenance, "_AT_A_TIME", 2)
+    monkeypatch.setattr(service, "_AT_A_TIME", 2)
     ends = [START + (9 * HOUR if number % 4 == 0 else HOUR) for number in range(9)]
     facts = [
         world.remember(f"The port is {number}.", subject="db.port", expires_at=end) for number, end in enumerate(ends)
@@ -475,7 +475,7 @@ def test_forgetting_what_was_made_of_two_leaves_no_word_of_it(world: World) -> N
 
 
 def test_no_more_is_put_to_review_than_may_wait(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hivelore.services.proposing.MOST_OPEN", 2)
+    monkeypatch.setattr("hivelore.review.proposals.MOST_OPEN", 2)
     for number in range(6):
         world.remember(f"The heron {'abcdef'[number // 2]}.", session=f"s{number}")
     for shown in (2, 0):

@@ -6,15 +6,16 @@ from typing import Any
 
 import pytest
 
-from hivelore.domain.agent import Viewer
-from hivelore.domain.job import Job, JobId, JobState
-from hivelore.domain.maintenance import Wish
-from hivelore.domain.memory import Memory
+from hivelore.core.agents import Viewer
+from hivelore.core.jobs import Job, JobId, JobState
+from hivelore.core.progress import Progress, Stopped
 from hivelore.errors import Conflict, Forbidden, Invalid, NotFound, Unavailable
-from hivelore.services import duplicates, maintenance, maintenance_jobs
-from hivelore.services.duplicates import Duplicates
-from hivelore.services.maintenance_jobs import LATEST, MaintenanceJobs
-from hivelore.services.progress import Progress, Stopped
+from hivelore.maintenance import duplicates, service
+from hivelore.maintenance import jobs as maintenance_jobs
+from hivelore.maintenance.duplicates import Duplicates
+from hivelore.maintenance.jobs import LATEST, MaintenanceJobs
+from hivelore.maintenance.model import Wish
+from hivelore.memories.model import Memory
 from support.batches import batches_of
 from support.clocks import START
 from support.held_maintenance import Held, held
@@ -230,7 +231,7 @@ def test_comparing_ends_between_two_pairs(world: World, monkeypatch: pytest.Monk
 
 
 def test_a_purge_that_is_stopped_is_one_batch_and_comes_back(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(maintenance, "_AT_A_TIME", 2)
+    monkeypatch.setattr(service, "_AT_A_TIME", 2)
     gone = [
         world.remember(f"The heron {number} leaves.", expires_at=START + timedelta(hours=1), session=str(number))
         for number in range(6)

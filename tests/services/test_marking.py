@@ -7,9 +7,9 @@ from threading import Barrier
 
 import pytest
 
-from hivelore.policies.markers import CATEGORIES
-from hivelore.services.marking import Marking
-from hivelore.services.operations import Choice
+from hivelore.observations.curation import Choice
+from hivelore.observations.marker_ingest import Marking
+from hivelore.observations.markers import CATEGORIES
 from support.fences import fenced
 from support.world import AS_ADA, AS_BOB, AS_OPERATOR, World
 

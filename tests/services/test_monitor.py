@@ -9,11 +9,11 @@ from typing import Any, cast
 
 import pytest
 
-from hivelore.adapters.replaced import replaced
-from hivelore.domain.health import Cause
 from hivelore.errors import Broken, Unavailable
-from hivelore.services.health import HealthState
-from hivelore.services.monitor import Monitor
+from hivelore.health.model import Cause
+from hivelore.health.monitor import Monitor
+from hivelore.health.state import HealthState
+from hivelore.storage.replaced import replaced
 from support.clocks import SteppingClock
 
 

@@ -10,19 +10,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hivelore.adapters.inmemory.store import InMemoryStore
-from hivelore.domain.folder import KnownFile
-from hivelore.domain.index import Stored
-from hivelore.domain.job import JobState
-from hivelore.domain.text import Clean
-from hivelore.domain.transcript import EventId, Handover, HandoverState
+from hivelore.core.jobs import JobState
+from hivelore.core.text import Clean
 from hivelore.errors import Conflict, Invalid
-from hivelore.policies.asked import query_terms
-from hivelore.ports import KeywordIndex, MemoryStore, Transaction
-from hivelore.services import loads
-from hivelore.services.moves import MOVE, Stand, refuse_unfinished
-from hivelore.services.moving import ENDED_BY_MOVE, Moving
-from hivelore.services.shelving import Shelf
+from hivelore.folders.model import KnownFile
+from hivelore.indexes.ports import KeywordIndex
+from hivelore.indexing.model import Stored
+from hivelore.indexing.writer import Shelf
+from hivelore.search.query_analysis import query_terms
+from hivelore.sessions.model import EventId, Handover, HandoverState
+from hivelore.storage.inmemory.store import InMemoryStore
+from hivelore.storage.ports import MemoryStore, Transaction
+from hivelore.transfer.migrate import bulk
+from hivelore.transfer.migrate.copy import ENDED_BY_MOVE, Moving
+from hivelore.transfer.migrate.progress import MOVE, Stand, refuse_unfinished
 from support.clocks import START, FixedClock, SteppingClock
 from support.laws import examples
 from support.memories import EVERYTHING, a_memory, memory_id, whole
@@ -44,8 +45,8 @@ WAYS = [
 
 @pytest.fixture
 def few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loads, "AT_A_TIME", 2)
-    monkeypatch.setattr("hivelore.services.moving.PAGE", 2)
+    monkeypatch.setattr(bulk, "AT_A_TIME", 2)
+    monkeypatch.setattr("hivelore.transfer.migrate.copy.PAGE", 2)
 
 
 class Ends:
@@ -138,7 +139,7 @@ def test_what_is_known_of_files_arrives_and_what_was_dropped_meanwhile_goes(ends
 def test_whatever_happens_in_whatever_order_both_are_equal_in_the_end(script: list[Deed | str], kind: str) -> None:
     clock = SteppingClock()
     with pytest.MonkeyPatch.context() as changes, TemporaryDirectory() as folder:
-        changes.setattr(loads, "AT_A_TIME", 2)
+        changes.setattr(bulk, "AT_A_TIME", 2)
         source, target = InMemoryStore(FixedClock()), STORES[KEYWORDS[kind].store].open(Path(folder), clock)
         index = KEYWORDS[kind].index()
         with closing(target):
@@ -315,14 +316,14 @@ def test_a_move_is_not_finished_while_somebody_writes(ends: Ends, monkeypatch: p
     add(ends.source, a_memory())
     move = moving(ends.source, ends.target, ends.index)
     move.begin()
-    compare = loads.digests
+    compare = bulk.digests
 
-    def beside(load: loads.Load) -> object:
+    def beside(load: bulk.Load) -> object:
         add(ends.source, a_memory())
         return compare(load)
 
     with monkeypatch.context() as changes:
-        changes.setattr(loads, "digests", beside)
+        changes.setattr(bulk, "digests", beside)
         assert move.finish() is None
     with ends.target.read() as view:
         stand = Stand.of(view)
@@ -355,5 +356,5 @@ def test_large_memories_travel_in_small_loads() -> None:
     sized = [a_memory("x" * size) for size in (1, 900_000, 2_000_000, 5)]
     keys = [add(store, memory, whole(memory.content)).key for memory in sized]
     with store.read() as view:
-        assert list(loads.portions(view, keys)) == [keys[:3], keys[3:]]
-        assert [len(one) for one in loads.portions(view, keys[:1] * 250)] == [100, 100, 50]
+        assert list(bulk.portions(view, keys)) == [keys[:3], keys[3:]]
+        assert [len(one) for one in bulk.portions(view, keys[:1] * 250)] == [100, 100, 50]

@@ -12,8 +12,8 @@ from random import Random
 
 import pytest
 
-from hivelore.adapters.clock import SystemClock
-from hivelore.adapters.sqlite.store import SqliteStore
+from hivelore.runtime.clock import SystemClock
+from hivelore.storage.sqlite.store import SqliteStore
 from support import postgres
 from support.crashing_mover import Place, opened
 from support.moving import do, everything, some_deeds

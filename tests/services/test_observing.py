@@ -8,18 +8,18 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hivelore.adapters.inmemory.keywords import ExactKeywords
-from hivelore.adapters.inmemory.store import InMemoryStore
-from hivelore.domain.agent import LeadSees
-from hivelore.domain.memory import MemoryId, Scope
-from hivelore.domain.observed import Effect, Matching, Observed, Seen, Stance
-from hivelore.domain.operational import Kind
-from hivelore.domain.proposal import ProposalKind
-from hivelore.domain.text import Clean
+from hivelore.core.access import proposals_visible_to
+from hivelore.core.agents import LeadSees
+from hivelore.core.text import Clean
 from hivelore.errors import Broken, Invalid, TooLarge, Unavailable
-from hivelore.policies.access import proposals_visible_to
-from hivelore.services.comparing import MOST_NEAR
-from hivelore.services.operations import Choice
+from hivelore.memories.model import MemoryId, Scope
+from hivelore.observations.comparison import MOST_NEAR
+from hivelore.observations.curation import Choice
+from hivelore.observations.model import Kind
+from hivelore.observations.outcomes import Effect, Matching, Observed, Seen, Stance
+from hivelore.review.model import ProposalKind
+from hivelore.storage.inmemory.keywords import ExactKeywords
+from hivelore.storage.inmemory.store import InMemoryStore
 from support.clocks import SteppingClock
 from support.fake_secrets import shapes
 from support.laws import examples
@@ -244,7 +244,7 @@ def test_what_is_uncertain_is_put_to_review(cautious: World) -> None:
 
 
 def test_an_observation_that_nobody_is_asked_about_says_so(cautious: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hivelore.services.proposing.MOST_OPEN", 0)
+    monkeypatch.setattr("hivelore.review.proposals.MOST_OPEN", 0)
     cautious.observe("Backups are enabled by default", session="a")
     done = cautious.observe("Backups are disabled by default", session="b")
     assert (done.effect, done.dropped) == (Effect.UNCERTAIN, 1)

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hivelore.adapters.inmemory.keywords import ExactKeywords
-from hivelore.adapters.inmemory.store import InMemoryStore
-from hivelore.domain.agent import Viewer
-from hivelore.domain.observed import Effect, Seen, Stance
-from hivelore.domain.operational import Kind
-from hivelore.domain.text import Clean
-from hivelore.services.observing import ATTEMPTS
-from hivelore.services.operations import Choice
+from hivelore.core.agents import Viewer
+from hivelore.core.text import Clean
+from hivelore.observations.curation import Choice
+from hivelore.observations.model import Kind
+from hivelore.observations.outcomes import Effect, Seen, Stance
+from hivelore.observations.service import ATTEMPTS
+from hivelore.storage.inmemory.keywords import ExactKeywords
+from hivelore.storage.inmemory.store import InMemoryStore
 from support.clocks import START, SteppingClock
 from support.laws import examples
 from support.world import AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, World, hashing

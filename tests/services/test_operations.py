@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from hivelore.domain.agent import Role, Viewer
-from hivelore.domain.draft import Draft, Edit
-from hivelore.domain.memory import Action, MemoryId, Scope
-from hivelore.domain.observed import Change, Rated, State
-from hivelore.domain.operational import Confidence, Held, Kind, Operational
-from hivelore.domain.text import Clean
+from hivelore.api.requests import listed_life
+from hivelore.core.agents import Role, Viewer
+from hivelore.core.text import Clean
 from hivelore.errors import Forbidden, Invalid, NotFound, Proposed, Stale
-from hivelore.policies.confidence import Lifecycle
-from hivelore.services.asking import listed_life
-from hivelore.services.observations import note
-from hivelore.services.operations import Choice
+from hivelore.memories.drafts import Draft, Edit
+from hivelore.memories.model import Action, MemoryId, Scope
+from hivelore.observations.confidence import Lifecycle
+from hivelore.observations.curation import Choice
+from hivelore.observations.model import Confidence, Held, Kind, Operational
+from hivelore.observations.outcomes import Change, Rated, State
+from hivelore.observations.records import note
 from support.memories import an_observation
 from support.stores import present
 from support.world import AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, World

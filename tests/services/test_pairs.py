@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from hivelore.adapters.onnx.provider import OnnxEmbedder
-from hivelore.domain.draft import Draft
+from hivelore.memories.drafts import Draft
+from hivelore.models.onnx.provider import OnnxEmbedder
 from support.clocks import SteppingClock
 from support.pairs import PAIRS, PLACES, plain_notes
 from support.stores import KEYWORDS, STORES

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.adapters.inmemory.keywords import ExactKeywords
-from hivelore.domain.index import ChunkKey, DocumentKey, Stored
-from hivelore.ports import Transaction, View
-from hivelore.services import reindexing
-from hivelore.services.recall import INCOMPLETE
-from hivelore.services.reindexing import BUILDING, REPAIR, Reindexing
-from hivelore.services.shelving import Shelf
+from hivelore.indexing import rebuild
+from hivelore.indexing.model import ChunkKey, DocumentKey, Stored
+from hivelore.indexing.rebuild import BUILDING, REPAIR, Reindexing
+from hivelore.indexing.writer import Shelf
+from hivelore.search.service import INCOMPLETE
+from hivelore.storage.inmemory.keywords import ExactKeywords
+from hivelore.storage.ports import Transaction, View
 from support.clocks import SteppingClock
 from support.memories import EVERYTHING
 from support.places import IN_MEMORY
@@ -67,7 +67,7 @@ def lose(world: World, *documents: int) -> None:
 
 @pytest.fixture(autouse=True)
 def few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reindexing, "AT_A_TIME", 2)
+    monkeypatch.setattr(rebuild, "AT_A_TIME", 2)
 
 
 def once_a_step() -> Callable[[], bool]:

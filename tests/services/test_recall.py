@@ -6,17 +6,17 @@ from pathlib import Path as FilePath
 
 import pytest
 
-from hivelore.adapters.inmemory.keywords import ExactKeywords
-from hivelore.adapters.inmemory.store import InMemoryStore
-from hivelore.domain.agent import LeadSees
-from hivelore.domain.draft import Draft
-from hivelore.domain.evidence import Sign
-from hivelore.domain.memory import Action, Scope, Source
-from hivelore.domain.search import Path, ScopeChoice
+from hivelore.api.requests import Listing, asked, listed
+from hivelore.core.agents import LeadSees
+from hivelore.core.redaction import Redactor
 from hivelore.errors import Invalid
-from hivelore.policies.ranking import Profile, Ranking
-from hivelore.policies.redaction import Redactor
-from hivelore.services.asking import Listing, asked, listed
+from hivelore.feedback.recalls import Sign
+from hivelore.memories.drafts import Draft
+from hivelore.memories.model import Action, Scope, Source
+from hivelore.search.model import Path, ScopeChoice
+from hivelore.search.scoring import Profile, Ranking
+from hivelore.storage.inmemory.keywords import ExactKeywords
+from hivelore.storage.inmemory.store import InMemoryStore
 from support.clocks import SteppingClock
 from support.embedders import FaultyEmbedder
 from support.memories import evidence

@@ -8,17 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.adapters.inmemory.keywords import ExactKeywords
-from hivelore.adapters.inmemory.store import InMemoryStore
-from hivelore.domain.agent import LeadSees, Viewer
-from hivelore.domain.draft import Edit
-from hivelore.domain.memory import Scope
-from hivelore.domain.recall_log import QUESTION_LENGTH, Recall
-from hivelore.domain.search import Path
+from hivelore.core.agents import LeadSees, Viewer
 from hivelore.errors import NotFound, Unavailable
-from hivelore.ports import Transaction
-from hivelore.services.tally import RECALLS, UNIT, Tally
-from hivelore.services.upkeep import PRUNE_EVERY, PRUNED, Upkeep
+from hivelore.feedback.buffer import RECALLS, UNIT, Tally
+from hivelore.feedback.recalls import QUESTION_LENGTH, Recall
+from hivelore.maintenance.housekeeping import PRUNE_EVERY, PRUNED, Upkeep
+from hivelore.memories.drafts import Edit
+from hivelore.memories.model import Scope
+from hivelore.search.model import Path
+from hivelore.storage.inmemory.keywords import ExactKeywords
+from hivelore.storage.inmemory.store import InMemoryStore
+from hivelore.storage.ports import Transaction
 from support.clocks import SteppingClock
 from support.recalls import a_recall, logged
 from support.world import ADA, AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, BOB, World
@@ -231,7 +231,7 @@ def test_recalls_go_when_they_are_old_a_few_at_a_time(store: Faulty, clock: Step
 def test_recalls_go_when_there_are_too_many(
     store: Faulty, clock: SteppingClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hivelore.services.upkeep.RECALLS", 3)
+    monkeypatch.setattr("hivelore.maintenance.housekeeping.RECALLS", 3)
     told = [a_recall(at=clock.now() + timedelta(seconds=number)) for number in range(5)]
     store.write(lambda tx: tx.log_recalls(told))
     Upkeep(store, ExactKeywords(), clock).tend()

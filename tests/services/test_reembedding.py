@@ -5,9 +5,9 @@ from typing import TypeVar
 
 import pytest
 
-from hivelore.domain.job import Job, JobState
-from hivelore.ports import Transaction
-from hivelore.services import reembed
+from hivelore.core.jobs import Job, JobState
+from hivelore.embeddings import reembed
+from hivelore.storage.ports import Transaction
 from support.world import AS_OPERATOR, World
 
 T = TypeVar("T")

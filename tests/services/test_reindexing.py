@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from hivelore.adapters.keywords.fts5 import Fts5
-from hivelore.adapters.keywords.postings.engine import Postings
-from hivelore.adapters.sqlite.store import SqliteStore
-from hivelore.domain.draft import Edit
-from hivelore.ports import KeywordIndex
-from hivelore.services import reindexing
-from hivelore.services.recall import INCOMPLETE
-from hivelore.services.reindexing import BUILDING, INDEX, Reindexing
-from hivelore.services.shelving import Shelf
+from hivelore.indexes.keywords.fts5 import Fts5
+from hivelore.indexes.keywords.postings.engine import Postings
+from hivelore.indexes.ports import KeywordIndex
+from hivelore.indexing import rebuild
+from hivelore.indexing.rebuild import BUILDING, INDEX, Reindexing
+from hivelore.indexing.writer import Shelf
+from hivelore.memories.drafts import Edit
+from hivelore.search.service import INCOMPLETE
+from hivelore.storage.sqlite.store import SqliteStore
 from support.clocks import SteppingClock
 from support.memories import EVERYTHING, a_memory, whole
 from support.world import AS_ADA, World
@@ -108,7 +108,7 @@ def is_tidy(process: Process) -> bool:
 def test_a_killed_process_goes_on_where_it_was(
     store: SqliteStore, clock: SteppingClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reindexing, "AT_A_TIME", 2)
+    monkeypatch.setattr(rebuild, "AT_A_TIME", 2)
     first = Process(store, "fts5", clock)
     for number in range(7):
         first.world.remember(f"The kettle number {number} boils.")
@@ -140,7 +140,7 @@ def test_what_is_written_meanwhile_is_found_as_it_is_then(store: SqliteStore, cl
 def test_an_answer_says_that_keywords_are_incomplete_until_the_last_memory_is_indexed(
     store: SqliteStore, clock: SteppingClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reindexing, "AT_A_TIME", 2)
+    monkeypatch.setattr(rebuild, "AT_A_TIME", 2)
     first = Process(store, "fts5", clock)
     assert INCOMPLETE not in first.world.recall("kettle").message
     for number in range(3):
@@ -161,7 +161,7 @@ def test_terms_of_another_version_are_built_anew(
     store: SqliteStore, clock: SteppingClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Process(store, "postings", clock).world.remember("The kettle.")
-    monkeypatch.setattr(reindexing, "TERMS_VERSION", 2)
+    monkeypatch.setattr(rebuild, "TERMS_VERSION", 2)
     process = Process(store, "postings", clock)
     assert process.found("kettl") == 0
     process.finish()

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from hivelore.domain.agent import Role, Viewer
-from hivelore.domain.draft import Draft, Edit
-from hivelore.domain.memory import Action, MemoryId, Scope, Source, Trust
+from hivelore.core.agents import Role, Viewer
+from hivelore.core.redaction import METADATA_VALUES, Redactor
 from hivelore.errors import Forbidden, Invalid, NotFound, Proposed, Stale, TooLarge
-from hivelore.policies.redaction import METADATA_VALUES, Redactor
-from hivelore.services.drafting import CONTENT_LENGTH, FIELD_LENGTH, TAGS
+from hivelore.memories.drafts import Draft, Edit
+from hivelore.memories.model import Action, MemoryId, Scope, Source, Trust
+from hivelore.memories.normalizer import CONTENT_LENGTH, FIELD_LENGTH, TAGS
 from support.memories import operational
 from support.world import ADA, AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, BOB, World
 

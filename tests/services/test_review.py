@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from hivelore.domain.agent import AgentId, LeadSees, Role, Viewer
-from hivelore.domain.draft import Draft, Edit
-from hivelore.domain.memory import Action, Memory, Scope, Trust
-from hivelore.domain.observed import Change, State
-from hivelore.domain.operational import Kind, Observation
-from hivelore.domain.proposal import Decision, Deletion, Proposal, ProposalId, ProposalKind, Wanted
-from hivelore.domain.text import Clean
+from hivelore.core.agents import AgentId, LeadSees, Role, Viewer
+from hivelore.core.text import Clean
 from hivelore.errors import Conflict, Forbidden, HiveloreError, Invalid, NotFound, Proposed, Stale
-from hivelore.services import proposing
-from hivelore.services.upkeep import Upkeep
+from hivelore.maintenance.housekeeping import Upkeep
+from hivelore.memories.drafts import Draft, Edit
+from hivelore.memories.model import Action, Memory, Scope, Trust
+from hivelore.observations.model import Kind, Observation
+from hivelore.observations.outcomes import Change, State
+from hivelore.review import proposals
+from hivelore.review.model import Decision, Deletion, Proposal, ProposalId, ProposalKind, Wanted
 from support.memories import an_observation, operational
 from support.stores import present
 from support.world import ADA, AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, LEA, World
@@ -168,7 +168,7 @@ def test_what_was_rejected_stays_so_until_the_memory_changes(world: World) -> No
 
 
 def test_nobody_has_more_than_so_many_open_ones(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(proposing, "MOST_OPEN", 2)
+    monkeypatch.setattr(proposals, "MOST_OPEN", 2)
     memory = running(world, "Takes 60 s.")
     first, _ = (asked(world, memory, content=text) for text in ("1 s", "2 s"))
     with pytest.raises(Conflict, match="wait for a decision"):
@@ -182,7 +182,7 @@ def test_nobody_has_more_than_so_many_open_ones(world: World, monkeypatch: pytes
 def test_what_is_asked_for_finds_room_before_what_could_not_be_told_and_that_is_said(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(proposing, "MOST_OPEN", 1)
+    monkeypatch.setattr(proposals, "MOST_OPEN", 1)
     older, _, _ = doubt(world)
     before = world.reviewing.page(AS_LEA, None, 10)
     wanted = asked(world, older, content="Takes 70 s.")
@@ -194,7 +194,7 @@ def test_what_is_asked_for_finds_room_before_what_could_not_be_told_and_that_is_
 def test_what_is_told_is_kept_though_nobody_can_be_asked_about_its_place(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(proposing, "MOST_OPEN", 0)
+    monkeypatch.setattr(proposals, "MOST_OPEN", 0)
     world.remember("The port is 5432.", AS_LEA, scope=Scope.SWARM, subject="db.port")
     done = world.remembering.remember(Draft(content="6543", scope=Scope.SWARM, subject="db.port"), AS_BOB)
     assert (done.created, done.proposal, done.dropped, done.memory.subject) == (True, None, True, None)

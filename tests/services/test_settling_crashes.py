@@ -16,16 +16,16 @@ from typing import IO, Any
 import numpy as np
 import pytest
 
-from hivelore.adapters.clock import SystemClock
-from hivelore.adapters.keywords.postings import sql
-from hivelore.adapters.keywords.postings.engine import Postings
-from hivelore.adapters.keywords.postings.sql import SEARCHED
-from hivelore.adapters.sqlite.store import SqliteStore
-from hivelore.domain.index import DocumentKey, Stored
-from hivelore.domain.memory import MemoryId
-from hivelore.policies.asked import query_terms
-from hivelore.ports import Transaction, View
-from hivelore.services.shelving import Shelf
+from hivelore.indexes.keywords.postings import sql
+from hivelore.indexes.keywords.postings.engine import Postings
+from hivelore.indexes.keywords.postings.sql import SEARCHED
+from hivelore.indexing.model import DocumentKey, Stored
+from hivelore.indexing.writer import Shelf
+from hivelore.memories.model import MemoryId
+from hivelore.runtime.clock import SystemClock
+from hivelore.search.query_analysis import query_terms
+from hivelore.storage.ports import Transaction, View
+from hivelore.storage.sqlite.store import SqliteStore
 from support.crashing_settler import AT_ONCE, ONE_BY_ONE, SIZES, Place, Step
 from support.memories import EVERYTHING
 

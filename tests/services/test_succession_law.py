@@ -10,17 +10,17 @@ from typing import Any, NamedTuple
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hivelore.adapters.inmemory.keywords import ExactKeywords
-from hivelore.adapters.inmemory.store import InMemoryStore
-from hivelore.domain import wire
-from hivelore.domain.draft import UNSET, Edit
-from hivelore.domain.index import Stored
-from hivelore.domain.maintenance import Wish
-from hivelore.domain.memory import Memory, Scope
-from hivelore.domain.search import EVERYTHING
 from hivelore.errors import HiveloreError
-from hivelore.hive.exchange import Report, _canonical, read_line
-from hivelore.services.linking import beside
+from hivelore.indexing.model import Stored
+from hivelore.maintenance.model import Wish
+from hivelore.memories import codec
+from hivelore.memories.drafts import UNSET, Edit
+from hivelore.memories.model import Memory, Scope
+from hivelore.memories.temporal import beside
+from hivelore.search.model import EVERYTHING
+from hivelore.storage.inmemory.keywords import ExactKeywords
+from hivelore.storage.inmemory.store import InMemoryStore
+from hivelore.transfer.jsonl import Report, _canonical, read_line
 from support.clocks import START, SteppingClock
 from support.laws import examples
 from support.world import AS_ADA, AS_OPERATOR, World
@@ -119,7 +119,7 @@ def test_what_was_replaced_leads_to_something_that_holds(happened: list[Deed]) -
 @given(happened=st.lists(deeds, max_size=9), order=st.randoms(use_true_random=False))
 def test_an_export_that_is_read_in_holds_the_same_in_whatever_order(happened: list[Deed], order: Random) -> None:
     world, other = lived(happened), a_world(IMPORTED)
-    lines = [_canonical(wire.memory(memory)).encode() for memory in everything(world)]
+    lines = [_canonical(codec.memory(memory)).encode() for memory in everything(world)]
     for _ in range(2):
         order.shuffle(lines)
         for line in lines:

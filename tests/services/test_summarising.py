@@ -10,18 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.adapters.extractive import Extractive
-from hivelore.adapters.inmemory.store import InMemoryStore
-from hivelore.domain.memory import Json
-from hivelore.domain.summary import Summary
-from hivelore.domain.text import Clean
-from hivelore.domain.transcript import Task, Transcript
+from hivelore.core.text import Clean
 from hivelore.errors import Unavailable
-from hivelore.policies.distilling.asking import summary
-from hivelore.policies.transcripts import transcript
-from hivelore.ports import MemoryStore
-from hivelore.services.spending import Spending
-from hivelore.services.summarising import ByModel
+from hivelore.memories.model import Json
+from hivelore.models.extractive import Extractive
+from hivelore.models.quota import Spending
+from hivelore.sessions.lessons.prompt import summary
+from hivelore.sessions.model import Summary, Task, Transcript
+from hivelore.sessions.model_summarizer import ByModel
+from hivelore.sessions.transcripts import transcript
+from hivelore.storage.inmemory.store import InMemoryStore
+from hivelore.storage.ports import MemoryStore
 from support.clocks import FixedClock, SteppingClock
 from support.fences import NONCE
 from support.language_server import POINTS

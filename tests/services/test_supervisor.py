@@ -7,13 +7,13 @@ from threading import Event
 
 import pytest
 
-from hivelore.domain.health import Cause, Worker
+from hivelore.core import supervisor as module
+from hivelore.core.redaction import Redactor
+from hivelore.core.supervisor import Supervisor
 from hivelore.errors import Unavailable
-from hivelore.policies.health import LONGEST_PAUSE, STUCK
-from hivelore.policies.redaction import Redactor
-from hivelore.services import supervisor as module
-from hivelore.services.health import HealthState
-from hivelore.services.supervisor import Supervisor
+from hivelore.health.model import Cause, Worker
+from hivelore.health.rules import LONGEST_PAUSE, STUCK
+from hivelore.health.state import HealthState
 from support.clocks import START, SteppingClock
 from support.fake_secrets import STRONG
 from support.waiting import until

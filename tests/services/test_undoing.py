@@ -6,19 +6,19 @@ from typing import Any
 
 import pytest
 
-from hivelore.domain.agent import LeadSees, Viewer
-from hivelore.domain.batch import Batch, BatchId, BatchKind
-from hivelore.domain.draft import Draft, Edit
-from hivelore.domain.evidence import Sign
-from hivelore.domain.maintenance import Wish
-from hivelore.domain.memory import Action, Memory, MemoryId, Scope, Source, Trust
-from hivelore.domain.observed import Change
-from hivelore.domain.proposal import Decision, ProposalKind
-from hivelore.domain.text import Clean
-from hivelore.domain.usefulness import Use
+from hivelore.changes.journal import Keeping
+from hivelore.changes.model import Batch, BatchId, BatchKind
+from hivelore.core.agents import LeadSees, Viewer
+from hivelore.core.text import Clean
 from hivelore.errors import Conflict, Forbidden, NotFound, Proposed
-from hivelore.ports import Transaction
-from hivelore.services.keeping import Keeping
+from hivelore.feedback.model import Use
+from hivelore.feedback.recalls import Sign
+from hivelore.maintenance.model import Wish
+from hivelore.memories.drafts import Draft, Edit
+from hivelore.memories.model import Action, Memory, MemoryId, Scope, Source, Trust
+from hivelore.observations.outcomes import Change
+from hivelore.review.model import Decision, ProposalKind
+from hivelore.storage.ports import Transaction
 from support.batches import batches_of, preimages_of
 from support.clocks import START
 from support.memories import evidence, operational

@@ -11,15 +11,15 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from hivelore.domain.draft import Draft, Edit
-from hivelore.domain.maintenance import Wish
-from hivelore.domain.memory import Memory, Scope
-from hivelore.domain.observed import Change
-from hivelore.domain.operational import Kind
-from hivelore.domain.proposal import Decision, ProposalKind
-from hivelore.domain.search import EVERYTHING
-from hivelore.domain.text import Clean
+from hivelore.core.text import Clean
 from hivelore.errors import HiveloreError
+from hivelore.maintenance.model import Wish
+from hivelore.memories.drafts import Draft, Edit
+from hivelore.memories.model import Memory, Scope
+from hivelore.observations.model import Kind
+from hivelore.observations.outcomes import Change
+from hivelore.review.model import Decision, ProposalKind
+from hivelore.search.model import EVERYTHING
 from support.batches import batches_of
 from support.clocks import START, SteppingClock
 from support.memories import an_observation, evidence, operational

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from hivelore.adapters.keywords.fts5 import Fts5
-from hivelore.adapters.sqlite.store import SqliteStore
-from hivelore.domain.draft import Edit
-from hivelore.domain.maintenance import Wish
-from hivelore.domain.memory import Memory
-from hivelore.domain.observed import Change, Effect
-from hivelore.domain.operational import Kind
-from hivelore.services.upkeep import Upkeep
+from hivelore.indexes.keywords.fts5 import Fts5
+from hivelore.maintenance.housekeeping import Upkeep
+from hivelore.maintenance.model import Wish
+from hivelore.memories.drafts import Edit
+from hivelore.memories.model import Memory
+from hivelore.observations.model import Kind
+from hivelore.observations.outcomes import Change, Effect
+from hivelore.storage.sqlite.store import SqliteStore
 from support.batches import batches_of
 from support.clocks import START, SteppingClock
 from support.stores import in_files

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from hivelore.adapters.onnx.provider import OnnxEmbedder
-from hivelore.adapters.vectors.scan import ScanVectors
-from hivelore.domain.draft import Draft
-from hivelore.domain.memory import Memory
-from hivelore.domain.search import Hit
-from hivelore.domain.text import Clean
-from hivelore.ports import MemoryStore
+from hivelore.core.text import Clean
+from hivelore.indexes.vectors.scan import ScanVectors
+from hivelore.memories.drafts import Draft
+from hivelore.memories.model import Memory
+from hivelore.models.onnx.provider import OnnxEmbedder
+from hivelore.search.model import Hit
+from hivelore.storage.ports import MemoryStore
 from support.clocks import START, SteppingClock
 from support.shown import Show
 from support.stores import KEYWORDS, STORES

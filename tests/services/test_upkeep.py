@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from hivelore.adapters.keywords.fts5 import Fts5
-from hivelore.adapters.keywords.postings.engine import Postings
-from hivelore.adapters.sqlite.store import SqliteStore
-from hivelore.domain.index import ChunkKey, DocumentKey, KeywordEntry
-from hivelore.ports import MemoryStore, Transaction
-from hivelore.services.upkeep import AT_A_TIME, REST, SETTLING, Upkeep
+from hivelore.indexes.keywords.fts5 import Fts5
+from hivelore.indexes.keywords.postings.engine import Postings
+from hivelore.indexing.model import ChunkKey, DocumentKey, KeywordEntry
+from hivelore.maintenance.housekeeping import AT_A_TIME, REST, SETTLING, Upkeep
+from hivelore.storage.ports import MemoryStore, Transaction
+from hivelore.storage.sqlite.store import SqliteStore
 from support.clocks import SteppingClock
 from support.stores import AT_ONCE
 

@@ -5,14 +5,14 @@ from datetime import timedelta
 
 import pytest
 
-from hivelore.domain.agent import Door, Role, Viewer
-from hivelore.domain.evidence import Evidence, Sign
-from hivelore.domain.memory import Action, Memory, Scope
-from hivelore.domain.usefulness import UNKNOWN, Use
+from hivelore.core.agents import Door, Role, Viewer
 from hivelore.errors import Forbidden, Invalid, NotFound, TooLarge, Unavailable
-from hivelore.services import usefulness
-from hivelore.services.tally import UNIT
-from hivelore.services.usefulness import RECENT, SESSION_LENGTH
+from hivelore.feedback import usefulness
+from hivelore.feedback.buffer import UNIT
+from hivelore.feedback.model import UNKNOWN, Use
+from hivelore.feedback.recalls import Evidence, Sign
+from hivelore.feedback.usefulness import RECENT, SESSION_LENGTH
+from hivelore.memories.model import Action, Memory, Scope
 from support.memories import ADA
 from support.stores import present
 from support.world import AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, World

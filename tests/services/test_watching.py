@@ -7,15 +7,14 @@ from typing import Any
 
 import pytest
 
-from hivelore.domain.agent_event import AgentEvent, Kind, Origin
-from hivelore.domain.draft import Draft
-from hivelore.domain.memory import Memory
-from hivelore.domain.search import RecallId
-from hivelore.domain.text import Clean
-from hivelore.domain.transcript import Ended, EventId, SubAgent, Task
-from hivelore.domain.usefulness import UNKNOWN, Use
-from hivelore.policies.transcripts import everything
-from hivelore.services.watching import Watching
+from hivelore.core.text import Clean
+from hivelore.feedback.implicit import Watching
+from hivelore.feedback.model import UNKNOWN, Use
+from hivelore.memories.drafts import Draft
+from hivelore.memories.model import Memory
+from hivelore.search.model import RecallId
+from hivelore.sessions.model import AgentEvent, Ended, EventId, Kind, Origin, SubAgent, Task
+from hivelore.sessions.transcripts import everything
 from support.clocks import START
 from support.memories import ADA
 from support.sessions import ClaudeSession, an_end

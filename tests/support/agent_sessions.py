@@ -3,7 +3,7 @@
 import html
 import re
 
-from hivelore.policies.fence import NAME
+from hivelore.sessions.fence import NAME
 from support.agent_programs import Program
 from support.command_line import hivelore
 

@@ -8,12 +8,12 @@ from typing import TypedDict, Unpack
 
 from hypothesis import strategies as st
 
-from hivelore.adapters.noting import former
-from hivelore.domain.agent import AgentId, Door
-from hivelore.domain.batch import Batch, BatchFilter, BatchId, BatchKind, Preimage
-from hivelore.domain.index import Stored
-from hivelore.domain.text import Clean
-from hivelore.ports import MemoryStore
+from hivelore.changes.model import Batch, BatchFilter, BatchId, BatchKind, Preimage
+from hivelore.core.agents import AgentId, Door
+from hivelore.core.text import Clean
+from hivelore.indexing.model import Stored
+from hivelore.storage.change_recorder import former
+from hivelore.storage.ports import MemoryStore
 from support.clocks import START
 from support.memories import ADA, EVERYTHING, agents, instants, texts
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from hivelore.cli.running import run
+from hivelore.cli.dispatch import run
 
 HIVELORE = str(Path(sys.executable).with_name("hivelore"))
 """The console script of this environment."""

@@ -17,29 +17,29 @@ from pathlib import Path
 from threading import Event, Thread, current_thread, main_thread
 from typing import TypeVar
 
-from hivelore.adapters.clock import SystemClock
-from hivelore.adapters.hashing import HashingEmbedder
-from hivelore.adapters.keywords.postings.engine import Postings
-from hivelore.adapters.randomness import batch_id, memory_id, proposal_id
-from hivelore.adapters.sqlite.store import SqliteStore
-from hivelore.adapters.vectors.exact import ExactVectors
-from hivelore.domain.agent import AgentId, Door, LeadSees, Role, Viewer
-from hivelore.domain.draft import Draft, Edit
-from hivelore.domain.index import Vector
-from hivelore.domain.memory import Memory
-from hivelore.domain.search import Visibility
-from hivelore.domain.text import Clean
-from hivelore.policies.redaction import Redactor
-from hivelore.policies.ttl import Lifetimes
-from hivelore.ports import Transaction, View
-from hivelore.services import embedding as queue
-from hivelore.services.drafting import Drafting
-from hivelore.services.embedding import Embedding
-from hivelore.services.keeping import Keeping
-from hivelore.services.proposing import Proposing
-from hivelore.services.remember import Remembering
-from hivelore.services.serving import Model, Serving
-from hivelore.services.shelving import Shelf
+from hivelore.changes.journal import Keeping
+from hivelore.core.agents import AgentId, Door, LeadSees, Role, Viewer
+from hivelore.core.redaction import Redactor
+from hivelore.core.text import Clean
+from hivelore.embeddings import queue
+from hivelore.embeddings.active_model import Model, Serving
+from hivelore.embeddings.queue import Embedding
+from hivelore.indexes.keywords.postings.engine import Postings
+from hivelore.indexes.vectors.exact import ExactVectors
+from hivelore.indexing.model import Vector
+from hivelore.indexing.writer import Shelf
+from hivelore.memories.drafts import Draft, Edit
+from hivelore.memories.model import Memory
+from hivelore.memories.normalizer import Drafting
+from hivelore.memories.service import Remembering
+from hivelore.memories.ttl import Lifetimes
+from hivelore.models.hashing import HashingEmbedder
+from hivelore.review.proposals import Proposing
+from hivelore.runtime.clock import SystemClock
+from hivelore.runtime.ids import batch_id, memory_id, proposal_id
+from hivelore.search.model import Visibility
+from hivelore.storage.ports import Transaction, View
+from hivelore.storage.sqlite.store import SqliteStore
 
 T = TypeVar("T")
 

@@ -16,12 +16,13 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from hivelore.adapters.clock import SystemClock
-from hivelore.adapters.keywords.postings.engine import Postings
-from hivelore.adapters.postgres.store import PostgresStore
-from hivelore.adapters.sqlite.store import SqliteSource, SqliteStore
-from hivelore.ports import MemoryStore, Transaction
-from hivelore.services import loads, reindexing
+from hivelore.indexes.keywords.postings.engine import Postings
+from hivelore.indexing import rebuild
+from hivelore.runtime.clock import SystemClock
+from hivelore.storage.ports import MemoryStore, Transaction
+from hivelore.storage.postgres.store import PostgresStore
+from hivelore.storage.sqlite.store import SqliteSource, SqliteStore
+from hivelore.transfer.migrate import bulk
 from support.moving import moved
 
 T = TypeVar("T")
@@ -68,7 +69,7 @@ def opened(target: str) -> MemoryStore:
 
 
 def move(source: str, target: str, place: Place, nth: int) -> bool:
-    loads.AT_A_TIME = reindexing.AT_A_TIME = 3
+    bulk.AT_A_TIME = rebuild.AT_A_TIME = 3
     with closing(SqliteSource(Path(source), clock=SystemClock())) as here, closing(opened(target)) as there:
         return moved(here, cast(MemoryStore, Killing(there, place, nth)), Postings()).is_equal
 

@@ -18,26 +18,26 @@ from pathlib import Path
 from threading import Event, Thread, current_thread
 from typing import TypeVar
 
-from hivelore.adapters.clock import SystemClock
-from hivelore.adapters.keywords.postings.engine import Postings
-from hivelore.adapters.keywords.postings.gathering import Begin, Fill, Gathering, Sizes, SwitchOn, Work
-from hivelore.adapters.keywords.postings.sql import Segment
-from hivelore.adapters.randomness import batch_id, memory_id, proposal_id
-from hivelore.adapters.sql.view import SqlView
-from hivelore.adapters.sqlite.store import SqliteStore
-from hivelore.domain.agent import AgentId, Door, LeadSees, Role, Viewer
-from hivelore.domain.draft import Draft, Edit
-from hivelore.domain.memory import Memory
-from hivelore.policies.redaction import Redactor
-from hivelore.policies.ttl import Lifetimes
-from hivelore.ports import MemoryStore, Transaction
-from hivelore.services import upkeep
-from hivelore.services.drafting import Drafting
-from hivelore.services.keeping import Keeping
-from hivelore.services.proposing import Proposing
-from hivelore.services.remember import Remembering
-from hivelore.services.shelving import Shelf
-from hivelore.services.upkeep import Upkeep
+from hivelore.changes.journal import Keeping
+from hivelore.core.agents import AgentId, Door, LeadSees, Role, Viewer
+from hivelore.core.redaction import Redactor
+from hivelore.indexes.keywords.postings.compaction import Begin, Fill, Gathering, Sizes, SwitchOn, Work
+from hivelore.indexes.keywords.postings.engine import Postings
+from hivelore.indexes.keywords.postings.sql import Segment
+from hivelore.indexing.writer import Shelf
+from hivelore.maintenance import housekeeping
+from hivelore.maintenance.housekeeping import Upkeep
+from hivelore.memories.drafts import Draft, Edit
+from hivelore.memories.model import Memory
+from hivelore.memories.normalizer import Drafting
+from hivelore.memories.service import Remembering
+from hivelore.memories.ttl import Lifetimes
+from hivelore.review.proposals import Proposing
+from hivelore.runtime.clock import SystemClock
+from hivelore.runtime.ids import batch_id, memory_id, proposal_id
+from hivelore.storage.ports import MemoryStore, Transaction
+from hivelore.storage.sql.view import SqlView
+from hivelore.storage.sqlite.store import SqliteStore
 
 T = TypeVar("T")
 
@@ -211,7 +211,7 @@ def write(remembering: Remembering, number: int, begun: Event) -> None:
 
 
 def main() -> None:
-    upkeep.REST = 0.0
+    housekeeping.REST = 0.0
     for line in sys.stdin:
         path, number, step, place, nth = json.loads(line)
         pid = os.fork()

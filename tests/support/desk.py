@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 
-from hivelore.adapters.workspace import WorkspaceFiles
-from hivelore.domain.agent import Door, Viewer
-from hivelore.domain.memory import Memory
-from hivelore.domain.text import Clean
-from hivelore.policies.redaction import Redactor
-from hivelore.services.folders import Folders
-from hivelore.services.leading import Leading
+from hivelore.core.agents import Door, Viewer
+from hivelore.core.redaction import Redactor
+from hivelore.core.text import Clean
+from hivelore.folders.sync import Folders
+from hivelore.folders.workspace import WorkspaceFiles
+from hivelore.memories.model import Memory
+from hivelore.runtime.leader_lease import Leading
 from support.world import AS_OPERATOR, World
 
 

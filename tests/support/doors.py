@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import quote_from_bytes
 
 from hivelore.errors import HiveloreError
-from hivelore.hive.base import Hive, Indexed
+from hivelore.python.hive import Hive, Indexed
 from support.bridge import Bridge
 from support.command_line import CommandLine
 

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from threading import Lock
 
-from hivelore.domain.index import Vector
-from hivelore.domain.text import Clean
+from hivelore.core.text import Clean
 from hivelore.errors import Invalid, Unavailable
-from hivelore.ports import EmbeddingProvider
+from hivelore.indexing.model import Vector
+from hivelore.models.ports import EmbeddingProvider
 
 
 def clean(*contents: str) -> list[Clean]:

@@ -16,10 +16,10 @@ from typing import Any, Self, cast
 
 import numpy as np
 
-from hivelore.adapters.hashing import HashingEmbedder
-from hivelore.domain.index import Vector
-from hivelore.domain.text import Clean
-from hivelore.policies.vectors import to_blob
+from hivelore.core.text import Clean
+from hivelore.core.vectors import to_blob
+from hivelore.indexing.model import Vector
+from hivelore.models.hashing import HashingEmbedder
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,12 @@ import sys
 from pathlib import Path
 from threading import Thread
 
-from hivelore.adapters.clock import SystemClock
-from hivelore.adapters.randomness import memory_id
-from hivelore.adapters.sqlite.store import SqliteStore
-from hivelore.domain.agent import AgentId, Door
-from hivelore.domain.memory import Chunk, Memory, Passage, Provenance, Scope, Source
-from hivelore.domain.text import Clean
+from hivelore.core.agents import AgentId, Door
+from hivelore.core.text import Clean
+from hivelore.memories.model import Chunk, Memory, Passage, Provenance, Scope, Source
+from hivelore.runtime.clock import SystemClock
+from hivelore.runtime.ids import memory_id
+from hivelore.storage.sqlite.store import SqliteStore
 
 THREADS = 4
 ADA = AgentId("ada")

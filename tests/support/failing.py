@@ -10,9 +10,9 @@ from urllib.parse import quote, urlencode
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 
-from hivelore import beside, engines
-from hivelore.adapters.sqlite.store import SqliteStore
-from hivelore.services import monitor
+from hivelore.health import monitor
+from hivelore.runtime import engines, workers
+from hivelore.storage.sqlite.store import SqliteStore
 from support import postgres
 from support.postgres_line import Line, line
 from support.service import Service
@@ -22,8 +22,8 @@ from support.waiting import until
 
 def hurry(patch: pytest.MonkeyPatch) -> None:
     """Look after a service many times a second."""
-    patch.setattr(beside, "MONITOR_EVERY", 0.05)
-    patch.setattr(beside, "TEND_EVERY", 0.05)
+    patch.setattr(workers, "MONITOR_EVERY", 0.05)
+    patch.setattr(workers, "TEND_EVERY", 0.05)
     patch.setattr(monitor, "WRITE_EVERY", 0.2)
     patch.setattr(monitor, "WORDS_EVERY", 0.2)
 

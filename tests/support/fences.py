@@ -2,9 +2,9 @@
 
 import re
 
-from hivelore.policies import fence
-from hivelore.policies.fence import NAME
-from hivelore.policies.harmless_text import harmless
+from hivelore.core.sanitizer import harmless
+from hivelore.sessions import fence
+from hivelore.sessions.fence import NAME
 
 NONCE = "0123456789abcdef"
 BEGIN = fence.begin(NONCE)

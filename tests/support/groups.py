@@ -4,13 +4,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from hivelore.domain.agent import AgentId, Door
-from hivelore.domain.operational import Confidence, Held, Kind, Observation, Operational
-from hivelore.domain.text import Clean
-from hivelore.policies.confidence import Lifecycle
-from hivelore.policies.grouping import Group, Judge, is_known, placed
-from hivelore.policies.replay import order_of, replayed
-from hivelore.policies.truth.judging import Verdict
+from hivelore.core.agents import AgentId, Door
+from hivelore.core.text import Clean
+from hivelore.observations.confidence import Lifecycle, order_of, replayed
+from hivelore.observations.contradiction.judging import Verdict
+from hivelore.observations.grouping import Group, Judge, is_known, placed
+from hivelore.observations.model import Confidence, Held, Kind, Observation, Operational
 
 DEFAULT = Confidence(0.7)
 

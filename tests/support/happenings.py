@@ -8,12 +8,11 @@ from typing import TypedDict, Unpack
 
 from hypothesis import strategies as st
 
-from hivelore.domain.agent import AgentId, Door
-from hivelore.domain.cooldown import ACTION_LENGTH, Cooldown
-from hivelore.domain.event_log import Event, EventFilter, Level, LoggedId
-from hivelore.domain.memory import MemoryId
-from hivelore.domain.text import Clean
-from hivelore.ports import MemoryStore
+from hivelore.core.agents import AgentId, Door
+from hivelore.core.text import Clean
+from hivelore.events.model import ACTION_LENGTH, Cooldown, Event, EventFilter, Level, LoggedId
+from hivelore.memories.model import MemoryId
+from hivelore.storage.ports import MemoryStore
 from support.clocks import START
 from support.memories import ADA, EVERYTHING, agents, characters, contents, instant, instants, services, texts
 

@@ -7,8 +7,8 @@ from threading import Event
 
 import pytest
 
-from hivelore.services.duplicates import Duplicates, Pair
-from hivelore.services.progress import Progress
+from hivelore.core.progress import Progress
+from hivelore.maintenance.duplicates import Duplicates, Pair
 
 UNITS = 10
 

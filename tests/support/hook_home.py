@@ -12,10 +12,10 @@ from uuid import uuid4
 
 import pytest
 
-from hivelore import launch
-from hivelore.client import Client
-from hivelore.hooks.copying import copy_to
-from hivelore.lock import read_owner
+from hivelore.hooks.install import copy_to
+from hivelore.local import launcher
+from hivelore.local.lock import read_owner
+from hivelore.python.client import Client
 from support.hooks import Hook
 from support.ports import free_url
 from support.sessions import ClaudeSession
@@ -48,10 +48,10 @@ class Home:
         self.hook = Hook(copy_to(folder), folder, self.transcripts, wait="")
 
     def start(self) -> None:
-        launch.ensure(self.folder)
+        launcher.ensure(self.folder)
 
     def stop(self) -> None:
-        launch.stop(self.folder)
+        launcher.stop(self.folder)
 
     def kill(self) -> None:
         os.kill(self.pid, SIGKILL)

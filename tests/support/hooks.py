@@ -36,7 +36,7 @@ NOTHING = Said(0, b"", b"")
 
 @dataclass(frozen=True, slots=True)
 class Hook:
-    """``file``: as ``hivelore.hooks.copying`` answers it."""
+    """``file``: as ``hivelore.hooks.install`` answers it."""
 
     file: Path
     home: Path

@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass
 
-from hivelore.domain.index import Candidates, ChunkKey, DocumentKey, KeywordEntry, Stored
-from hivelore.domain.memory import Memory
-from hivelore.domain.search import Filter
-from hivelore.ports import KeywordIndex, MemoryStore, Transaction
+from hivelore.indexes.ports import KeywordIndex
+from hivelore.indexing.model import Candidates, ChunkKey, DocumentKey, KeywordEntry, Stored
+from hivelore.memories.model import Memory
+from hivelore.search.model import Filter
+from hivelore.storage.ports import MemoryStore, Transaction
 from support.memories import EVERYTHING, a_memory, document, whole
 from support.stores import chunks
 

@@ -8,9 +8,10 @@ from uuid import UUID
 
 from hypothesis import strategies as st
 
-from hivelore.domain.agent import AgentId, Door
-from hivelore.domain.evidence import Evidence, Sign
-from hivelore.domain.memory import (
+from hivelore.core.agents import AgentId, Door
+from hivelore.core.text import Clean
+from hivelore.feedback.recalls import Evidence, Sign
+from hivelore.memories.model import (
     CATEGORY_LENGTH,
     NAME_LENGTH,
     SUBJECT_LENGTH,
@@ -24,17 +25,8 @@ from hivelore.domain.memory import (
     Source,
     Trust,
 )
-from hivelore.domain.operational import (
-    SERVICE_LENGTH,
-    TIERS,
-    Confidence,
-    Held,
-    Kind,
-    Observation,
-    Operational,
-)
-from hivelore.domain.search import Filter, RecallId, Visibility
-from hivelore.domain.text import Clean
+from hivelore.observations.model import SERVICE_LENGTH, TIERS, Confidence, Held, Kind, Observation, Operational
+from hivelore.search.model import Filter, RecallId, Visibility
 from support.clocks import START
 
 EVERYTHING = Filter(visibility=Visibility(own=None, swarm=True, others=True))

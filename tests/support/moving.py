@@ -9,20 +9,21 @@ from typing import NamedTuple
 import numpy as np
 from hypothesis import strategies as st
 
-from hivelore.adapters.clock import SystemClock
-from hivelore.adapters.noting import former
-from hivelore.domain.agent import Agent, AgentId, ApiKey, Door, KeyId, Role
-from hivelore.domain.audit import AuditEntry
-from hivelore.domain.batch import Preimage
-from hivelore.domain.evidence import Sign
-from hivelore.domain.index import DocumentKey, PassageKey
-from hivelore.domain.job import Job, JobId, JobState
-from hivelore.domain.memory import Action, Memory, Scope
-from hivelore.domain.operational import Confidence, Held
-from hivelore.domain.text import Clean
+from hivelore.changes.model import Preimage
+from hivelore.core.agents import Agent, AgentId, ApiKey, Door, KeyId, Role
+from hivelore.core.audit import AuditEntry
+from hivelore.core.jobs import Job, JobId, JobState
+from hivelore.core.text import Clean
 from hivelore.errors import Conflict
-from hivelore.ports import KeywordIndex, MemoryStore, Snapshots, Transaction
-from hivelore.services.moving import Comparison, Moving
+from hivelore.feedback.recalls import Sign
+from hivelore.indexes.ports import KeywordIndex
+from hivelore.indexing.model import DocumentKey, PassageKey
+from hivelore.memories.model import Action, Memory, Scope
+from hivelore.observations.model import Confidence, Held
+from hivelore.runtime.clock import SystemClock
+from hivelore.storage.change_recorder import former
+from hivelore.storage.ports import MemoryStore, Snapshots, Transaction
+from hivelore.transfer.migrate.copy import Comparison, Moving
 from support.batches import a_batch
 from support.clocks import START
 from support.happenings import a_cooldown, an_event

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 
-from hivelore.domain.index import DocumentKey, ModelKey, PassageKey
-from hivelore.domain.memory import Memory, MemoryId, Topic
-from hivelore.ports import View
-from hivelore.services.moving_batches import everything
+from hivelore.indexing.model import DocumentKey, ModelKey, PassageKey
+from hivelore.memories.model import Memory, MemoryId, Topic
+from hivelore.storage.ports import View
+from hivelore.transfer.migrate.batches import everything
 from support.happenings import ALL_EVENTS
 from support.memories import EVERYTHING, instant
 from support.proposals import inbox_of

@@ -9,10 +9,10 @@ from pathlib import Path
 import psycopg
 from psycopg import sql
 
-from hivelore.adapters.postgres import migrations
-from hivelore.adapters.postgres.pool import Pool
-from hivelore.adapters.postgres.store import PostgresStore
-from hivelore.ports import Clock
+from hivelore.core.clock import Clock
+from hivelore.storage.postgres import migrations
+from hivelore.storage.postgres.pool import Pool
+from hivelore.storage.postgres.store import PostgresStore
 from support import postgres
 
 PARTS = 3

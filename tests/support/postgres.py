@@ -20,9 +20,9 @@ import psycopg
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from hivelore.adapters.postgres.pool import Pool
-from hivelore.adapters.postgres.store import PostgresStore
-from hivelore.ports import Clock
+from hivelore.core.clock import Clock
+from hivelore.storage.postgres.pool import Pool
+from hivelore.storage.postgres.store import PostgresStore
 from support.missing import missing
 
 GIVEN = "HIVELORE_TEST_POSTGRES"

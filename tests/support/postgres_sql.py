@@ -5,16 +5,16 @@ from typing import Any
 
 import psycopg
 
-from hivelore.adapters.keywords.postings import sql as postings
-from hivelore.adapters.postgres.view import SQL
-from hivelore.adapters.sql.names import load
+from hivelore.indexes.keywords.postings import sql as postings
+from hivelore.storage.postgres.view import SQL
+from hivelore.storage.sql.names import load
 from support.missing import missing
 from support.postgres import needs_index
 
 STATEMENTS = {
     **SQL,
     **{f"postings.{name}": text for name, text in postings.SQL["postgres"].items()},
-    **{f"pgvector.{name}": text for name, text in load(("hivelore.adapters.vectors", "pgvector.sql")).items()},
+    **{f"pgvector.{name}": text for name, text in load(("hivelore.indexes.vectors", "pgvector.sql")).items()},
 }
 QUEUES = ("queue_new", "queue_again")
 FRAGMENTS = (*QUEUES, "free", "locked", "recall_gave", "decided_with")

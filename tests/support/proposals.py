@@ -8,11 +8,12 @@ from typing import TypedDict, Unpack
 
 from hypothesis import strategies as st
 
-from hivelore.domain.agent import AgentId, Door
-from hivelore.domain.draft import UNSET, Edit
-from hivelore.domain.memory import Memory, MemoryId, Scope
-from hivelore.domain.observed import Change
-from hivelore.domain.proposal import (
+from hivelore.core.agents import AgentId, Door
+from hivelore.core.text import Clean
+from hivelore.memories.drafts import UNSET, Edit
+from hivelore.memories.model import Memory, MemoryId, Scope
+from hivelore.observations.outcomes import Change
+from hivelore.review.model import (
     Concerned,
     Decided,
     Decision,
@@ -23,8 +24,7 @@ from hivelore.domain.proposal import (
     ProposalKind,
     Wanted,
 )
-from hivelore.domain.text import Clean
-from hivelore.ports import MemoryStore, View
+from hivelore.storage.ports import MemoryStore, View
 from support.clocks import START
 from support.memories import ADA, EVERYTHING, agents, instant, instants, metadata, texts
 

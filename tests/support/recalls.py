@@ -8,12 +8,12 @@ from typing import TypedDict, Unpack
 
 from hypothesis import strategies as st
 
-from hivelore.domain.agent import AgentId, Door, Role
-from hivelore.domain.memory import MemoryId
-from hivelore.domain.recall_log import Given, Recall, RecallFilter
-from hivelore.domain.search import Path, RecallId, Score
-from hivelore.domain.text import Clean
-from hivelore.ports import MemoryStore
+from hivelore.core.agents import AgentId, Door, Role
+from hivelore.core.text import Clean
+from hivelore.feedback.recalls import Given, Recall, RecallFilter
+from hivelore.memories.model import MemoryId
+from hivelore.search.model import Path, RecallId, Score
+from hivelore.storage.ports import MemoryStore
 from support.clocks import START
 from support.memories import ADA, EVERYTHING, agents, instants, texts
 

@@ -7,8 +7,8 @@ import stamina
 import stamina.instrumentation
 from stamina.instrumentation import RetryDetails
 
-from hivelore.adapters.openai.provider import OpenAIEmbedder
-from hivelore.domain.text import Clean
+from hivelore.core.text import Clean
+from hivelore.models.openai.provider import OpenAIEmbedder
 
 KEY = "sk-test-4f7a9c2e81d05b63"
 HELLO = Clean("hello")

@@ -8,8 +8,8 @@ from contextlib import closing
 from pathlib import Path
 from time import monotonic, sleep
 
-from hivelore.client import Client
 from hivelore.errors import HiveloreError
+from hivelore.python.client import Client
 from support.ports import free_port
 from support.service import environment
 

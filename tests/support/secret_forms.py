@@ -111,7 +111,7 @@ SESSIONS = (
     "In [3]: os.environ['API_TOKEN']\nOut[3]: '{0}'",
     "irb(main):001:0> ENV['API_TOKEN']\n=> \"{0}\"",
     "PS C:\\> $env:API_KEY\n{0}",
-    "config/master.key:\n{0}",
+    "runtime/settings/master.key:\n{0}",
     "New password for eva:\n{1}",
     "Password reset.\nNew value: {0}",
     "331 Please specify the password.\nPASS {1}\n230 Login successful.",

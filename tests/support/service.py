@@ -9,17 +9,17 @@ from typing import Any, Self
 
 import uvicorn
 
-from hivelore.app import Application, open_application
-from hivelore.client import Client
-from hivelore.config import load
-from hivelore.domain.agent import Role
-from hivelore.lock import SERVICE
-from hivelore.server.asgi import create_asgi
-from hivelore.server.unread import Protocol
+from hivelore.core.agents import Role
+from hivelore.http.app import create_asgi
+from hivelore.http.malformed_http import Protocol
+from hivelore.local.lock import SERVICE
+from hivelore.python.client import Client
+from hivelore.runtime.app import Application, open_application
+from hivelore.runtime.settings import load
 
 
 class Service:
-    """Runs from construction to ``close``. ``settings`` are those of ``config.Settings``, by field."""
+    """Runs from construction to ``close``. ``settings`` are those of ``runtime.settings.Settings``, by field."""
 
     def __init__(self, home: Path, **settings: Any) -> None:
         self.home = home

@@ -4,7 +4,7 @@ import json
 from itertools import count
 from typing import Any
 
-from hivelore.domain.transcript import Ended, EventId
+from hivelore.sessions.model import Ended, EventId
 from support.clocks import START
 
 FOLDER = "/home/ada/shop"

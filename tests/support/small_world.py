@@ -7,11 +7,11 @@ from itertools import product
 
 from hypothesis import strategies as st
 
-from hivelore.domain.agent import AgentId
-from hivelore.domain.memory import Memory, Scope, Source
-from hivelore.domain.operational import GENERAL
-from hivelore.domain.search import Filter, Visibility
-from hivelore.domain.text import Clean
+from hivelore.core.agents import AgentId
+from hivelore.core.text import Clean
+from hivelore.memories.model import Memory, Scope, Source
+from hivelore.observations.model import GENERAL
+from hivelore.search.model import Filter, Visibility
 from support.memories import ADA, BOB, EVERYTHING, a_memory, ids, instant, operational
 
 OWNERS = (ADA, BOB, AgentId("Ada"))

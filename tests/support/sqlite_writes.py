@@ -5,9 +5,9 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from threading import Event
 
-from hivelore.adapters.sqlite.store import SqliteStore
-from hivelore.domain.index import Stored
-from hivelore.ports import Transaction
+from hivelore.indexing.model import Stored
+from hivelore.storage.ports import Transaction
+from hivelore.storage.sqlite.store import SqliteStore
 from support.memories import a_memory, whole
 from support.stores import listed
 from support.vfs import PATIENCE

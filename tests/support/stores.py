@@ -7,16 +7,18 @@ from pathlib import Path
 
 from hypothesis import HealthCheck, Phase, settings
 
-from hivelore.adapters.inmemory.keywords import ExactKeywords
-from hivelore.adapters.inmemory.store import InMemoryStore
-from hivelore.adapters.keywords.fts5 import Fts5
-from hivelore.adapters.keywords.postings.engine import Postings
-from hivelore.adapters.keywords.postings.gathering import Sizes
-from hivelore.adapters.sqlite.store import SqliteStore
-from hivelore.domain.index import BEGINNING, Change, DocumentKey, Moment, Stored, StoredChunk
-from hivelore.domain.memory import Action, Chunk, Memory, Version
-from hivelore.domain.search import Filter
-from hivelore.ports import Clock, KeywordIndex, MemoryStore, MemoryView
+from hivelore.core.clock import Clock
+from hivelore.indexes.keywords.fts5 import Fts5
+from hivelore.indexes.keywords.postings.compaction import Sizes
+from hivelore.indexes.keywords.postings.engine import Postings
+from hivelore.indexes.ports import KeywordIndex
+from hivelore.indexing.model import BEGINNING, Change, DocumentKey, Moment, Stored, StoredChunk
+from hivelore.memories.model import Action, Chunk, Memory, Version
+from hivelore.search.model import Filter
+from hivelore.storage.inmemory.keywords import ExactKeywords
+from hivelore.storage.inmemory.store import InMemoryStore
+from hivelore.storage.ports import MemoryStore, MemoryView
+from hivelore.storage.sqlite.store import SqliteStore
 from support import partitions, postgres
 from support.laws import examples
 from support.memories import EVERYTHING, whole

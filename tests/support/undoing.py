@@ -2,8 +2,8 @@
 
 from hashlib import sha256
 
-from hivelore.domain.search import EVERYTHING
-from hivelore.hive.exchange import _print
+from hivelore.search.model import EVERYTHING
+from hivelore.transfer.jsonl import _print
 from support.observed import observed
 from support.world import World
 

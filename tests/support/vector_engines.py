@@ -9,17 +9,18 @@ from typing import Unpack
 import numpy as np
 import pytest
 
-from hivelore.adapters.vectors.capped import CappedVectors
-from hivelore.adapters.vectors.exact import ExactVectors
-from hivelore.adapters.vectors.in_database import sqlite_vec
-from hivelore.adapters.vectors.pgvector import PgVectors
-from hivelore.adapters.vectors.scan import ScanVectors
-from hivelore.adapters.vectors.slabs import bytes_per_slot
-from hivelore.domain.index import DocumentKey, ModelKey, Neighbours, PassageKey, Vector
-from hivelore.domain.memory import Action, Chunk, Memory, Passage
-from hivelore.domain.search import Filter
-from hivelore.domain.text import Clean
-from hivelore.ports import MemoryStore, Transaction, VectorIndex, View
+from hivelore.core.text import Clean
+from hivelore.indexes.ports import VectorIndex
+from hivelore.indexes.vectors.capped import CappedVectors
+from hivelore.indexes.vectors.exact import ExactVectors
+from hivelore.indexes.vectors.in_database import sqlite_vec
+from hivelore.indexes.vectors.pgvector import PgVectors
+from hivelore.indexes.vectors.scan import ScanVectors
+from hivelore.indexes.vectors.slabs import bytes_per_slot
+from hivelore.indexing.model import DocumentKey, ModelKey, Neighbours, PassageKey, Vector
+from hivelore.memories.model import Action, Chunk, Memory, Passage
+from hivelore.search.model import Filter
+from hivelore.storage.ports import MemoryStore, Transaction, View
 from support.memories import EVERYTHING, Parts, a_memory, next_version
 from support.stores import change, forget
 

@@ -7,57 +7,59 @@ from functools import cached_property
 from itertools import count
 from typing import Any
 
-from hivelore.adapters.hashing import HashingEmbedder
-from hivelore.adapters.vectors.exact import ExactVectors
-from hivelore.domain.agent import Agent, AgentId, Door, KeyId, LeadSees, Role, Viewer
-from hivelore.domain.audit import AuditEntry
-from hivelore.domain.batch import BatchId
-from hivelore.domain.draft import Draft
-from hivelore.domain.event_log import LoggedId
-from hivelore.domain.job import JobId
-from hivelore.domain.memory import Memory, MemoryId
-from hivelore.domain.observed import Matching, Observed, Seen
-from hivelore.domain.proposal import ProposalId
-from hivelore.domain.search import Answer, Query, RecallId
-from hivelore.domain.text import Clean
-from hivelore.domain.transcript import Ended
-from hivelore.policies.budget import Budget
-from hivelore.policies.confidence import Lifecycle
-from hivelore.policies.fusion import Weighting
-from hivelore.policies.priors import Priors
-from hivelore.policies.ranking import Ranking
-from hivelore.policies.redaction import Redactor
-from hivelore.policies.ttl import Lifetimes
-from hivelore.policies.updates import Updating
-from hivelore.policies.usefulness import Worth
-from hivelore.ports import EmbeddingProvider, KeywordIndex, MemoryStore, PairReader, VectorIndex
-from hivelore.services.agents import Agents, Random
-from hivelore.services.briefing import Briefing, Budgets
-from hivelore.services.capture import Capture
-from hivelore.services.cooldowns import Cooldowns
-from hivelore.services.drafting import Drafting
-from hivelore.services.duplicates import Duplicates
-from hivelore.services.embedding import Embedding
-from hivelore.services.events import Events
-from hivelore.services.keeping import Keeping
-from hivelore.services.knowing import Knowing
-from hivelore.services.maintenance import Maintenance
-from hivelore.services.maintenance_jobs import MaintenanceJobs
-from hivelore.services.observing import Observing
-from hivelore.services.operations import Operations
-from hivelore.services.proposing import Proposing
-from hivelore.services.reading import Reading
-from hivelore.services.recall import Recalling
-from hivelore.services.recall_log import RecallLog
-from hivelore.services.reembed import Reembedding
-from hivelore.services.reindexing import Reindexing
-from hivelore.services.remember import Remembering
-from hivelore.services.review import Reviewing
-from hivelore.services.serving import Model, Serving
-from hivelore.services.shelving import Shelf
-from hivelore.services.tally import Tally
-from hivelore.services.undoing import Undoing
-from hivelore.services.usefulness import Rating
+from hivelore.changes.journal import Keeping
+from hivelore.changes.model import BatchId
+from hivelore.changes.undo import Undoing
+from hivelore.core.agents import Agent, AgentId, Door, KeyId, LeadSees, Role, Viewer
+from hivelore.core.audit import AuditEntry
+from hivelore.core.jobs import JobId
+from hivelore.core.redaction import Redactor
+from hivelore.core.text import Clean
+from hivelore.embeddings.active_model import Model, Serving
+from hivelore.embeddings.queue import Embedding
+from hivelore.embeddings.reembed import Reembedding
+from hivelore.events.cooldowns import Cooldowns
+from hivelore.events.log import Events
+from hivelore.events.model import LoggedId
+from hivelore.feedback.buffer import Tally
+from hivelore.feedback.rating import Worth
+from hivelore.feedback.recall_log import RecallLog
+from hivelore.feedback.usefulness import Rating
+from hivelore.identity.service import Agents, Random
+from hivelore.indexes.ports import KeywordIndex, VectorIndex
+from hivelore.indexes.vectors.exact import ExactVectors
+from hivelore.indexing.rebuild import Reindexing
+from hivelore.indexing.writer import Shelf
+from hivelore.maintenance.duplicates import Duplicates
+from hivelore.maintenance.jobs import MaintenanceJobs
+from hivelore.maintenance.service import Maintenance
+from hivelore.memories.drafts import Draft
+from hivelore.memories.model import Memory, MemoryId
+from hivelore.memories.normalizer import Drafting
+from hivelore.memories.reader import Reading
+from hivelore.memories.service import Remembering
+from hivelore.memories.ttl import Lifetimes
+from hivelore.models.hashing import HashingEmbedder
+from hivelore.models.ports import EmbeddingProvider, PairReader
+from hivelore.observations.confidence import Lifecycle
+from hivelore.observations.curation import Operations
+from hivelore.observations.outcomes import Matching, Observed, Seen
+from hivelore.observations.service import Observing
+from hivelore.observations.token_budget import Budget
+from hivelore.review.inbox import Reviewing
+from hivelore.review.model import ProposalId
+from hivelore.review.proposals import Proposing
+from hivelore.search.boosts import Priors
+from hivelore.search.fusion import Weighting
+from hivelore.search.model import Answer, Query, RecallId
+from hivelore.search.recency_conflicts import Updating
+from hivelore.search.scoring import Ranking
+from hivelore.search.service import Recalling
+from hivelore.sessions.capture import Capture
+from hivelore.sessions.injection import Briefing, Budgets
+from hivelore.sessions.model import Ended
+from hivelore.sessions.novelty import Knowing
+from hivelore.storage.ports import MemoryStore
 from support.clocks import SteppingClock
 from support.fences import NONCE
 

@@ -6,11 +6,11 @@ from operator import itemgetter
 
 import numpy as np
 
-from hivelore.adapters.vectors.cosines import best_per_document, cosines, neighbours, spread
-from hivelore.adapters.vectors.exact import ExactVectors
-from hivelore.domain.index import ChunkKey, DocumentKey, Near, Neighbours, PassageKey, Vector
-from hivelore.domain.search import Filter
-from hivelore.ports import View
+from hivelore.indexes.vectors.cosines import best_per_document, cosines, neighbours, spread
+from hivelore.indexes.vectors.exact import ExactVectors
+from hivelore.indexing.model import ChunkKey, DocumentKey, Near, Neighbours, PassageKey, Vector
+from hivelore.search.model import Filter
+from hivelore.storage.ports import View
 from support.memories import EVERYTHING
 from support.vector_engines import DIMENSION, MODEL, OTHER_MODEL
 

@@ -6,9 +6,9 @@ from urllib.parse import quote
 
 from cyclopts import App, Parameter
 
-from hivelore.cli import output, session
+from hivelore.cli import connection, output
+from hivelore.cli.clock import now
 from hivelore.cli.options import AsJson, moment
-from hivelore.cli.present import now
 from hivelore.errors import Invalid
 
 app = App(name="agent", help="Agents and their keys: add, list, revoke.")
@@ -37,7 +37,7 @@ def add(
     body: dict[str, Any] = {"name": name, "role": role}
     if expires is not None:
         body["expiresAt"] = moment(expires, now(), field="expires").isoformat()
-    with session.operator() as client:
+    with connection.operator() as client:
         issued = client.call("POST", "/api/agents", body=body)
     if json:
         output.as_json(issued)
@@ -52,7 +52,7 @@ def list_agents(*, json: AsJson = False) -> None:
 
     Example: hivelore agent list
     """
-    with session.operator() as client:
+    with connection.operator() as client:
         answer = client.call("GET", "/api/agents")
     if json:
         output.as_json(answer)
@@ -87,7 +87,7 @@ def revoke(
     """
     if not agent_or_key.strip():
         raise Invalid("Say whose key: an agent's name or id, or a key's id.")
-    with session.operator() as client:
+    with connection.operator() as client:
         answer = client.call("DELETE", f"/api/agents/{quote(agent_or_key, safe='')}")
     if json:
         output.as_json(answer)

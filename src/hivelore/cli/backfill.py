@@ -4,14 +4,14 @@ from collections import Counter
 from datetime import datetime
 from pathlib import Path
 
-from hivelore import endpoint
-from hivelore.cli import exits, output, session
+from hivelore.cli import connection, exits, output
 from hivelore.cli.options import project_meant
-from hivelore.domain.draft import Draft, Remembered
 from hivelore.errors import Invalid
-from hivelore.hive.backfill import Kept, kept_by, read
-from hivelore.hive.intake import Skipped
-from hivelore.hive.keeping import Keeper
+from hivelore.local import endpoint
+from hivelore.memories.drafts import Draft, Remembered
+from hivelore.transfer.backfill import Kept, kept_by, read
+from hivelore.transfer.batched_writes import Keeper
+from hivelore.transfer.files import Skipped
 
 _SHOWN = 60
 """Characters of a name, and of a point, in the preview."""
@@ -54,7 +54,7 @@ def _store(program: str, files: list[Kept], project: str | None, agent: str | No
     def kept(_: Path, done: Remembered) -> None:
         counts["created" if done.created else "changed" if done.changed else "unchanged"] += 1
 
-    with session.hive(agent) as hive, output.progress(f"Importing from {program}", len(files)) as advance:
+    with connection.hive(agent) as hive, output.progress(f"Importing from {program}", len(files)) as advance:
         keeper = Keeper[Path](hive, kept=kept, refused=lambda path, why: refused.append(Skipped(path, why)))
         try:
             for number, one in enumerate(files, start=1):

@@ -9,16 +9,17 @@ from dataclasses import asdict
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from hivelore import __version__, endpoint, launch
+from hivelore import __version__
 from hivelore.cli import exits, home_checks, output, service_checks
-from hivelore.cli.findings import Finding, Level, error, ok
+from hivelore.cli.checks import Finding, Level, error, ok
+from hivelore.cli.clock import now
 from hivelore.cli.options import AsJson
-from hivelore.cli.present import now
-from hivelore.client import Client
-from hivelore.domain import wire
 from hivelore.errors import HiveloreError
-from hivelore.lock import SERVICE, Owner, read_owner
-from hivelore.protection import exposed
+from hivelore.local import endpoint, launcher
+from hivelore.local.lock import SERVICE, Owner, read_owner
+from hivelore.local.protection import exposed
+from hivelore.memories import codec
+from hivelore.python.client import Client
 
 _MOUNTS = Path("/proc/self/mounts")
 _PATIENCE = 2.0
@@ -68,13 +69,13 @@ def examined(home: Path) -> Iterator[Finding]:
     owner = read_owner(home)
     yield home_checks.last_start(home, owner)
     yield from _settings(home, owner)
-    yield home_checks.holder(owner, launch.is_alive)
+    yield home_checks.holder(owner, launcher.is_alive)
     yield from _service(home, owner)
 
 
 def _settings(home: Path, owner: Owner | None) -> Iterator[Finding]:
     """The settings, and what can be tried out with them where no service does it already."""
-    from hivelore.config import Embedder, load
+    from hivelore.runtime.settings import Embedder, load
 
     try:
         settings = load(home=home)
@@ -96,8 +97,8 @@ def _settings(home: Path, owner: Owner | None) -> Iterator[Finding]:
 
 
 def _load_model(home: Path) -> list[str]:
-    from hivelore.app import Application
-    from hivelore.config import IN_MEMORY, Vectors, load
+    from hivelore.runtime.app import Application
+    from hivelore.runtime.settings import IN_MEMORY, Vectors, load
 
     Application(load(home=home, database=IN_MEMORY, vectors=Vectors.EXACT)).close()
     return []
@@ -105,9 +106,9 @@ def _load_model(home: Path) -> list[str]:
 
 def _check_database(home: Path) -> dict[str, list[str]]:
     """Open it as a service would, holding the lock meanwhile."""
-    from hivelore.app import Application
-    from hivelore.config import Embedder, load
-    from hivelore.lock import EMBEDDED
+    from hivelore.local.lock import EMBEDDED
+    from hivelore.runtime.app import Application
+    from hivelore.runtime.settings import Embedder, load
 
     owner = Owner(pid=os.getpid(), kind=EMBEDDED, url=None, started_at=now().isoformat())
     app = Application(load(home=home, embedder=Embedder.NONE), owner=owner)
@@ -120,11 +121,11 @@ def _check_database(home: Path) -> dict[str, list[str]]:
 
 def _service(home: Path, owner: Owner | None) -> Iterator[Finding]:
     chosen = endpoint.given_url()
-    if chosen is None or launch.is_local(chosen):
-        yield home_checks.port(chosen or endpoint.DEFAULT_URL, owner, _listens, launch.is_alive)
+    if chosen is None or launcher.is_local(chosen):
+        yield home_checks.port(chosen or endpoint.DEFAULT_URL, owner, _listens, launcher.is_alive)
     if owner is not None and owner.kind == SERVICE and owner.url is not None:
         url = owner.url
-    elif chosen is not None and not launch.is_local(chosen):
+    elif chosen is not None and not launcher.is_local(chosen):
         url = chosen
     else:
         return
@@ -180,7 +181,7 @@ def _failed(client: Client) -> Iterator[Finding]:
 
 
 def _clock(client: Client) -> Iterator[Finding]:
-    newest = wire.read_page(client.call("GET", "/api/memory", query={"limit": 1})).memories
+    newest = codec.read_page(client.call("GET", "/api/memory", query={"limit": 1})).memories
     yield service_checks.clock(newest[0].created_at if newest else None, now())
 
 

@@ -1,8 +1,8 @@
 """Exit codes: the one table from our errors to what a shell sees."""
 
 from hivelore import errors
-from hivelore.client import BY_CODE
 from hivelore.errors import HiveloreError
+from hivelore.python.client import BY_CODE
 
 UNEXPECTED = 1
 USAGE = 2

@@ -4,10 +4,10 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from hivelore.cli import output, session
+from hivelore.cli import connection, output
 from hivelore.cli.options import AsJson, Speaker, whole
-from hivelore.domain import wire_versions
-from hivelore.domain.memory import Version
+from hivelore.memories import version_codec
+from hivelore.memories.model import Version
 
 _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 Which = Annotated[str, Parameter(name="id", help="Which memory.")]
@@ -20,10 +20,10 @@ def history(memory: Which, /, *, agent: Speaker = None, json: AsJson = False) ->
 
     Example: hivelore history ID
     """
-    with session.hive(agent) as hive:
+    with connection.hive(agent) as hive:
         found = hive.history(memory)
     if json:
-        output.as_json(wire_versions.history(found))
+        output.as_json(version_codec.history(found))
         return
     output.table(
         ["version", "at", "action", "actor", "door", "reason", "content"], [_row(one) for one in found.versions]
@@ -62,10 +62,10 @@ def diff(
 
     Example: hivelore diff ID 1 1
     """
-    with session.hive(agent) as hive:
+    with connection.hive(agent) as hive:
         found = hive.diff(memory, older, newer)
     if json:
-        output.as_json(wire_versions.difference(found))
+        output.as_json(version_codec.difference(found))
         return
     if not found.fields:
         output.note(f"Versions {found.older} and {found.newer} say the same.")

@@ -6,11 +6,11 @@ import stat
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from hivelore import endpoint, launch
-from hivelore.cli.findings import Finding, error, ok, warning
+from hivelore.cli.checks import Finding, error, ok, warning
 from hivelore.errors import HiveloreError, Unavailable
-from hivelore.lock import SERVICE, Owner
-from hivelore.protection import Exposed
+from hivelore.local import endpoint, launcher
+from hivelore.local.lock import SERVICE, Owner
+from hivelore.local.protection import Exposed
 
 LEAST_FREE = 50_000_000
 LITTLE_FREE = 500_000_000
@@ -141,7 +141,7 @@ def write_ahead_log(home: Path) -> Finding:
 
 def last_start(home: Path, owner: Owner | None) -> Finding:
     """What the last service wrote when it could not start."""
-    said = launch.last_words(home) if owner is None and (home / endpoint.LOG).exists() else ""
+    said = launcher.last_words(home) if owner is None and (home / endpoint.LOG).exists() else ""
     if said.startswith("hivelore: "):
         remedy = f"Do what it says, then 'hivelore start'. All of it is in {home / endpoint.LOG}."
         return error("last start", f"The service did not start: {said.removeprefix('hivelore: ')}", remedy)

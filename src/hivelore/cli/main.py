@@ -16,14 +16,14 @@ def main() -> None:
 def _run(argv: list[str]) -> int:
     if argv[:1] == ["mcp"] and not {"--help", "-h"} & {*argv}:
         # An agent waits for this one to start: nothing else is imported.
-        from hivelore.bridge import main as bridge
+        from hivelore.mcp.bridge import main as bridge
 
         return bridge(argv[1:])
     if argv[:1] == ["hook"] and not {"--help", "-h"} & {*argv}:
         from hivelore.hooks.client import main as hook
 
         hook(argv[1:])
-    from hivelore.cli.running import run
+    from hivelore.cli.dispatch import run
 
     return run(argv)
 

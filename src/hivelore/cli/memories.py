@@ -7,7 +7,8 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from hivelore.cli import output, session
+from hivelore.cli import connection, output
+from hivelore.cli.clock import now
 from hivelore.cli.options import (
     STDIN,
     AsJson,
@@ -22,13 +23,12 @@ from hivelore.cli.options import (
     text_of,
     whole,
 )
-from hivelore.cli.present import now
-from hivelore.client import Client
-from hivelore.domain import wire
-from hivelore.domain.draft import Draft, Remembered
-from hivelore.domain.memory import Scope, Source
 from hivelore.errors import Invalid, NotFound
-from hivelore.hive.remote import RemoteHive
+from hivelore.memories import codec
+from hivelore.memories.drafts import Draft, Remembered
+from hivelore.memories.model import Scope, Source
+from hivelore.python.client import Client
+from hivelore.python.remote import RemoteHive
 
 Expiry = Annotated[str | None, Parameter(help="When it stops being found: 7d, 12h, or 2026-01-31.", metavar="WHEN")]
 
@@ -72,10 +72,10 @@ def remember(
         valid_from=None if valid_from is None else moment(valid_from, now(), past=True, field="valid-from"),
         supersedes=supersedes,
     )
-    with session.hive(agent) as hive:
+    with connection.hive(agent) as hive:
         (done,) = hive.remember_many([draft])
     if json:
-        output.as_json(wire.remembered(done))
+        output.as_json(codec.remembered(done))
         return
     output.say(_what_happened(done), " ", (done.memory.id, "bold"), ": ", output.shortened(done.memory.name, 100))
     if done.memory.content != content:
@@ -131,10 +131,10 @@ def edit(
         changes["valid_from"] = moment(valid_from, now(), past=True, field="valid-from")
     if not changes:
         raise Invalid("Say what to change, like --content TEXT or --scope swarm.")
-    with session.hive(agent) as hive:
+    with connection.hive(agent) as hive:
         edited = hive.edit(memory, **changes, reason=reason, version=if_version)
     if json:
-        output.as_json(wire.memory(edited))
+        output.as_json(codec.memory(edited))
     else:
         output.say("Version ", str(edited.version), " of ", (edited.id, "bold"), f": {edited.name}")
 
@@ -158,7 +158,7 @@ def forget(
         raise Invalid("Say what to forget: ids, or --path FILE.")
     if project is not None and path is None:
         raise Invalid("--project goes with --path FILE: an id names one memory.")
-    with session.client(agent) as client:
+    with connection.client(agent) as client:
         if path is None:
             count = _forget(RemoteHive(client), memory, yes)
         else:

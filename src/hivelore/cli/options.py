@@ -10,9 +10,9 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter, Token
 
 from hivelore.cli import output
-from hivelore.cli.present import now as present
+from hivelore.cli.clock import now as present
 from hivelore.errors import Invalid, TooLarge
-from hivelore.whereabouts import project_of
+from hivelore.local.git_project import project_of
 
 STDIN = "\0"
 """Stands for a lone ``-`` on the command line, which cannot contain it."""

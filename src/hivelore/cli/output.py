@@ -12,10 +12,10 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from hivelore.policies.harmless_text import escaped_json, harmless, visible
+from hivelore.core.sanitizer import escaped_json, harmless, visible
 
 if TYPE_CHECKING:
-    from hivelore.hive.jobs import Advance
+    from hivelore.python.jobs import Advance
 
 Part = str | tuple[str, str]
 """A piece of a line: plain, or with a style like ``bold``."""

@@ -4,12 +4,12 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from hivelore.cli import output, session
+from hivelore.cli import connection, output
 from hivelore.cli.options import AsJson, Speaker
-from hivelore.domain import wire
-from hivelore.domain.usefulness import Usefulness
 from hivelore.errors import Invalid
-from hivelore.hive.remote import RemoteHive
+from hivelore.feedback.model import Usefulness
+from hivelore.memories import codec
+from hivelore.python.remote import RemoteHive
 
 
 def rate(
@@ -31,14 +31,14 @@ def rate(
     if (verdict is None) is not reset:
         raise Invalid("Say useful or useless, or --reset alone.", field="verdict")
     if verdict is None:
-        with session.operator() as client:
+        with connection.operator() as client:
             RemoteHive(client).reset_usefulness(memory)
             known = RemoteHive(client).usefulness(memory)
     else:
-        with session.hive(agent) as hive:
+        with connection.hive(agent) as hive:
             known = hive.rate(memory, useful=verdict == "useful", session=session_id)
     if json:
-        output.as_json(wire.usefulness(known))
+        output.as_json(codec.usefulness(known))
     else:
         output.say("Usefulness: ", in_words(known))
 

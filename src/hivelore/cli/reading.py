@@ -6,7 +6,8 @@ from typing import Annotated, Any, Literal, cast
 
 from cyclopts import Parameter
 
-from hivelore.cli import output, session
+from hivelore.cli import connection, output
+from hivelore.cli.clock import now
 from hivelore.cli.options import (
     AsJson,
     AsOf,
@@ -20,16 +21,15 @@ from hivelore.cli.options import (
     text_of,
     whole,
 )
-from hivelore.cli.present import now
 from hivelore.cli.rating import in_words
-from hivelore.domain import wire
-from hivelore.domain.memory import Memory
-from hivelore.domain.recall_log import Recall
-from hivelore.domain.search import DEFAULT_LIMIT, Answer, Hit, Page, Score
-from hivelore.domain.usefulness import UNKNOWN, Usefulness
 from hivelore.errors import Invalid
-from hivelore.hive.checking import ID, check
-from hivelore.hive.remote import memory_path
+from hivelore.feedback.model import UNKNOWN, Usefulness
+from hivelore.feedback.recalls import Recall
+from hivelore.memories import codec
+from hivelore.memories.model import Memory
+from hivelore.python.argument_checks import ID, check
+from hivelore.python.remote import memory_path
+from hivelore.search.model import DEFAULT_LIMIT, Answer, Hit, Page, Score
 
 _SNIPPET = 200
 _PAGE = 500
@@ -58,7 +58,7 @@ def recall(
     Example: hivelore recall why do I get a 403 --limit 3 --explain
     """
     text = text_of(query, "what you want to know")
-    with session.hive(agent) as hive:
+    with connection.hive(agent) as hive:
         hits = hive.recall(
             text,
             limit=limit,
@@ -74,7 +74,7 @@ def recall(
         )
     if json:
         answer = Answer(hits=tuple(hits), path=hits.path, message=hits.message, id=hits.recall_id)
-        output.as_json(wire.answer(answer))
+        output.as_json(codec.answer(answer))
         return
     output.note(hits.message)
     for rank, hit in enumerate(hits, start=1):
@@ -117,22 +117,22 @@ def get(
     if chunks and as_of is not None:
         raise Invalid("Choose one of --chunks and --as-of.")
     check(ID, memory=memory)
-    with session.client(agent) as client:
-        asked = {"asOf": wire.told(instant_of(as_of, "as-of"), "asOf")}
+    with connection.client(agent) as client:
+        asked = {"asOf": codec.told(instant_of(as_of, "as-of"), "asOf")}
         body = client.call("GET", memory_path(memory), query=asked)
-        found = wire.read_memory(body)
+        found = codec.read_memory(body)
         parts = client.call("GET", f"/api/memory/{found.id}/chunks") if chunks else None
     if json:
         output.as_json(body if parts is None else parts)
     elif parts is None:
-        _show_whole(found, wire.read_usefulness(body.get("usefulness")))
+        _show_whole(found, codec.read_usefulness(body.get("usefulness")))
     else:
         _show_chunks(parts["chunks"])
 
 
 def _show_whole(memory: Memory, known: Usefulness) -> None:
     output.say((memory.name, "bold"))
-    fields = wire.memory(memory)
+    fields = codec.memory(memory)
     for name in ("content", "name"):
         del fields[name]
     for name, value in fields.items():
@@ -209,13 +209,13 @@ def list_memories(
         "created_after": instant_of(since, "since"),
         "created_before": instant_of(until, "until"),
     }
-    with session.hive(agent) as hive:
+    with connection.hive(agent) as hive:
         page = hive.list(limit=_PAGE if every else limit, after=after, **filters)
         while every and page.next is not None:
             more = hive.list(limit=_PAGE, after=page.next, **filters)
             page = Page(memories=page.memories + more.memories, next=more.next)
     if json:
-        output.as_json(wire.page(page))
+        output.as_json(codec.page(page))
     else:
         _show_page(page)
 
@@ -239,10 +239,10 @@ def recalls(
 
     Example: hivelore recalls --limit 5
     """
-    with session.hive(agent) as hive:
+    with connection.hive(agent) as hive:
         page = hive.recalls(limit=limit, after=after, agent=owner, memory=memory)
     if json:
-        output.as_json(wire.recalls(page))
+        output.as_json(codec.recalls(page))
         return
     for one in page.recalls:
         _show_recall(one)
@@ -268,10 +268,10 @@ def stats(*, agent: Speaker = None, json: AsJson = False) -> None:
 
     Example: hivelore stats
     """
-    with session.hive(agent) as hive:
+    with connection.hive(agent) as hive:
         counts = hive.stats()
     if json:
-        output.as_json(wire.stats(counts))
+        output.as_json(codec.stats(counts))
         return
     rows = [("memories", counts.total), ("expired", counts.expired)]
     rows += [(f"scope {scope.value}", count) for scope, count in counts.by_scope.items()]

@@ -6,15 +6,15 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 
-from hivelore.cli import output, session
+from hivelore.cli import connection, output
+from hivelore.cli.clock import now
 from hivelore.cli.options import AsJson, whole
-from hivelore.cli.present import now
-from hivelore.domain import wire_review as wire
-from hivelore.domain.draft import Edit
-from hivelore.domain.memory import Memory
-from hivelore.domain.observed import Change
-from hivelore.domain.proposal import Deletion, Proposal, Wanted
-from hivelore.hive.remote import RemoteHive
+from hivelore.memories.drafts import Edit
+from hivelore.memories.model import Memory
+from hivelore.observations.outcomes import Change
+from hivelore.python.remote import RemoteHive
+from hivelore.review import proposal_codec as wire
+from hivelore.review.model import Deletion, Proposal, Wanted
 
 Which = Annotated[str, Parameter(name="id", help="Which proposal.")]
 Why = Annotated[str | None, Parameter(help="Why; told to who proposed it.", metavar="TEXT")]
@@ -124,7 +124,7 @@ def _decide(
 @contextmanager
 def as_reviewer(agent: str | None) -> Generator[RemoteHive]:
     """Deciding is for people: without an agent that is named, the operator speaks for nobody."""
-    with session.operator() if agent is None else session.client(agent) as client:
+    with connection.operator() if agent is None else connection.client(agent) as client:
         yield RemoteHive(client)
 
 

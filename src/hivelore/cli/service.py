@@ -7,13 +7,14 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from hivelore import __version__, endpoint, launch
+from hivelore import __version__
 from hivelore.cli import exits, output
+from hivelore.cli.clock import now
 from hivelore.cli.options import AsJson, whole
-from hivelore.cli.present import now
-from hivelore.client import Client
 from hivelore.errors import Invalid, Unavailable
-from hivelore.lock import Owner, read_owner
+from hivelore.local import endpoint, launcher
+from hivelore.local.lock import Owner, read_owner
+from hivelore.python.client import Client
 
 _PATIENCE = 10.0
 _SHORT = 2.0
@@ -35,8 +36,8 @@ def serve(
         raise Invalid(f"A port is 0 to 65535, not {port}.", field="port")
     if host is not None and not host.strip():
         raise Invalid("--host is empty: name an address of this machine, or leave it out.", field="host")
-    from hivelore.config import load
-    from hivelore.server.run import serve as run_service
+    from hivelore.http.server import serve as run_service
+    from hivelore.runtime.settings import load
 
     settings = load()
     output.note(f"Hivelore {__version__} opens {settings.home} ...")
@@ -65,10 +66,10 @@ def start(*, json: AsJson = False) -> None:
     """
     home = endpoint.home()
     chosen = endpoint.given_url()
-    if chosen is not None and not launch.is_local(chosen):
+    if chosen is not None and not launcher.is_local(chosen):
         raise Invalid(f"HIVELORE_URL names another place, {chosen}: start the service there, or unset it.")
     before = read_owner(home)
-    url = launch.ensure(home)
+    url = launcher.ensure(home)
     owner = read_owner(home)
     if json:
         output.as_json({"url": url, "pid": None if owner is None else owner.pid, "started": before != owner})
@@ -83,7 +84,7 @@ def stop(*, json: AsJson = False) -> None:
 
     Example: hivelore stop
     """
-    stopped = launch.stop(endpoint.home())
+    stopped = launcher.stop(endpoint.home())
     if json:
         output.as_json({"stopped": stopped})
     else:
@@ -102,7 +103,7 @@ def status(*, json: AsJson = False) -> int:
     url = owner.url if owner is not None and owner.url is not None else endpoint.given_url()
     told = None if url is None else _asked(url, home)
     if url is None or told is None:
-        where = f"on {home}" if url is None or launch.is_local(url) else f"at {url}"
+        where = f"on {home}" if url is None or launcher.is_local(url) else f"at {url}"
         if json:
             output.as_json({"running": False, "home": str(home)})
         else:
@@ -131,7 +132,7 @@ def _show(facts: dict[str, Any]) -> None:
 def _asked(url: str, home: Path) -> dict[str, Any] | None:
     """What a service says of itself; None where none answers. One whose database fails knows nobody who asks, and says
     only why."""
-    if launch.is_local(url) and not launch.is_alive(url):
+    if launcher.is_local(url) and not launcher.is_alive(url):
         return None
     client = Client(url, endpoint.key(endpoint.OPERATOR_KEY, home), door="cli")
     try:
@@ -167,7 +168,7 @@ def mcp(
 
     Example: hivelore mcp --project shop
     """
-    from hivelore.bridge import main
+    from hivelore.mcp.bridge import main
 
     return main(() if project is None else ("--project", project))
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from hivelore.cli.findings import Finding, error, ok, warning
+from hivelore.cli.checks import Finding, error, ok, warning
 
 _RESTART = "Run 'hivelore stop' and 'hivelore start'."
 _CLOCK_SLACK = timedelta(hours=1)

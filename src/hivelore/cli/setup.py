@@ -7,20 +7,20 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from hivelore import endpoint, launch
-from hivelore.cli import output, session
+from hivelore.cli import connection, output
 from hivelore.cli.options import AsJson
-from hivelore.config import load
 from hivelore.errors import Broken, Conflict, NotFound, Unavailable
-from hivelore.hooks import copying
-from hivelore.integrations import canary, installing, workspaces
-from hivelore.integrations.installing import Plan
+from hivelore.hooks import install
+from hivelore.integrations import canary, installer, workspaces
+from hivelore.integrations.installer import Plan
+from hivelore.integrations.location import Place, commands, place
 from hivelore.integrations.parts import Change
-from hivelore.integrations.place import Place, commands, place
 from hivelore.integrations.receipts import Receipt, Receipts
 from hivelore.integrations.targets import TARGETS, hook_of
-from hivelore.policies import teaching
-from hivelore.server.mcp.tools import TOOLS
+from hivelore.local import endpoint, launcher
+from hivelore.mcp.tools import TOOLS
+from hivelore.runtime.settings import load
+from hivelore.sessions import agent_instructions
 
 Program = Literal["claude-code", "codex", "gemini", "copilot", "opencode", "cursor"]
 Scope = Literal["user", "project"]
@@ -51,16 +51,16 @@ def setup(
     target, where = TARGETS[program], _place(scope, workspace)
     receipts = Receipts(where.hivelore)
     orders = commands(where.hivelore)
-    plan = installing.plan_setup(program, where.project, target.parts(where, orders), receipts)
+    plan = installer.plan_setup(program, where.project, target.parts(where, orders), receipts)
     if dry_run:
         _show([plan], as_json=json)
         return
-    runs = launch.running(where.hivelore) is not None
+    runs = launcher.running(where.hivelore) is not None
     moved = workspace is not None and workspaces.choose(where.hivelore, workspace)
-    url = launch.ensure(where.hivelore)
+    url = launcher.ensure(where.hivelore)
     with _about_the_hook():
-        copying.copy_to(where.hivelore)
-    installing.set_up(plan, receipts)
+        install.copy_to(where.hivelore)
+    installer.set_up(plan, receipts)
     try:
         hook = hook_of(program, orders) if _tells_with_prompts() else None
         canary.try_out(orders, hook, where.hivelore, where.outside())
@@ -107,15 +107,15 @@ def unsetup(
     ]
     if not meant:
         raise NotFound("Nothing of the kind is set up here.")
-    plans = [installing.plan_undoing(receipt) for receipt in meant]
+    plans = [installer.plan_undoing(receipt) for receipt in meant]
     if dry_run:
         _show(plans, as_json=json)
         return
     for plan in plans:
-        installing.undo(plan, receipts)
+        installer.undo(plan, receipts)
     if not receipts.all():
         with _about_the_hook():
-            copying.remove_from(home)
+            install.remove_from(home)
     if json:
         output.as_json({"undone": [_told(plan) for plan in plans]})
         return
@@ -128,7 +128,7 @@ def unsetup(
 
 
 def _tells_with_prompts() -> bool:
-    with session.client() as link:
+    with connection.client() as link:
         return bool(link.call("GET", "/api/status")["promptTokens"])
 
 
@@ -141,8 +141,10 @@ def teach(*, short: Annotated[bool, Parameter(help="Three lines, for a CLAUDE.md
     Example: hivelore teach --short
     """
     where = _place("user")
-    text = teaching.lines if short else teaching.teaching
-    output.say(text(where.tools, None if where.workspace is None else teaching.at(str(where.workspace))).rstrip("\n"))
+    text = agent_instructions.lines if short else agent_instructions.teaching
+    output.say(
+        text(where.tools, None if where.workspace is None else agent_instructions.at(str(where.workspace))).rstrip("\n")
+    )
 
 
 @contextmanager
@@ -162,7 +164,7 @@ def _place(scope: Scope, workspace: Path | None = None) -> Place:
     return place(
         home,
         Path.cwd() if scope == "project" else None,
-        Path(files).resolve() if url is None or launch.is_local(url) else None,
+        Path(files).resolve() if url is None or launcher.is_local(url) else None,
         [tool.name for tool in TOOLS if tool.capability in load().capabilities],
     )
 

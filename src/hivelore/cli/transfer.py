@@ -10,17 +10,17 @@ from typing import Annotated, Any, BinaryIO
 
 from cyclopts import Parameter
 
-from hivelore import endpoint, private_files
-from hivelore.cli import exits, output, session
+from hivelore.cli import connection, exits, output
+from hivelore.cli.clock import now
 from hivelore.cli.options import STDIN, AsJson, Shelf, Speaker, moment, project_meant
-from hivelore.cli.present import now
-from hivelore.domain.draft import Remembered
-from hivelore.domain.memory import Scope
+from hivelore.core.sanitizer import escaped_json
 from hivelore.errors import HiveloreError, Invalid
-from hivelore.hive.exchange import Report, export, fingerprint, import_lines
-from hivelore.hive.intake import Skipped, draft_of, files_under, located
-from hivelore.hive.keeping import Keeper
-from hivelore.policies.harmless_text import escaped_json
+from hivelore.local import endpoint, private_files
+from hivelore.memories.drafts import Remembered
+from hivelore.memories.model import Scope
+from hivelore.transfer.batched_writes import Keeper
+from hivelore.transfer.files import Skipped, draft_of, files_under, located
+from hivelore.transfer.jsonl import Report, export, fingerprint, import_lines
 
 _MOST_SHOWN = 100
 """Bad lines that the JSON of an import lists; all of them are told on stderr."""
@@ -55,7 +55,7 @@ def index(
     def kept(_: Path, done: Remembered) -> None:
         counts["created" if done.created else "changed" if done.changed else "unchanged"] += 1
 
-    with session.hive(agent) as hive, output.progress("Indexing", len(files)) as advance:
+    with connection.hive(agent) as hive, output.progress("Indexing", len(files)) as advance:
         keeper = Keeper[Path](hive, kept=kept, refused=lambda file, why: skipped.append(Skipped(file, why)))
         for number, (file, root) in enumerate(files, start=1):
             found = file if isinstance(file, Skipped) else draft_of(file, Scope(scope), projects[root])
@@ -118,7 +118,7 @@ def _import_lines(file: str, agent: str | None, *, as_json: bool) -> int:
             shown.append({"line": number, "reason": reason})
 
     report = Report()
-    with _opened(file) as (stream, size), session.hive(agent) as hive:
+    with _opened(file) as (stream, size), connection.hive(agent) as hive:
         try:
             with output.progress("Importing", size) as advance:
 
@@ -178,7 +178,7 @@ def export_file(
 
     Example: hivelore export memories.jsonl
     """
-    with session.hive(agent) as hive:
+    with connection.hive(agent) as hive:
         if fingerprint_only:
             digest = fingerprint(hive)
             output.as_json({"sha256": digest}) if json else output.say(digest)

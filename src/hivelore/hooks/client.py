@@ -6,10 +6,10 @@ import sys
 import time
 from _thread import allocate_lock, start_new_thread
 
-from hivelore import endpoint
 from hivelore.errors import HiveloreError
-from hivelore.lock import read_lock
-from hivelore.whereabouts import place_of
+from hivelore.local import endpoint
+from hivelore.local.git_project import place_of
+from hivelore.local.lock import read_lock
 
 TYPE_CHECKING = False
 
@@ -243,7 +243,7 @@ def _leave(event: Event, *, again: bool) -> None:
     os.dup2(1, 0)
     os.closerange(3, 256)
 
-    from hivelore.hooks.aside import see_to
+    from hivelore.hooks.fallback import see_to
 
     see_to(event, again=again)
 

@@ -11,7 +11,7 @@ from threading import Timer
 from typing import Any, Self, cast
 
 from hivelore.errors import Unavailable
-from hivelore.integrations.place import Commands
+from hivelore.integrations.location import Commands
 
 _PATIENCE = 60.0
 """Seconds for all of it."""

@@ -7,10 +7,10 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from hivelore import endpoint, private_files
 from hivelore.errors import Broken
 from hivelore.integrations.entries import Entry, Kind
 from hivelore.integrations.parts import Part, Shared, Touched, Whole
+from hivelore.local import endpoint, private_files
 
 _VERSION = 1
 

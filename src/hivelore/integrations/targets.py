@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hivelore.domain import agent_event
 from hivelore.integrations.canary import Hook
 from hivelore.integrations.entries import Entry, Kind
+from hivelore.integrations.location import Commands, Place
 from hivelore.integrations.parts import Part, Shared, Whole
-from hivelore.integrations.place import Commands, Place
-from hivelore.policies import teaching
-from hivelore.policies.hooks import PROGRAMS
+from hivelore.sessions import agent_instructions, model
+from hivelore.sessions.programs import PROGRAMS
 
 _SHIPPED = Path(__file__).parent
 _PLUGIN = _SHIPPED / "claude-code"
@@ -140,8 +139,8 @@ def opencode_plugin(commands: Commands) -> bytes:
 
 
 def _skill(place: Place) -> bytes:
-    where = None if place.workspace is None else teaching.at(str(place.workspace))
-    return teaching.skill(place.tools, where).encode()
+    where = None if place.workspace is None else agent_instructions.at(str(place.workspace))
+    return agent_instructions.skill(place.tools, where).encode()
 
 
 def _tools(commands: Commands) -> dict[str, Any]:
@@ -156,8 +155,8 @@ def _json(value: Any) -> bytes:
 def hook_of(program: str, commands: Commands) -> Hook:
     """The hook with which a program tells what it was asked, to try it out."""
     dialect = PROGRAMS[program]
-    name = next(name for name, kind in dialect.kinds.items() if kind is agent_event.Kind.ASKED)
-    (prompt,) = dialect.texts[agent_event.Kind.ASKED]
+    name = next(name for name, kind in dialect.kinds.items() if kind is model.Kind.ASKED)
+    (prompt,) = dialect.texts[model.Kind.ASKED]
     session, *_ = dialect.session
     told = () if dialect.event_name else ("--event", name)
     return Hook((*commands.hook, program, *told), name, session, prompt)

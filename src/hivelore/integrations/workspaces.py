@@ -4,9 +4,9 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from hivelore import endpoint
 from hivelore.errors import Broken, Conflict
-from hivelore.policies.folders import PERSONAL, SHARED
+from hivelore.folders.rules import PERSONAL, SHARED
+from hivelore.local import endpoint
 
 
 def choose(home: Path, folder: Path) -> bool:

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 import stamina
 
-from hivelore.adapters.clock import SystemClock
-from hivelore.adapters.openai.connection import ATTEMPTS
-from hivelore.adapters.openai.provider import OpenAIEmbedder
+from hivelore.models.openai.connection import ATTEMPTS
+from hivelore.models.openai.provider import OpenAIEmbedder
+from hivelore.runtime.clock import SystemClock
 from support.embedding_server import EmbeddingServer
 from support.remote_embedder import KEY, Make
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from hivelore.adapters.openai.connection import ATTEMPTS
 from hivelore.errors import Unavailable
+from hivelore.models.openai.connection import ATTEMPTS
 from support.clocks import START, FixedClock, SteppingClock
 from support.embedders import clean
 from support.embedding_server import (

@@ -17,8 +17,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
-from hivelore.adapters.openai.provider import OPENAI_URL
 from hivelore.errors import Unavailable
+from hivelore.models.openai.provider import OPENAI_URL
 from support.clocks import START
 from support.embedders import clean
 from support.embedding_server import EmbeddingServer, Exchange, Fault, altered, is_vector_of, raw, refusal, silence

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from hivelore.adapters.openai.provider import OPENAI_URL
-from hivelore.domain.text import Clean
+from hivelore.core.text import Clean
 from hivelore.errors import Invalid, Unavailable
+from hivelore.models.openai.provider import OPENAI_URL
 from support.embedders import clean
 from support.embedding_server import EmbeddingServer, altered, is_vector_of, raw, refusal
 from support.remote_embedder import HELLO, KEY, Make

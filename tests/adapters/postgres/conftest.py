@@ -5,8 +5,8 @@ from contextlib import closing
 
 import pytest
 
-from hivelore.adapters.clock import SystemClock
-from hivelore.adapters.postgres.store import PostgresStore
+from hivelore.runtime.clock import SystemClock
+from hivelore.storage.postgres.store import PostgresStore
 from support import postgres
 
 

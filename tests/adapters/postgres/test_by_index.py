@@ -6,15 +6,15 @@ from functools import cache
 
 import pytest
 
-from hivelore.adapters.clock import SystemClock
-from hivelore.adapters.postgres.store import PostgresStore
-from hivelore.adapters.vectors.exact import ExactVectors
-from hivelore.adapters.vectors.in_database import InDatabase
-from hivelore.adapters.vectors.pgvector import PgVectors
-from hivelore.domain.agent import AgentId
-from hivelore.domain.index import Neighbours
-from hivelore.domain.search import Filter, Visibility
+from hivelore.core.agents import AgentId
 from hivelore.errors import Broken
+from hivelore.indexes.vectors.exact import ExactVectors
+from hivelore.indexes.vectors.in_database import InDatabase
+from hivelore.indexes.vectors.pgvector import PgVectors
+from hivelore.indexing.model import Neighbours
+from hivelore.runtime.clock import SystemClock
+from hivelore.search.model import Filter, Visibility
+from hivelore.storage.postgres.store import PostgresStore
 from support import partitions, postgres
 from support.memories import ADA, BOB, EVERYTHING, a_memory
 from support.vector_engines import MODEL, Library, assert_right, batched, clustered, follow
@@ -126,7 +126,7 @@ def test_where_a_filter_admits_few_all_are_compared(crowd: PostgresStore, monkey
 def test_where_the_walk_finds_too_little_all_are_compared(
     crowd: PostgresStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hivelore.adapters.vectors.pgvector._SETTINGS", {"effort": "1", "most": "1", "memory": "1"})
+    monkeypatch.setattr("hivelore.indexes.vectors.pgvector._SETTINGS", {"effort": "1", "most": "1", "memory": "1"})
     with crowd.read() as view:
         assert_right(engine(), view, QUERIES[0], A_FIFTIETH, limit=20)
 

@@ -8,10 +8,10 @@ from threading import Event
 import psycopg
 import pytest
 
-from hivelore.adapters.clock import SystemClock
-from hivelore.adapters.postgres.store import PostgresStore
-from hivelore.domain.index import BEGINNING, Change, DocumentKey
-from hivelore.ports import MemoryStore, Transaction
+from hivelore.indexing.model import BEGINNING, Change, DocumentKey
+from hivelore.runtime.clock import SystemClock
+from hivelore.storage.ports import MemoryStore, Transaction
+from hivelore.storage.postgres.store import PostgresStore
 from support.memories import a_memory
 
 PATIENCE = 1_500.0

@@ -9,18 +9,18 @@ from threading import Barrier, BrokenBarrierError
 import psycopg
 import pytest
 
-from hivelore.adapters.clock import SystemClock
-from hivelore.adapters.postgres import pool as lending
-from hivelore.adapters.postgres import store as module
-from hivelore.adapters.postgres.connection import whereabouts
-from hivelore.adapters.postgres.store import PostgresStore
-from hivelore.adapters.postgres.transaction import PostgresTransaction
-from hivelore.adapters.postgres.view import PostgresView
-from hivelore.domain.index import ModelKey
-from hivelore.domain.memory import MemoryId
-from hivelore.domain.text import Clean
+from hivelore.core.text import Clean
 from hivelore.errors import Expired, Invalid, Unavailable
-from hivelore.ports import Transaction, View
+from hivelore.indexing.model import ModelKey
+from hivelore.memories.model import MemoryId
+from hivelore.runtime.clock import SystemClock
+from hivelore.storage.ports import Transaction, View
+from hivelore.storage.postgres import pool as lending
+from hivelore.storage.postgres import store as module
+from hivelore.storage.postgres.connection import whereabouts
+from hivelore.storage.postgres.store import PostgresStore
+from hivelore.storage.postgres.transaction import PostgresTransaction
+from hivelore.storage.postgres.view import PostgresView
 from support import postgres
 from support.clocks import FixedClock
 from support.memories import EVERYTHING, a_memory, whole

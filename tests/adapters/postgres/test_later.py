@@ -4,13 +4,13 @@ from collections.abc import Callable
 
 import pytest
 
-from hivelore.adapters.clock import SystemClock
-from hivelore.adapters.postgres.store import PostgresStore
-from hivelore.adapters.postgres.view import PostgresView
-from hivelore.domain.search import Visibility
-from hivelore.domain.text import Clean
+from hivelore.core.text import Clean
 from hivelore.errors import Broken, Expired, Unavailable
-from hivelore.ports import Transaction
+from hivelore.runtime.clock import SystemClock
+from hivelore.search.model import Visibility
+from hivelore.storage.ports import Transaction
+from hivelore.storage.postgres.store import PostgresStore
+from hivelore.storage.postgres.view import PostgresView
 from support.memories import EVERYTHING, a_memory
 from support.stores import add, listed
 

@@ -8,10 +8,10 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
-from hivelore.adapters.clock import SystemClock
-from hivelore.adapters.postgres.store import PostgresStore
-from hivelore.adapters.vectors.exact import ExactVectors
 from hivelore.errors import Unavailable
+from hivelore.indexes.vectors.exact import ExactVectors
+from hivelore.runtime.clock import SystemClock
+from hivelore.storage.postgres.store import PostgresStore
 from support.memories import a_memory
 from support.vector_engines import MODEL, Library, batched, clustered
 

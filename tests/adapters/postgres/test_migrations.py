@@ -8,12 +8,12 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
-from hivelore.adapters.clock import SystemClock
-from hivelore.adapters.postgres import migrations
-from hivelore.adapters.postgres.pool import rehearse
-from hivelore.adapters.postgres.store import PostgresStore
-from hivelore.adapters.sql.migrations import Migration
 from hivelore.errors import Broken, Conflict, HiveloreError, NotFound, Unavailable
+from hivelore.runtime.clock import SystemClock
+from hivelore.storage.postgres import migrations
+from hivelore.storage.postgres.pool import rehearse
+from hivelore.storage.postgres.store import PostgresStore
+from hivelore.storage.sql.migrations import Migration
 from support import postgres
 
 

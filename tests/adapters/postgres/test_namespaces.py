@@ -9,8 +9,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from hivelore.adapters.clock import SystemClock
-from hivelore.adapters.postgres.store import PostgresStore
+from hivelore.runtime.clock import SystemClock
+from hivelore.storage.postgres.store import PostgresStore
 from support import partitions, postgres
 from support.postgres_sql import NO_PLAN, STATEMENTS, WHOLE, filled, plan
 

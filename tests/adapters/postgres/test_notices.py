@@ -8,9 +8,9 @@ from threading import Thread
 import psycopg
 import pytest
 
-from hivelore.adapters.postgres import notices as module
-from hivelore.adapters.postgres.notices import PostgresNotices
-from hivelore.domain.notice import Notice
+from hivelore.storage.notifier import Notice
+from hivelore.storage.postgres import notifier as module
+from hivelore.storage.postgres.notifier import PostgresNotices
 from support import postgres
 from support.postgres_line import line
 

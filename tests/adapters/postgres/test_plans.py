@@ -6,13 +6,13 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from hivelore.adapters.clock import SystemClock
-from hivelore.adapters.postgres.store import PostgresStore
-from hivelore.adapters.postgres.view import SQL, PostgresView
-from hivelore.adapters.sql.where import parts
-from hivelore.domain.operational import GENERAL
-from hivelore.domain.search import Filter, Visibility
-from hivelore.domain.text import Clean
+from hivelore.core.text import Clean
+from hivelore.observations.model import GENERAL
+from hivelore.runtime.clock import SystemClock
+from hivelore.search.model import Filter, Visibility
+from hivelore.storage.postgres.store import PostgresStore
+from hivelore.storage.postgres.view import SQL, PostgresView
+from hivelore.storage.sql.where import parts
 from support import postgres
 from support.postgres_sql import QUEUES, WHOLE, filled, plan
 

@@ -5,10 +5,10 @@ from contextlib import closing
 import psycopg
 import pytest
 
-from hivelore.adapters.clock import SystemClock
-from hivelore.adapters.keywords.postings.engine import Postings
-from hivelore.adapters.keywords.postings.gathering import Sizes
-from hivelore.adapters.postgres.store import PostgresStore
+from hivelore.indexes.keywords.postings.compaction import Sizes
+from hivelore.indexes.keywords.postings.engine import Postings
+from hivelore.runtime.clock import SystemClock
+from hivelore.storage.postgres.store import PostgresStore
 from support.keywords import Indexed
 from support.memories import EVERYTHING
 from support.stores import told

@@ -14,16 +14,16 @@ from typing import Any
 import psycopg
 import pytest
 
-from hivelore.adapters.clock import SystemClock
-from hivelore.adapters.postgres import migrations
-from hivelore.adapters.postgres.connection import connect
-from hivelore.adapters.postgres.migrations import migrate, shipped
-from hivelore.adapters.postgres.store import PostgresStore
-from hivelore.adapters.sql import migrations as shared
-from hivelore.adapters.sql.migrations import Migration
-from hivelore.domain.memory import Action, Memory
 from hivelore.errors import Broken, Unavailable
-from hivelore.ports import MemoryStore, Transaction
+from hivelore.memories.model import Action, Memory
+from hivelore.runtime.clock import SystemClock
+from hivelore.storage.ports import MemoryStore, Transaction
+from hivelore.storage.postgres import migrations
+from hivelore.storage.postgres.connection import connect
+from hivelore.storage.postgres.migrations import migrate, shipped
+from hivelore.storage.postgres.store import PostgresStore
+from hivelore.storage.sql import migrations as shared
+from hivelore.storage.sql.migrations import Migration
 from support.memories import EVERYTHING, a_memory, instant, next_version, whole
 from support.stores import add
 from support.waiting import until
@@ -247,7 +247,7 @@ def test_a_new_database_has_nothing_to_fill_in(url: str) -> None:
 def test_a_fill_belongs_to_the_script_of_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "migrations"
     folder.mkdir()
-    monkeypatch.setattr(shared, "files", {"hivelore.adapters.postgres": tmp_path}.__getitem__)
+    monkeypatch.setattr(shared, "files", {"hivelore.storage.postgres": tmp_path}.__getitem__)
     for name, text in {"0001_first.sql": "one", "0002_second.sql": "two", "0002_second.fill.sql": "fill"}.items():
         (folder / name).write_text(text)
     assert shipped() == [Migration(1, "one"), Migration(2, "two", "fill")]

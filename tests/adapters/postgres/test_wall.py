@@ -7,18 +7,18 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
-from hivelore.adapters.postgres.store import PostgresStore
-from hivelore.adapters.postgres.view import PostgresView
-from hivelore.adapters.postgres.wall import ROLE
-from hivelore.adapters.sql import view as sql_view
-from hivelore.adapters.vectors.attributes import CodeBook, Labels, Mask
-from hivelore.app import Application
-from hivelore.config import load
-from hivelore.domain.agent import AgentId, Door, Role, Viewer
-from hivelore.domain.memory import Scope
-from hivelore.domain.search import Filter, Visibility
+from hivelore.core.agents import AgentId, Door, Role, Viewer
 from hivelore.errors import NotFound
-from hivelore.hive.embedded import EmbeddedHive
+from hivelore.indexes.vectors.attributes import CodeBook, Labels, Mask
+from hivelore.memories.model import Scope
+from hivelore.python.embedded import EmbeddedHive
+from hivelore.runtime.app import Application
+from hivelore.runtime.settings import load
+from hivelore.search.model import Filter, Visibility
+from hivelore.storage.postgres.row_level_security import ROLE
+from hivelore.storage.postgres.store import PostgresStore
+from hivelore.storage.postgres.view import PostgresView
+from hivelore.storage.sql import view as sql_view
 from support import postgres
 from support.clocks import SteppingClock
 from support.happenings import ALL_EVENTS, an_event, log_events

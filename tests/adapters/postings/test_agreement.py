@@ -10,16 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.adapters.clock import SystemClock
-from hivelore.adapters.keywords.fts5 import Fts5
-from hivelore.adapters.keywords.postings.engine import Postings
-from hivelore.adapters.keywords.postings.gathering import Sizes
-from hivelore.adapters.sqlite.store import SqliteStore
-from hivelore.domain.index import ChunkKey, KeywordEntry, Stored
-from hivelore.domain.memory import Action, Scope
-from hivelore.domain.search import Filter, Visibility
-from hivelore.domain.text import Clean
-from hivelore.ports import KeywordIndex, Transaction, View
+from hivelore.core.text import Clean
+from hivelore.indexes.keywords.fts5 import Fts5
+from hivelore.indexes.keywords.postings.compaction import Sizes
+from hivelore.indexes.keywords.postings.engine import Postings
+from hivelore.indexes.ports import KeywordIndex
+from hivelore.indexing.model import ChunkKey, KeywordEntry, Stored
+from hivelore.memories.model import Action, Scope
+from hivelore.runtime.clock import SystemClock
+from hivelore.search.model import Filter, Visibility
+from hivelore.storage.ports import Transaction, View
+from hivelore.storage.sqlite.store import SqliteStore
 from support.memories import ADA, BOB, EVERYTHING, a_memory, document, next_version
 from support.stores import law
 

@@ -10,18 +10,19 @@ from time import monotonic, sleep
 
 import pytest
 
-from hivelore.adapters.clock import SystemClock
-from hivelore.adapters.keywords.fts5 import Fts5
-from hivelore.adapters.keywords.postings import sql
-from hivelore.adapters.keywords.postings.engine import Postings
-from hivelore.adapters.keywords.postings.followed import Followed
-from hivelore.adapters.keywords.postings.gathering import Gathering, Sizes
-from hivelore.adapters.keywords.postings.sql import EMPTYING, FILLING, SEARCHED, Segment
-from hivelore.adapters.sqlite.store import SqliteStore
-from hivelore.domain.index import BEGINNING, DocumentKey, KeywordEntry, Stored
-from hivelore.domain.memory import Action, Scope
-from hivelore.domain.search import Filter, Visibility
-from hivelore.ports import KeywordIndex, MemoryStore, Transaction, View
+from hivelore.indexes.keywords.fts5 import Fts5
+from hivelore.indexes.keywords.postings import sql
+from hivelore.indexes.keywords.postings.compaction import Gathering, Sizes
+from hivelore.indexes.keywords.postings.engine import Postings
+from hivelore.indexes.keywords.postings.snapshot import Followed
+from hivelore.indexes.keywords.postings.sql import EMPTYING, FILLING, SEARCHED, Segment
+from hivelore.indexes.ports import KeywordIndex
+from hivelore.indexing.model import BEGINNING, DocumentKey, KeywordEntry, Stored
+from hivelore.memories.model import Action, Scope
+from hivelore.runtime.clock import SystemClock
+from hivelore.search.model import Filter, Visibility
+from hivelore.storage.ports import MemoryStore, Transaction, View
+from hivelore.storage.sqlite.store import SqliteStore
 from support.keywords import Indexed
 from support.memories import BOB, EVERYTHING, a_memory, next_version, whole
 from support.stores import STORES, StoreKind, change

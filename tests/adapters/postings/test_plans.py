@@ -7,10 +7,10 @@ from contextlib import closing
 import pytest
 from apsw import Connection
 
-from hivelore.adapters.clock import SystemClock
-from hivelore.adapters.keywords.postings import sql
-from hivelore.adapters.sqlite.connection import connect, rows
-from hivelore.adapters.sqlite.store import SqliteStore
+from hivelore.indexes.keywords.postings import sql
+from hivelore.runtime.clock import SystemClock
+from hivelore.storage.sqlite.connection import connect, rows
+from hivelore.storage.sqlite.store import SqliteStore
 
 SQL = sql.SQL["sqlite"]
 LARGE = {"terms", "t", "o", "dropped", "segment_rows", "posting", "p", "chunk", "c", "memory", "m"}

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from hivelore.adapters.sqlite.store import SqliteStore
-from hivelore.adapters.vectors.capped import CappedVectors
+from hivelore.indexes.vectors.capped import CappedVectors
+from hivelore.storage.sqlite.store import SqliteStore
 from support.clocks import SteppingClock
 from support.vector_engines import NORTH, Library, capped, clustered, near
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from hivelore.adapters.vectors.cosines import best_per_document, cosines, neighbours, spread
-from hivelore.domain.index import ChunkKey, DocumentKey, Near, PassageKey
+from hivelore.indexes.vectors.cosines import best_per_document, cosines, neighbours, spread
+from hivelore.indexing.model import ChunkKey, DocumentKey, Near, PassageKey
 from support.vector_engines import clustered
 
 

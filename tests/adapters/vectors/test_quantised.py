@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from hivelore.adapters.vectors import quantised
-from hivelore.adapters.vectors.quantised import Quantised, tolerance
-from hivelore.domain.index import Vector
-from hivelore.policies.vectors import normalised
+from hivelore.core.vectors import normalised
+from hivelore.indexes.vectors import quantised
+from hivelore.indexes.vectors.quantised import Quantised, tolerance
+from hivelore.indexing.model import Vector
 from support.vector_engines import clustered
 
 

@@ -9,18 +9,18 @@ from threading import Event
 
 import pytest
 
-from hivelore.adapters.inmemory import views
-from hivelore.adapters.inmemory.store import InMemoryStore
-from hivelore.adapters.inmemory.views import InMemoryView
-from hivelore.adapters.vectors import followed, quantised
-from hivelore.adapters.vectors.scan import ScanVectors
-from hivelore.adapters.vectors.slabs import SPARSE, bytes_per_slot
-from hivelore.domain.index import DocumentKey, Embedded, ModelKey, PassageKey, Vector
-from hivelore.domain.memory import Scope
-from hivelore.domain.search import Filter
-from hivelore.domain.text import Clean
+from hivelore.core.text import Clean
 from hivelore.errors import Expired, Unavailable
-from hivelore.ports import View
+from hivelore.indexes.vectors import quantised, snapshot
+from hivelore.indexes.vectors.scan import ScanVectors
+from hivelore.indexes.vectors.slabs import SPARSE, bytes_per_slot
+from hivelore.indexing.model import DocumentKey, Embedded, ModelKey, PassageKey, Vector
+from hivelore.memories.model import Scope
+from hivelore.search.model import Filter
+from hivelore.storage.inmemory import views
+from hivelore.storage.inmemory.store import InMemoryStore
+from hivelore.storage.inmemory.views import InMemoryView
+from hivelore.storage.ports import View
 from support.clocks import SteppingClock
 from support.memories import EVERYTHING, a_memory
 from support.vector_engines import DIMENSION, MODEL, NORTH, SLAB, Library, assert_right, batched, clustered, near
@@ -344,7 +344,7 @@ def test_following_does_not_disturb_a_search_in_an_older_snapshot(library: Libra
 def test_a_snapshot_too_old_to_remember_is_refused(
     library: Library, index: ScanVectors, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(followed, "STEPS", 3)
+    monkeypatch.setattr(snapshot, "STEPS", 3)
     library.add(near(10))
     build(library, index)
     with library.store.read() as old:

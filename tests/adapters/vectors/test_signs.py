@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hivelore.adapters.inmemory.store import InMemoryStore
-from hivelore.adapters.vectors import scan
-from hivelore.adapters.vectors.attributes import SUPERSEDED, CodeBook
-from hivelore.adapters.vectors.exact import ExactVectors
-from hivelore.adapters.vectors.quantised import Quantised
-from hivelore.adapters.vectors.scan import ScanVectors
-from hivelore.adapters.vectors.slabs import Rows, Slabs
-from hivelore.adapters.vectors.stages import Admitted, Look, by_bytes, by_signs
-from hivelore.domain.search import Filter, Visibility
+from hivelore.indexes.vectors import scan
+from hivelore.indexes.vectors.attributes import SUPERSEDED, CodeBook
+from hivelore.indexes.vectors.exact import ExactVectors
+from hivelore.indexes.vectors.quantised import Quantised
+from hivelore.indexes.vectors.scan import ScanVectors
+from hivelore.indexes.vectors.slabs import Rows, Slabs
+from hivelore.indexes.vectors.stages import Admitted, Look, by_bytes, by_signs
+from hivelore.search.model import Filter, Visibility
+from hivelore.storage.inmemory.store import InMemoryStore
 from support.clocks import SteppingClock
 from support.laws import examples
 from support.memories import ADA, BOB, EVERYTHING, a_memory

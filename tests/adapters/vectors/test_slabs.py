@@ -7,9 +7,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.adapters.vectors.attributes import Labels
-from hivelore.adapters.vectors.quantised import Quantised
-from hivelore.adapters.vectors.slabs import DOCUMENT, PASSAGE, SPARSE, Rows, Slabs, bytes_per_slot
+from hivelore.indexes.vectors.attributes import Labels
+from hivelore.indexes.vectors.quantised import Quantised
+from hivelore.indexes.vectors.slabs import DOCUMENT, PASSAGE, SPARSE, Rows, Slabs, bytes_per_slot
 
 SIZE = 4
 DOCUMENTS = [0, 1, 2, 4096, 4097, 1 + 2**40]

@@ -8,8 +8,9 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pytest
 
-from hivelore.domain.memory import Scope
-from hivelore.ports import MemoryStore, VectorIndex
+from hivelore.indexes.ports import VectorIndex
+from hivelore.memories.model import Scope
+from hivelore.storage.ports import MemoryStore
 from support.clocks import SteppingClock
 from support.memories import BOB, a_memory
 from support.places import IN_MEMORY

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from hivelore.domain.index import DocumentKey, Neighbours, Vector
-from hivelore.domain.search import Filter, Visibility
 from hivelore.errors import Invalid
+from hivelore.indexing.model import DocumentKey, Neighbours, Vector
+from hivelore.search.model import Filter, Visibility
 from support.memories import ADA, BOB, EVERYTHING, a_memory
 from support.small_world import census, single_filters
 from support.vector_engines import (

@@ -9,11 +9,11 @@ from threading import Event
 import numpy as np
 import pytest
 
-from hivelore.domain.index import DocumentKey, Vector
-from hivelore.domain.memory import Scope
-from hivelore.domain.search import Filter, Visibility
-from hivelore.domain.text import Clean
-from hivelore.ports import VectorIndex
+from hivelore.core.text import Clean
+from hivelore.indexes.ports import VectorIndex
+from hivelore.indexing.model import DocumentKey, Vector
+from hivelore.memories.model import Scope
+from hivelore.search.model import Filter, Visibility
 from support.memories import ADA, BOB, EVERYTHING, instant, operational
 from support.vector_engines import MANY, NORTH, Library, ask, assert_right, clustered, follow, in_memory, near
 from support.wrong_vectors import KeepsTheForgotten, LooksOnce

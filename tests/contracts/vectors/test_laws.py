@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hivelore.domain.index import DocumentKey
-from hivelore.domain.search import Filter, Visibility
-from hivelore.ports import View
+from hivelore.indexing.model import DocumentKey
+from hivelore.search.model import Filter, Visibility
+from hivelore.storage.ports import View
 from support.laws import examples
 from support.memories import ADA, a_memory
 from support.small_world import filters, inhabitants

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 import hivelore
-from hivelore.app import Application
-from hivelore.domain.agent import Door as Way
-from hivelore.domain.agent import Role
-from hivelore.domain.draft import Draft
-from hivelore.domain.memory import Memory, MemoryId, Scope
-from hivelore.hive.base import Hive
-from hivelore.hive.embedded import EmbeddedHive
+from hivelore.core.agents import Door as Way
+from hivelore.core.agents import Role
+from hivelore.memories.drafts import Draft
+from hivelore.memories.model import Memory, MemoryId, Scope
+from hivelore.python.embedded import EmbeddedHive
+from hivelore.python.hive import Hive
+from hivelore.runtime.app import Application
 from support.bridge import Bridge
 from support.command_line import CommandLine, settings
 from support.doors import BridgeDoor, CliDoor, Door, McpDoor, PythonDoor, RestDoor

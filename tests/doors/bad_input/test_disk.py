@@ -9,12 +9,12 @@ import apsw
 import pytest
 
 import hivelore
-from hivelore import engines
-from hivelore.adapters.sqlite.store import SqliteStore
-from hivelore.hive.base import Hive
-from hivelore.hive.embedded import EmbeddedHive
-from hivelore.ports import MemoryStore
-from hivelore.server import gate
+from hivelore.http import auth
+from hivelore.python.embedded import EmbeddedHive
+from hivelore.python.hive import Hive
+from hivelore.runtime import engines
+from hivelore.storage.ports import MemoryStore
+from hivelore.storage.sqlite.store import SqliteStore
 from support.bad_input import DOORS, INVALID, NAMED, Expected, expected_at, names_every_door
 from support.bridge import Bridge
 from support.command_line import CommandLine, settings
@@ -86,7 +86,7 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Generator[tuple[FailingD
                 changes.setenv(name, value)
             changes.delenv("HIVELORE_URL")
             # Keys are not looked up again meanwhile: what fails is the call, not the way in.
-            changes.setattr(gate, "FRESH", 3_600.0)
+            changes.setattr(auth, "FRESH", 3_600.0)
             with hivelore.open() as embedded, hivelore.open(service.home) as client:
                 assert isinstance(embedded, EmbeddedHive)
                 yield disk, service, embedded, client

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 import hivelore
-from hivelore.app import Application
-from hivelore.domain.agent import Role
+from hivelore.core.agents import Role
 from hivelore.errors import HiveloreError
-from hivelore.hive.embedded import EmbeddedHive
+from hivelore.python.embedded import EmbeddedHive
+from hivelore.runtime.app import Application
 from support.bad_input import DOORS, UNAUTHENTICATED, Expected, expected_at, names_every_door
 from support.bridge import Bridge
 from support.command_line import CommandLine, settings

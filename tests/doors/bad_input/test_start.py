@@ -19,7 +19,7 @@ import pytest
 
 import hivelore as api
 from hivelore.errors import HiveloreError
-from hivelore.lock import read_owner
+from hivelore.local.lock import read_owner
 from support.bad_input import DOORS, Expected
 from support.bridge import Bridge
 from support.command_line import CommandLine, Result, environment, hivelore

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from hivelore.lock import read_owner
+from hivelore.local.lock import read_owner
 from support.bad_input import LARGE
 from support.bridge import Bridge
 from support.command_line import settings

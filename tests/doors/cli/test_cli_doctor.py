@@ -8,14 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from hivelore import __version__, endpoint, private_files
-from hivelore.adapters.clock import SystemClock
-from hivelore.adapters.postgres.store import PostgresStore
-from hivelore.adapters.sqlite.store import SqliteStore
+from hivelore import __version__
 from hivelore.cli import home_checks, service_checks
-from hivelore.cli.findings import Finding, Level
+from hivelore.cli.checks import Finding, Level
 from hivelore.errors import Broken
-from hivelore.lock import EMBEDDED, SERVICE, Lock, Owner
+from hivelore.local import endpoint, private_files
+from hivelore.local.lock import EMBEDDED, SERVICE, Lock, Owner
+from hivelore.runtime.clock import SystemClock
+from hivelore.storage.postgres.store import PostgresStore
+from hivelore.storage.sqlite.store import SqliteStore
 from support import postgres
 from support.command_line import CommandLine
 from support.service import Service

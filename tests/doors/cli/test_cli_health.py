@@ -6,13 +6,13 @@ from typing import Any
 import apsw
 import pytest
 
-from hivelore import endpoint, private_files
-from hivelore.app import open_application
 from hivelore.cli import exits, home_checks
-from hivelore.client import Client
-from hivelore.config import load
 from hivelore.errors import Broken, Unavailable
-from hivelore.lock import EMBEDDED
+from hivelore.local import endpoint, private_files
+from hivelore.local.lock import EMBEDDED
+from hivelore.python.client import Client
+from hivelore.runtime.app import open_application
+from hivelore.runtime.settings import load
 from support import failing, postgres
 from support.command_line import CommandLine
 from support.failing import wait_for
@@ -56,7 +56,7 @@ def test_doctor_finds_at_once_that_writes_fail_though_nobody_wrote(
 ) -> None:
     with failing.on_disk(tmp_path / "failing") as (service, disk):
         known_by(service, monkeypatch)
-        monkeypatch.setattr("hivelore.services.monitor.WRITE_EVERY", 3_600.0)
+        monkeypatch.setattr("hivelore.health.monitor.WRITE_EVERY", 3_600.0)
         with disk.failing(Deed.SYNC, Kind.LOG, apsw.IOError):
             told = alone("doctor", "--json")
         assert told.code == exits.UNEXPECTED

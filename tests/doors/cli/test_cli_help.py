@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from hivelore.cli import exits
+from hivelore.cli.dispatch import VERBS
 from hivelore.cli.exits import CODES
-from hivelore.cli.running import VERBS
 from support.command_line import CommandLine, environment, hivelore
 from support.service import Service
 

@@ -5,8 +5,8 @@ import shlex
 
 import pytest
 
-from hivelore.domain.job import JobState
-from hivelore.domain.maintenance import Wish
+from hivelore.core.jobs import JobState
+from hivelore.maintenance.model import Wish
 from support.command_line import CommandLine
 from support.held_maintenance import held
 from support.service import Service
@@ -87,7 +87,7 @@ def test_ctrl_c_cancels_what_takes_long(cli: CommandLine, service: Service) -> N
             assert barrier.reached.wait(10)
             raise KeyboardInterrupt
 
-        patch.setattr("hivelore.hive.jobs.time.sleep", interrupt)
+        patch.setattr("hivelore.python.jobs.time.sleep", interrupt)
         stopped = cli("maintain", "--merge")
     assert stopped.code == 130
     assert "Cancelled" in stopped.err

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from hivelore.policies.harmless_text import harmless
+from hivelore.core.sanitizer import harmless
 from support.command_line import CommandLine, Result
 
 NOWHERE = "01a20000-0000-7000-8000-000000000000"

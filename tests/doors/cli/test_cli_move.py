@@ -13,13 +13,13 @@ from typing import Any
 import psycopg
 import pytest
 
-from hivelore import endpoint
-from hivelore.app import open_application
-from hivelore.client import Client
-from hivelore.config import load
-from hivelore.domain.agent import Role
+from hivelore.core.agents import Role
 from hivelore.errors import Conflict
-from hivelore.lock import EMBEDDED, Lock, Owner
+from hivelore.local import endpoint
+from hivelore.local.lock import EMBEDDED, Lock, Owner
+from hivelore.python.client import Client
+from hivelore.runtime.app import open_application
+from hivelore.runtime.settings import load
 from support import postgres
 from support.command_line import HIVELORE, CommandLine, Result, environment, hivelore
 from support.service import Service
@@ -36,7 +36,7 @@ NOTES = (
 
 def newest_tables() -> list[str]:
     """Those that the newest migration makes; what else it does can be done twice."""
-    newest = max((files("hivelore.adapters.sqlite") / "migrations").iterdir(), key=lambda file: file.name)
+    newest = max((files("hivelore.storage.sqlite") / "migrations").iterdir(), key=lambda file: file.name)
     text = newest.read_text(encoding="utf-8")
     text = re.sub(r"^INSERT INTO sqlite_stat1\b", "", text, flags=re.MULTILINE)  # goes with the tables
     harm = re.search(r"^(ALTER|INSERT|UPDATE|DROP TABLE)", text, re.MULTILINE)

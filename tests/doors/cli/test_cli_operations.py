@@ -12,12 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hivelore import launch
-from hivelore.cli import exits, ingesting, operations
-from hivelore.cli.ingesting import Format, Ingesting
-from hivelore.client import Client
-from hivelore.lock import read_owner
-from hivelore.policies.fence import NOTICE
+from hivelore.cli import exits, observations
+from hivelore.cli import stream as ingesting
+from hivelore.cli.stream import Format, Ingesting
+from hivelore.local import launcher
+from hivelore.local.lock import read_owner
+from hivelore.python.client import Client
+from hivelore.sessions.fence import NOTICE
 from support.command_line import HIVELORE, CommandLine, environment
 from support.fences import BEGIN, END, fenced, inside
 from support.laws import examples
@@ -108,7 +109,7 @@ def test_its_life_is_a_table(cli: CommandLine, about: str, monkeypatch: pytest.M
     told = cli.json("observations", "--of", memory)
     assert len(told["timeline"]) == 6
     assert [line.split()[2] for line in lines[1:]] == ["0.7", "0.8", "0.8"]
-    monkeypatch.setattr(operations, "_PAGE", 1)
+    monkeypatch.setattr(observations, "_PAGE", 1)
     again = cli.json("observations", "--of", memory)
     assert again["observations"] == told["observations"]
     assert again["timeline"][:-1] == told["timeline"][:-1]
@@ -401,4 +402,4 @@ def test_a_service_that_dies_meanwhile_is_started_again(alone: CommandLine, else
         assert run.returncode == 0
         assert len(known(alone, "jellyfin")) == 2
     finally:
-        launch.stop(elsewhere)
+        launcher.stop(elsewhere)

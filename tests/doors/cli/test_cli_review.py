@@ -5,7 +5,7 @@ import shlex
 
 import pytest
 
-from hivelore.domain.memory import Memory
+from hivelore.memories.model import Memory
 from support.command_line import CommandLine
 from support.proposals import a_proposal
 from support.service import Service

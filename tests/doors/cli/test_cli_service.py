@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from hivelore import launch
-from hivelore.lock import EMBEDDED, Lock, Owner, read_owner
+from hivelore.local import launcher
+from hivelore.local.lock import EMBEDDED, Lock, Owner, read_owner
 from support.command_line import HIVELORE, CommandLine, environment, hivelore
 
 
@@ -26,7 +26,7 @@ def test_a_service_runs_from_start_to_stop_and_loses_nothing(alone: CommandLine,
         again = hivelore("get", memory, "--json", env=env).json
         assert (again["content"], again["accessCount"]) == ("Kept.", 1)
     finally:
-        launch.stop(elsewhere)
+        launcher.stop(elsewhere)
 
 
 def test_serving_on_a_terminal_says_how_to_go_on_and_ends_with_ctrl_c(elsewhere: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from hivelore.cli.exits import CODES
 from hivelore.errors import Conflict
 from hivelore.integrations.targets import TARGETS
-from hivelore.lock import read_owner
+from hivelore.local.lock import read_owner
 from support.command_line import CommandLine, environment, hivelore
 from support.powerless import without_override
 from support.service import Service

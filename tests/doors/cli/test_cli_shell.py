@@ -141,7 +141,7 @@ def test_a_terminal_without_unicode_still_shows_everything(service: Service, me:
 
 def test_talking_to_a_service_loads_nothing_of_one(service: Service, me: str) -> None:
     heavy = "{'fastapi', 'starlette', 'pydantic', 'uvicorn', 'mcp', 'apsw', 'onnxruntime', 'rich', 'pathspec'}"
-    code = f"import sys; from hivelore.cli.running import run; run(sys.argv[1:]); print({heavy} & set(sys.modules))"
+    code = f"import sys; from hivelore.cli.dispatch import run; run(sys.argv[1:]); print({heavy} & set(sys.modules))"
     done = subprocess.run(
         [sys.executable, "-c", code, "recall", "x", "--agent", me],
         env=environment(service.home),

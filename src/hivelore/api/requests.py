@@ -1,0 +1,309 @@
+"""From what came in at a door to a question: limits checked, texts cleaned, the same at every door."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Literal
+
+from hivelore.changes.model import BatchId, BatchPage
+from hivelore.changes.undo import Undoing
+from hivelore.core.agents import AgentId, Viewer
+from hivelore.core.redaction import Redactor
+from hivelore.core.text import Clean
+from hivelore.errors import Invalid, TooLarge
+from hivelore.events.log import Events
+from hivelore.events.model import EventPage, Level, LoggedId
+from hivelore.feedback.recall_log import RecallLog
+from hivelore.feedback.recalls import RecallPage
+from hivelore.memories.model import NAME_LENGTH, MemoryId, Source
+from hivelore.memories.normalizer import CONTENT_LENGTH, FIELD_LENGTH, TAGS, plain_subject, utc
+from hivelore.memories.reader import Reading
+from hivelore.observations.curation import Operations
+from hivelore.observations.outcomes import Life
+from hivelore.review.inbox import Reviewing
+from hivelore.review.model import ProposalId, ProposalKind, ProposalPage
+from hivelore.search.model import (
+    BUDGET_RANGE,
+    DEFAULT_LIMIT,
+    LIMIT_RANGE,
+    Answer,
+    Page,
+    Query,
+    RecallId,
+    ScopeChoice,
+    narrowed_to,
+)
+
+QUERY_LENGTH = 100_000
+LIMITS = {
+    "content": CONTENT_LENGTH,
+    "name": NAME_LENGTH,
+    "query": QUERY_LENGTH,
+    "results": LIMIT_RANGE[1],
+    "tags": TAGS,
+}
+"""The limits a caller should know of, in characters or numbers."""
+PAGE_RANGE = (1, 500)
+RECALLS_RANGE = (1, 100)
+PROPOSALS_RANGE = (1, 100)
+BATCHES_RANGE = (1, 100)
+
+Status = Literal["all", "live", "expired"]
+ProposalStatus = Literal["open", "decided", "all"]
+
+
+def asked(
+    redactor: Redactor,
+    *,
+    text: str,
+    limit: int = DEFAULT_LIMIT,
+    scope: ScopeChoice = ScopeChoice.ALL,
+    source: Source | None = None,
+    agent: AgentId | None = None,
+    session: str | None = None,
+    project: str | None = None,
+    now: datetime | None = None,
+    as_of: datetime | None = None,
+    superseded: bool = False,
+    only_fitting: bool = False,
+    diversity: float = 0.0,
+    budget: int | None = None,
+) -> Query:
+    """A query, or Invalid with the field at fault."""
+    if not text.strip():
+        raise Invalid("The query is empty: say what you are looking for.", field="query")
+    if len(text) > QUERY_LENGTH:
+        raise Invalid(f"The query has {len(text):,} characters; at most {QUERY_LENGTH:,}.", field="query")
+    _within(limit, LIMIT_RANGE)
+    _within(diversity, (0, 1), "diversity")
+    if budget is not None:
+        _within(budget, BUDGET_RANGE, "budget")
+    return Query(
+        text=redactor.clean(text, field="query"),
+        limit=limit,
+        scope=scope,
+        source=source,
+        owner=agent,
+        session=_clean(redactor, session, "session"),
+        project=project_of(redactor, project),
+        now=utc(now, "now"),
+        as_of=utc(as_of, "asOf"),
+        superseded=superseded,
+        only_fitting=only_fitting,
+        diversity=diversity,
+        budget=budget,
+    )
+
+
+def answered(answer: Answer, query: Query, project: str | None) -> Answer:
+    """The answer as a door gives it: it says so when no project narrowed the search (N16)."""
+    if query.project is not None or project is not None:
+        return answer
+    return replace(answer, message=f"{answer.message} Project unknown: all projects were searched.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listing:
+    """What a page of memories may be asked for (A12)."""
+
+    limit: int = 50
+    after: str | None = None
+    scope: ScopeChoice = ScopeChoice.ALL
+    source: Source | None = None
+    agent: AgentId | None = None
+    project: str | None = None
+    session: str | None = None
+    tag: str | None = None
+    category: str | None = None
+    status: Status = "all"
+    subject: str | None = None
+    as_of: datetime | None = None
+    superseded: bool = False
+    created_after: datetime | None = None
+    created_before: datetime | None = None
+
+
+def listed(reading: Reading, redactor: Redactor, listing: Listing, viewer: Viewer) -> Page:
+    """A page of what the viewer may see."""
+    _within(listing.limit, PAGE_RANGE)
+    as_of = utc(listing.as_of, "asOf")
+    at = as_of or reading.now()
+    where = replace(
+        reading.listing(viewer, listing.scope),
+        owner=listing.agent,
+        source=listing.source,
+        project=project_of(redactor, listing.project),
+        session=_clean(redactor, listing.session, "session"),
+        tag=_clean(redactor, listing.tag, "tag"),
+        category=_clean(redactor, listing.category, "category"),
+        subject=subject_of(redactor, listing.subject),
+        superseded=None if listing.superseded or as_of is not None else False,
+        held_at=as_of,
+        live_at=at if listing.status == "live" else None,
+        expired_at=at if listing.status == "expired" else None,
+        created_after=utc(listing.created_after, "createdAfter"),
+        created_before=utc(listing.created_before, "createdBefore"),
+    )
+    return reading.page(where, position_of(listing.after), listing.limit, viewer)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecallListing:
+    """What a page of the log of recalls may be asked for."""
+
+    limit: int = 20
+    after: str | None = None
+    agent: str | None = None
+    """Only those that this agent asked."""
+    memory: str | None = None
+    """Only those that gave this memory."""
+
+
+def listed_recalls(log: RecallLog, listing: RecallListing, viewer: Viewer, deadline: float | None = None) -> RecallPage:
+    """A page of the recalls that the viewer may see."""
+    _within(listing.limit, RECALLS_RANGE)
+    for field, given in (("agent", listing.agent), ("memory", listing.memory)):
+        if given is not None and len(given) > NAME_LENGTH:
+            raise TooLarge(f"{field} has {len(given):,} characters: it is too long to be an id.", field=field)
+    after = position_of(listing.after)
+    return log.page(
+        viewer,
+        None if after is None else (after[0], RecallId(after[1])),
+        listing.limit,
+        agent=None if listing.agent is None else AgentId(listing.agent),
+        memory=None if listing.memory is None else MemoryId(listing.memory.lower()),
+        deadline=deadline,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventListing:
+    """What a page of the log of events may be asked for."""
+
+    limit: int = 50
+    after: str | None = None
+    level: Level | None = None
+    service: str | None = None
+    session: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+def listed_events(log: Events, listing: EventListing, viewer: Viewer, deadline: float | None = None) -> EventPage:
+    """A page of what happened, as far as the viewer may see it."""
+    _within(listing.limit, PAGE_RANGE)
+    after = position_of(listing.after)
+    return log.page(
+        viewer,
+        None if after is None else (after[0], LoggedId(after[1])),
+        listing.limit,
+        level=listing.level,
+        service=listing.service,
+        session=listing.session,
+        since=listing.since,
+        until=listing.until,
+        deadline=deadline,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProposalListing:
+    """What a page of the review inbox may be asked for."""
+
+    limit: int = 20
+    after: str | None = None
+    status: ProposalStatus = "open"
+    kind: ProposalKind | None = None
+
+
+def listed_proposals(
+    reviewing: Reviewing, listing: ProposalListing, viewer: Viewer, deadline: float | None = None
+) -> ProposalPage:
+    """A page of the proposals that the viewer may see."""
+    _within(listing.limit, PROPOSALS_RANGE)
+    after = position_of(listing.after)
+    return reviewing.page(
+        viewer,
+        None if after is None else (after[0], ProposalId(after[1])),
+        listing.limit,
+        is_open=None if listing.status == "all" else listing.status == "open",
+        kind=listing.kind,
+        deadline=deadline,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchListing:
+    """What a page of what can be taken back may be asked for."""
+
+    limit: int = 20
+    after: str | None = None
+    memory: str | None = None
+
+
+def listed_batches(undoing: Undoing, listing: BatchListing, viewer: Viewer, deadline: float | None = None) -> BatchPage:
+    """A page of the batches that the viewer may see."""
+    _within(listing.limit, BATCHES_RANGE)
+    after = position_of(listing.after)
+    return undoing.page(
+        viewer,
+        None if after is None else (after[0], BatchId(after[1])),
+        listing.limit,
+        memory=None if listing.memory is None else MemoryId(listing.memory.lower()),
+        deadline=deadline,
+    )
+
+
+def listed_life(
+    operations: Operations, memory: MemoryId, viewer: Viewer, *, limit: int = 50, after: str | None = None
+) -> Life:
+    """A page of what was observed of a memory."""
+    _within(limit, PAGE_RANGE)
+    position = position_of(after)
+    if position is None:
+        return operations.life(memory, viewer, None, limit)
+    at, number = position
+    if not (number.isascii() and number.isdigit() and len(number) < 10):
+        raise _not_next()
+    return operations.life(memory, viewer, (at, int(number)), limit)
+
+
+def project_of(redactor: Redactor, project: str | None) -> Clean | None:
+    return narrowed_to(_clean(redactor, project, "project"))
+
+
+def subject_of(redactor: Redactor, subject: str | None) -> Clean | None:
+    """As it is kept (``Drafting.subject``)."""
+    clean = _clean(redactor, subject, "subject")
+    return None if clean is None else plain_subject(clean)
+
+
+def position_of(after: str | None) -> tuple[datetime, MemoryId] | None:
+    """Where a page begins, from the ``next`` of the one before."""
+    if after is None:
+        return None
+    at, _, memory = after.partition("~")
+    try:
+        position = utc(datetime.fromisoformat(at), "after")
+    except ValueError:
+        position = None
+    if position is None or not memory:
+        raise _not_next()
+    return position, MemoryId(memory)
+
+
+def _not_next() -> Invalid:
+    return Invalid("after is not the `next` of a page. Start again without it.", field="after")
+
+
+def _within(value: float, span: tuple[int, int], field: str = "limit") -> None:
+    least, most = span
+    if not least <= value <= most:
+        raise Invalid(f"{field} is {least} to {most}, not {value}.", field=field)
+
+
+def _clean(redactor: Redactor, text: str | None, field: str) -> Clean | None:
+    if text is None or not text.strip():
+        return None
+    if len(text) > FIELD_LENGTH:
+        raise TooLarge(f"{field} has {len(text):,} characters; at most {FIELD_LENGTH:,}.", field=field)
+    return Clean(redactor.clean(text, field=field).strip())

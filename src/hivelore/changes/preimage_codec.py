@@ -1,0 +1,103 @@
+"""How a memory that was looks as JSON where it is kept: everything about it, so that it can come back."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from hivelore.changes.model import Former
+from hivelore.core.agents import AgentId, Door
+from hivelore.core.text import Clean
+from hivelore.events import event_codec
+from hivelore.feedback.recalls import Evidence, Sign
+from hivelore.indexing.model import ChunkKey, DocumentKey, PassageKey, StoredChunk
+from hivelore.memories import codec, version_codec
+from hivelore.memories.codec import Object, instant
+from hivelore.memories.model import Chunk, Passage
+from hivelore.observations.model import Confidence, Kind, Observation
+from hivelore.observations.observation_codec import observation
+from hivelore.review import proposal_codec
+from hivelore.search.model import RecallId
+from hivelore.transfer.migrate.model import WholeMemory
+
+
+def former(value: Former) -> Object:
+    whole = value.whole
+    return {
+        "memory": codec.memory(whole.memory),
+        "history": [version_codec.version(one) for one in whole.history],
+        "chunks": [_chunk(one) for one in whole.chunks],
+        "observations": [observation(one) for one in whole.observations],
+        "evidence": [_evidence(one) for one in whole.evidence],
+        "proposals": [proposal_codec.proposal(one) for one in value.proposals],
+        "events": [event_codec.event(one) for one in value.events],
+    }
+
+
+def read_former(key: DocumentKey, data: Mapping[str, Any]) -> Former:
+    whole = WholeMemory(
+        key,
+        codec.read_memory(data["memory"]),
+        tuple(version_codec.read_version(one) for one in data["history"]),
+        tuple(_read_chunk(key, one) for one in data["chunks"]),
+        tuple(_read_observation(one) for one in data["observations"]),
+        tuple(_read_evidence(one) for one in data["evidence"]),
+    )
+    return Former(
+        whole,
+        tuple(proposal_codec.read_proposal(one) for one in data["proposals"]),
+        tuple(event_codec.read_event(one) for one in data["events"]),
+    )
+
+
+def _chunk(value: StoredChunk) -> Object:
+    chunk = value.chunk
+    return {
+        "key": value.key,
+        "place": [chunk.index, chunk.start, chunk.stop],
+        "headings": list(chunk.headings),
+        "passages": [[key, one.start, one.stop] for key, one in zip(value.passages, chunk.passages, strict=True)],
+    }
+
+
+def _read_chunk(document: DocumentKey, data: Mapping[str, Any]) -> StoredChunk:
+    index, start, stop = data["place"]
+    passages = tuple(Passage(start=one[1], stop=one[2]) for one in data["passages"])
+    chunk = Chunk(index=index, start=start, stop=stop, headings=tuple(data["headings"]), passages=passages)
+    keys = tuple(PassageKey(one[0]) for one in data["passages"])
+    return StoredChunk(key=ChunkKey(data["key"]), document=document, chunk=chunk, passages=keys)
+
+
+def _read_observation(data: Mapping[str, Any]) -> Observation:
+    return Observation(
+        at=_at(data["at"]),
+        kind=Kind(data["kind"]),
+        actor=data["actor"],
+        door=Door(data["door"]),
+        session=data["session"],
+        text=data["text"],
+        to=None if data["confidence"] is None else Confidence(data["confidence"]),
+    )
+
+
+def _evidence(value: Evidence) -> Object:
+    return {
+        "agent": value.agent,
+        "session": value.session,
+        "sign": value.sign.value,
+        "at": instant(value.at),
+        "recall": value.recall,
+    }
+
+
+def _read_evidence(data: Mapping[str, Any]) -> Evidence:
+    return Evidence(
+        agent=None if data["agent"] is None else AgentId(data["agent"]),
+        session=Clean(data["session"]),
+        sign=Sign(data["sign"]),
+        at=_at(data["at"]),
+        recall=None if data["recall"] is None else RecallId(data["recall"]),
+    )
+
+
+def _at(text: str) -> datetime:
+    return datetime.fromisoformat(text).astimezone(UTC)

@@ -1,0 +1,77 @@
+"""Putting memories back as they were, as a part of a unit of work: row, history, chunks, keywords, links and vectors.
+
+A vector is there again at once where its passage never went; the others are made anew in the background.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+
+from hivelore.changes.journal import joined
+from hivelore.changes.model import Preimage
+from hivelore.feedback.recalls import Evidence, together
+from hivelore.indexing.model import DocumentKey, Stored
+from hivelore.indexing.writer import Shelf
+from hivelore.memories.model import MemoryId
+from hivelore.memories.temporal import has_place, link
+from hivelore.review.model import Proposal
+from hivelore.storage.ports import Transaction
+from hivelore.transfer.migrate import bulk
+from hivelore.transfer.migrate.model import WholeMemory
+
+
+def restore(tx: Transaction, shelf: Shelf, parts: Sequence[Preimage], *, reopen: bool) -> None:
+    """Let these be as they were before. ``reopen``: what was proposed about them waits for a decision again."""
+    present = bulk.read(tx, [one.key for one in parts])
+    there = {one.key: one for one in present.memories}
+    proposals = [one for key in there for one in tx.proposals_about(key)]
+    events = [one for key in there for one in tx.events_about(key)]
+    for one in parts:
+        if one.key in there:
+            take_off = shelf.drop if one.before is None else shelf.withdraw
+            take_off(tx, Stored(one.key, there[one.key].memory))
+    counted = {each for one in parts if one.before is not None for each in one.before.whole.evidence}
+    known = {each.occasion for one in there.values() for each in one.evidence}
+    back = [_whole(one, there.get(one.key), counted, known) for one in parts if one.before is not None]
+    shelf.move_in(tx, back)
+    for fingerprint, made in present.embedded.items():
+        tx.put_vectors(tx.register_model(fingerprint, made.dimension), made.vectors, made.tokens)
+    for one in parts:
+        if one.before is not None:
+            events += one.before.events
+            proposals += one.before.proposals if reopen or one.key not in there else ()
+    versions = {one.memory.id: one.memory.version for one in back}
+    for proposal in proposals:
+        if proposal.decided is not None or _is_about_what_is_there(proposal, versions):
+            tx.put_proposal(proposal)
+    tx.log_events(events)
+    _put_in_place(tx, back, there)
+
+
+def _is_about_what_is_there(proposal: Proposal, versions: Mapping[MemoryId, int]) -> bool:
+    """Not of a text that was taken back: the next one has its number, and nobody is to accept what they have not
+    seen."""
+    return all(each.version <= versions.get(each.memory, each.version) for each in proposal.memories)
+
+
+def _whole(
+    one: Preimage, now: WholeMemory | None, counted: Collection[Evidence], known: Collection[object]
+) -> WholeMemory:
+    """As it was, with what was seen of its use since. ``known``: the occasions of which there is evidence still; what
+    was reset meanwhile stays so."""
+    assert one.before is not None
+    was = one.before.whole
+    if now is None:
+        return was
+    before = [each for each in was.evidence if each.occasion in known]
+    since = [each for each in now.evidence if each not in counted]
+    read = replace(was.memory, access_count=now.memory.access_count, accessed_at=now.memory.accessed_at)
+    return replace(was, memory=read, history=joined(now.history, was.history), evidence=together(before, since))
+
+
+def _put_in_place(tx: Transaction, back: Sequence[WholeMemory], there: Mapping[DocumentKey, WholeMemory]) -> None:
+    """What came back finds its place between those that came meanwhile."""
+    for one in back:
+        if one.key not in there and has_place(one.memory):
+            stored = tx.get(one.memory.id)
+            assert stored is not None
+            link(tx, stored)

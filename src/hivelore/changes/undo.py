@@ -1,0 +1,252 @@
+"""Undoing: what was done to memories, taken back by the id of the change, or of the memory (N07, N14)."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from hivelore.changes.journal import Keeping, mark, mark_of
+from hivelore.changes.model import (
+    GONE,
+    Batch,
+    BatchCase,
+    BatchFilter,
+    BatchId,
+    BatchKind,
+    BatchPage,
+    Preimage,
+    Touched,
+    Undone,
+)
+from hivelore.changes.restore import restore
+from hivelore.core.access import Effect, Ruling, may_affect, visible_to
+from hivelore.core.agents import LeadSees, Role, Viewer
+from hivelore.core.audit import AuditEntry
+from hivelore.core.clock import Clock
+from hivelore.core.text import Clean
+from hivelore.errors import Conflict, Forbidden, NotFound
+from hivelore.indexing.writer import Shelf
+from hivelore.memories.model import Action, Memory, MemoryId, Scope
+from hivelore.memories.normalizer import Drafting
+from hivelore.search.model import EVERYTHING, Filter
+from hivelore.storage.ports import MemoryStore, Transaction, View
+
+_PAGE = 20
+_FOREVER = "What is forgotten, or was done longer ago than is kept (HIVELORE_UNDO_DAYS), does not come back."
+
+
+class Undoing:
+    def __init__(
+        self,
+        *,
+        store: MemoryStore,
+        shelf: Shelf,
+        keeping: Keeping,
+        drafting: Drafting,
+        lead_sees: LeadSees,
+        clock: Clock,
+        written: Callable[[], None],
+    ) -> None:
+        """``written`` is called after every change that may have left passages without vectors."""
+        self._store = store
+        self._shelf = shelf
+        self._keeping = keeping
+        self._drafting = drafting
+        self._lead_sees = lead_sees
+        self._clock = clock
+        self._written = written
+
+    def page(
+        self,
+        viewer: Viewer,
+        after: tuple[datetime, BatchId] | None,
+        limit: int,
+        *,
+        memory: MemoryId | None = None,
+        deadline: float | None = None,
+    ) -> BatchPage:
+        """What was done, newest first; of one memory, or of all that the viewer may see."""
+        where = replace(self._where(viewer), memory=memory)
+        with self._store.read(deadline, sees=where.seen) as view:
+            found = view.batches(where, after, limit + 1)
+        page, last = tuple(found[:limit]), found[limit - 1] if len(found) > limit else None
+        return BatchPage(batches=page, next=None if last is None else f"{last.at.isoformat()}~{last.id}")
+
+    def case(self, batch: BatchId, viewer: Viewer) -> BatchCase:
+        """One batch with what it changed, as far as that is kept."""
+        with self._store.read(sees=self._where(viewer).seen) as view:
+            known = self._visible(view, batch, viewer)
+            parts = view.preimages(batch)
+            seen = Filter(visibility=self._where(viewer).seen)
+            now = view.admitted([one.key for one in parts if one.before is None], seen)
+        touched = [Touched(id=one.memory, name=_name(one, now.get(one.key))) for one in parts]
+        return BatchCase(batch=known, memories=tuple(touched))
+
+    def undo(self, which: str, viewer: Viewer, *, reason: str | None = None, deadline: float | None = None) -> Undone:
+        """Take back a batch, or the last change of a memory: all of it or nothing, of a purge all that was not
+        forgotten for good. Raises Conflict where a memory was changed since, where that was done already, or where what
+        it was is not kept any more."""
+        why = self._drafting.field(reason, "reason")
+
+        def work(tx: Transaction) -> Undone:
+            batch, only = self._meant(tx, which, viewer)
+            parts, forgotten = _kept(tx, batch, only)
+            changed = _to_be_restored(tx, batch.kind, parts)
+            self._permit(tx, changed, viewer)
+            return replace(self._undone(tx, batch, changed, viewer, why), forgotten=forgotten)
+
+        done = self._store.write(work, deadline)
+        self._written()
+        return done
+
+    def drop(self, batch: BatchId, viewer: Viewer) -> None:
+        """Keep nothing of a batch any more: what it did stays for good, and its words are wiped."""
+        if viewer.role is not Role.OPERATOR:
+            raise Forbidden("Only an operator may drop what is kept to take changes back.")
+
+        def work(tx: Transaction) -> None:
+            self._visible(tx, batch, viewer)
+            tx.drop_batch(batch)
+
+        self._store.write(work)
+        self._store.tidy()  # Where somebody still reads, the next one does.
+
+    # steps
+
+    def _undone(
+        self, tx: Transaction, batch: Batch, parts: Sequence[Preimage], viewer: Viewer, why: Clean | None
+    ) -> Undone:
+        by, now = self._keeping.new_id(), self._clock.now()
+        reopen = batch.kind is BatchKind.DECIDED
+        self._keeping.unit(
+            tx,
+            BatchKind.UNDONE,
+            viewer,
+            lambda: restore(tx, self._shelf, parts, reopen=reopen),
+            reason=why,
+            batch=by,
+            undoes=batch.id,
+        )
+        for one in parts:
+            detail = Clean(f"{batch.kind}: batch {batch.id}")
+            entry = AuditEntry(
+                at=now, actor=viewer.agent, door=viewer.door, action=Action.UNDONE, memory=one.memory, detail=detail
+            )
+            tx.record(entry)
+        is_whole = not _differing(tx, batch.kind, tx.preimages(batch.id))
+        after = replace(batch, undone_at=now, undone_by=viewer.agent) if is_whole else batch
+        tx.put_batch(after)
+        if batch.undoes is not None and (original := tx.batch(batch.undoes)) is not None:
+            tx.put_batch(replace(original, undone_at=None, undone_by=None))
+        return Undone(batch=after, by=None if tx.batch(by) is None else by, memories=tuple(one.memory for one in parts))
+
+    def _meant(self, tx: Transaction, which: str, viewer: Viewer) -> tuple[Batch, MemoryId | None]:
+        """The batch, and the one memory of it that is meant."""
+        where, name = self._where(viewer), which.strip().lower()
+        batch = tx.batch(BatchId(name))
+        if batch is not None and where.admits(batch):
+            return batch, None
+        of_it = replace(where, memory=MemoryId(name), undone=False)
+        after: tuple[datetime, BatchId] | None = None
+        while page := tx.batches(of_it, after, _PAGE):
+            for one in page:
+                if one.kind is not BatchKind.UNDONE:
+                    return one, MemoryId(name) if one.kind is BatchKind.PURGED else None
+            after = page[-1].at, page[-1].id
+        raise _unknown(which)
+
+    def _visible(self, view: View, batch: BatchId, viewer: Viewer) -> Batch:
+        known = view.batch(batch)
+        if known is None or not self._where(viewer).admits(known):
+            raise _unknown(batch)
+        return known
+
+    def _where(self, viewer: Viewer) -> BatchFilter:
+        if viewer.role is Role.WORKER:
+            raise Forbidden("Operators and leads look at what was done, and take it back. Ask one.")
+        return BatchFilter(seen=visible_to(viewer, self._lead_sees))
+
+    def _permit(self, tx: Transaction, parts: Sequence[Preimage], viewer: Viewer) -> None:
+        now = tx.admitted([one.key for one in parts], EVERYTHING)
+        before = [one.before.whole.memory for one in parts if one.before is not None]
+        for memory in (*before, *now.values()):
+            if may_affect(viewer, Effect.EDIT, memory) is not Ruling.ALLOWED:
+                raise Forbidden(f"You may not change memory {memory.id}: only an operator takes this back.")
+        for one in parts:
+            there = now.get(one.key)
+            if one.before is not None and there is not None:
+                _permit_scope(viewer, one.before.whole.memory.scope, there)
+
+
+def _permit_scope(viewer: Viewer, before: Scope, memory: Memory) -> None:
+    """Taking back is no way to share what somebody else has to look at first."""
+    effect = Effect.PROMOTE if before is Scope.SWARM else Effect.DEMOTE
+    if before is not memory.scope and may_affect(viewer, effect, memory) is not Ruling.ALLOWED:
+        raise Forbidden(f"You may not {effect} memory {memory.id}: only an operator takes this back.")
+
+
+def _kept(tx: Transaction, batch: Batch, only: MemoryId | None) -> tuple[Sequence[Preimage], int]:
+    """What is to be taken back, and of how many memories nothing is kept."""
+    if batch.undone_at is not None:
+        at = batch.undone_at.isoformat(timespec="seconds")
+        raise Conflict(
+            f"Batch {batch.id} was taken back at {at} already. 'hivelore batches' (GET /api/batches) lists the batch "
+            "in which that was done: take that back to have the change again."
+        )
+    parts = tx.preimages(batch.id)
+    if only is not None:
+        return [one for one in parts if one.memory == only], 0
+    forgotten = batch.changes - len(parts)
+    if forgotten and (batch.kind is not BatchKind.PURGED or not parts):
+        raise Conflict(
+            f"Of the {batch.changes} memories of batch {batch.id}, {forgotten} were forgotten for good since, and "
+            "nothing is kept of what they were. Change the others by hand ('hivelore history ID' tells how they were)."
+        )
+    return parts, forgotten
+
+
+def _to_be_restored(tx: Transaction, kind: BatchKind, parts: Sequence[Preimage]) -> Sequence[Preimage]:
+    """What is not as it was, of a purge what is not back. Raises Conflict where one was changed since, or none is
+    left."""
+    changed, marks = _differing(tx, kind, parts), _marks(tx, parts)
+    wrong = [one for one in changed or parts if marks[one.key] not in (one.after, mark_of(one.before))]
+    wrong += [one for one in changed if marks[one.key] == GONE and _was_other_since(tx, one)]
+    if not changed and not wrong:
+        raise Conflict("All that is kept is as it was before that change: there is nothing to take back.")
+    if wrong:
+        some = ", ".join(one.memory for one in wrong[:3]) + (" and others" if len(wrong) > 3 else "")
+        raise Conflict(
+            f"Changed since then: {some}. Take back what was done to it later first ('hivelore batches --memory ID', "
+            "GET /api/batches?memory=ID), or change it by hand."
+        )
+    return changed
+
+
+def _was_other_since(tx: Transaction, one: Preimage) -> bool:
+    """Whether a memory that is gone came back after this, was changed, and went once more."""
+    last = tx.last_preimage(one.memory)
+    return last is not None and mark_of(last.before) != mark_of(one.before)
+
+
+def _differing(tx: Transaction, kind: BatchKind, parts: Sequence[Preimage]) -> list[Preimage]:
+    """Those that are not as they were; of what was purged what is not back, whatever became of the rest since."""
+    marks = _marks(tx, parts)
+    back = {one.key for one in parts if kind is BatchKind.PURGED and one.after == GONE and marks[one.key] != GONE}
+    return [one for one in parts if one.key not in back and marks[one.key] != mark_of(one.before)]
+
+
+def _marks(tx: Transaction, parts: Sequence[Preimage]) -> dict[int, str]:
+    keys = [one.key for one in parts]
+    now, observations = tx.admitted(keys, EVERYTHING), tx.observations_of(keys)
+    return {key: mark(now.get(key), observations.get(key, ())) for key in keys}
+
+
+def _name(one: Preimage, now: Memory | None) -> str:
+    told = now if one.before is None else one.before.whole.memory
+    return "" if told is None else told.name
+
+
+def _unknown(which: str) -> NotFound:
+    return NotFound(
+        f"No change {which[:60]} that could be taken back. {_FOREVER} 'hivelore batches' (GET /api/batches) lists "
+        "what can be."
+    )

@@ -1,0 +1,201 @@
+"""Values of a telling name: in settings, programs, documents and on command lines."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from hivelore.core.redaction.judgement import is_bare_secret, is_made_up, is_phrase, is_quoted_secret, is_thought_up
+from hivelore.core.redaction.matching import Span, compiled
+from hivelore.core.redaction.names import kind_of, words_before
+from hivelore.core.redaction.readings import Reading
+
+_BEFORE = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
+_LONGEST_NAME = 48
+_SIGN = (
+    r"([\w-]{0,40}+(?: \d{1,2}(?=:)| content(?=[ \t]{0,20}:))?)"  # 1: the rest of the name
+    r"(\\?[\"'`*\])}]|&quot;|\[\]|\*\*){0,3}"  # 2: what ends it
+    r"(?:[\s,]{1,40}[\"']?value[\"']?[ \t]{0,4}[:=][ \t]{0,4}"
+    r"|[ \t]{0,30}(?:"
+    r":[ \t]{0,2}[a-z&?][\w.|&'\[\]?<> ]{0,40}=(?!=)[ \t]{0,4}(?=[\"'`])"  # a type
+    r"|as[ \t]string[ \t]=|\{[ \w;]{0,40}\}[ \t]?=|:=|=>|->|<-|={1,3}|\?=|\+=|:[-?=]|:(?!:)"
+    r"|(\|\||\?\?|or\b|,)"  # 3: a literal must follow
+    r")[ \t]{0,8}(?:\*\*[ \t]{0,4})?(?:(?:[|>][-+]?[ \t]*|\\)?\r?(\n)[ \t]{1,40})?"  # 4: on the next line
+    r"|</\w{1,12}>\s{0,40}<(?:string|\w{0,10}value)>|[ \t]\{[^{}\0]{0,200}?default[ \t]{0,8}=[ \t]{0,8}"
+    r"|(>)(?:<!\[cdata\[)?"  # 5: a tag
+    r"|((?:[)\]]{0,2}\.\w{1,20})?\([ \t]{0,4}n?(?=[\"']))"  # 6: a call
+    r"|([ \t]{1,8}))"  # 7: nothing
+)
+_REST, _END, _LITERAL, _NEXT_LINE, _TAG, _CALL, _BLANK = range(1, 8)
+_WRAPPED = r"(?:(?:new\s)?(?:string\(\d{1,4}\)|[\w.]{1,24}\(|<<)[ \t]{0,4})"
+"""What stands around a literal: a call, a type with its length."""
+_OPEN = rf"(?:(?:new\s|\(|\[)?[bfruN@]{{0,2}}|({_WRAPPED}))(\"\"\"|'''|\"|'|`|\u201c|\u201e|\u00ab ?|\u300c|\u300e)"
+_CLOSE = {
+    "\u201c": "\u201d",
+    "\u201e": "\u201c",
+    "\u00ab": " \u00bb",
+    "\u300c": "\u300d",
+    "\u300e": "\u300f",
+}
+_LONGEST = 256
+"""As much of a value as is judged; a longer one is masked to its end."""
+_TRIES: Final = 2
+"""Further names within a run of characters that was judged: each run is judged a few times only."""
+_BARE = rf"[^\s\0]{{1,{_LONGEST}}}+"
+_REST_OF_BARE = r"[^\s\"'`,;<>(){}\[\]\\|&\0]++"
+_CUT = (
+    r"[\"'`\u201d\u300d]|&(?:[\w.%-]{1,40}=|&|[a-z]{2,6};)|[,;](?=[\w.-]{1,40}[=:])|</|\\[nrt\"']|"
+    r"[\u2000-\u206f\u3000-\u30ff\u4e00-\u9fff\uac00-\ud7ff\u00bb]"
+    r"|->|\|\||==(?=[ \w])|[)}\]];?[)}\];,(]"
+)
+"""What a value without quotes does not go beyond."""
+_PAIRS = {")": "(", "]": "[", "}": "{", ">": "<"}
+_ENV_NAME = r"(?:^|[\s;'\"`(,&?>-])(?:[A-Z][A-Z0-9]*_)*[A-Z][A-Z0-9]*$"
+_TAKES_BLANK = (
+    r"(?:--?[\w-]*|(?:^|\n)[ \t]{0,12}(?:env|arg|set|setx|set -\w{1,3}|setenv|config set|export)[ \t]{1,4}[\w.-]*"
+    r"|[\s({]:[\w./-]*|\((?:def\w{0,8}|setq|setf)\s[\w./*-]*)$"
+)
+
+
+def assigned_secrets(reading: Reading) -> Iterator[Span]:
+    """Each value under a telling name, unless it is a reference."""
+    view, low = reading.view, reading.low
+    if not reading.names:
+        return
+    sign = compiled(_SIGN)
+    done = judged = tries = 0
+    for start, stop in reading.names:
+        if stop <= done or (match := sign.match(low, stop)) is None:
+            continue
+        tries = tries + 1 if start < judged else 0
+        if tries > _TRIES:
+            continue
+        done = match.end(_REST)
+        head = view[max(0, start - _LONGEST_NAME) : start]
+        head = head[len(head.rstrip(_BEFORE)) :]
+        name = f"{head}{view[start : match.end(_REST)]}"
+        if view[start - len(head) - 2 : start - len(head)] == "::":
+            continue
+        kind = kind_of(name) or kind_of(words_before(view, start - len(head)) + name)
+        if kind is None or compiled(r"arn:[\w:/-]*$").search(view, max(0, start - _LONGEST_NAME), start - len(head)):
+            continue
+        span = _value(reading, match, name, start - len(head), kind)
+        if span:
+            done = span[1]
+            yield "api-key" if kind == "some-key" else kind, *span
+        elif match.end() >= judged:
+            run = compiled(_BARE).match(view, match.end())
+            judged = run.end() if run else 0
+
+
+def _value(reading: Reading, match: re.Match[str], name: str, start: int, kind: str) -> tuple[int, int] | None:
+    view, at = reading.view, match.end()
+    opened = compiled(_OPEN).match(view, at)
+    if opened is not None:
+        found = _literal(view, opened)
+        if found is not None and (beside := _second(view, start, found)):
+            found = beside
+        if found is not None:
+            value = view[found[0] : min(found[1], found[0] + _LONGEST)]
+            if (opened[1] and not opened[1].startswith(("string(", "<<"))) or "." in (match[_CALL] or ""):
+                return found if (is_made_up(value) and " " not in value) or is_thought_up(value) else None
+            if match[_CALL] and ("\\" in value or not is_quoted_secret(value, "token")):
+                return None
+            if match[_BLANK] and not _takes_blank(reading, start, name):
+                starts_line = not view[max(0, view.rfind("\n", 0, start)) : start].strip()
+                return found if starts_line and is_made_up(value) and is_quoted_secret(value, kind) else None
+            if match[_LITERAL] == "," and not _is_argument(view, start):
+                return None
+            if match[_LITERAL] == "," and kind == "password":
+                kind = "token"
+            return found if is_quoted_secret(value, kind) else None
+        at = opened.end() if opened[2] != "`" and not opened[1] else at
+    if match[_LITERAL] or match[_CALL] or (match[_BLANK] and not _takes_blank(reading, start, name)):
+        return None
+    return _bare_value(reading, match, name, start, at, kind)
+
+
+def _second(view: str, start: int, first: tuple[int, int]) -> tuple[int, int] | None:
+    """The second literal where two names take two: ``user, password = "eva", "..."``."""
+    comma = compiled(r"[\"'],[ ]?").match(view, first[1])
+    if comma is None or not compiled(r"\w, ?$").search(view, max(0, start - 3), start):
+        return None
+    opened = compiled(_OPEN).match(view, comma.end())
+    return _literal(view, opened) if opened else None
+
+
+def _is_argument(view: str, start: int) -> bool:
+    """Whether a quoted name is the first argument of a call, or a name the first of two things in braces."""
+    before = view[max(0, start - 40) : start]
+    head = before.rstrip(f"{_BEFORE}.#=[")
+    return head.endswith(("{", "{:")) or bool(compiled(r"[(\[][ \t]{0,4}[\"']$").search(head))
+
+
+def _takes_blank(reading: Reading, start: int, name: str) -> bool:
+    """Whether a value follows this name without a sign: an option, or a setting of a shell."""
+    line = reading.low[max(0, start - 48) : start] + name.lower()
+    return name.lower() in ("requirepass", "masterauth", "bindpw") or bool(compiled(_TAKES_BLANK).search(line))
+
+
+def _literal(view: str, opened: re.Match[str]) -> tuple[int, int] | None:
+    """Where a literal stands that is closed in the same line."""
+    mark = opened[2].rstrip() if opened[2][0] != "\u00ab" else "\u00ab"
+    start = opened.end()
+    if mark in ('"', "'", "`"):
+        body = compiled(rf"(?:[^{mark}\\\n\0]|\\[^\n\0]){{1,4096}}+(?={mark})").match(view, start)
+        return body.span() if body else None
+    close = view.find(_CLOSE.get(mark, mark), start, start + 4096)
+    return (start, close) if close > start and "\0" not in view[start:close] else None
+
+
+def _bare_value(
+    reading: Reading, match: re.Match[str], name: str, start: int, at: int, kind: str
+) -> tuple[int, int] | None:
+    view = reading.view
+    run = compiled(_BARE).match(view, at)
+    if run is None or view.startswith(("&quot;", '\\"'), at):  # resolved in another reading
+        return None
+    is_setting = (
+        match[0].endswith("=")
+        and not match[_END]
+        and bool(compiled(_ENV_NAME).search(view[max(0, start - 1) : start] + name))
+    )
+    stop = _end_of_bare(view, at, run.end())
+    value = view[at:stop]
+    line_end = view.find("\n", stop)
+    rest = view[stop : line_end if line_end >= 0 else len(view)]
+    ends_line = not rest.strip(" \t\r,;\"'")
+    if match[_TAG] and not view.startswith(("</", "]]>"), stop):
+        return None
+    if not ends_line and kind == "password" and len(rest) < 200 and compiled("[a-z]{3,12} ").match(view, at):
+        words = view[at : stop + len(rest)].rstrip()
+        if is_phrase(words):
+            return at, at + len(words)
+    if not is_setting:
+        if view[stop : stop + 1] in ("(", "[") or compiled(r"[(\[!&*]{0,2}[\w.:>$?-]+[(\[]").match(value):
+            return None
+        if compiled(r"\w+(?:\.[a-zA-Z_]\w*)+$").match(value) and not is_long(value):
+            return None
+    if not (is_quoted_secret(value, kind) if is_setting else is_bare_secret(value, kind, ends_line=ends_line)):
+        return None
+    if len(value) == _LONGEST and (more := compiled(_REST_OF_BARE).match(view, stop)):
+        stop = more.end()
+    return at, stop
+
+
+def is_long(value: str) -> bool:
+    longest = max(value.split("."), key=len)
+    return len(longest) >= 16 and any(map(str.isdigit, longest))
+
+
+def _end_of_bare(view: str, at: int, stop: int) -> int:
+    """Without what belongs to the text around it: further settings, closing brackets, the end of a sentence."""
+    cut = compiled(_CUT).search(view, at + 1, stop)
+    if cut:
+        stop = cut.start()
+    while stop > at + 1:
+        last = view[stop - 1]
+        if last in ".,:;*" or (last in _PAIRS and view.count(_PAIRS[last], at, stop) < view.count(last, at, stop)):
+            stop -= 1
+        else:
+            break
+    return stop

@@ -1,0 +1,340 @@
+"""Secrets in the arguments of commands, of SQL statements and of calls that log in."""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from hivelore.core.redaction.judgement import is_id, is_mixed_short, is_quoted_secret, is_reference
+from hivelore.core.redaction.matching import HEAD, Span, compiled, key_of
+from hivelore.core.redaction.readings import Reading
+
+_ARG = r"(?:'([^'\n\0]{1,256})'|\"([^\"\n\0]{1,256})\"|((?!--?[a-z])[^\s'\"\0|;&<>()\[\]{},`]{1,256}+))"
+_QUOTED = r"[NE]?(?:'([^'\n\0]{1,256})'|\"([^\"\n\0]{1,256})\")"
+_SOME = r"(?:'[^'\n\0]{0,256}'|\"[^\"\n\0]{0,256}\"|[\w.$:>/@\[\]-]{1,128}+)"
+_ON = r"[^\n|]{0,120}?[ \t]"
+"""Further words of the same command."""
+_READS = (
+    r"[^\n|\0]{0,60}?(?:secrets? (?:create|set|put|add|versions)|login\b"
+    r"|--?data-file=-|sudo\b[^\n|\0]{0,40}-\w{0,4}S|-?-(?:password-)?stdin|cryptsetup|kinit|passwd|su\b|gpg\b"
+    r"[^\n\0]{0,40}passphrase-fd)"
+)
+"""Programs that read a password."""
+_PORTS: Final = (":5432:", ":5433:", ":6432:", ":*:")
+"""Of the lines of ``.pgpass``."""
+
+_COMMANDS: Final = (
+    # What a pattern begins with, in lower case, and the pattern itself; each of its groups is a secret.
+    ("mysql", rf"mysql(?:dump|admin|import|show|check|sh|pump)?{_ON}-p(?! ){_ARG}"),
+    ("mariadb", rf"mariadb(?:-\w+)?{_ON}-p(?! ){_ARG}"),
+    ("identified", rf"IDENTIFIED[ \t](?:WITH[ \t][\w'\"]+[ \t])?BY(?:[ \t]PASSWORD)?[ \t]{{1,4}}{_ARG}"),
+    (
+        "identified",
+        r"(?i:identified[ \t](?:with[ \t][\w'\"]+[ \t])?(?:by|as)(?:[ \t]password)?)[ \t]{1,4}'([^'\n\0]{1,256})'",
+    ),
+    *(
+        (verb, rf"(?i:{verb}(?:role|user|login)[^;\n\0]{{1,120}}?password)[ \t]?=?[ \t]{{0,4}}{_QUOTED}")
+        for verb in ("alter ", "create ")
+    ),
+    ("password(", rf"(?i:password)\({_QUOTED}\)"),
+    ("pgp_sym_", rf"(?i:pgp_sym_(?:en|de)crypt\()[^\n;()]{{1,120}},[ \t]{{0,4}}{_QUOTED}"),
+    ("aes_", rf"(?i:aes_(?:en|de)crypt\()[^\n;()]{{1,120}},[ \t]{{0,4}}{_QUOTED}"),
+    ("crypt(", rf"(?i:crypt\(){_QUOTED}"),
+    (
+        "convertto-securestring",
+        rf"(?i:ConvertTo-SecureString)(?:[ \t]{{1,4}}-(?i:String|AsPlainText|Force))*[ \t]{{1,4}}(?!-){_ARG}",
+    ),
+    ("pass ", rf"PASS(?<![^\s:>\]]PASS)[ \t]{_ARG}[ \t\r]*(?=\n|$)"),
+    ("identify ", rf"(?i:identify)[ \t](?:[A-Za-z]\w{{1,16}}[ \t])?(?=\S*[0-9!?#]){_ARG}[ \t\r]*(?=\n|$)"),
+    ("ugfzc3dvcmq6", r"UGFzc3dvcmQ6\s{1,4}(?:[<>C:-]{1,4}[ \t])?([A-Za-z0-9+/=]{4,256})"),
+    ("auth plain", r"AUTH PLAIN[ \t]{1,4}([A-Za-z0-9+/=]{8,256})"),
+    ("wifi:", r"WIFI:[^\n\0]{0,120}?P:((?:[^;\\\n\0]|\\.){4,128}+);"),
+    ("rootpw", rf"rootpw(?:[ \t]--\w{{1,16}})*[ \t]{{1,4}}{_ARG}"),
+    (
+        "put-parameter",
+        rf"put-parameter(?=[^\n]{{0,200}}(?:SecureString|pass|secret|token|key)){_ON}--value[ =]{{1,4}}{_ARG}",
+    ),
+    ("user-secrets set", rf"user-secrets set[ \t]{{1,4}}{_SOME}[ \t]{{1,4}}{_ARG}"),
+    ("poetry config", rf"(?:poetry|uv) config{_ON}http-basic\.\S{{1,128}}[ \t]{{1,4}}\S{{1,64}}[ \t]{{1,4}}{_ARG}"),
+    ("bundle config", rf"bundle config{_ON}[\w.@-]{{1,64}}:(?!//){_ARG}"),
+    ("cloudflared", rf"cloudflared{_ON}install[ \t]{{1,4}}{_ARG}"),
+    *(
+        (
+            f"{verb} ",
+            rf"{verb}(?:[ \t](?:-[ne]{{1,2}}|'%s(?:\\n)?'|%s))?[ \t]{{1,4}}{_ARG}[ \t]{{0,4}}>{{1,2}}[ \t]?"
+            r"[\w./~-]{0,60}(?:pass|pw|secret|token|key)",
+        )
+        for verb in ("echo", "printf")
+    ),
+    ("kinit", rf"kinit[^\n\0]{{0,60}}<<<?[ \t]{{0,4}}{_ARG}"),
+    ("password-", rf"password-(?:file|command)[ =]{{1,2}}[<('\"]{{0,3}}(?:echo|printf)[ \t]{_ARG}"),
+    ("sshpass", rf"sshpass{_ON}-p[ \t]?{_ARG}"),
+    ("redis-cli", rf"redis-cli{_ON}(?:-a|--pass)[ \t]{{1,4}}{_ARG}"),
+    (
+        "auth ",
+        rf"(?:AUTH(?<![\w.-]AUTH)|auth(?<=\nauth)|auth(?<=> auth)|\Aauth)[ \t](?:default[ \t])?{_ARG}[ \t]*(?=\n|$)",
+    ),
+    ("ldap", rf"ldap(?:search|add|modify|delete|whoami|compare|modrdn){_ON}-w[ \t]{{0,4}}{_ARG}"),
+    ("ldappasswd", rf"ldappasswd{_ON}-[sawS][ \t]{{1,4}}{_ARG}"),
+    (" pass:", rf" pass:{_ARG}"),
+    ("openssl", rf"openssl[ \t](?:enc|aes|des|smime|cms){_ON}-[kK][ \t]{{1,4}}{_ARG}"),
+    ("zip ", rf"zip{_ON}(?:-P|--password)[ \t]{{0,4}}{_ARG}"),
+    ("unzip ", rf"unzip{_ON}-P[ \t]{{0,4}}{_ARG}"),
+    ("7z", rf"7z[a-z]?{_ON}-p{_ARG}"),
+    ("rar ", rf"rar{_ON}-h?p{_ARG}"),
+    ("ssh-keygen", rf"ssh-keygen{_ON}-[NP][ \t]{{1,4}}{_ARG}"),
+    ("qpdf", rf"qpdf{_ON}--(?:encrypt|password)[ =]{{1,4}}{_ARG}"),
+    ("pdftk", rf"pdftk{_ON}(?:user_pw|owner_pw|input_pw)[ =]{{1,4}}{_ARG}"),
+    ("pdf", rf"pdf(?:totext|images|info|toppm|unite){_ON}-[uo]pw[ =]{{1,4}}{_ARG}"),
+    ("net use", rf"(?i:net use)[^\n\0]{{1,120}}?[ \t](?!/|\\|\w:){_ARG}[ \t]{{1,4}}/(?i:user)"),
+    ("net use", rf"(?i:net use[^\n\0]{{1,120}}?/user:\S{{1,60}})[ \t]{{1,4}}(?!/){_ARG}"),
+    ("net user", rf"(?i:net user)[ \t]{{1,4}}\S{{1,60}}[ \t]{{1,4}}(?!/){_ARG}"),
+    ("echo ", rf"echo(?:[ \t]-[ne]{{1,2}})?[ \t]{{1,4}}{_ARG}[ \t]{{0,4}}\|{_READS}"),
+    ("printf ", rf"printf(?:[ \t](?:'%s(?:\\n)?'|\"%s(?:\\n)?\"|%s))?[ \t]{{1,4}}{_ARG}[ \t]{{0,4}}\|{_READS}"),
+    (
+        "echo ",
+        r"echo(?:[ \t]-[ne]{1,2})?[ \t]{1,4}[\"']?[\w.-]{1,32}:([^\s\"'\0|]{3,128}+)[\"']?[ \t]{0,4}\|"
+        r"[^\n\0]{0,40}chpasswd",
+    ),
+    ("sudo ", rf"sudo\b[^\n|\0]{{0,40}}-\w{{0,4}}S[^\n|\0]{{0,80}}<<<[ \t]{{0,4}}{_ARG}"),
+    ("chpasswd", r"chpasswd[^\n\0]{0,40}<<<?[ \t]{0,4}[\"']?[\w.-]{1,32}:([^\s\"'\0|]{3,128}+)"),
+    ("smbclient", rf"smbclient{_ON}(?:-U|--user)[ =]{{0,3}}[\"']?[\w.\\/@-]{{1,64}}%{_ARG}"),
+    ("rpcclient", rf"rpcclient{_ON}-U[ =]{{0,3}}[\"']?[\w.\\/@-]{{1,64}}%{_ARG}"),
+    ("winexe", rf"winexe{_ON}-U[ =]{{0,3}}[\"']?[\w.\\/@-]{{1,64}}%{_ARG}"),
+    ("evil-winrm", rf"evil-winrm{_ON}-p[ \t]{{1,4}}{_ARG}"),
+    ("xfreerdp", rf"xfreerdp3?{_ON}/p:{_ARG}"),
+    ("wlfreerdp", rf"wlfreerdp3?{_ON}/p:{_ARG}"),
+    ("rdesktop", rf"rdesktop{_ON}-p[ \t]{{1,4}}{_ARG}"),
+    ("sqlcmd", rf"sqlcmd{_ON}-P[ \t]{{0,4}}{_ARG}"),
+    ("bcp ", rf"bcp{_ON}-P[ \t]{{0,4}}{_ARG}"),
+    ("sqlplus", r"sqlplus\b(?:[ \t]-\w{1,8})*[ \t]{1,4}[\"']?[\w.$]{1,40}/\"?([^\s@/\"'\0]{3,64}+)"),
+    ("expdp", r"expdp[ \t]{1,4}[\"']?[\w.$]{1,40}/\"?([^\s@/\"'\0]{3,64}+)"),
+    ("impdp", r"impdp[ \t]{1,4}[\"']?[\w.$]{1,40}/\"?([^\s@/\"'\0]{3,64}+)"),
+    ("rman ", rf"rman{_ON}\w{{1,16}}[ \t]{{1,4}}[\w.$]{{1,40}}/\"?([^\s@/\"'\0]{{3,64}}+)"),
+    ("catalog ", r"catalog[ \t]{1,4}[\w.$]{1,40}/\"?([^\s@/\"'\0]{3,64}+)\"?@"),
+    ("connect ", r"(?i:connect)[ \t]{1,4}(?:string[ \t]{1,4})?[\w.$]{1,40}/\"?([^\s@/\"'\0]{3,64}+)\"?@"),
+    ("string ", r"string[ \t]{1,4}[\w.$]{1,40}/\"?([^\s@/\"'\0]{3,64}+)\"?@[A-Z]"),
+    ("mongo", rf"mongo(?:sh|dump|restore|export|import|stat|top|files)?\b{_ON}-p[ \t]{{0,4}}{_ARG}"),
+    ("cqlsh", rf"cqlsh{_ON}-p[ \t]{{0,4}}{_ARG}"),
+    ("influx ", rf"influx{_ON}(?:-t|--token|--password)[ =]{{1,4}}{_ARG}"),
+    ("mosquitto_", rf"mosquitto_(?:pub|sub|rr){_ON}(?:-P|--pw)[ =]{{0,4}}{_ARG}"),
+    ("mosquitto_passwd", rf"mosquitto_passwd{_ON}-b[ \t]{{1,4}}\S{{1,128}}[ \t]{{1,4}}\S{{1,64}}[ \t]{{1,4}}{_ARG}"),
+    (
+        "htpasswd",
+        rf"htpasswd[ \t]{{1,4}}(?:-\w{{1,8}}[ \t]{{1,4}})*-\w{{0,6}}n\w{{0,6}}[ \t]{{1,4}}(?:-\w{{1,8}}[ \t]{{1,4}})*"
+        rf"[\w.@-]{{1,64}}[ \t]{{1,4}}{_ARG}",
+    ),
+    (
+        "htpasswd",
+        rf"htpasswd[ \t]{{1,4}}(?:-\w{{1,8}}[ \t]{{1,4}})*-\w{{0,6}}b\w{{0,6}}[ \t]{{1,4}}(?:-\w{{1,8}}"
+        rf"[ \t]{{1,4}})*\S{{1,128}}[ \t]{{1,4}}[\w.@-]{{1,64}}[ \t]{{1,4}}{_ARG}",
+    ),
+    (
+        "rabbitmqctl",
+        rf"rabbitmqctl{_ON}(?:add_user|change_password|authenticate_user)[ \t]{{1,4}}\S{{1,64}}[ \t]{{1,4}}{_ARG}",
+    ),
+    ("plink", rf"plink(?:\.exe)?{_ON}-pw[ \t]{{1,4}}{_ARG}"),
+    ("pscp", rf"pscp(?:\.exe)?{_ON}-pw[ \t]{{1,4}}{_ARG}"),
+    ("putty", rf"putty(?:\.exe)?{_ON}-pw[ \t]{{1,4}}{_ARG}"),
+    ("nmcli", rf"nmcli{_ON}(?:password|psk|wifi-sec\.psk|802-11-wireless-security\.psk)[ \t]{{1,4}}{_ARG}"),
+    ("wpa_passphrase", rf"wpa_passphrase[ \t]{{1,4}}{_SOME}[ \t]{{1,4}}{_ARG}"),
+    ("-setairportnetwork", rf"-setairportnetwork[ \t]{{1,4}}\w{{1,16}}[ \t]{{1,4}}{_SOME}[ \t]{{1,4}}{_ARG}"),
+    ("iwconfig", rf"iwconfig{_ON}key[ \t]s:{_ARG}"),
+    (
+        "security ",
+        rf"security[ \t](?:add|unlock|create|set|import|find|delete)-?[\w-]{{0,40}}{_ON}-[wpPk][ \t]{{1,4}}{_ARG}",
+    ),
+    ("cmdkey", rf"(?i:cmdkey{_ON}/pass:){_ARG}"),
+    ("psexec", rf"(?i:psexec(?:64)?(?:\.exe|\.py)?{_ON}-p)[ \t]{{1,4}}{_ARG}"),
+    ("schtasks", rf"(?i:schtasks{_ON}/r?p)[ \t]{{1,4}}{_ARG}"),
+    ("wmic", rf"(?i:wmic{_ON}/password:){_ARG}"),
+    ("-storepass", rf"-storepass(?:wd)?[ \t]{{1,4}}{_ARG}"),
+    ("-keypass", rf"-keypass(?:wd)?[ \t]{{1,4}}{_ARG}"),
+    ("-srcstorepass", rf"-srcstorepass(?:wd)?[ \t]{{1,4}}{_ARG}"),
+    ("-deststorepass", rf"-deststorepass(?:wd)?[ \t]{{1,4}}{_ARG}"),
+    ("signtool", rf"(?i:signtool{_ON}/p)[ \t]{{1,4}}{_ARG}"),
+    ("useradd", rf"useradd{_ON}-p[ \t]{{1,4}}{_ARG}"),
+    ("usermod", rf"usermod{_ON}-p[ \t]{{1,4}}{_ARG}"),
+    ("ipmitool", rf"ipmitool{_ON}-P[ \t]{{1,4}}{_ARG}"),
+    ("lftp", rf"lftp{_ON}(?:-u|user)[ \t]{{1,4}}[\"']?[\w.@-]{{1,64}},{_ARG}"),
+    ("ncftp", rf"ncftp\w{{0,4}}{_ON}-p[ \t]{{1,4}}{_ARG}"),
+    ("http", rf"https?{_ON}(?:-a|--auth)[ =]{{1,3}}[\"']?[\w.@+-]{{1,64}}:{_ARG}"),
+    ("xh ", rf"xh{_ON}(?:-a|--auth)[ =]{{1,3}}[\"']?[\w.@+-]{{1,64}}:{_ARG}"),
+    ("http", rf"https?{_ON}-A[ \t]bearer[ \t]-a[ =]{{1,3}}{_ARG}"),
+    ("curl", rf"curl{_ON}(?:-U|--proxy-user|--user|-u)[ =]{{0,3}}[\"']?[\w.@+-]{{1,64}}:(?!\d{{1,3}}\b){_ARG}"),
+    ("aws configure", rf"aws configure set[ \t]{{1,4}}[\w.-]{{0,64}}(?:secret|token)[\w.-]{{0,40}}[ \t]{{1,4}}{_ARG}"),
+    (
+        "mc alias set",
+        rf"mc alias set[ \t]{{1,4}}\S{{1,64}}[ \t]{{1,4}}\S{{1,256}}[ \t]{{1,4}}\S{{1,128}}[ \t]{{1,4}}{_ARG}",
+    ),
+    ("gh secret", rf"gh secret set{_ON}(?:--body|-b)[ =]{{1,4}}{_ARG}"),
+    ("config set", rf"config set[ \t]{{1,4}}\S{{0,128}}(?:_auth\w{{0,16}}|[Tt]oken|[Pp]assword)[ \t=]{{1,4}}{_ARG}"),
+    ("composer config", rf"composer config{_ON}http-basic\.\S{{1,128}}[ \t]{{1,4}}\S{{1,64}}[ \t]{{1,4}}{_ARG}"),
+    ("composer config", rf"composer config{_ON}(?:github|gitlab)-(?:oauth|token)\.\S{{1,128}}[ \t]{{1,4}}{_ARG}"),
+    ("rclone obscure", rf"rclone obscure[ \t]{{1,4}}{_ARG}"),
+    ("send ", r"send[ \t]{1,4}(?:--[ \t])?\"([^\"\n\\\0]{4,64})\\[rn]\""),
+    ("snmp", rf"snmp(?:walk|get|set|bulkwalk|bulkget|getnext|table|trap){_ON}-[cAX][ \t]{{0,4}}{_ARG}"),
+    ("snmp-server community", rf"snmp-server community[ \t]{{1,4}}{_ARG}"),
+    ("rocommunity", rf"rocommunity6?[ \t]{{1,4}}{_ARG}"),
+    ("rwcommunity", rf"rwcommunity6?[ \t]{{1,4}}{_ARG}"),
+    ("password ", rf"password[ \t][05789][ \t]{_ARG}"),
+    ("secret ", rf"secret[ \t][05789][ \t]{_ARG}"),
+    ("key ", rf"key[ \t][067][ \t]{_ARG}"),
+    ("pre-shared-key", rf"pre-shared-key[ \t](?:local[ \t]|remote[ \t])?(?:ascii-text[ \t])?{_ARG}"),
+    (" psk ", r" PSK[ \t]{1,4}\"([^\"\n\0]{4,128})\""),
+    ("radtest", rf"radtest[ \t]{{1,4}}\S{{1,64}}[ \t]{{1,4}}{_ARG}"),
+    ("cloudflared", rf"cloudflared{_ON}--token[ =]{{1,4}}{_ARG}"),
+    ("twilio", rf"[Tt]wilio[^\n\0]{{0,40}}AC[0-9a-f]{{32}}[\"'],[ \t]{{0,4}}{_QUOTED}"),
+    ("importprivkey", rf"importprivkey[ \t]{{1,4}}{_ARG}"),
+    ("password..", r"password\.{3,60}([^\s.]\S{3,128})"),
+    ("p4 ", rf"p4{_ON}-P[ \t]{{0,4}}{_ARG}"),
+    ("pwd={", r"(?i:pwd)=\{([^{}\n\0]{3,128})\}"),
+    ("u:", r"[Uu]: ?[\w.@+-]{1,64}[ ,;/|]{0,3}\s{1,20}[Pp](?:[Ww]|ass)?: ?([^\s,;\0]{4,128}+)"),
+    ("authtoken", rf"authtoken[ \t]{{1,4}}{_ARG}"),
+    ("vault login", rf"vault login[ \t]{{1,4}}(?:-[\w=-]{{1,40}}[ \t])*(?!-){_ARG}"),
+    *(
+        (f"{program} ", rf"{program}(?:[ \t][\w-]{{1,20}}){{0,2}}[ \t]login{_ON}(?:-p|--token)[ =]{{1,4}}{_ARG}")
+        for program in ("docker", "podman", "helm", "nerdctl", "oras", "crane", "skopeo", "az", "oc", "cf", "argocd")
+    ),
+    *(
+        (f"{program} login", rf"{program} login[ \t]{{1,4}}(?:--(?:relogin|token)[ =])?(?!-)(?=\S*\d){_ARG}")
+        for program in ("wandb", "huggingface-cli", "cargo", "railway", "npx wrangler")
+    ),
+    *((port, rf"{re.escape(port)}[\w.*-]{{1,64}}:[\w.*-]{{1,64}}:([^\s:\"'`\0]{{4,128}}+)") for port in _PORTS),
+)
+"""What follows these is a secret whatever it reads like, unless it is a reference."""
+
+_USER = rf"{_SOME}[ \t]{{0,4}},[ \t\n]{{0,20}}"
+_CALLS: Final = (
+    ("auth", rf"auth[ \t]?[=:][ \t]?[(\[][ \t]{{0,4}}{_USER}{_QUOTED}[ \t]{{0,4}}[)\]]"),
+    ("auth(", rf"(?i:auth\()[ \t]{{0,4}}{_USER}{_QUOTED}"),
+    ("authentication(", rf"(?i:authentication\()[ \t]{{0,4}}{_USER}{_QUOTED}"),
+    ("credential", rf"(?i:credentials?\w{{0,20}}\()[ \t]{{0,4}}{_USER}{_QUOTED}"),
+    ("connection(", rf"(?i:connection\()[ \t]{{0,4}}(?:{_USER}){{2}}{_QUOTED}"),
+    ("real_connect(", rf"(?i:real_connect\()[ \t]{{0,4}}(?:\w{{1,20}}\(\w{{0,20}}\),[ \t]?)?(?:{_USER}){{2}}{_QUOTED}"),
+    ("connect(", rf"(?i:connect\()[ \t]{{0,4}}(?:{_USER}){{2}}{_QUOTED}"),
+    ("pdo(", rf"(?i:PDO\()[ \t]{{0,4}}(?:{_USER}){{2}}{_QUOTED}"),
+    ("mysqli(", rf"(?i:mysqli\()[ \t]{{0,4}}(?:{_USER}){{2}}{_QUOTED}"),
+    ("__construct(", rf"(?i:__construct\()[ \t]{{0,4}}(?:{_USER}){{2}}{_QUOTED}"),
+    ("wifi", rf"(?i:wifi\w{{0,10}}\.begin\()[ \t]{{0,4}}{_USER}{_QUOTED}"),
+    ("login(", rf"(?i:login\()[ \t]{{0,4}}{_USER}{_QUOTED}[ \t]{{0,4}}\)"),
+    ("authenticate(", rf"(?i:authenticate\()[ \t]{{0,4}}{_USER}{_QUOTED}[ \t]{{0,4}}\)"),
+    (" -u", rf" -u(?:ser(?:name)?)?[ =]{{0,2}}[\w.@$-]{{1,64}}[ \t]{{1,4}}(?:-p|--pass)[ =]{{0,2}}{_ARG}"),
+    (" --user", rf" --user(?:name)?[ =]{{1,2}}[\w.@$-]{{1,64}}[ \t]{{1,4}}(?:-p|--pass)[ =]{{0,2}}{_ARG}"),
+    ('-oauth"', r"-oauth\"\s{0,4}:\s{0,4}\{\s{0,20}\"[^\"\n\0]{1,128}\"\s{0,4}:\s{0,4}\"([^\"\s\0]{8,256})\""),
+    ('-token"', r"-token\"\s{0,4}:\s{0,4}\{\s{0,20}\"[^\"\n\0]{1,128}\"\s{0,4}:\s{0,4}\"([^\"\s\0]{8,256})\""),
+    ("enable ", rf"enable (?:secret|password)[ \t]{_ARG}"),
+    ("isakmp key", rf"isakmp key[ \t]{_ARG}"),
+    ("tacacs", rf"tacacs[\w -]{{0,40}} key[ \t]{_ARG}"),
+    ("radius", rf"radius[\w -]{{0,40}} key[ \t]{_ARG}"),
+    ("appid=", r"appid=([0-9a-f]{32})\b"),
+    ("-signature=", r"-(?i:signature)=([0-9a-f]{40,512})\b"),
+)
+"""Calls and options that take a login: the last literal is a secret if it looks like one."""
+
+_OPTIONS: Final = (
+    *(
+        (f" {option}", rf" {option}[ =:]{{1,2}}{_ARG}")
+        for option in (
+            "-p",
+            "-pw",
+            "-P",
+            "-w",
+            "-a",
+            "-k",
+            "--pw",
+            "-Password",
+            "/p",
+            "/pass",
+            "-auth",
+            "--auth",
+            "-s",
+            "-t",
+        )
+    ),
+    (" -p", rf" -p{_ARG}"),
+    *(
+        (f" {verb} ", rf" {verb}(?:[ ]-[\w-]{{1,20}})?[ ]{_ARG}")
+        for verb in ("auth", "login", "activate", "register", "join", "install", "authenticate")
+    ),
+    *((call, rf"(?i:{re.escape(call)})[ \t]{{0,4}}{_USER}{_QUOTED}") for call in ("client(", "auth(", "api(")),
+    *(
+        (call, rf"(?i:{re.escape(call)})[^()\n\0]{{0,120}}?{_QUOTED}")
+        for call in (
+            "auth(",
+            "login(",
+            "connect(",
+            "token(",
+            "secret(",
+            "key(",
+            "hmac(",
+            "sign(",
+            "client(",
+            "credentials(",
+            "encrypt(",
+            "fernet(",
+            "password(",
+            "verify(",
+        )
+    ),
+)
+"""Options and calls that often take a secret: a random run is one."""
+_HASHES: Final = (
+    *(
+        (f"${sort}", rf"(\${re.escape(sort)}[\w./$,=+-]{{16,512}}+)")
+        for sort in ("apr1$", "2a$", "2b$", "2y$", "1$", "5$", "6$", "y$", "argon2", "pbkdf2", "scrypt$", "7$")
+    ),
+    ("{ssha", r"(\{SSHA(?:256|512)?\}[A-Za-z0-9+/=]{20,200}+)"),
+)
+"""Hashes of passwords."""
+
+
+def secrets_of_commands(reading: Reading) -> Iterator[Span]:
+    for start, stop in _found(reading, _KEYED_COMMANDS, whole=True):
+        value = reading.view[start:stop]
+        if len(value.strip()) > 2 and not is_reference(value):
+            yield "password", start, stop
+    for start, stop in _found(reading, _KEYED_CALLS):
+        if is_quoted_secret(reading.view[start:stop], "token"):
+            yield "password", start, stop
+    for start, stop in _found(reading, _KEYED_OPTIONS):
+        if (
+            is_mixed_short(value := reading.view[start:stop])
+            or is_id(value)
+            or compiled("[0-9a-f]{32}").fullmatch(value)
+        ):
+            yield "password", start, stop
+    if "$" in reading.low or "{" in reading.low:
+        for start, stop in _found(reading, _KEYED_HASHES):
+            yield "password", start, stop
+
+
+_Rows = dict[str, list[tuple[str, str, str]]]
+
+
+def _keyed(rows: Iterable[tuple[str, str]], *, whole: bool = False) -> _Rows:
+    """What a vocabulary holds, the literal and the pattern, by what a word begins with; "" where that is not known."""
+    result: _Rows = {}
+    for literal, pattern in rows:
+        key = key_of(literal)
+        head = key.strip()[:HEAD] if whole or key[:1] == " " else ""
+        result.setdefault(head if len(head) == HEAD else "", []).append((key, literal, pattern))
+    return result
+
+
+_KEYED_COMMANDS = _keyed(_COMMANDS, whole=True)
+_KEYED_CALLS, _KEYED_OPTIONS, _KEYED_HASHES = map(_keyed, (_CALLS, _OPTIONS, _HASHES))
+
+
+def _found(reading: Reading, rows: _Rows, *, whole: bool = False) -> Iterator[tuple[int, int]]:
+    """``whole``: a literal that begins with a letter begins a word."""
+    view, low, words = reading.view, reading.low, reading.words
+    heads = rows.keys() & reading.heads
+    for key, literal, pattern in (row for head in ("", *heads) for row in rows.get(head, ())):
+        if key not in words:
+            continue
+        at = low.find(literal)
+        while at >= 0:
+            inside = whole and literal[0].isalnum() and at and low[at - 1].isalnum()
+            if not inside and (match := compiled(pattern).match(view, at)):
+                yield match.span(match.lastindex or 0)
+            at = low.find(literal, at + len(literal))

@@ -1,0 +1,246 @@
+"""What a text of unknown origin reads like: a secret, or what stands where one will be."""
+
+from typing import Final
+
+from hivelore.core.redaction.matching import compiled, word_set
+
+CODE = r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+|[a-z0-9]+(?:_[a-z0-9]+)+|[A-Z0-9]+(?:_[A-Z0-9]+)+"
+"""A name in a program: of several parts."""
+_MADE_UP = (
+    r"(?:[A-Z]?[a-z]{2,12}|[A-Z]{2,12})(?:[-_.!#@+*&][A-Z]?[a-z]{2,12})?[-_.!#@+*&]?"
+    r"(?:\d{2,6}[A-Za-z]?[!?*#$]|\d{4,6}[A-Za-z]?)"
+)
+"""A word, a number and a sign, as people make passwords."""
+_TYPE = r"(?:[A-Z]{1,6}\d{0,3})?(?:[A-Z][a-z]{2,}\d{0,2}){2,}"
+SHORTEST_PASSWORD = 6
+SHORTEST_SECRET = 12
+_JUDGED = 96
+"""As many characters as tell what a value reads like."""
+
+_WORD = r"(?:[A-Z]?[a-z]{1,16}|[A-Z]{1,16})\d{0,2}"
+_WORDS = rf"{_WORD}(?:[-_.]{{1,3}}(?:{_WORD}|\d{{1,2}}(?!\d)))++"
+_NUMBERED = (
+    r"(?<![A-Za-z0-9])(?i:base|utf|sha|u?int|float|md|aes|rsa|oauth|http|ipv|x|ed|curve|win|amd|arm|pbkdf|argon|s|ec|v)"
+    r"-?\d+(?![A-Za-z0-9])"
+)
+"""Words of the trade that end in a number."""
+_ID = r"[0-9a-f]{8}(?:-?[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{40}|[0-9a-f]{64}"
+"""UUIDs and git hashes name things, unless a name says that they are secrets."""
+_VARIABLE = r"(?:[A-Z]+(?:_[A-Z0-9]+)*|_?[a-z]+(?:_[a-z0-9]+)*|[a-z]+(?:[A-Z][a-z]+)+)\d?"
+_REFERENCE = (
+    rf"\$\{{.*|\$\(.*|\${_VARIABLE}(?:(?:->|\.|\[|:).*)?$|\$[\d@*]$|%\w*%$|%\(\w+\)?s?$|%[-.\d]*[a-z]$|%[A-Z_]+%?$|(?i:[a-z_]{{2,}}=(?:\d+|true|false|none)$)|[A-Za-z]+-\d+(?:\.\d+){{1,3}}$|[$#]\w*\{{|\$[a-z_]+/|([@#%_~]{{1,2}})[A-Z][A-Z0-9_]*\1$|@[\w.]+@$"
+    r"|</?[A-Za-z][\w .:/|-]{0,60}[^\w]*$|<[a-zA-Z]{0,20}$|\[[A-Za-z _-]{0,40}\]?$|\{\{|\{[%#]|\{[\w.: -]{0,40}\}?$"
+    r"|(?:~|\.{0,2})/[a-z._-]{2,}(?:/|$)|[A-Za-z]:\\|\\\\|\^.*\$$|(?i:sha\d{1,3}|md5)[-:=]|&{1,2}[A-Za-z_]\w*$|%env\("
+    r"|(?i:(?:arn|vault|op|sops|file|env|secrets?|process\.env|os\.environ|import\.meta|vars|config|settings|ssm"
+    r"|keyring|keychain|secretsmanager|ref\+[a-z]+|projects|data)[.:/\[])"
+    r"|(?i:!(?:vault|ref|sub|getatt|env|secret|include|lookup)\b)|![a-z_]+$|[a-z]+\(\d+(?:, ?\d+)?\)$"
+    r"|(?i:(?:my|your|the|some|a|an|new|old|this|that|user|wrong|bad|good|invalid|test)?[-_ ]?"
+    r"(?:api|access|secret|auth|client|private)?[-_ ]?(?:pass|password|passwd|pwd|passphrase|secret|token|key"
+    r"|credentials?)s?$)"
+    r"|ENC\[|\^?\[[^\]]*-[^\]]*\][+*]?\$?$|:[a-z_]+$|.*\{[\w.]+\}|\{\w+![rsa]\}?$|[~^<>=v]{0,2}\d+(?:\.\d+){1,3}"
+    r"(?:[-+][\w.]+)?$|[\w./-]+\.(?:pem|key|txt|json|ya?ml|env|p12|pfx|crt|cer|py|js|ts|md|conf|ini|toml|html?)$"
+)
+"""Variables, templates, paths and patterns."""
+_REFERENCE_SIGNS: Final = (
+    *("xxxx", "***", "...", "://", "[a-z", "(?:", "\\d", "\\w", "{{", "\u2022\u2022", "____", "a-za-z", "a-z0-9"),
+    *("your-", "your_", "changeme", "change-me", "change_me", "placeholder", "redacted", "example", "dummy"),
+)
+_NOTHING: Final = word_set(
+    "true false yes no none null nil undefined on off void any unknown never auto str string text bytes byte"
+    " int integer number float bool boolean object array list dict map char varchar uuid type required optional"
+    " hidden empty missing invalid valid default unset disabled enabled masked omitted self this super new"
+    " await async lambda function return not is in if else for from with and or the a an to of it that which"
+    " must should can will may be are was has have see use used using your my our their its as at by on when"
+    " where what how only also same here there todo tbd fixme user username login email name id key value"
+    " secret token password pass passwd pwd passphrase credential credentials const let var def class static"
+    " public private final readonly ref props data input output field bearer basic digest oauth oauth2 jwt saml"
+    " ldap sha256 md5 base64 plain plaintext encrypted hashed file env vault passwort kennwort senha"
+    " contrase\u00f1a contrasena wachtwoord has\u0142o parola \u043f\u0430\u0440\u043e\u043b\u044c \u5bc6\u7801"
+    " \u30d1\u30b9\u30ef\u30fc\u30c9 inherit manual prompt random generated plugin import export"
+)
+"""What stands where a value could, in programs and in manuals."""
+_WORDS_OF_CODE: Final = word_set("hash opts kwargs args pwd_hash callback msg expr ptr func buf tmp")
+_STOPS: Final = word_set(
+    "the a an is are was be to of for in on with and or not your you must should can will may this that it its"
+    " if no enter please use using used by from as at has have when which password passwords token tokens"
+    " secret secrets key keys required invalid wrong missing confirm new old login user username account reset"
+    " forgot change set get does do only one all any der die das und ist le la les des de el los y o un une ein"
+    " eine di da do"
+)
+"""Words of sentences, which no passphrase contains."""
+_SIGNS = frozenset("!#$%^&*?~@+")
+_SORTS = ("[a-z]", "[A-Z]", "[0-9]")
+
+
+def is_thought_up(value: str) -> bool:
+    """Whether it reads like a password that a person made of a word and a number, and like nothing else."""
+    if len(value) < 8 or not compiled(_MADE_UP).fullmatch(value):
+        return False
+    if value[-1].isdigit():
+        return bool(_SIGNS.intersection(value)) or (not value.isalnum() and value[0].isupper())
+    return not value[:-1].isalnum() or not value[-1].isalnum()
+
+
+def is_telling(token: str) -> bool:
+    """Not a placeholder such as ``ghp_xxxx...`` or ``sk-ant-your-key-here``, nor the name of a variable."""
+    return bool(set(token[-12:].lower()) - set("x*._-")) and not compiled(_WORDS).fullmatch(token)
+
+
+def is_mixed(value: str) -> bool:
+    """A run of capitals, small letters and digits in which no words are."""
+    return len(set(value)) > 9 and all(compiled(sort).search(value) for sort in _SORTS) and is_generated(value)
+
+
+def is_mixed_short(value: str) -> bool:
+    return len(value) > 7 and all(compiled(sort).search(value) for sort in _SORTS) and is_random(value)
+
+
+def is_reference(value: str) -> bool:
+    """Whether it only stands for a secret."""
+    low = value.lower()
+    for sign in _REFERENCE_SIGNS:  # a plain loop: this is asked of every value
+        if sign in low:
+            return True
+    if (len(value) > 2 and len(set(low)) < 3) or low in _NOTHING or "\0" in value or compiled(_REFERENCE).match(value):
+        return True
+    formatted = compiled(r"%[sdr]|\{\d?\}").sub("", value)
+    if formatted != value or ".*" in value:
+        return not compiled("[A-Z0-9]").search(formatted)
+    return False
+
+
+def is_id(value: str) -> bool:
+    return bool(compiled(_ID).fullmatch(value.lower()))
+
+
+def is_quoted_secret(value: str, kind: str) -> bool:
+    """Whether a literal, or the value of a setting, is a secret, given that its name is one's."""
+    if is_reference(value):
+        return False
+    if " " in value or "\t" in value:
+        return _is_phrase(value, kind)
+    if kind == "password":
+        return len(value) >= 3 and not compiled(r"[\W_]+").fullmatch(value)
+    if kind == "token":
+        return len(value) >= SHORTEST_PASSWORD and _is_no_word(value)
+    if kind in ("cookie", "some-key"):
+        return is_generated(value) or is_id(value) or (kind == "some-key" and is_mixed_short(value))
+    return len(value) >= SHORTEST_PASSWORD and (_is_no_word(value) or (kind == "secret" and len(value) > 7))
+
+
+def is_bare_secret(value: str, kind: str, *, ends_line: bool) -> bool:
+    """Whether what stands there without quotes is a secret and neither a name in a program nor a word of a text."""
+    if len(value) < 4 or is_reference(value):
+        return False
+    if is_id(value) or (kind == "password" and is_thought_up(value)):
+        return True
+    if compiled(f"{CODE}|{_TYPE}").fullmatch(value) and not any(map(is_mixed, value.split(".")[1:])):
+        return False
+    if value.isdigit():
+        return len(value) >= (4 if kind == "password" else 8)
+    if kind == "password" and ends_line and _mixes(value) and compiled(r"[^\s.:/]{4,5}").fullmatch(value):
+        return True
+    if kind in ("cookie", "some-key"):
+        return is_quoted_secret(value, kind)
+    if len(value) < SHORTEST_PASSWORD:
+        return False
+    if value.isalpha():
+        return _is_no_word(value) or (
+            kind == "password" and ends_line and not _is_word(value.lower()) and value not in _WORDS_OF_CODE
+        )
+    if kind == "password" and ends_line and compiled("[a-z]+(?:-[a-z]+){3,}").fullmatch(value):
+        return not _STOPS.intersection(value.split("-"))
+    return is_made_up(value) or is_generated(value)
+
+
+def is_made_up(value: str) -> bool:
+    """Letters with digits or signs, at least six, and neither a name in a program nor words in a row."""
+    if len(value) < SHORTEST_PASSWORD or is_reference(value):
+        return False
+    rest = compiled(_NUMBERED).sub("", value.rstrip("!?"))
+    if sum(map(str.isalpha, rest)) < 2 or not compiled(r"[0-9!#$%^&*?~@+]").search(rest):
+        return False
+    return not compiled(_WORDS).fullmatch(value) and not compiled(CODE).fullmatch(value)
+
+
+def is_generated(value: str) -> bool:
+    """At least twelve characters, with signs among letters and digits, or mostly in runs that look random."""
+    if len(value) < SHORTEST_SECRET or is_reference(value):
+        return False
+    if sum(map(_SIGNS.__contains__, value)) > 1 and all(compiled(some).search(value) for some in _SORTS):
+        return True
+    runs: list[str] = compiled(r"[^-_./:,=@\s]+").findall(value, 0, _JUDGED)
+    random = sum(len(run) for run in runs if len(run) > 3 and is_random(run))
+    return random >= 10 and (random >= 0.6 * sum(map(len, runs)) or random >= 28)
+
+
+def _is_no_word(value: str) -> bool:
+    """Neither words nor a name: digits among letters, signs, or letters that no language puts in a row."""
+    if value.isdigit():
+        return len(value) >= SHORTEST_PASSWORD
+    if compiled(_WORDS).fullmatch(value) or compiled(CODE).fullmatch(value):
+        return False
+    if value.isascii() and value.isalpha():
+        if value.isupper():
+            return False
+        pieces: list[str] = compiled("[A-Z]?[a-z]+|[A-Z]+").findall(value)
+        in_words = sum(len(piece) for piece in pieces if _is_word(piece.lower()))
+        return in_words < 0.3 * len(value) and (len(pieces) > 3 or len(value) > 9)
+    return bool(compiled(r"[0-9!#$%^&*?~@+]").search(compiled(_NUMBERED).sub("", value.rstrip("!?:"))))
+
+
+def _is_phrase(value: str, kind: str) -> bool:
+    """Several words that make no sentence, or among which a secret stands."""
+    words = value.split()
+    if len(value) > 200 or not words:
+        return False
+    low = [word.strip(".,:;!?'\"()").lower() for word in words]
+    if _STOPS.intersection(low):
+        return False
+    if kind == "password" and len(words) > 2:
+        return all(compiled("[a-z]{2,12}").fullmatch(word) for word in words) or len(words) > 11
+    if kind == "password" and len(words) < 5 and any(_mixes(word) for word in words):
+        return True
+    return all(is_made_up(word) or word.isdigit() or _mixes(word) for word in words)
+
+
+def _mixes(word: str) -> bool:
+    return len(word) > 3 and bool(compiled("[0-9]").search(word)) and bool(compiled("[a-zA-Z]").search(word))
+
+
+def is_phrase(words: str) -> bool:
+    """Whether these bare words, to the end of their line, are a passphrase."""
+    parts = words.split()
+    return len(parts) > 3 and len(set(parts)) == len(parts) and _is_phrase(words, "password")
+
+
+def is_random(run: str) -> bool:
+    """Whether it changes between capitals, small letters and digits too often to be words, or has digits for that."""
+    pieces: list[str] = compiled(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+|[^A-Za-z0-9]").findall(run)
+    letters = digits = in_words = 0
+    for piece in pieces:
+        if piece.isdigit():
+            digits += len(piece)
+        elif piece.isalpha():
+            letters += len(piece)
+            in_words += len(piece) if _is_word(piece.lower()) else 0
+    if len(set(run)) < min(5, len(run)) or letters < 2 or in_words > 0.4 * len(run):
+        return False
+    changes_often = len(run) <= (2.8 if digits else 2.5) * len(pieces)
+    return changes_often or (digits >= 2 and len(run) >= SHORTEST_SECRET)
+
+
+_PAIRS = (
+    "inreerteesontiedatngenstlecontaraldeorraliseanriioitmeecrotrnstaveisdineetunsilapeceacprcticchndcaealomaaselllnarsp"
+    "atofigencheiltsouurssthamolniexemompohartsumiabbladutlympieplckkeimotepusaphoshaiidigspn"
+)
+_COMMON_PAIRS = frozenset(_PAIRS[at : at + 2] for at in range(0, 200, 2))
+"""The hundred pairs of letters that are most frequent in words of prose and programs."""
+
+
+def _is_word(piece: str) -> bool:
+    """Whether at least half of its pairs of letters are common ones: three words in four, one scramble in twenty."""
+    if len(piece) < 4:
+        return False
+    pairs = len(piece) - 1
+    return 2 * sum([piece[at : at + 2] in _COMMON_PAIRS for at in range(pairs)]) >= pairs

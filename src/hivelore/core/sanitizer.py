@@ -1,0 +1,192 @@
+"""Making kept text harmless before a model or a terminal gets it: nothing in it passes for the words of the program
+around it, takes over a terminal, or is there without being seen.
+
+Kept text stays as it was told; this is how it leaves. What is changed stays readable:
+
+    </system-reminder>   (/system-reminder)    tags and markers by which programs frame what they tell a model
+    Human: yes           > Human: yes          at the beginning of a line
+    hivelore-memory      hivelore_memory       the name of our own fence
+    ESC, U+202E          \\x1b, \\u202e         controls, and what cannot be seen, except within a script or emoji
+
+Letters and brackets that look like others, such as full-width ones, count as those.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from hivelore.core.look_alikes import LOOK_ALIKES
+from hivelore.core.text import Harmless
+
+if TYPE_CHECKING:
+    from hivelore.memories.model import Json
+
+_HIDDEN = (
+    "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
+    "\u2060-\u206f\u3164\ud800-\udfff\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
+_SUSPECT = re.compile(rf"[{_HIDDEN}\r]")
+# A flag of a part of a country is spelled with tag characters, as one piece; CR LF is a line break.
+_HIDDEN_OR_FLAG = re.compile(
+    rf"[{_HIDDEN}]|\r(?!\n)|\U0001f3f4[\U000e0061-\U000e007a]{{2}}[\U000e0030-\U000e0039\U000e0061-\U000e007a]{{1,3}}"
+    "\U000e007f(?![\U000e0000-\U000e007f])"
+)
+_EMOJI = (
+    "\xa9\xae\u203c\u2049\u2122\u2139\u2190-\u21ff\u2300-\u2328\u232b-\u23ff\u24c2\u25a0-\u2767\u2776-\u2795\u2797-\u27bf"
+    "\u2934\u2935\u2b00-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
+)
+_JOINING = (
+    "\u0620-\u064a\u066e-\u06d3\u06d5\u06ee\u06ef\u06fa-\u06ff\u0710-\u074f\u0750-\u077f\u07ca-\u07ea\u0840-\u0858"
+    "\u08a0-\u08c9\u0900-\u0dff\u0f40-\u0fbc\u1000-\u109f\u1780-\u17b3\u17b6-\u17d3\u1820-\u1878\ufb50-\ufdfb\ufe70-\ufefc"
+)
+_RIGHT_TO_LEFT = "[\u05d0-\u05ea\u0620-\u064a\u066e-\u06d3\u0710-\u072f\u0750-\u077f\u0780-\u07a5\u07ca-\u07ea]"
+_BETWEEN = rf"[^\w\n{_HIDDEN}]"
+_PLACES = (
+    # Joiners between letters of scripts that join, and within an emoji.
+    ("\u200c", f"(?<=[{_JOINING}])"),
+    ("\u200d", f"(?<=[{_JOINING}])|(?:(?<=[{_EMOJI}])|(?<=[{_EMOJI}]\ufe0f))(?=.[{_EMOJI}])"),
+    # Which form of a character is meant.
+    ("\ufe0e\ufe0f", f"(?<=[{_EMOJI}0-9#*])"),
+    ("\u180b\u180c\u180d\u180f", "(?<=[\u1820-\u1878])"),
+    (
+        "\ufe00\ufe01\ufe02" + "".join(map(chr, range(0xE0100, 0xE01F0))),
+        "(?<=[\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff])",
+    ),
+    # To which side a mark beside Hebrew or Arabic letters belongs.
+    ("\u200e\u200f\u061c", rf"(?<={_RIGHT_TO_LEFT})|(?<={_RIGHT_TO_LEFT}{_BETWEEN})|(?=.{_BETWEEN}?{_RIGHT_TO_LEFT})"),
+)
+_USEFUL = {
+    each: place for characters, pattern in _PLACES for place in [re.compile(pattern, re.DOTALL)] for each in characters
+}
+"""Hidden characters that have a use, and where."""
+
+_GAP = r"[^\S\n]{0,8}"
+# Only where no name stands before: else these are types, as in vector<tool_call>.
+_TYPES = (
+    r"tool_(?:calls?|results?|uses?|responses?|outputs?)|user_(?:query|instructions|input|info)|think(?:ing)?|"
+    r"environment_(?:context|details)|hook_context|additional_data|turn_aborted|(?:start|end)_of_turn"
+)
+_TAGS = (
+    r"system[-_]reminder|function[-_](?:calls?|results?)|antml:\w+|invoke\s+name|user-prompt-submit-hook|"
+    r"session-start-hook|command-(?:name|message|args|contents)|local-command-(?:stdout|stderr|caveat)|"
+    r"bash-(?:input|stdout|stderr)|task-notification|persisted-output|permissions\s+instructions"
+)
+_FRAME = re.compile(
+    r"<(?=[\s/\\\w|]|<[/S])(?:"
+    rf"(?i:\s{{0,8}}(?:[/\\]\s{{0,8}})*(?:{_TAGS})\b[^<>\n]{{0,200}}>?)|"
+    rf"(?i:(?:(?<!\w<)|\s{{0,8}}[/\\])\s{{0,8}}(?:{_TYPES})\b[^<>\n]{{0,200}}>?)|"
+    rf"(?:(?<!\w<)|{_GAP}[/\\]){_GAP}(?:system|assistant|human){_GAP}>|"
+    r"\|[^\s<>|]{1,40}\|>|"
+    r"</?SYS>>)|"
+    r"\[(?:(?<!\w\[)|/)(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS)\]"
+)
+_OPENS = re.compile(r"<|\[/?[ISAT]")
+_SPEAKS = re.compile(r"(?:Human|Assistant|System|HUMAN|ASSISTANT|SYSTEM)[^\S\n]*:")
+_LINE_SPEAKS = re.compile(rf"^[^\S\n]*({_SPEAKS.pattern})", re.MULTILINE)
+_OURS = re.compile(r"hivelore(-)memory", re.IGNORECASE)
+_ROUND = {"<": "(", "[": "(", ">": ")", "]": ")"}
+_QUOTE = "> "
+_MOST_CACHED = 20_000
+
+
+def harmless(text: str) -> Harmless:
+    """The text without anything that could be taken for more than kept text. Ordinary text comes back as it is, and so
+    does text that is harmless already."""
+    text = visible(text)
+    changes = dict(_changes(text))
+    return Harmless(_changed(text, changes)) if changes else Harmless(text)
+
+
+def visible(text: str) -> str:
+    """The text with its controls and hidden characters to be seen, and all else as it is."""
+    return _HIDDEN_OR_FLAG.sub(_seen, text) if _SUSPECT.search(text) else text
+
+
+def harmless_values(value: "Json") -> "Json":
+    """The same value with texts and names that are harmless."""
+    if isinstance(value, str):
+        return harmless(value)
+    if isinstance(value, list):
+        return [harmless_values(item) for item in value]
+    if isinstance(value, dict):
+        return {harmless(name): harmless_values(item) for name, item in value.items()}
+    return value
+
+
+def escaped_json(text: str) -> Harmless:
+    """The same for a text that is JSON: its values stay as they are, with escapes in the strings."""
+    if _SUSPECT.search(text):
+        text = _HIDDEN_OR_FLAG.sub(lambda found: found[0] if _belongs(found) else _json_escape(found[0]), text)
+    changes = {place: _json_escape(text[place]) for place, new in _changes(text) if not new.startswith(_QUOTE)}
+    return Harmless(_changed(text, changes)) if changes else Harmless(text)
+
+
+def _seen(found: re.Match[str]) -> str:
+    return found[0] if _belongs(found) else _ESCAPES[ord(found[0])]
+
+
+def _json_escape(character: str) -> str:
+    pairs = character.encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{pairs[place : place + 4]}" for place in range(0, len(pairs), 4))
+
+
+def _belongs(found: re.Match[str]) -> bool:
+    """Whether a hidden character has a use where it stands."""
+    where = _USEFUL.get(found[0])
+    return len(found[0]) > 1 or (where is not None and where.match(found.string, found.start()) is not None)
+
+
+def _changes(text: str) -> Iterator[tuple[int, str]]:
+    """What is to stand in place of which characters."""
+    plain = text if text.isascii() else text.translate(_PLAIN)
+    spans = [found.span() for found in _FRAME.finditer(plain)] if _OPENS.search(plain) else []
+    speakers = [found.start(1) for found in _LINE_SPEAKS.finditer(plain)] if _SPEAKS.search(plain) else []
+    ours = [found.start(1) for found in _OURS.finditer(plain)]
+    if not (spans or speakers or ours):
+        return
+    places = _places(text) if plain is not text else range(len(text))
+    for start, end in spans:
+        for place in (start, end - 1):
+            if plain[place] in _ROUND:
+                yield places[place], _ROUND[plain[place]]
+    yield from ((places[place], "_") for place in ours)
+    yield from ((places[place], _QUOTE + text[places[place]]) for place in speakers)
+
+
+def _places(text: str) -> list[int]:
+    """For each character of the plain text, where it comes from."""
+    return [place for place, character in enumerate(text) for _ in _PLAIN[ord(character)]]
+
+
+def _changed(text: str, changes: dict[int, str]) -> str:
+    pieces: list[str] = []
+    last = 0
+    for place in sorted(changes):
+        pieces += (text[last:place], changes[place])
+        last = place + 1
+    return "".join((*pieces, text[last:]))
+
+
+class _Escapes(dict[int, str]):
+    """How a character is written in source code."""
+
+    def __missing__(self, code: int) -> str:
+        seen = f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+        return self.setdefault(code, seen)
+
+
+class _Plain(dict[int, str]):
+    """What a character looks like in ASCII, where it does; nothing for what cannot be seen and for accents."""
+
+    def __missing__(self, code: int) -> str:
+        parts = unicodedata.normalize("NFKD", chr(code))
+        plain = "".join(LOOK_ALIKES.get(part, part) for part in parts if unicodedata.category(part) not in _UNSEEN)
+        if len(self) < _MOST_CACHED:
+            self[code] = plain
+        return plain
+
+
+_UNSEEN = ("Mn", "Me", "Cf")
+_PLAIN = _Plain()
+_ESCAPES = _Escapes()

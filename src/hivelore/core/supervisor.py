@@ -1,0 +1,101 @@
+"""Supervision of background workers: each runs in a thread of its own, and is restarted after whatever it raises."""
+
+import logging
+import threading
+from collections.abc import Callable
+
+from hivelore.core import tracebacks
+from hivelore.core.clock import Clock
+from hivelore.core.redaction import Redactor
+from hivelore.errors import HiveloreError, Unavailable
+from hivelore.health.rules import PASSING_PAUSE, pause
+from hivelore.health.state import HealthState
+
+_LOG = logging.getLogger("hivelore")
+
+
+def _here(work: Callable[[], None]) -> None:
+    work()
+
+
+class Supervisor:
+    def __init__(
+        self,
+        health: HealthState,
+        redactor: Redactor,
+        clock: Clock,
+        within: Callable[[Callable[[], None]], None] = _here,
+    ) -> None:
+        """``within`` runs the loop of a worker, in its own thread: with a low priority, say."""
+        self._health = health
+        self._redactor = redactor
+        self._clock = clock
+        self._within = within
+        self._rests: dict[str, float] = {}
+        """By worker: until when it rests after a failure, on the monotonic clock."""
+        self._threads: list[threading.Thread] = []
+        self.stop = threading.Event()
+        """Set when all are to end."""
+
+    def start(self, name: str, work: Callable[[], object], every: float = 0.0) -> None:
+        """Run ``work`` again and again, ``every`` seconds after its last end, until told to stop. Work that goes on
+        until then by itself returns only then, and tells of each of its rounds by ``report``."""
+
+        def run() -> None:
+            while not self.stop.is_set():
+                self.attempt(name, work)
+                self.stop.wait(max(every, self._rest(name)))
+
+        self._health.worker_started(name)
+        thread = threading.Thread(target=self._within, args=(run,), name=f"hivelore-{name}", daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def attempt(self, name: str, work: Callable[[], object]) -> None:
+        """Do one piece of work under its own record, unless it rests after a failure. Raises nothing."""
+        if self._rest(name):
+            return
+        try:
+            work()
+        except Exception as error:  # noqa: BLE001 - it is logged, and the worker is restarted
+            self.report(name, error)
+        else:
+            if not self.stop.is_set():
+                self.report(name, None)
+
+    def report(self, name: str, error: Exception | None) -> None:
+        """Record that a round of a worker went well, or why it did not."""
+        if error is None:
+            if self._health.worker_succeeded(name):
+                _LOG.warning("The background worker %s works again.", name)
+            return
+        is_passing = isinstance(error, Unavailable)
+        said = (
+            tracebacks.clean(str(error), self._redactor) if isinstance(error, HiveloreError) else type(error).__name__
+        )
+        failures = self._health.worker_failed(name, said, unexpected=not is_passing)
+        rest = PASSING_PAUSE if is_passing else pause(failures)
+        self._rests[name] = self._clock.monotonic() + rest
+        if isinstance(error, HiveloreError):
+            if failures == 1:
+                _LOG.warning("The background worker %s failed and goes on trying. %s", name, said)
+        else:
+            story = tracebacks.masked(error, self._redactor)
+            _LOG.error("The background worker %s failed and is restarted in %.0f s.\n%s", name, rest, story)
+
+    def wait(self) -> None:
+        """Wait until all workers have ended."""
+        for thread in self._threads:
+            thread.join()
+
+    def _rest(self, name: str) -> float:
+        """Seconds that a worker still rests."""
+        return max(self._rests.get(name, 0.0) - self._clock.monotonic(), 0.0)
+
+
+Report = Callable[[Exception | None], object]
+"""Is told None where a round went well, else why it did not."""
+
+
+def unreported(_: Exception | None) -> None:
+    """To nobody."""

@@ -1,0 +1,55 @@
+"""Vector arithmetic: cosine, unit length, and the bytes a vector is stored as (A09)."""
+
+import numpy as np
+
+from hivelore.errors import Broken, Invalid
+from hivelore.indexing.model import Vector
+
+LITTLE_ENDIAN_FLOAT32 = np.dtype("<f4")
+
+
+def cosine(a: Vector, b: Vector) -> float:
+    """-1 (opposite) to 1 (same direction), 0 where they are orthogonal or one of them is zero.
+
+    Raises Invalid where the lengths differ: such vectors come from different models.
+    """
+    if a.shape != b.shape:
+        raise Invalid(f"Vectors of {a.size} and {b.size} numbers cannot be compared; embed both with one model.")
+    # The squares of float32 numbers neither overflow nor vanish in float64, so no scaling is needed.
+    left, right = a.astype(np.float64), b.astype(np.float64)
+    lengths = float(np.sqrt(left.dot(left) * right.dot(right)))
+    if lengths == 0.0:
+        return 0.0
+    return min(1.0, max(-1.0, float(left.dot(right)) / lengths))
+
+
+def normalised(vectors: Vector) -> Vector:
+    """The same direction with length 1; of a stack, each row.
+
+    Raises Invalid where there is no direction: a zero vector, or a number that is not finite.
+    """
+    wide = vectors.astype(np.float64)
+    lengths = np.sqrt(np.square(wide).sum(axis=-1, keepdims=True))
+    if not (np.isfinite(lengths) & (lengths > 0.0)).all():
+        raise Invalid("A vector of zeros, or with a number that is not finite, has no direction.")
+    return (wide / lengths).astype(np.float32)
+
+
+def refuse_unfit(vector: Vector, dimension: int) -> None:
+    """Raises Invalid for what is no vector of a model: another dimension, zero, or with a number that is not finite."""
+    if vector.shape != (dimension,):
+        raise Invalid(f"A vector of this model has {dimension} numbers, not the shape {vector.shape}.")
+    if not np.isfinite(vector).all() or not vector.any():
+        raise Invalid("A vector of zeros, or with a number that is not finite, has no direction.")
+
+
+def to_blob(vector: Vector) -> bytes:
+    """Float32, little-endian, four bytes a number, on every machine."""
+    return vector.astype(LITTLE_ENDIAN_FLOAT32, copy=False).tobytes()
+
+
+def from_blob(blob: bytes) -> Vector:
+    """The vector of ``to_blob``, bit by bit; a read-only view of the bytes. Raises Broken where they are no vector."""
+    if not blob or len(blob) % LITTLE_ENDIAN_FLOAT32.itemsize:
+        raise Broken(f"A stored vector has {len(blob)} bytes, which is no whole number of floats; embed it again.")
+    return np.frombuffer(blob, dtype=LITTLE_ENDIAN_FLOAT32).astype(np.float32, copy=False)

@@ -1,0 +1,154 @@
+"""Embedding again on request (B20): a job over the queue that is worked off anyway.
+
+The job only counts; the queue is the passages themselves, so a killed process goes on where it was. To
+embed everything anew, passages are put into the queue some at a time, and how far that came is kept too.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
+
+from hivelore.core.agents import Role, Viewer
+from hivelore.core.clock import Clock
+from hivelore.core.jobs import Job, JobId, JobState
+from hivelore.embeddings.active_model import Serving
+from hivelore.embeddings.queue import Embedding
+from hivelore.errors import Conflict, Forbidden, NotFound
+from hivelore.indexing.model import ModelKey, PassageKey
+from hivelore.storage.ports import MemoryStore, Transaction
+
+KIND = "re-embed"
+QUEUEING = "reembed.queueing"
+"""The setting with the last passage that was put into the queue; absent or empty where none is left to be."""
+AT_A_TIME = 1_000
+"""Passages that are put into the queue or taken out in one unit of work."""
+
+
+class Reembedding:
+    def __init__(
+        self,
+        store: MemoryStore,
+        serving: Serving,
+        embedding: Embedding,
+        clock: Clock,
+        new_id: Callable[[datetime], JobId],
+    ) -> None:
+        self._store = store
+        self._serving = serving
+        self._embedding = embedding
+        self._clock = clock
+        self._new_id = new_id
+
+    def begin(self, viewer: Viewer, *, everything: bool = False) -> Job:
+        """Embed what lacks a vector of the wanted model, or everything anew. A second call joins the first.
+
+        Old vectors serve until the new ones are there. What has failed is tried again at once.
+        """
+        _operator_only(viewer)
+        model = self._serving.wanted
+        if model is None:
+            raise Conflict("No embedding model is configured (HIVELORE_EMBEDDER=none).")
+        provider = model.provider
+        key = self._store.write(lambda tx: tx.register_model(provider.fingerprint, provider.dimension))
+        job = self._store.write(lambda tx: self._joined(tx, key))
+        if job is None:
+            while self._store.write(lambda tx: tx.retry_failed(key, AT_A_TIME)) == AT_A_TIME:
+                pass
+            job = self._store.write(lambda tx: self._joined(tx, key) or self._begun(tx, key, everything))
+        if job.state is JobState.RUNNING:
+            self.go_on()
+            job = self.look(job.id, viewer)
+        self._embedding.wake()
+        return job
+
+    def _joined(self, tx: Transaction, key: ModelKey) -> Job | None:
+        """The job that is not over yet. One that is, though nobody has looked since, is put down as done."""
+        running = _running(tx)
+        if running and (tx.pending(key) or tx.setting(QUEUEING)):
+            return running[0]
+        now = self._clock.now()
+        for over in running:
+            tx.put_job(replace(over, done=over.total, state=JobState.DONE, updated_at=now))
+        return None
+
+    def _begun(self, tx: Transaction, key: ModelKey, everything: bool) -> Job:
+        now = self._clock.now()
+        if everything:
+            tx.leave_queue(key, AT_A_TIME)  # what was in it and failed: it is counted when it is put in anew
+            tx.set_setting(QUEUEING, "0")
+        total = tx.pending(key)
+        state = JobState.RUNNING if total or everything else JobState.DONE
+        job = Job(id=self._new_id(now), kind=KIND, state=state, created_at=now, updated_at=now, total=total)
+        tx.put_job(job)
+        return job
+
+    def go_on(self) -> None:
+        """Put what is left of everything into the queue, also after the process that began it was killed."""
+        with self._store.read() as view:
+            left = bool(view.setting(QUEUEING))
+        while left:
+            left = self._store.write(self._queue_some)
+
+    def _queue_some(self, tx: Transaction) -> bool:
+        """Whether there may be more."""
+        running = next(iter(_running(tx)), None)
+        after, key = tx.setting(QUEUEING), self._serving.wanted_model(tx)
+        if not after or running is None or key is None:
+            tx.set_setting(QUEUEING, "")
+            return False
+        queued = tx.queue_again(key, PassageKey(int(after)), AT_A_TIME)
+        tx.set_setting(QUEUEING, str(queued[-1]) if len(queued) == AT_A_TIME else "")
+        tx.put_job(replace(running, total=running.total + len(queued), updated_at=self._clock.now()))
+        return len(queued) == AT_A_TIME
+
+    def look(self, job: JobId, viewer: Viewer) -> Job:
+        """A job with its progress as of now."""
+        _operator_only(viewer)
+        with self._store.read() as view:
+            found = view.job(job)
+            key = self._serving.wanted_model(view)
+            pending = 0 if key is None else view.pending(key)
+            queueing = bool(view.setting(QUEUEING))
+        if found is None or found.kind != KIND:
+            raise NotFound(f"No job {job}.")
+        if found.state is not JobState.RUNNING:
+            return found
+        now = self._clock.now()
+        done = max(found.total - pending, found.done)
+        state = JobState.RUNNING if pending or queueing else JobState.DONE
+        seen = replace(found, done=min(done, found.total), state=state, updated_at=now)
+        if state is JobState.DONE:
+            self._store.write(lambda tx: tx.put_job(seen))
+        return seen
+
+    def cancel(self, job: JobId, viewer: Viewer) -> Job:
+        """Stop a job: passages that still have a vector of this model leave the queue."""
+        seen = self.look(job, viewer)
+        if seen.state is not JobState.RUNNING:
+            return seen
+        cancelled = replace(seen, state=JobState.CANCELLED)
+        with self._store.read() as view:
+            key = self._serving.wanted_model(view)
+
+        def work(tx: Transaction) -> None:
+            tx.set_setting(QUEUEING, "")
+            tx.put_job(cancelled)
+
+        self._store.write(work)
+        while key is not None and self._store.write(lambda tx: _leave(tx, key)):
+            pass
+        return cancelled
+
+
+def _running(tx: Transaction) -> list[Job]:
+    return [job for job in tx.jobs(KIND) if job.state is JobState.RUNNING]
+
+
+def _leave(tx: Transaction, key: ModelKey) -> bool:
+    """Whether there may be more."""
+    return tx.leave_queue(key, AT_A_TIME) == AT_A_TIME
+
+
+def _operator_only(viewer: Viewer) -> None:
+    if viewer.role is not Role.OPERATOR:
+        raise Forbidden("Only an operator may re-embed. Use the operator's key.")

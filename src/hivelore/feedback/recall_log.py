@@ -1,0 +1,90 @@
+"""The log of recalls: noting what was asked and what was given for which reason, and reading it."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from hivelore.core.access import recalls_visible_to
+from hivelore.core.agents import AgentId, LeadSees, Viewer
+from hivelore.core.clock import Clock
+from hivelore.core.text import Clean
+from hivelore.errors import Unavailable
+from hivelore.feedback.buffer import Tally
+from hivelore.feedback.recalls import QUESTION_LENGTH, Given, Recall, RecallPage
+from hivelore.memories.model import MemoryId
+from hivelore.memories.service import unknown
+from hivelore.search.model import Answer, Query, RecallId
+from hivelore.storage.ports import MemoryStore
+
+
+class RecallLog:
+    def __init__(
+        self,
+        *,
+        store: MemoryStore,
+        tally: Tally,
+        clock: Clock,
+        lead_sees: LeadSees,
+        lifetime: timedelta,
+        recall_id: Callable[[datetime], RecallId],
+    ) -> None:
+        """``lifetime`` 0: nothing is logged."""
+        self._store = store
+        self._tally = tally
+        self._clock = clock
+        self._lead_sees = lead_sees
+        self._on = lifetime > timedelta(0)
+        self._recall_id = recall_id
+
+    def noted(self, query: Query, viewer: Viewer, answer: Answer, candidates: int) -> Answer:
+        """The answer, with the id under which it is logged: within about a second, and nobody waits for that."""
+        if not self._on:
+            return answer
+        now = self._clock.now()
+        number = self._recall_id(now)
+        self._tally.log(
+            Recall(
+                id=number,
+                at=now,
+                agent=viewer.agent,
+                role=viewer.role,
+                door=viewer.door,
+                project=query.project,
+                session=query.session,
+                question=Clean(query.text[:QUESTION_LENGTH]),
+                path=answer.path,
+                candidates=candidates,
+                hits=tuple(
+                    Given(hit.memory.id, rank, hit.score, hit.fit, hit.fits)
+                    for rank, hit in enumerate(answer.hits, start=1)
+                ),
+            )
+        )
+        return replace(answer, id=number)
+
+    def page(
+        self,
+        viewer: Viewer,
+        after: tuple[datetime, RecallId] | None,
+        limit: int,
+        *,
+        agent: AgentId | None = None,
+        memory: MemoryId | None = None,
+        deadline: float | None = None,
+    ) -> RecallPage:
+        """Recalls that the viewer may see, those of this moment too: of one agent, or that gave one memory. Raises
+        NotFound for a memory that they may not see."""
+        where = recalls_visible_to(viewer, self._lead_sees, agent)
+        if where is None:
+            return RecallPage(recalls=(), next=None)
+        with suppress(Unavailable):  # What cannot be written now is shown later.
+            self._tally.flush()
+        with self._store.read(deadline, sees=where.seen) as view:
+            if memory is not None:
+                stored = view.get(memory)
+                if stored is None or not where.seen.admits(stored.memory.owner, stored.memory.scope):
+                    raise unknown(memory)
+            found = view.recalls(replace(where, memory=memory), after, limit + 1)
+        page, last = tuple(found[:limit]), found[limit - 1] if len(found) > limit else None
+        return RecallPage(recalls=page, next=None if last is None else f"{last.at.isoformat()}~{last.id}")

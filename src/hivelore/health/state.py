@@ -1,0 +1,193 @@
+"""The state of health of a running service, kept in one place: status, metrics, readiness and ``doctor`` read it.
+
+Stores tell it of each read and write, the supervisor of each round of a background worker; whoever else finds that
+something does not work calls ``report``, and ``clear`` once it does.
+"""
+
+import logging
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import TypeVar
+
+from hivelore.core.clock import Clock
+from hivelore.errors import Broken, HiveloreError, Unavailable
+from hivelore.health.model import EXPLANATIONS, Cause, Health, Problem, Worker
+from hivelore.health.rules import is_confirmed, is_lasting, is_stuck
+
+T = TypeVar("T")
+
+_LOG = logging.getLogger("hivelore")
+_BY_A_READ = frozenset({Cause.READS, Cause.SERVER})
+_BY_A_WRITE = frozenset({Cause.WRITES, *_BY_A_READ})
+"""What is over once a read or a write has succeeded. A full disk may have room for a small write: a larger one is tried
+before that is over."""
+
+
+@dataclass(slots=True)
+class _Standing:
+    """``began`` and ``last`` are on the monotonic clock."""
+
+    began: float
+    last: float
+    detail: str
+    is_reported: bool
+    is_lasting: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    worker: Worker
+    unexpected: int = 0
+    began: float = 0.0
+    """When the first of the failures in a row was met."""
+
+
+class HealthState:
+    """Implements ``storage.ports.StoreWatch``. For any thread."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._standing: dict[Cause, _Standing] = {}
+        self._work: dict[str, _Work] = {}
+        self._counts: Counter[Cause] = Counter()
+        self._announced: frozenset[Cause] = frozenset()
+        self.last_read = self.last_write = clock.monotonic()
+        """When a read or write succeeded last, on the monotonic clock."""
+
+    def read_done(self) -> None:
+        self.last_read = self._clock.monotonic()
+        self._end(_BY_A_READ)
+
+    def write_done(self) -> None:
+        self.last_write = self._clock.monotonic()
+        self._end(_BY_A_WRITE)
+
+    def store_failed(self, error: HiveloreError, *, writing: bool) -> None:
+        """Note an error that a store has raised; one without a cause is of the caller's own making."""
+        named = error.cause if isinstance(error, Unavailable | Broken) else None
+        if named is None:
+            return
+        cause = Cause.READS if named == Cause.WRITES and not writing else Cause(named)
+        is_other = cause is Cause.REPLACED  # Which waiting never helps against.
+        self._note(cause, str(error), is_reported=is_other or cause is Cause.DAMAGED, lasting=is_other)
+
+    def report(self, cause: Cause, detail: str, *, lasting: bool = False) -> None:
+        """Something does not work. ``detail`` is shown to callers with a key: no secrets, no contents. Reporting the
+        same cause again only changes the detail."""
+        self._note(cause, detail, is_reported=True, lasting=lasting)
+
+    def clear(self, *causes: Cause) -> None:
+        """It works again; also where it always did."""
+        self._end(causes)
+
+    def is_standing(self, *causes: Cause) -> bool:
+        """Whether one of these failed last, be it confirmed as a problem or not."""
+        return any(cause in self._standing for cause in causes)
+
+    def worker_started(self, name: str) -> None:
+        """There is one of this name, which may not have come to anything yet."""
+        with self._lock:
+            self._work.setdefault(name, self._of(name))
+
+    def worker_succeeded(self, name: str) -> bool:
+        """Answers whether it had failed before."""
+        with self._lock:
+            work = self._of(name)
+            self._work[name] = _Work(replace(work.worker, last_success=self._clock.now(), failures=0, error=None))
+        return work.worker.failures > 0
+
+    def worker_failed(self, name: str, error: str, *, unexpected: bool) -> int:
+        """Answers how many failures there were in a row. ``unexpected``: not for want of something that a worker
+        depends on, which is a problem by itself if it is one."""
+        with self._lock:
+            work = self._of(name)
+            known = work.worker
+            self._work[name] = _Work(
+                replace(
+                    known,
+                    last_failure=self._clock.now(),
+                    failures=known.failures + 1,
+                    failed=known.failed + 1,
+                    error=error,
+                ),
+                work.unexpected + 1 if unexpected else 0,
+                work.began if known.failures else self._clock.monotonic(),
+            )
+        return known.failures + 1
+
+    @property
+    def counts(self) -> Mapping[Cause, int]:
+        """How many failures of each cause there were since the start, passing ones included."""
+        with self._lock:
+            return dict(self._counts)
+
+    def failing(self) -> Sequence[Problem]:
+        """What failed last of all, be it confirmed or not; workers apart."""
+        now, at = self._clock.monotonic(), self._clock.now()
+        with self._lock:
+            return [_problem(cause, one, now, at) for cause, one in self._standing.items()]
+
+    def health(self) -> Health:
+        """The state now."""
+        now, at = self._clock.monotonic(), self._clock.now()
+        with self._lock:
+            standing = {
+                cause: one
+                for cause, one in self._standing.items()
+                if one.is_reported or is_confirmed(one.began, one.last)
+            }
+            stuck = [work for work in self._work.values() if is_stuck(work.unexpected)]
+            workers = tuple(work.worker for work in self._work.values())
+        if stuck:
+            said = "; ".join(f"{work.worker.name}: {work.worker.error}" for work in stuck)
+            standing[Cause.WORKER] = _Standing(min(work.began for work in stuck), now, said, is_reported=True)
+        problems = [_problem(cause, one, now, at) for cause, one in standing.items()]
+        return Health(tuple(sorted(problems, key=lambda one: one.since)), workers)
+
+    def told(self, look: Callable[[], T]) -> T | None:
+        """What a look into the database tells; None where that fails, or nobody is to wait for its server."""
+        try:
+            return None if self.is_standing(Cause.SERVER) else look()
+        except HiveloreError:
+            return None
+
+    def announce(self) -> None:
+        """Write into the log which problems began and which are over since the last call."""
+        problems = {problem.cause: problem for problem in self.health().problems}
+        for cause in problems.keys() - self._announced:
+            what, detail = EXPLANATIONS[cause], problems[cause].detail
+            more = "" if detail.startswith(what.what) else f" ({detail})"
+            _LOG.warning("%s %s%s", what.what, what.remedy, more)
+        for cause in self._announced - problems.keys():
+            _LOG.warning("Over by now: %s", EXPLANATIONS[cause].what)
+        self._announced = frozenset(problems)
+
+    def _of(self, name: str) -> _Work:
+        return self._work.get(name) or _Work(Worker(name, None, None, 0, 0, None))
+
+    def _note(self, cause: Cause, detail: str, *, is_reported: bool, lasting: bool = False) -> None:
+        now = self._clock.monotonic()
+        with self._lock:
+            self._counts[cause] += 1
+            known = self._standing.get(cause)
+            if known is None:
+                self._standing[cause] = _Standing(now, now, detail, is_reported, lasting)
+                return
+            known.last, known.detail = now, detail
+            known.is_reported |= is_reported
+            known.is_lasting |= lasting
+
+    def _end(self, causes: Iterable[Cause]) -> None:
+        if self._standing:  # Hardly ever: this is called at each read and write.
+            with self._lock:
+                for cause in causes:
+                    self._standing.pop(cause, None)
+
+
+def _problem(cause: Cause, one: _Standing, now: float, at: datetime) -> Problem:
+    since = at - timedelta(seconds=now - one.began)
+    return Problem(cause, since, one.is_lasting or is_lasting(one.began, now), one.detail)

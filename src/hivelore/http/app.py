@@ -1,0 +1,121 @@
+"""The service as one ASGI application: guard and figures around REST, MCP and health."""
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from hivelore import __version__
+from hivelore.errors import HiveloreError
+from hivelore.http.auth import Gate
+from hivelore.http.context import Context
+from hivelore.http.incidents import Mishaps, Shield
+from hivelore.http.metrics import HealthFigures, Measured, Metrics
+from hivelore.http.pools import AT_ONCE, AT_ONCE_ELSEWHERE, WRITES_AT_ONCE, WRITES_AT_ONCE_ELSEWHERE, Pools
+from hivelore.http.problems import TITLES, on_error, problem
+from hivelore.http.request_guard import Guard
+from hivelore.http.rest import admin, events, health, hooks, maintenance, memories, observations, recalls, review
+from hivelore.http.rest.description import Api
+from hivelore.mcp.lazy import PATH as MCP_PATH
+from hivelore.mcp.lazy import LateMcpDoor
+from hivelore.runtime.app import Application
+from hivelore.sessions.model import HandoverState
+
+_CODES = {400: "bad-request", 404: "not-found", 405: "method-not-allowed", 413: "too-large"}
+_DETAILS = {
+    400: "The body cannot be read: send JSON in UTF-8, not nested too deep and without numbers beyond 64 bits.",
+    404: "There is nothing here. GET /openapi.json lists what there is.",
+    405: "This cannot be done here. GET /openapi.json lists what can.",
+}
+ROUTERS = tuple(
+    part.router for part in (memories, hooks, observations, events, review, recalls, maintenance, admin, health)
+)
+"""One route after the other is tried, the busiest first. Listed, because a router that is included is tried twice."""
+
+
+def create_asgi(app: Application, loaded: Callable[[], None] = lambda: None) -> ASGIApp:
+    """The whole service over an application that is running; it is not closed with it. ``loaded`` is called when the
+    last of what it needs has been imported, some time after the start."""
+    recalls = AT_ONCE if app.settings.is_all_here else AT_ONCE_ELSEWHERE
+    writes = WRITES_AT_ONCE_ELSEWHERE if app.store.is_shared else WRITES_AT_ONCE
+    pools, metrics = Pools(recalls, writes), Metrics()
+    mishaps = Mishaps(app.redactor, app.clock)
+    context = Context(app, pools, Gate(app.agents, pools, app.clock, app.health), metrics, mishaps)
+    _watch(app, metrics)
+    mcp = LateMcpDoor(context, loaded)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncGenerator[None]:
+        async with mcp.opened():
+            yield
+        pools.close()
+
+    api = Api(
+        title="Hivelore",
+        version=__version__,
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+        # An empty id would else be sent on to the route without one.
+        redirect_slashes=False,
+    )
+    api.state.context = context
+    for router in ROUTERS:
+        api.router.routes.extend(router.routes)
+    api.router.routes.append(Route(MCP_PATH, mcp))
+    api.add_exception_handler(HiveloreError, on_error)
+    api.add_exception_handler(RequestValidationError, _on_invalid)
+    api.add_exception_handler(HTTPException, _on_http)
+    api.add_middleware(Shield, mishaps=mishaps)
+    return Guard(Measured(api, metrics, app.clock.monotonic), app.settings.allowed_hosts)
+
+
+def _watch(app: Application, metrics: Metrics) -> None:
+    """The figures that are looked up in the application."""
+
+    def gauge(name: str, text: str, look: Callable[[], int]) -> None:
+        metrics.gauge(f"hivelore_{name}", text, lambda: app.health.told(look))
+
+    gauge("embedding_queue", "Passages that wait for a vector.", app.embedding.pending)
+    gauge("summary_tokens", "Tokens that summaries took today (UTC).", app.spending.today)
+    for state in HandoverState:
+        gauge(
+            f"summaries_{state.value}",
+            f"Ends of sessions whose summary is {state.value}, of the last days.",
+            lambda state=state: app.distilling.counts()[state],
+        )
+    gauge(
+        "recalls_lost",
+        "Recalls that were not logged, because the store could not be written.",
+        lambda: app.tally.lost_recalls,
+    )
+    gauge("hook_events_waiting", "Events that hooks have put aside.", app.draining.waiting)
+    gauge("hook_events_lost", "Events that hooks could not even put aside.", app.draining.lost)
+    metrics.registry.register(HealthFigures(app.health))
+
+
+async def _on_invalid(request: Request, error: Exception) -> Response:
+    """400 for what is not JSON, 415 for what is not said to be, 422 that names the field for the rest."""
+    assert isinstance(error, RequestValidationError)
+    first = error.errors()[0]
+    if first["type"] == "json_invalid":
+        return problem(400, "The body is not valid JSON.", "not-json")
+    if first["loc"] == ("body",) and "json" not in request.headers.get("content-type", ""):
+        return problem(415, "Send JSON, and say so: Content-Type: application/json.", "not-json")
+    where, *place = map(str, first["loc"])  # body, query, path or header, and then what in it
+    field = ".".join(place) or where
+    return problem(422, f"{field}: {first['msg']}.", "invalid", field=field)
+
+
+async def _on_http(_: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    status = error.status_code
+    detail = _DETAILS.get(status) or str(error.detail) or TITLES.get(status, "Error")
+    answer = problem(status, detail, _CODES.get(status, "error"))
+    answer.headers.update(error.headers or {})
+    return answer

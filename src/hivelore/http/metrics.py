@@ -1,0 +1,103 @@
+"""What an operator watches, in Prometheus' text format."""
+
+import math
+from collections.abc import Callable, Iterator
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from hivelore.health.model import Cause
+from hivelore.health.state import HealthState
+
+_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+
+class Metrics:
+    """One registry per application: two of them in one process do not mix."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self.requests = Counter(
+            "hivelore_requests", "Requests by route and status.", ("method", "route", "status"), registry=self.registry
+        )
+        self.latency = Histogram(
+            "hivelore_request_seconds", "Time to answer.", ("route",), registry=self.registry, buckets=_BUCKETS
+        )
+        self.writes = Counter("hivelore_writes", "Memories stored.", registry=self.registry)
+        self.recalls = Counter(
+            "hivelore_recalls", "Recalls by the path that answered.", ("path",), registry=self.registry
+        )
+
+    def gauge(self, name: str, text: str, value: Callable[[], float | None]) -> None:
+        """A figure that is looked up whenever somebody asks; None: it is not known now."""
+
+        def looked_up() -> float:
+            found = value()
+            return math.nan if found is None else found
+
+        Gauge(name, text, registry=self.registry).set_function(looked_up)
+
+    def text(self) -> bytes:
+        return generate_latest(self.registry)
+
+
+class HealthFigures(Collector):
+    """The state of health."""
+
+    def __init__(self, state: HealthState) -> None:
+        self._state = state
+
+    def collect(self) -> Iterator[Metric]:
+        health = self._state.health()
+        yield GaugeMetricFamily("hivelore_ready", "Whether the service can do its work.", float(health.is_ready))
+        standing = {problem.cause for problem in health.problems}
+        problems = GaugeMetricFamily("hivelore_problem", "Problems that stand now.", labels=("cause",))
+        failures = CounterMetricFamily("hivelore_failures", "Failures, passing ones included.", labels=("cause",))
+        counts = self._state.counts
+        for cause in Cause:
+            problems.add_metric((cause.value,), float(cause in standing))
+            failures.add_metric((cause.value,), counts.get(cause, 0))
+        yield problems
+        yield failures
+        failed = CounterMetricFamily("hivelore_worker_failures", "Failures of background workers.", labels=("worker",))
+        streak = GaugeMetricFamily("hivelore_worker_failures_in_a_row", "Since the last success.", labels=("worker",))
+        last = GaugeMetricFamily(
+            "hivelore_worker_last_success_timestamp_seconds", "0 where there was none.", labels=("worker",)
+        )
+        for worker in health.workers:
+            failed.add_metric((worker.name,), worker.failed)
+            streak.add_metric((worker.name,), worker.failures)
+            last.add_metric((worker.name,), 0.0 if worker.last_success is None else worker.last_success.timestamp())
+        yield from (failed, streak, last)
+
+
+class Measured:
+    """Pure ASGI: counts and times every request by the route it took."""
+
+    def __init__(self, app: ASGIApp, metrics: Metrics, monotonic: Callable[[], float]) -> None:
+        self._app = app
+        self._metrics = metrics
+        self._monotonic = monotonic
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        began = self._monotonic()
+        status = 500
+
+        async def watched(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        try:
+            await self._app(scope, receive, watched)
+        finally:
+            route = getattr(scope.get("route"), "path", None) or "other"
+            self._metrics.requests.labels(scope["method"], route, str(status)).inc()
+            self._metrics.latency.labels(route).observe(self._monotonic() - began)

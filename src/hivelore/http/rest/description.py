@@ -1,0 +1,58 @@
+"""What /openapi.json says besides what the routes say of themselves: keys, headers and problem documents."""
+
+from typing import Any
+
+from fastapi import FastAPI
+
+from hivelore.http.problems import MEDIA_TYPE
+from hivelore.http.rest.answers import Problem
+
+_KEY = {"type": "http", "scheme": "bearer", "description": "A key, hl_..."}
+_OPEN = {"/health", "/health/live", "/health/ready"}
+"""Paths that need no key."""
+_HEADERS = [
+    {
+        "name": "X-Agent-ID",
+        "in": "header",
+        "required": False,
+        "schema": {"type": "string"},
+        "description": "Operators: for which agent, by id or name, percent-encoded.",
+    },
+    {
+        "name": "X-Hivelore-Project",
+        "in": "header",
+        "required": False,
+        "schema": {"type": "string"},
+        "description": "Where the caller is, percent-encoded; narrows searches and marks what is stored.",
+    },
+]
+_PROBLEM = {"content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}}
+_PROBLEMS = {
+    "4XX": {"description": "It cannot be done as asked; `detail` says why, and what to do.", **_PROBLEM},
+    "5XX": {"description": "It cannot be done now, or the service failed; `detail` says which.", **_PROBLEM},
+}
+
+
+class Api(FastAPI):
+    """An application whose description is complete."""
+
+    def openapi(self) -> dict[str, Any]:
+        if self.openapi_schema is None:
+            self.openapi_schema = _completed(super().openapi())
+        return self.openapi_schema
+
+
+def _completed(described: dict[str, Any]) -> dict[str, Any]:
+    components = described["components"]
+    for name in ("HTTPValidationError", "ValidationError"):  # What FastAPI would answer: ours are problems.
+        components["schemas"].pop(name, None)
+    components["schemas"]["Problem"] = Problem.model_json_schema(by_alias=True)
+    components["securitySchemes"] = {"key": _KEY}
+    for path, operations in described["paths"].items():
+        for operation in operations.values():
+            operation["responses"].pop("422", None)
+            operation["responses"] |= _PROBLEMS
+            if path not in _OPEN:
+                operation["security"] = [{"key": []}]
+                operation["parameters"] = [*operation.get("parameters", ()), *_HEADERS]
+    return described

@@ -1,0 +1,317 @@
+"""Gathering the newest chunks into segments, and small segments into large ones, in steps between the calls.
+
+What a step writes is prepared beforehand, on a snapshot. A segment is filled term by term while nobody looks at it,
+and its row says how far that is, so a killed process goes on where it was. It is switched on, in place of those it
+was made from, in one unit; these are emptied afterwards.
+"""
+
+import json
+from array import array
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from math import log
+
+import numpy as np
+
+from hivelore.indexes.keywords.postings import sql
+from hivelore.indexes.keywords.postings.segment import Keys, Rows
+from hivelore.indexes.keywords.postings.sql import EMPTYING, FILLING, SEARCHED, Now, Segment
+from hivelore.indexes.keywords.postings.terms import each
+from hivelore.storage.ports import MemoryStore
+from hivelore.storage.sql.transaction import SqlTransaction
+from hivelore.storage.sql.view import SqlView
+
+Posting = tuple[str, bytes, bytes]
+"""A term with its places and counts."""
+
+SWEEP = "postings.sweep"
+"""The setting that says whether there may be rows of dropped chunks that no segment holds any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """How much is done at a time; the defaults keep the writer busy for about 10 ms."""
+
+    newest: int = 1_000
+    """Chunks in the tail from which on it becomes a segment."""
+    segment: int = 4_000
+    """The most chunks that become one segment."""
+    alike: int = 4
+    """So many segments of about the same size become one."""
+    sparse: float = 0.25
+    """A segment of which a greater part is dropped is written anew."""
+    postings: int = 1_000
+    """Postings that are written or deleted in one unit, ..."""
+    size: int = 500_000
+    """... or as many as have so many bytes of places."""
+
+
+class Gathering:
+    def __init__(self, sizes: Sizes) -> None:
+        self._sizes = sizes
+        self._inverted: tuple[Hashable, list[Posting]] | None = None
+        """Of the segment that is filled from rows of terms: all its postings, by term."""
+        self._moved: tuple[Hashable, Mapping[int, Keys]] | None = None
+        """Of the segment that is merged: where the rows of each source lie in it."""
+
+    def step(self, store: MemoryStore) -> bool:
+        """Do one step; False where there was nothing to do."""
+        with store.read() as view:
+            work = self._next(sql.readable(view))
+        if work is None:
+            return False
+        store.write(lambda tx: work.do(sql.writable(tx)))
+        return True
+
+    def _next(self, view: SqlView) -> "Work | None":
+        now, segments = sql.now(view), sql.segments(view)
+        filling = [one for one in segments if one.state == FILLING]
+        searched = [one for one in segments if one.state == SEARCHED]
+        emptying = [one for one in segments if one.state == EMPTYING]
+        for one in filling:
+            if not one.sources:
+                return self._fill(one, now, self._from_terms(view, one, now))
+        newest = self._newest(view, max((one.last for one in searched), default=0), sql.settled(view, now.rows))
+        if newest is not None:
+            return newest
+        for one in filling:
+            return self._fill(one, now, self._from_segments(view, one, now))
+        if emptying:
+            return _empty(view, emptying, self._sizes.postings)
+        if view.setting(SWEEP):
+            return _sweep(view, segments, self._sizes.postings)
+        return self._merge(view, searched)
+
+    # beginning
+
+    def _newest(self, view: SqlView, last: int, settled: int) -> "Work | None":
+        """``settled``: no rows of terms with a number up to this can come any more."""
+        if sql.ask(view, "count_newest", after=last, settled=settled)[0][0] < self._sizes.newest:
+            return None
+        found = sql.ask(view, "oldest_of_newest", after=last, settled=settled, limit=self._sizes.segment)
+        rows = Rows.of([row[:4] for row in found if not row[4]])
+        return Begin(rows, last + 1, max(row[5] for row in found), (), left=len(found) > len(rows))
+
+    def _merge(self, view: SqlView, searched: Sequence[Segment]) -> "Work | None":
+        tiers: dict[int, list[Segment]] = {}
+        for one in searched:
+            tier = int(log(max(one.chunks / self._sizes.newest, 1.0), self._sizes.alike) + 1e-9)
+            tiers.setdefault(tier, []).append(one)
+        for _, alike in sorted(tiers.items()):
+            if len(alike) >= self._sizes.alike:
+                return _merging(view, alike[: self._sizes.alike])
+        for one in searched:
+            if self._is_sparse(view, one):
+                return _merging(view, [one])
+        return None
+
+    def _is_sparse(self, view: SqlView, segment: Segment) -> bool:
+        limit = self._sizes.sparse * segment.chunks
+        span = {"first": segment.first, "last": segment.last}
+        if sql.ask(view, "count_dropped", **span)[0][0] <= limit:
+            return False
+        _, dropped = sql.drops(sql.ask(view, "drops_between", **span))
+        _, here = sql.rows_of(view, segment.key).places(dropped)
+        return int(np.count_nonzero(here)) > limit
+
+    # filling
+
+    def _fill(self, segment: Segment, now: Now, postings: Iterator[Posting]) -> "Work":
+        some: list[Posting] = []
+        size = 0
+        for one in islice(postings, self._sizes.postings):
+            some.append(one)
+            size += len(one[1])
+            if size > self._sizes.size:
+                break
+        return Fill(segment, now.generation, some) if some else SwitchOn(segment)
+
+    def _from_terms(self, view: SqlView, segment: Segment, now: Now) -> Iterator[Posting]:
+        """Those behind ``segment.upto``."""
+        of = segment.key, now.generation, now.incarnation
+        if self._inverted is None or self._inverted[0] != of:
+            self._inverted = of, _inverted(view, segment)
+        return (one for one in self._inverted[1] if one[0] > segment.upto)
+
+    def _from_segments(self, view: SqlView, segment: Segment, now: Now) -> Iterator[Posting]:
+        of = segment.key, now.incarnation
+        if self._moved is None or self._moved[0] != of:
+            slots = sql.rows_of(view, segment.key).slots
+            self._moved = of, {source: _moved(sql.rows_of(view, source), slots) for source in segment.sources}
+        limit = max(self._sizes.postings, self._sizes.alike + 1)
+        found = sql.ask(view, "postings_behind", upto=segment.upto, segments=view.array(segment.sources), limit=limit)
+        if len(found) == limit:  # the last term may have more
+            found = [row for row in found if row[0] != found[-1][0]]
+        return _merged(found, self._moved[1])
+
+
+# What a step writes.
+
+
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """A segment that is to be filled."""
+
+    rows: Rows
+    first: int
+    last: int
+    sources: tuple[int, ...]
+    left: bool
+    """Whether dropped chunks are left out."""
+
+    def do(self, unit: SqlTransaction) -> None:
+        unit.claim(b"postings.segments")
+        segments = sql.segments(unit)
+        searched = {one.key: one for one in segments if one.state == SEARCHED}
+        if any(one.state == FILLING and bool(one.sources) == bool(self.sources) for one in segments):
+            return
+        if not set(self.sources) <= set(searched):
+            return
+        if not self.sources and self.first != max((one.last for one in searched.values()), default=0) + 1:
+            return
+        span = {"first": self.first, "last": self.last, "count": len(self.rows)}
+        key = sql.ask(unit, "segment_begin", sources=json.dumps(self.sources), **span)[0][0]
+        slots, chunks, documents, lengths = self.rows.blobs()
+        columns = {"slots": slots, "chunks": chunks, "documents": documents, "lengths": lengths}
+        sql.ask(unit, "segment_rows_put", segment=key, **columns)
+        if self.left:
+            unit.set_setting(SWEEP, "after")
+
+
+@dataclass(frozen=True, slots=True)
+class Fill:
+    segment: Segment
+    generation: int
+    """Postings that were read before another one may hold words that were wiped since."""
+    postings: list[Posting]
+
+    def do(self, unit: SqlTransaction) -> None:
+        if self.segment not in sql.segments(unit) or sql.now(unit).generation != self.generation:
+            return
+        key = self.segment.key
+        each = [
+            {"term": term, "segment": key, "places": places, "counts": counts}
+            for term, places, counts in self.postings
+            if counts
+        ]
+        sql.ask_for_each(unit, "posting_put", each)
+        sql.ask(unit, "segment_upto", segment=self.segment.key, upto=self.postings[-1][0])
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchOn:
+    segment: Segment
+
+    def do(self, unit: SqlTransaction) -> None:
+        if self.segment not in sql.segments(unit):
+            return
+        sql.ask(unit, "segment_state", segment=self.segment.key, state=SEARCHED)
+        for source in self.segment.sources:
+            sql.ask(unit, "segment_state", segment=source, state=EMPTYING)
+        sql.next_generation(unit)
+
+
+@dataclass(frozen=True, slots=True)
+class Empty:
+    segments: tuple[Segment, ...]
+    postings: list[tuple[str, int]]
+
+    def do(self, unit: SqlTransaction) -> None:
+        each = [{"term": term, "segment": segment} for term, segment in self.postings]
+        sql.ask_for_each(unit, "posting_delete", each)
+        for one in self.segments:
+            if self.postings:
+                sql.ask(unit, "segment_upto", segment=one.key, upto=self.postings[-1][0])
+            else:
+                sql.ask(unit, "segment_delete", segment=one.key)
+                sql.ask(unit, "segment_rows_delete", segment=one.key)
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    slots: list[int]
+
+    def do(self, unit: SqlTransaction) -> None:
+        each = [{"slot": slot} for slot in self.slots]
+        sql.ask_for_each(unit, "terms_delete", each)
+        sql.ask_for_each(unit, "drop_delete", each)
+        if not self.slots:
+            unit.set_setting(SWEEP, "")
+
+
+Work = Begin | Fill | SwitchOn | Empty | Sweep
+
+
+def empty_some(unit: SqlTransaction, limit: int) -> bool:
+    """Go on emptying what is switched off; False where nothing is."""
+    emptying = [one for one in sql.segments(unit) if one.state == EMPTYING]
+    if emptying:
+        _empty(unit, emptying, limit).do(unit)
+    return bool(emptying)
+
+
+def _empty(view: SqlView, emptying: Sequence[Segment], limit: int) -> Empty:
+    upto = min(one.upto for one in emptying)
+    group = tuple(one for one in emptying if one.upto == upto)
+    found = sql.ask(view, "terms_behind", upto=upto, segments=view.array([one.key for one in group]), limit=limit)
+    if len(found) == limit and found[0][0] != found[-1][0]:  # the last term may have more
+        found = [row for row in found if row[0] != found[-1][0]]
+    return Empty(group, [(term, segment) for term, segment in found])
+
+
+def _sweep(view: SqlView, segments: Sequence[Segment], limit: int) -> Sweep:
+    """Drops of chunks that no segment holds nor will; but for the newest, by which readers know what they have seen."""
+    last = max((one.last for one in segments if one.state == SEARCHED), default=0)
+    mine = np.array([row[0] for row in sql.ask(view, "drops_behind_us", last=last)], np.int64)
+    held = [sql.rows_of(view, one.key).slots for one in segments]
+    return Sweep(mine[~np.isin(mine, np.concatenate([np.empty(0, np.int64), *held]))][:limit].tolist())
+
+
+def _merging(view: SqlView, sources: Sequence[Segment]) -> Begin:
+    joined = Rows.of([]).joined(*(sql.rows_of(view, one.key) for one in sources)).by_slot()
+    first, last = min(one.first for one in sources), max(one.last for one in sources)
+    _, dropped = sql.drops(sql.ask(view, "drops_between", first=first, last=last))
+    rows = joined.take(~np.isin(joined.slots, dropped))
+    keys = tuple(one.key for one in sources)
+    return Begin(rows, first, last, keys, left=len(rows) < len(joined))
+
+
+def _merged(found: Sequence[tuple[str, int, bytes, bytes]], moved: Mapping[int, Keys]) -> Iterator[Posting]:
+    """Postings of the sources, by term, as those of the segment that they become. A term whose chunks are all left
+    out has no places."""
+    if not found:
+        return
+    terms = list(dict.fromkeys(row[0] for row in found))
+    number_of = {term: number for number, term in enumerate(terms)}
+    places = np.concatenate([moved[source][np.frombuffer(blob, "<u4")] for _, source, blob, _ in found])
+    counts = np.frombuffer(b"".join(row[3] for row in found), np.uint8)
+    numbers = np.repeat([number_of[row[0]] for row in found], [len(row[3]) for row in found])
+    order = np.lexsort((places, numbers))
+    order = order[(places[order] >= 0) & (counts[order] > 0)]
+    bounds = np.searchsorted(numbers[order], np.arange(len(terms) + 1)).tolist()
+    all_places, all_counts = places[order].astype("<u4").tobytes(), counts[order].tobytes()
+    for term, start, stop in zip(terms, bounds[:-1], bounds[1:], strict=True):
+        yield term, all_places[4 * start : 4 * stop], all_counts[start:stop]
+
+
+def _moved(rows: Rows, slots: Keys) -> Keys:
+    """The new place of each row among ``slots``, -1 for those that are left out."""
+    if not len(slots):
+        return np.full(len(rows), -1, np.int64)
+    at = np.minimum(np.searchsorted(slots, rows.slots), len(slots) - 1)
+    return np.where(slots[at] == rows.slots, at, -1)
+
+
+def _inverted(view: SqlView, segment: Segment) -> list[Posting]:
+    place_of = {slot: place for place, slot in enumerate(sql.rows_of(view, segment.key).slots.tolist())}
+    postings: dict[str, tuple[array[int], bytearray]] = {}
+    for slot, terms, counts in sql.ask(view, "in_span", first=segment.first, last=segment.last):
+        place = place_of.get(slot)
+        if place is None:
+            continue
+        for term, count in zip(each(terms), counts, strict=True):
+            known = postings.setdefault(term, (array("I"), bytearray()))
+            known[0].append(place)
+            known[1].append(count)
+    return [(term, places.tobytes(), bytes(counts)) for term, (places, counts) in sorted(postings.items())]

@@ -1,0 +1,126 @@
+"""The statements of this engine, and what they answer as values."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hivelore.indexes.keywords.postings.segment import Keys, Rows
+from hivelore.indexing.model import AttributeColumns, Moment
+from hivelore.storage.ports import Transaction, View
+from hivelore.storage.sql.names import load
+from hivelore.storage.sql.rows import attribute_columns
+from hivelore.storage.sql.transaction import SqlTransaction
+from hivelore.storage.sql.view import SqlView
+from hivelore.storage.sql.where import Param, Params
+
+_PACKAGE = "hivelore.indexes.keywords.postings"
+SQL = {name: load((_PACKAGE, "queries.sql"), (_PACKAGE, f"{name}.sql")) for name in ("sqlite", "postgres")}
+"""By the dialect of a view."""
+
+GENERATION = "postings.generation"
+"""The setting that counts how often postings were switched on, or were changed in place."""
+
+FILLING, SEARCHED, EMPTYING = 1, 2, 3
+
+_PAGE = 5_000
+_SHORT = 0xFFFF_FFFF
+"""What locks tell of the number of a transaction."""
+
+
+@dataclass(frozen=True, slots=True)
+class Now:
+    """What a view shows: how much of the logs of changes, of indexed chunks and of drops, and what was switched on."""
+
+    changes: Moment
+    rows: Moment
+    drops: Moment
+    generation: int
+    incarnation: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    key: int
+    state: int
+    first: int
+    last: int
+    chunks: int
+    sources: tuple[int, ...]
+    upto: str
+
+
+def ask(view: SqlView, statement: str, /, **params: Param) -> list[Any]:
+    return view.rows(SQL[view.dialect][statement], params)
+
+
+def ask_for_each(unit: SqlTransaction, statement: str, each: Sequence[Params]) -> None:
+    """A statement that answers nothing, once for each of these."""
+    unit.run_many(SQL[unit.dialect][statement], each)
+
+
+def now(view: SqlView) -> Now:
+    generation, incarnation = int(view.setting(GENERATION) or 0), view.setting("incarnation")
+    if "now" not in SQL[view.dialect]:  # One number tells of every log where it is that of a transaction.
+        moment = view.moment()
+        return Now(moment, moment, moment, generation, incarnation)
+    changes, rows, drops = ask(view, "now")[0]
+    return Now(Moment(changes), Moment(rows), Moment(drops), generation, incarnation)
+
+
+def settled(view: SqlView, rows: Moment) -> int:
+    """Up to here no rows of terms can come any more."""
+    if not rows.open:
+        return rows.upto
+    elsewhere = {row[0] for row in ask(view, "elsewhere")}
+    return min((one for one in rows.open if one & _SHORT not in elsewhere), default=rows.upto + 1) - 1
+
+
+def since(view: SqlView, moment: Moment) -> dict[str, Param]:
+    """What is news to who knows a moment, as parameters."""
+    return {"upto": moment.upto, "open": view.array(moment.open)}
+
+
+def segments(view: SqlView) -> list[Segment]:
+    return [
+        Segment(key, state, first, last, chunks, tuple(json.loads(sources)), upto)
+        for key, state, first, last, chunks, sources, upto in ask(view, "segments")
+    ]
+
+
+def rows_of(view: SqlView, segment: int) -> Rows:
+    return Rows.of_blobs(*ask(view, "segment_rows", segment=segment)[0])
+
+
+def drops(found: Sequence[tuple[int, int]]) -> tuple[Keys, Keys]:
+    """The numbers in their log and the slots of rows of ``dropped``."""
+    columns = np.array(found, np.int64).reshape(-1, 2).T
+    return columns[0], columns[1]
+
+
+def attribute_pages(view: SqlView) -> Iterator[tuple[Keys, AttributeColumns]]:
+    """Of all documents, ascending by key."""
+    after = 0
+    with view.of_everybody():
+        while found := ask(view, "documents", after=after, limit=_PAGE):
+            keys, *columns = zip(*found, strict=True)
+            yield np.array(keys, np.int64), attribute_columns(columns)
+            after = found[-1][0]
+
+
+def next_generation(unit: SqlTransaction) -> None:
+    unit.set_setting(GENERATION, str(int(unit.setting(GENERATION) or 0) + 1))
+
+
+def readable(view: View) -> SqlView:
+    if not isinstance(view, SqlView):
+        raise TypeError("Postings searches views of a store that speaks SQL only")
+    return view
+
+
+def writable(tx: Transaction) -> SqlTransaction:
+    if not isinstance(tx, SqlTransaction):
+        raise TypeError("Postings writes through transactions of a store that speaks SQL only")
+    return tx

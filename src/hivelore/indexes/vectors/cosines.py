@@ -1,0 +1,59 @@
+"""The arithmetic that all vector engines share, so that their answers can be compared."""
+
+from collections.abc import Collection, Iterable, Mapping
+from math import sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hivelore.core.vectors import normalised
+from hivelore.errors import Invalid
+from hivelore.indexing.model import DocumentKey, Near, Neighbours, PassageKey, Vector
+from hivelore.search.fusion import Spread
+
+DECIMALS = 6
+"""A sum of floats depends in its last bits on the order of its terms; equal texts must tie all the same."""
+
+NONE = Spread(count=0, mean=0.0, deviation=0.0)
+NOBODY = Neighbours(nearest=(), count=0, mean=0.0, deviation=0.0)
+
+
+def unit(query: Vector, dimension: int) -> Vector:
+    """The query at length one. Raises Invalid where it is no direction in a space of that dimension."""
+    if query.shape != (dimension,):
+        raise Invalid(f"The query has the shape {query.shape}, the model has {dimension} dimensions.", field="query")
+    return normalised(query)
+
+
+def cosines(rows: NDArray[np.float32], query: Vector) -> NDArray[np.float64]:
+    """The cosine of each row to the query; both have length one."""
+    return np.round(rows.astype(np.float64) @ query.astype(np.float64), DECIMALS)
+
+
+def spread(admitted: NDArray[np.floating]) -> Spread:
+    """How the cosines of every admitted passage lie."""
+    if not admitted.size:
+        return NONE
+    mean = float(admitted.mean())
+    rest = admitted - mean
+    return Spread(count=admitted.size, mean=mean, deviation=sqrt(float(rest @ rest) / admitted.size))
+
+
+def neighbours(
+    nearest: tuple[Near, ...], cosines: Spread, vectors: Mapping[PassageKey, Vector] | None = None
+) -> Neighbours:
+    return Neighbours(nearest, cosines.count, cosines.mean, cosines.deviation, vectors or {})
+
+
+def order(near: Near) -> tuple[float, PassageKey]:
+    """Sorts the nearest first; of equally near ones that with the lowest key."""
+    return -near.cosine, near.passage
+
+
+def best_per_document(found: Iterable[Near], limit: int, also: Collection[DocumentKey]) -> tuple[Near, ...]:
+    """The best passage of each of the ``limit`` nearest documents and of those in ``also``, best first."""
+    best: dict[DocumentKey, Near] = {}
+    for near in sorted(found, key=order):
+        best.setdefault(near.document, near)
+    wanted = frozenset(also)
+    return tuple(near for place, near in enumerate(best.values()) if place < limit or near.document in wanted)

@@ -1,0 +1,151 @@
+"""The default engine: every vector in memory in one byte per dimension, scanned whole, the best rescored exactly; of
+very many, only those whose signs are like the query's."""
+
+from collections.abc import Callable, Collection
+from math import sqrt
+from threading import Lock
+
+import numpy as np
+
+from hivelore.errors import Unavailable
+from hivelore.indexes.vectors.attributes import CodeBook
+from hivelore.indexes.vectors.cosines import NOBODY, neighbours, unit
+from hivelore.indexes.vectors.quantised import Quantised
+from hivelore.indexes.vectors.search import Search
+from hivelore.indexes.vectors.slabs import SLAB_SIZE, Slabs, bytes_per_slot
+from hivelore.indexes.vectors.snapshot import Followed, rows_of
+from hivelore.indexes.vectors.stages import DEPTH, LEAST_DEPTH, SCATTERED, SIGNS_FROM, Admitted, by_bytes, by_signs
+from hivelore.indexing.model import DocumentKey, Neighbours, Vector
+from hivelore.search.model import Filter
+from hivelore.storage.ports import MemoryStore, View
+
+WIDENING = 4
+"""So many times deeper a search looks where a long document has hidden others."""
+
+
+class ScanVectors:
+    """Follows the store's changes; its answers are those of the view, however old or new the index is.
+
+    Whoever owns it calls ``build`` whenever it is not ``ready``: at the start, and after the store was
+    exchanged for another (its incarnation changed).
+    """
+
+    name = "scan"
+
+    def __init__(
+        self,
+        fingerprint: str,
+        dimension: int,
+        memory_limit: int | None = None,
+        *,
+        slab_size: int = SLAB_SIZE,
+        signs_from: int = SIGNS_FROM,
+        least_depth: int = LEAST_DEPTH,
+    ) -> None:
+        """``memory_limit`` is in bytes; None: no limit. With ``signs_from`` passages and more a search looks at the
+        signs of all, and at the bytes of ``least_depth`` or more."""
+        self._fingerprint = fingerprint
+        self._dimension = dimension
+        self._memory_limit = memory_limit
+        self._slab_size = slab_size
+        self._signs_from = signs_from
+        self._least_depth = least_depth
+        self._state: Followed | None = None
+        self._following = Lock()
+        self._building = Lock()
+
+    @property
+    def ready(self) -> bool:
+        return self._state is not None
+
+    @property
+    def memory_bytes(self) -> int:
+        state = self._state
+        return 0 if state is None else state.slabs.memory_bytes
+
+    @property
+    def count(self) -> int:
+        """Passages held."""
+        state = self._state
+        return 0 if state is None else len(state.slabs)
+
+    def fits(self, passages: int) -> bool:
+        """Whether so many passages stay within the memory limit; else the store's own engine is to answer."""
+        return self._memory_limit is None or passages * bytes_per_slot(self._dimension) <= self._memory_limit
+
+    def build(self, view: View) -> bool:
+        """Read all vectors, unless they are here already. False, and still not ready, where they do not fit.
+
+        Takes a while; recalls that ``follow`` meanwhile are not held up."""
+        with self._building:
+            incarnation = view.setting("incarnation")
+            if self._state is not None and self._state.incarnation == incarnation:
+                return True
+            model = view.model(self._fingerprint)
+            codes = CodeBook()
+            slabs = Slabs(self._dimension, self._slab_size)
+            for batch in () if model is None else view.all_embedded(model):
+                slabs = slabs.added(rows_of(batch, self._dimension, codes))
+                if not self.fits(len(slabs)):
+                    return False
+            moment = view.moment()
+            number = moment.number
+            with self._following:
+                self._state = Followed(slabs, codes, incarnation, model, moment, newest=number, remembers=number)
+            return True
+
+    def follow(self, view: View) -> None:
+        state = self._state
+        if state is None:
+            return
+        if state.incarnation == view.setting("incarnation") and view.moment().number <= state.moment.number:
+            return
+        with self._following:
+            if self._state is None:
+                return
+            if self._state.incarnation != view.setting("incarnation"):
+                self._state = None
+                return
+            if view.moment().number <= self._state.moment.number:
+                return
+            for moment, changes in view.changes(self._state.moment):
+                model = self._state.model if self._state.model is not None else view.model(self._fingerprint)
+                self._state = self._state.after(moment, changes, model, view)
+
+    def settle(self, store: MemoryStore, stopping: Callable[[], bool]) -> bool:
+        del store, stopping
+        return False
+
+    def nearest(
+        self, view: View, query: Vector, where: Filter, limit: int, also: Collection[DocumentKey] = ()
+    ) -> Neighbours:
+        query = unit(query, self._dimension)
+        state, slabs = self._as_of(view)
+        admitted = Admitted(slabs, view, where, state.codes)
+        if state.model is None or not admitted.count:
+            return NOBODY
+        coarse = Quantised.of(query[np.newaxis])
+        search = Search(view, state.model, query, coarse, admitted)
+        depth = self._depth(len(slabs), admitted.count)
+        while True:
+            look = by_bytes(admitted, coarse) if depth is None else by_signs(admitted, coarse, depth)
+            found = search.nearest(look, limit, also)
+            if found is not None:
+                return neighbours(found, look.spread, search.vectors)
+            depth = None if depth is None else WIDENING * depth
+
+    def _depth(self, held: int, admitted: int) -> int | None:
+        """At how many passages to look after their signs; None: not at signs at all."""
+        if held < self._signs_from or admitted < SCATTERED * self._signs_from:
+            return None
+        return max(self._least_depth, int(DEPTH * sqrt(admitted)))
+
+    def _as_of(self, view: View) -> tuple[Followed, Slabs]:
+        number = view.moment().number
+        state = self._state
+        if state is not None and state.moment.number < number:
+            self.follow(view)
+            state = self._state
+        if state is None or state.incarnation != view.setting("incarnation"):
+            raise Unavailable("The vectors are still being read into memory; search by keywords meanwhile.")
+        return state, state.as_of(view, number)

@@ -1,0 +1,225 @@
+"""Passages in memory, in blocks of slots that only grow: immutable states that share their buffers.
+
+A state is never seen to change: new rows go behind the slots it uses, and what marks or relabels a slot
+copies that (small) column first. So readers need no lock. Only the newest state may be added to.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hivelore.indexes.vectors.attributes import Labels, Mask, Places
+from hivelore.indexes.vectors.quantised import Quantised
+
+Slots = NDArray[np.intp]
+Keys = NDArray[np.int64]
+
+PASSAGE, DOCUMENT, CHUNK = range(3)
+
+SLAB_SIZE = 65_536
+SPARSE = 0.25
+"""A slab with a greater part of dead slots is rewritten."""
+
+TAIL = 64
+"""One part in so many of a block may lie behind what is in order, and is looked through when a document is sought."""
+
+_LAST_BUCKET = 0xFFF
+
+
+def bytes_per_slot(dimension: int) -> int:
+    rows, slab = Rows.empty(1, dimension), Slab.empty(1, dimension)
+    vectors, labels = rows.vectors, rows.labels
+    arrays = (vectors.codes, vectors.shrink, vectors.off, vectors.signs, rows.keys, labels.codes, labels.instants)
+    return sum(array.nbytes for array in arrays) + slab.alive.itemsize + slab.order.itemsize
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """n passages: their vectors, their keys, (3, n) with passage, document and chunk, and their labels."""
+
+    vectors: Quantised
+    keys: Keys
+    labels: Labels
+
+    @classmethod
+    def empty(cls, size: int, dimension: int) -> "Rows":
+        return cls(Quantised.empty(size, dimension), np.empty((CHUNK + 1, size), np.int64), Labels.empty(size))
+
+    def __len__(self) -> int:
+        return self.keys.shape[1]
+
+    def take(self, at: Places) -> "Rows":
+        return Rows(self.vectors.take(at), self.keys[:, at], self.labels.take(at))
+
+    def put(self, at: Places, other: "Rows") -> None:
+        self.vectors.put(at, other.vectors)
+        self.keys[:, at] = other.keys
+        self.labels.put(at, other.labels)
+
+
+@dataclass(frozen=True, slots=True)
+class Slab:
+    """One state of one block. What lies in ``rows`` at ``used`` and behind it means nothing."""
+
+    rows: Rows
+    alive: Mask
+    order: Slots
+    """The first slots, by document; those behind them are a small part."""
+    used: int = 0
+    dead: int = 0
+
+    @classmethod
+    def empty(cls, size: int, dimension: int) -> "Slab":
+        return cls(Rows.empty(size, dimension), np.empty(size, np.bool_), np.empty(0, np.intp))
+
+    @property
+    def present(self) -> Rows:
+        """All slots in use, the dead ones too."""
+        return self.rows.take(slice(self.used))
+
+    @property
+    def room(self) -> int:
+        return len(self.rows) - self.used
+
+    @property
+    def is_sparse(self) -> bool:
+        return self.dead > SPARSE * self.used
+
+    def living(self) -> Mask:
+        return self.alive[: self.used]
+
+    def added(self, rows: Rows) -> "Slab":
+        place = slice(self.used, self.used + len(rows))
+        self.rows.put(place, rows)
+        self.alive[place] = True
+        order = self.order
+        if place.stop - len(order) > len(self.rows) // TAIL:
+            # A sort of what is nearly in order already: documents come with ascending keys.
+            order = np.argsort(self.rows.keys[DOCUMENT, : place.stop], kind="stable")
+        return replace(self, order=order, used=place.stop)
+
+    def without(self, slots: Slots) -> "Slab":
+        alive = self.alive.copy()
+        alive[slots] = False
+        return replace(self, alive=alive, dead=self.dead + len(slots))
+
+    def relabelled(self, slots: Slots, labels: Labels) -> "Slab":
+        fresh = self.rows.labels.copy()
+        fresh.put(slots, labels)
+        return replace(self, rows=replace(self.rows, labels=fresh))
+
+    def slots_of(self, documents: Keys) -> Slots:
+        """The living slots of some documents, which are given in order; ascending."""
+        owners = self.rows.keys[DOCUMENT]
+        ordered = owners[: len(self.order)]
+        starts = np.searchsorted(ordered, documents, "left", sorter=self.order)
+        counts = np.searchsorted(ordered, documents, "right", sorter=self.order) - starts
+        within = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
+        found = self.order[np.repeat(starts, counts) + within]
+        slots = np.sort(np.concatenate([found, self._unordered(documents)]))
+        return slots[self.alive[slots]]
+
+    def _unordered(self, documents: Keys) -> Slots:
+        """Those that lie behind what is in order."""
+        buckets = np.zeros(_LAST_BUCKET + 1, np.bool_)
+        buckets[documents & _LAST_BUCKET] = True
+        owners = self.rows.keys[DOCUMENT, len(self.order) : self.used]
+        maybe = np.flatnonzero(buckets[owners & _LAST_BUCKET])
+        nearest = np.minimum(np.searchsorted(documents, owners[maybe]), len(documents) - 1)
+        return maybe[documents[nearest] == owners[maybe]] + len(self.order)
+
+
+@dataclass(frozen=True, slots=True)
+class Slabs:
+    """All blocks. A slot has one number throughout: its block times the size of a block, plus its place there."""
+
+    dimension: int
+    size: int = SLAB_SIZE
+    blocks: tuple[Slab, ...] = ()
+
+    def __len__(self) -> int:
+        return sum(slab.used - slab.dead for slab in self.blocks)
+
+    @property
+    def memory_bytes(self) -> int:
+        return sum(slab.used for slab in self.blocks) * bytes_per_slot(self.dimension)
+
+    def slots_of(self, documents: Iterable[int]) -> Slots:
+        """The living slots of some documents, ascending."""
+        wanted = np.array(sorted(set(documents)), np.int64)
+        if not len(wanted) or not self.blocks:
+            return np.empty(0, np.intp)
+        return np.concatenate([number * self.size + slab.slots_of(wanted) for number, slab in enumerate(self.blocks)])
+
+    def keys(self, slots: Slots) -> Keys:
+        """(3, n), same order."""
+        keys = np.empty((CHUNK + 1, len(slots)), np.int64)
+        for number, places, at in self._split(slots):
+            keys[:, at] = self.blocks[number].rows.keys[:, places]
+        return keys
+
+    def cosines(self, query: Quantised, slots: Slots) -> NDArray[np.float32]:
+        """About the cosine of each; same order."""
+        cosines = np.empty(len(slots), np.float32)
+        for number, places, at in self._split(slots):
+            cosines[at] = self.blocks[number].rows.vectors.cosines(query, places)
+        return cosines
+
+    def vectors(self, slots: Slots) -> NDArray[np.float32]:
+        """(n, dimension), of length one, as the codes tell; same order."""
+        vectors = np.empty((len(slots), self.dimension), np.float32)
+        for number, places, at in self._split(slots):
+            vectors[at] = self.blocks[number].rows.vectors.take(places).told()
+        return vectors
+
+    def off(self, slots: Slots) -> NDArray[np.float32]:
+        """How far the codes are off; same order."""
+        off = np.empty(len(slots), np.float32)
+        for number, places, at in self._split(slots):
+            off[at] = self.blocks[number].rows.vectors.off[places]
+        return off
+
+    def added(self, rows: Rows) -> "Slabs":
+        blocks = list(self.blocks)
+        start = 0
+        while start < len(rows):
+            if not blocks or not blocks[-1].room:
+                blocks.append(Slab.empty(self.size, self.dimension))
+            stop = start + blocks[-1].room
+            blocks[-1] = blocks[-1].added(rows.take(slice(start, stop)))
+            start = stop
+        return replace(self, blocks=tuple(blocks))
+
+    def set_apart(self, rows: Rows) -> "Slabs":
+        """Like ``added``, for any state and not only the newest: shares no block that others may add to."""
+        own = replace(self, blocks=()).added(rows)
+        return replace(self, blocks=self.blocks + own.blocks)
+
+    def without(self, slots: Slots) -> "Slabs":
+        blocks = list(self.blocks)
+        for number, places, _ in self._split(slots):
+            blocks[number] = blocks[number].without(places)
+        return replace(self, blocks=tuple(blocks))
+
+    def relabelled(self, slots: Slots, labels: Labels) -> "Slabs":
+        blocks = list(self.blocks)
+        for number, places, at in self._split(slots):
+            blocks[number] = blocks[number].relabelled(places, labels.take(at))
+        return replace(self, blocks=tuple(blocks))
+
+    def compacted(self) -> "Slabs":
+        """Without the blocks that have many dead slots; their living rows move to the end."""
+        sparse = [slab for slab in self.blocks if slab.is_sparse]
+        dense = replace(self, blocks=tuple(slab for slab in self.blocks if not slab.is_sparse))
+        for slab in sparse:
+            dense = dense.added(slab.present.take(slab.living()))
+        return dense
+
+    def _split(self, slots: Slots) -> Iterator[tuple[int, Slots, Slots]]:
+        """Per block: its number, the places in it, and where in ``slots`` they stood."""
+        numbers, places = np.divmod(slots, self.size)
+        for number in sorted(set(numbers.tolist())):
+            at = np.flatnonzero(numbers == number)
+            yield number, places[at], at

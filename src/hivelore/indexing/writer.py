@@ -1,0 +1,201 @@
+"""Putting memories on the shelf and taking them off, so that store and keyword index never disagree and each memory
+ends where what took its place begins.
+
+A chunk is indexed with the terms of its neighbours as context: the two chunks before it and the one
+after it in its document, and across documents in its session, but only those of the same owner and
+scope: private words must not make a shared note findable. So when a memory comes, changes, moves or goes,
+the ones around it are indexed again.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import replace
+from datetime import date
+from functools import lru_cache
+from itertools import islice
+
+from hivelore.core.text import Clean
+from hivelore.indexes.ports import KeywordIndex
+from hivelore.indexing.model import ChunkKey, DocumentKey, KeywordEntry, Stored, StoredChunk
+from hivelore.memories.model import Action, Chunk, Memory
+from hivelore.memories.temporal import has_place, kept, link, loosen, settle, stays
+from hivelore.observations.model import Kind
+from hivelore.search.tokenizer import document_terms
+from hivelore.storage.ports import Transaction, View
+from hivelore.transfer.migrate.model import WholeMemory
+
+CHUNKS_BEFORE = 2
+CHUNKS_AFTER = 1
+_REMEMBERED_TEXTS = 4_096
+
+
+class Shelf:
+    def __init__(self, keywords: KeywordIndex) -> None:
+        self._keywords = keywords
+
+    def expect(self, contents: Iterable[tuple[Clean, Sequence[Chunk]]], memories: Iterable[Memory] = ()) -> None:
+        """Find the terms of what is about to be put here, as far as they can be remembered, so that the unit of work
+        need not: all others wait for that."""
+        texts = (_text(content, chunk) for content, chunks in contents for chunk in chunks)
+        for text in islice(texts, _REMEMBERED_TEXTS // 2):
+            _terms(text)
+        for memory in islice(memories, _REMEMBERED_TEXTS // 4):
+            header_terms(memory)
+
+    def add(self, tx: Transaction, memory: Memory, chunks: Sequence[Chunk]) -> Stored:
+        stored = tx.add(memory, chunks)
+        if has_place(memory):
+            stored = link(tx, stored)
+        self.index(tx, stored)
+        self._reindex(tx, self._around(tx, stored))
+        return stored
+
+    def change(
+        self, tx: Transaction, before: Stored, memory: Memory, chunks: Sequence[Chunk] | None, action: Action
+    ) -> Stored:
+        """Bring in the next version of a memory and index whatever that concerns."""
+        around = self._around(tx, before)
+        gone = {chunk.key for chunk in tx.chunks(before.key)}
+        after = self._changed(tx, before, memory, chunks, action)
+        gone -= {chunk.key for chunk in tx.chunks(before.key)}
+        self._keywords.remove(tx, sorted(gone))
+        self.index(tx, after)
+        moved = _place(before.memory) != _place(memory)
+        neighbours = {entry.key: entry for entry in (*around, *(self._around(tx, after) if moved else ()))}
+        self._reindex(tx, neighbours.values() if moved or chunks is not None else ())
+        return after
+
+    def _changed(
+        self, tx: Transaction, before: Stored, memory: Memory, chunks: Sequence[Chunk] | None, action: Action
+    ) -> Stored:
+        if stays(before.memory, memory):
+            tx.change(before.key, memory, chunks, action)
+            return Stored(before.key, memory)
+        memory = replace(memory, supersedes=kept(tx, before.memory, memory), valid_until=None)
+        concerned = loosen(tx, before, memory)
+        tx.change(before.key, memory, chunks, action)
+        settle(tx, concerned)
+        return link(tx, Stored(before.key, memory))
+
+    def forget(self, tx: Transaction, stored: Stored) -> None:
+        """For good, with all that is kept of what it was, unless what is done here is itself kept."""
+        if not tx.is_keeping:
+            for key in (stored.key, *_unquoted(tx, stored)):
+                tx.drop_preimages(key)
+        concerned = loosen(tx, stored, None)
+        self._take_off(tx, stored, self._keywords.forget)
+        settle(tx, concerned)
+
+    def drop(self, tx: Transaction, stored: Stored) -> None:
+        """Take off a memory whose links and words others have now: one of a copy that follows another store, or one
+        that became a part of another memory."""
+        self._take_off(tx, stored, self._keywords.forget)
+
+    def withdraw(self, tx: Transaction, stored: Stored) -> None:
+        """Take off a memory that is about to come back (``move_in``): its words need not be wiped."""
+        self._take_off(tx, stored, self._keywords.remove)
+
+    def move_in(self, tx: Transaction, memories: Sequence[WholeMemory]) -> None:
+        """Put memories here as another store has them."""
+        tx.move_in(memories)
+        moved = [Stored(one.key, one.memory) for one in memories]
+        concerned = [*moved, *(other for stored in moved for other in self._around(tx, stored))]
+        self._reindex(tx, {stored.key: stored for stored in concerned}.values())
+
+    def _take_off(
+        self, tx: Transaction, stored: Stored, unindex: Callable[[Transaction, Sequence[ChunkKey]], None]
+    ) -> None:
+        around = self._around(tx, stored)
+        unindex(tx, [chunk.key for chunk in tx.chunks(stored.key)])
+        tx.forget(stored.key)
+        self._reindex(tx, around)
+
+    def index(self, tx: Transaction, stored: Stored) -> None:
+        """Index a memory as it is, in place of what was indexed for it."""
+        self.index_all(tx, [stored])
+
+    def index_all(self, tx: Transaction, documents: Collection[Stored]) -> None:
+        """The same of many."""
+        self._keywords.put(tx, self._entries(tx, documents))
+
+    def prepare(self, view: View, documents: Collection[Stored]) -> None:
+        """Do what is slow about indexing memories beforehand: their terms are then remembered for a while."""
+        self._entries(view, documents)
+
+    def _around(self, tx: Transaction, stored: Stored) -> Sequence[Stored]:
+        """The documents whose context this one is a part of."""
+        if stored.memory.session is None:
+            return ()
+        return (*tx.before(stored.key, CHUNKS_AFTER), *tx.after(stored.key, CHUNKS_BEFORE))
+
+    def _reindex(self, tx: Transaction, documents: Iterable[Stored]) -> None:
+        self.index_all(tx, list(documents))
+
+    def _entries(self, view: View, documents: Collection[Stored]) -> list[KeywordEntry]:
+        chunks = view.chunks_of([stored.key for stored in documents])()
+        return [entry for stored in documents for entry in self._entries_of(view, stored, chunks.get(stored.key, ()))]
+
+    def _entries_of(self, view: View, stored: Stored, chunks: Sequence[StoredChunk]) -> list[KeywordEntry]:
+        before, after = self._texts_around(view, stored) if chunks and stored.memory.session is not None else ([], [])
+        texts = [*before, *(_text(stored.memory.content, one.chunk) for one in chunks), *after]
+        header = header_terms(stored.memory)
+        entries: list[KeywordEntry] = []
+        for place, chunk in enumerate(chunks, len(before)):
+            near = texts[max(place - CHUNKS_BEFORE, 0) : place] + texts[place + 1 : place + 1 + CHUNKS_AFTER]
+            context = tuple(term for other in near for term in _terms(other))
+            headings = tuple(term for heading in chunk.chunk.headings for term in _terms(heading))
+            entries.append(KeywordEntry(chunk.key, stored.key, _terms(texts[place]), context, header + headings))
+        return entries
+
+    def _texts_around(self, view: View, stored: Stored) -> tuple[list[str], list[str]]:
+        """The texts of the chunks just before a document in its session and just after it, in their order."""
+        before: list[str] = []
+        for document in view.before(stored.key, CHUNKS_BEFORE):
+            last = view.chunks(document.key)[-CHUNKS_BEFORE:]
+            before = [_text(document.memory.content, one.chunk) for one in last] + before
+        after = [
+            _text(document.memory.content, one.chunk)
+            for document in view.after(stored.key, CHUNKS_AFTER)
+            for one in view.chunks(document.key)[:CHUNKS_AFTER]
+        ]
+        return before[-CHUNKS_BEFORE:], after[:CHUNKS_AFTER]
+
+
+def _unquoted(tx: Transaction, stored: Stored) -> Sequence[DocumentKey]:
+    """What others keep of its words, as what contradicted them, is blanked; those others."""
+    if stored.memory.operational is None:
+        return ()
+    seen = (one.text for one in tx.observations(stored.key) if one.kind in (Kind.CREATED, Kind.REINFORCED))
+    words = {stored.memory.content, *(version.content for version in tx.history(stored.key)), *filter(None, seen)}
+    return tx.unquote(words)
+
+
+def _place(memory: Memory) -> tuple[object, ...]:
+    """What decides which other memories are its neighbours."""
+    return memory.home, memory.scope, memory.session
+
+
+def _text(content: Clean, chunk: Chunk) -> str:
+    return content[chunk.start : chunk.stop]
+
+
+@lru_cache(maxsize=_REMEMBERED_TEXTS)
+def _terms(text: str) -> tuple[str, ...]:
+    return tuple(document_terms(text))
+
+
+@lru_cache(maxsize=_REMEMBERED_TEXTS)
+def _day_terms(day: date) -> tuple[str, ...]:
+    return _terms(day.strftime("%A %d %B %Y"))
+
+
+def header_terms(memory: Memory) -> tuple[str, ...]:
+    """What else a chunk can be found by: the day in words, who, where, tags, and a name of its own."""
+    parts = [
+        *memory.tags,
+        *(part for part in (memory.author, memory.project, memory.source_path, memory.subject) if part),
+    ]
+    if memory.name not in memory.content:
+        parts.append(memory.name)
+    if memory.category != "note":
+        parts.append(memory.category)
+    return (*_day_terms(memory.created_at.date()), *(term for part in parts for term in _terms(part)))

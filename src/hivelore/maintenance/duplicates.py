@@ -1,0 +1,170 @@
+"""Finding memories that say the same, to be put to review: similarity alone merges nothing (N07)."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from datetime import datetime
+from itertools import pairwise
+
+from hivelore.core.progress import Progress
+from hivelore.core.vectors import cosine
+from hivelore.embeddings.active_model import Serving
+from hivelore.indexing.model import DocumentKey, Stored
+from hivelore.maintenance.merge_rules import may_merge
+from hivelore.memories.model import Memory
+from hivelore.observations.contradiction.judging import Verdict, judge, may_be_same
+from hivelore.review.model import Decision, Proposal, ProposalKind
+from hivelore.search.diversity import says_the_same
+from hivelore.search.model import EVERYTHING, Filter, Visibility
+from hivelore.storage.ports import MemoryStore, View
+from hivelore.transfer.migrate.bulk import in_batches
+
+LOOKED_AT = 2_000
+"""Of the newest memories, the nearest are looked for among all; the same words are found among all."""
+NEAREST = 5
+LEAST_LIKENESS = 0.85
+"""Below this cosine nothing is compared: it takes time, and no two that say the same are so far apart."""
+_AT_A_TIME = 500
+
+_NEAR_AT_A_TIME = 50
+"""Memories whose nearest are looked for in one snapshot, which so never lasts long."""
+
+Pair = tuple[Stored, Stored, str]
+"""The older, the newer, and why."""
+_Candidate = tuple[Stored, Stored, float]
+"""Two memories that are near to each other, and their likeness."""
+
+
+class Duplicates:
+    def __init__(self, store: MemoryStore, serving: Serving) -> None:
+        self._store = store
+        self._serving = serving
+
+    def find(self, now: datetime, limit: int, progress: Progress) -> list[Pair]:
+        """At most so many pairs, each memory in one at most; without those that were put to review before. A unit of
+        the progress is a memory that was looked at, once for its words and once for those near it."""
+        where = Filter(visibility=EVERYTHING.visibility, superseded=False, live_at=now)
+        found: list[Pair] = []
+        taken: set[DocumentKey] = set()
+        with self._store.read() as view:
+            keys = sorted(view.matching(where), reverse=True)
+            newest = keys[:LOOKED_AT]
+            progress.expect(len(keys) + len(newest))
+            for group in _of_same_words(view, keys, progress):
+                progress.check()
+                _take(view, group, "the same words", now, taken, found)
+                if len(found) >= limit:
+                    return found
+        for one, other in self._alike(newest, where, taken, progress):
+            with self._store.read() as view:
+                _take(view, [one, other], "they say the same in other words", now, taken, found)
+            if len(found) >= limit:
+                break
+        return found
+
+    def _alike(
+        self, keys: Sequence[DocumentKey], where: Filter, taken: Collection[DocumentKey], progress: Progress
+    ) -> Iterator[tuple[Stored, Stored]]:
+        """Two at a time that say the same: two that both say the same as a third may contradict each other. Comparing
+        takes most of the time: each two are compared once, outside of any snapshot, and none that is taken already."""
+        compared: set[frozenset[DocumentKey]] = set()
+        for some in in_batches(keys, _NEAR_AT_A_TIME):
+            with self._store.read() as view:
+                candidates = list(self._near(view, some, where))
+            for one, other, likeness in candidates:
+                both = frozenset((one.key, other.key))
+                if one.key in taken or other.key in taken or both in compared:
+                    continue
+                compared.add(both)
+                progress.check()
+                if _say_the_same(one.memory, other.memory, likeness):
+                    yield one, other
+            progress.advance(len(some))
+
+    def _near(self, view: View, keys: Sequence[DocumentKey], where: Filter) -> Iterator[_Candidate]:
+        model = self._serving.current
+        key_of_model = None if model is None else view.model(model.provider.fingerprint)
+        if model is None or key_of_model is None or not model.index.ready:
+            return
+        model.index.follow(view)
+        memories = view.admitted(keys, where)
+        first = {key: ours[0].passages[0] for key, ours in view.chunks_of(keys)().items() if ours and ours[0].passages}
+        vectors = view.vectors(key_of_model, list(first.values()))
+        for key in keys:
+            if key not in memories or first.get(key) not in vectors:
+                continue
+            vector = vectors[first[key]]
+            near = model.index.nearest(view, vector, _beside(memories[key], where), NEAREST).nearest
+            others = view.admitted([one.document for one in near if one.document != key], where)
+            passages = {one.document: one.passage for one in near}
+            known = view.vectors(key_of_model, [passages[other] for other in others])
+            for other, memory in others.items():
+                if passages[other] in known:
+                    yield (
+                        Stored(key, memories[key]),
+                        Stored(other, memory),
+                        cosine(vector, known[passages[other]]),
+                    )
+
+
+def _take(
+    view: View, group: Sequence[Stored], why: str, now: datetime, taken: set[DocumentKey], found: list[Pair]
+) -> None:
+    """Find the pair of a group that is to be put to review. No member of the group is looked at again."""
+    members = {one.key for one in group}
+    if members & taken:
+        return
+    taken |= members
+    pair = _next_of(view, group, now)
+    if pair is not None:
+        found.append((*pair, why))
+
+
+def _beside(memory: Memory, where: Filter) -> Filter:
+    """What may become one with a memory, as far as an index can tell."""
+    seen = Visibility(own=memory.home, swarm=memory.home is None)
+    return Filter(visibility=seen, superseded=where.superseded, live_at=where.live_at, category=memory.category)
+
+
+def _of_same_words(view: View, keys: Iterable[DocumentKey], progress: Progress) -> Iterator[Sequence[Stored]]:
+    known: defaultdict[object, list[DocumentKey]] = defaultdict(list)
+    for some in in_batches(keys, _AT_A_TIME):
+        for key, memory in view.admitted(some, EVERYTHING).items():
+            words = hash(" ".join(memory.content.split()).casefold())
+            known[memory.owner, memory.scope, memory.project, memory.category, words].append(key)
+        progress.advance(len(some))
+    for alike in known.values():
+        if len(alike) > 1:
+            yield [Stored(*one) for one in view.admitted(alike[:_AT_A_TIME], EVERYTHING).items()]
+
+
+def _next_of(view: View, group: Sequence[Stored], now: datetime) -> tuple[Stored, Stored] | None:
+    """The first two that may become one, the oldest first: what one of them has replaced stays replaced then."""
+    members = sorted(group, key=lambda one: (one.memory.holds_since, one.key))
+    for older, newer in pairwise(members):
+        known = _put_to_review(view.proposals_about(newer.key), older.memory, newer.memory)
+        if any(one.decided is None for one in known):
+            return None
+        if not known and may_merge(older.memory, newer.memory, now):
+            return older, newer
+    return None
+
+
+def _say_the_same(one: Memory, other: Memory, likeness: float) -> bool:
+    if says_the_same(one.content, other.content):
+        return True
+    if likeness < LEAST_LIKENESS or not may_be_same(one.content, other.content):
+        return False
+    service = one.operational.service if one.operational is not None else None
+    return judge(one.content, other.content, likeness, service=service or "").verdict is Verdict.SAME
+
+
+def _put_to_review(known: Iterable[Proposal], older: Memory, newer: Memory) -> list[Proposal]:
+    """What waits for a decision about these two, or was rejected of them as they are."""
+    now = {(one.id, one.version) for one in (older, newer)}
+    return [
+        one
+        for one in known
+        if one.kind is ProposalKind.DUPLICATE
+        and {tuple(each) for each in one.memories} == now
+        and (one.decided is None or one.decided.how is Decision.REJECTED)
+    ]

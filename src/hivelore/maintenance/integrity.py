@@ -1,0 +1,63 @@
+"""Checking the data for damage, and the indexes for what they lack; what they lack is repaired."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from hivelore.embeddings.queue import Embedding
+from hivelore.indexing.rebuild import Reindexing
+from hivelore.storage.ports import MemoryStore
+
+AT_A_TIME = 1_000
+"""Passages that are put into the embedding queue in one unit of work."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What was found, one sentence each."""
+
+    problems: Sequence[str]
+    """Damage to the data, which nobody but an operator can repair."""
+    repairs: Sequence[str]
+    """What an index lacked, and what is done about it."""
+    failed: int = 0
+    """Passages that could not be embedded, and are tried again."""
+
+
+class Checking:
+    def __init__(
+        self, damage: Callable[[], Sequence[str]], store: MemoryStore, reindexing: Reindexing, embedding: Embedding
+    ) -> None:
+        """``damage``: what is damaged, see ``Monitor.check``."""
+        self._damage = damage
+        self._store = store
+        self._reindexing = reindexing
+        self._embedding = embedding
+
+    def check(self) -> Checked:
+        """Compare the indexes with the store where the store itself is sound, and let what is missing be made anew.
+        Raises Unavailable where reading, writing or searching does not work."""
+        problems = self._damage()
+        if problems:
+            return Checked(problems, ())
+        with self._store.read() as view:
+            counts = view.counts()
+            lacking, lost = self._reindexing.lacking(view), view.lost_vectors()
+        repairs: list[str] = []
+        if lacking:
+            self._reindexing.repair()
+            repairs.append(
+                f"The keyword index lacks words of {lacking:,} of {counts.memories:,} memories. They are indexed again "
+                "while the service runs; pendingKeywords of its status counts down."
+            )
+        if lost:
+            self._queue_lost()
+            repairs.append(
+                f"The vectors of {lost:,} of {counts.passages:,} passages are missing. They wait for new ones; "
+                "pendingEmbeddings of the status counts down."
+            )
+        return Checked((), repairs, self._embedding.failing())
+
+    def _queue_lost(self) -> None:
+        while self._store.write(lambda tx: tx.queue_lost(AT_A_TIME)) == AT_A_TIME:
+            pass
+        self._embedding.wake()

@@ -1,0 +1,313 @@
+"""Maintenance that takes long, as a job: begun, looked at and cancelled by calls that end at once.
+
+One job runs at a time, in a thread of the process that was asked for it. The store has how far it is, so that every
+process on it can tell, and cancel it; it is not gone on with after that process has ended.
+"""
+
+import json
+import logging
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
+
+from hivelore.changes import batch_codec as wire
+from hivelore.core import tracebacks
+from hivelore.core.agents import Viewer
+from hivelore.core.clock import Clock
+from hivelore.core.jobs import Job, JobId, JobState
+from hivelore.core.progress import Progress, Stopped
+from hivelore.core.redaction import Redactor
+from hivelore.core.text import Clean
+from hivelore.errors import Conflict, HiveloreError, NotFound, Unavailable
+from hivelore.maintenance.model import Maintained, Wish
+from hivelore.maintenance.service import Maintenance, operator_only, permit
+from hivelore.memories.model import MemoryId
+from hivelore.storage.ports import MemoryStore, Transaction, View
+
+KIND = "maintenance"
+LATEST = "maintenance.latest"
+"""The setting with what the latest job was asked for, and what came of it. It has ids and no word of any memory, so
+that what is forgotten is not found in it."""
+BEAT = 1.0
+"""Seconds after which the store is told how far a job is, and asked whether it was cancelled."""
+LOST_AFTER = timedelta(seconds=60)
+"""After so long without a beat, the process that worked is taken to have ended."""
+INTERRUPTED = Clean(
+    "The process that did it has ended. 'hivelore batches' lists what was done until then: ask again for the rest."
+)
+LOOK_EVERY = 0.02
+_CLAIM = b"maintenance.job"
+_LOG = logging.getLogger("hivelore")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """What a job is asked for."""
+
+    wish: Wish
+    apply: bool
+    yes_delete: int | None
+    viewer: Viewer
+
+    @property
+    def told(self) -> dict[str, object]:
+        """As it is kept: two that are told the same are the same."""
+        return {
+            **wire.wish(self.wish),
+            "apply": self.apply,
+            "yesDelete": self.yes_delete,
+            "actor": self.viewer.agent,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    progress: Progress
+    thread: threading.Thread
+
+
+class MaintenanceJobs:
+    def __init__(
+        self,
+        *,
+        store: MemoryStore,
+        maintenance: Maintenance,
+        redactor: Redactor,
+        clock: Clock,
+        new_id: Callable[[datetime], JobId],
+        within: Callable[[Callable[[], None]], None],
+    ) -> None:
+        """``within`` runs the work in its own thread: with a low priority, say."""
+        self._store = store
+        self._maintenance = maintenance
+        self._redactor = redactor
+        self._clock = clock
+        self._new_id = new_id
+        self._within = within
+        self._lock = threading.Lock()
+        self._own: dict[JobId, _Work] = {}
+        """What this process works on; a job that was cancelled stays until its thread has noticed."""
+        self._failed: tuple[JobId, HiveloreError] | None = None
+        """The latest that failed here, and with what."""
+        self._is_closing = False
+
+    def begin(self, wish: Wish, viewer: Viewer, *, apply: bool = False, yes_delete: int | None = None) -> Job:
+        """The job that does it. Whoever asks for the same as the one that runs joins it; for something else, Conflict
+        is raised."""
+        permit(wish, viewer, yes_delete)
+        order = Order(wish=wish, apply=apply, yes_delete=yes_delete, viewer=viewer)
+        with self._lock:  # Nobody takes a job for lost between its beginning and that of its thread.
+            if self._is_closing:
+                raise Unavailable("The service is stopping. Try again when it has started.")
+            job, is_new = self._store.write(lambda tx: self._begun(tx, order))
+            if is_new:
+                progress = Progress()
+                thread = threading.Thread(
+                    target=self._within,
+                    args=(partial(self._run, job, order, progress),),
+                    name="hivelore-maintenance",
+                    daemon=True,
+                )
+                self._own[job.id] = _Work(progress, thread)
+                thread.start()
+        return job
+
+    def look(self, job: JobId, viewer: Viewer) -> Job:
+        """A job with its progress as of now."""
+        operator_only(viewer)
+        work = self._working(job)
+        with self._store.read() as view:
+            found = view.job(job)
+        if found is None or found.kind != KIND:
+            raise NotFound(f"No job {job}.")
+        if found.state is not JobState.RUNNING:
+            return found
+        if work is not None:
+            return replace(found, done=work.progress.done, total=work.progress.total, updated_at=self._clock.now())
+        return self._store.write(lambda tx: self._as_lost(tx, found.id)) if self._is_lost(found) else found
+
+    def outcome(self, job: JobId, viewer: Viewer) -> Maintained:
+        """What came of a job that is done. Raises what it failed with, or Conflict where it has no outcome."""
+        seen = self.look(job, viewer)
+        failed = self._failed
+        if failed is not None and failed[0] == job:
+            raise failed[1]
+        if seen.state is not JobState.DONE:
+            raise Conflict(seen.error or f"Job {job} is {seen.state.value}: it has no outcome.")
+        if (kept := self.kept(seen)) is None:
+            raise NotFound(f"What came of job {job} is not kept any more, only that of the latest. Ask for it again.")
+        return kept
+
+    def kept(self, job: Job) -> Maintained | None:
+        """What came of a job that was looked at; None where it is not done, or a later one was begun since."""
+        if job.state is not JobState.DONE:
+            return None
+        with self._store.read() as view:
+            latest = _latest(view)
+            if latest.get("job") != job.id or latest["outcome"] is None:
+                return None
+            return _named(view, wire.read_maintained(latest["outcome"]))
+
+    def cancel(self, job: JobId, viewer: Viewer) -> Job:
+        """Stop a job. What it has written until then stays, and can be taken back by its batch."""
+        seen = self.look(job, viewer)
+        if seen.state is not JobState.RUNNING:
+            return seen
+        cancelled = self._store.write(partial(self._ended, seen, JobState.CANCELLED, None))
+        if (work := self._working(job)) is not None:
+            work.progress.stop()
+        return cancelled
+
+    def wait(self, job: JobId, viewer: Viewer) -> Job:
+        """The job as it ended."""
+        while (seen := self.look(job, viewer)).state is JobState.RUNNING:
+            time.sleep(LOOK_EVERY)
+        return seen
+
+    def close(self) -> None:
+        """Stop what this process works on, and wait until it has ended."""
+        with self._lock:
+            self._is_closing = True
+            works = list(self._own.values())
+        for work in works:
+            work.progress.stop()
+        for work in works:
+            work.thread.join()
+
+    # steps
+
+    def _begun(self, tx: Transaction, order: Order) -> tuple[Job, bool]:
+        """The job, and whether it is a new one."""
+        tx.claim(_CLAIM)
+        for running in (one for one in tx.jobs(KIND) if one.state is JobState.RUNNING):
+            if running.id not in self._own and self._is_lost(running):
+                self._as_lost(tx, running.id)
+            elif (kept := _latest(tx)).get("job") == running.id and kept.get("order") == order.told:
+                return running, False
+            else:
+                raise Conflict(
+                    f"Maintenance runs already, as job {running.id}. Wait until it is done (GET /api/maintenance/"
+                    f"{running.id}), or cancel it (DELETE)."
+                )
+        now = self._clock.now()
+        job = Job(id=self._new_id(now), kind=KIND, state=JobState.RUNNING, created_at=now, updated_at=now)
+        tx.put_job(job)
+        _keep(tx, {"job": job.id, "order": order.told, "outcome": None})
+        return job, True
+
+    def _run(self, job: Job, order: Order, progress: Progress) -> None:
+        over = threading.Event()
+        beats = threading.Thread(target=self._beat, args=(job.id, progress, over), daemon=True)
+        beats.start()
+        outcome, error = None, None
+        try:
+            outcome = self._done(order, progress)
+        except Stopped:
+            error = Unavailable(INTERRUPTED)
+        except HiveloreError as caught:
+            error = caught
+            self._failed = (job.id, caught)
+        except Exception as caught:  # noqa: BLE001 - it is logged, and the job has failed
+            _LOG.error("Maintenance failed.\n%s", tracebacks.masked(caught, self._redactor))
+            error = Unavailable(f"An unexpected error ended it ({type(caught).__name__}): see the log of the service.")
+        over.set()
+        beats.join()
+        try:
+            self._store.write(lambda tx: self._put_end(tx, job, progress, outcome, error))
+        except HiveloreError as unkept:
+            _LOG.warning("How maintenance ended could not be kept. %s", tracebacks.clean(str(unkept), self._redactor))
+        finally:
+            with self._lock:
+                del self._own[job.id]
+
+    def _done(self, order: Order, progress: Progress) -> Maintained:
+        if order.apply:
+            return self._maintenance.apply(order.wish, order.viewer, order.yes_delete, progress)
+        return self._maintenance.preview(order.wish, order.viewer, progress)
+
+    def _beat(self, job: JobId, progress: Progress, over: threading.Event) -> None:
+        def work(tx: Transaction) -> None:
+            known = tx.job(job)
+            if known is None or known.state is not JobState.RUNNING:
+                progress.stop()
+                return
+            tx.put_job(replace(known, done=progress.done, total=progress.total, updated_at=self._clock.now()))
+
+        while not over.wait(BEAT):
+            with suppress(HiveloreError):  # The next one may get through.
+                self._store.write(work)
+
+    def _put_end(
+        self, tx: Transaction, job: Job, progress: Progress, outcome: Maintained | None, error: HiveloreError | None
+    ) -> None:
+        """A preview that was cancelled stays that; of what was applied to its end, it is kept that it was."""
+        known = replace(tx.job(job.id) or job, done=progress.done, total=progress.total)
+        if outcome is None:
+            said = Clean(tracebacks.clean(str(error), self._redactor))
+            self._ended(known, JobState.FAILED, said, tx)
+        elif known.state is JobState.RUNNING or outcome.applied:
+            tx.put_job(replace(known, state=JobState.DONE, done=known.total, error=None, updated_at=self._clock.now()))
+            kept = _latest(tx)
+            if kept.get("job") == job.id:
+                _keep(tx, {**kept, "outcome": wire.maintained(_unnamed(outcome))})
+
+    def _ended(self, seen: Job, state: JobState, error: Clean | None, tx: Transaction) -> Job:
+        """A job that runs ends so; one that has ended stays as it is."""
+        known = tx.job(seen.id) or seen
+        if known.state is not JobState.RUNNING:
+            return known
+        ended = replace(known, state=state, error=error, done=seen.done, total=seen.total, updated_at=self._clock.now())
+        tx.put_job(ended)
+        return ended
+
+    def _as_lost(self, tx: Transaction, job: JobId) -> Job:
+        known = tx.job(job)
+        assert known is not None
+        return self._ended(known, JobState.FAILED, INTERRUPTED, tx)
+
+    def _is_lost(self, running: Job) -> bool:
+        """Whether nobody works on it any more, where this process does not."""
+        return not self._store.is_shared or self._clock.now() - running.updated_at > LOST_AFTER
+
+    def _working(self, job: JobId) -> _Work | None:
+        with self._lock:
+            return self._own.get(job)
+
+
+def _latest(view: View | Transaction) -> dict[str, Any]:
+    return json.loads(view.setting(LATEST) or "{}")
+
+
+def _keep(tx: Transaction, latest: dict[str, Any]) -> None:
+    tx.set_setting(LATEST, json.dumps(latest))
+
+
+def _unnamed(outcome: Maintained) -> Maintained:
+    return replace(
+        outcome,
+        examples=tuple(replace(one, name="") for one in outcome.examples),
+        alike=tuple(replace(one, names=("", "")) for one in outcome.alike),
+    )
+
+
+def _named(view: View, outcome: Maintained) -> Maintained:
+    """With the names that memories have now, and without those that are gone."""
+
+    def name(memory: MemoryId) -> str | None:
+        found = view.get(memory)
+        return None if found is None else found.memory.name
+
+    examples = ((one, name(one.id)) for one in outcome.examples)
+    alike = ((one, name(one.older), name(one.newer)) for one in outcome.alike)
+    return replace(
+        outcome,
+        examples=tuple(replace(one, name=named) for one, named in examples if named is not None),
+        alike=tuple(
+            replace(one, names=(older, newer)) for one, older, newer in alike if older is not None and newer is not None
+        ),
+    )

@@ -1,0 +1,70 @@
+"""What maintenance is asked for, and what it would do or did (N14)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from hivelore.changes.model import BatchId
+from hivelore.memories.model import MemoryId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """What maintenance is to do."""
+
+    purge_expired: bool = False
+    merge: bool = False
+    reindex: bool = False
+    vacuum: bool = False
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.purge_expired or self.merge or self.reindex or self.vacuum)
+
+    @property
+    def is_long(self) -> bool:
+        """Whether it may take minutes, and so is a job. Indexing anew is only begun by it."""
+        return self.merge or self.vacuum
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expired:
+    """A memory that would go."""
+
+    id: MemoryId
+    name: str
+    expired_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alike:
+    """Two memories that say the same, the older one first."""
+
+    older: MemoryId
+    newer: MemoryId
+    names: tuple[str, str]
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Maintained:
+    """What maintenance would do, or did where ``applied``."""
+
+    applied: bool
+    memories: int
+    """How many there are, or were before."""
+    expired: int
+    """How many are to go, exactly."""
+    most: int
+    """So many go without being counted by who asks for it."""
+    examples: tuple[Expired, ...] = ()
+    """Of those to go, the first to expire first; not all of very many."""
+    alike: tuple[Alike, ...] = ()
+    """Pairs to put to review; nothing is merged before somebody accepts it."""
+    proposed: int = 0
+    """How many of these are in the review inbox by this."""
+    purged: int = 0
+    batch: BatchId | None = None
+    """To take back what was purged."""
+    done: Mapping[str, bool] = field(default_factory=dict[str, bool])
+    """Reindexing and vacuuming: whether each was done, or begun."""

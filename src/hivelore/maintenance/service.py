@@ -1,0 +1,238 @@
+"""Maintenance: what has expired goes, what says the same is put to review, indexes and files are put in order (N14).
+
+A preview tells exactly what would happen and writes nothing. What goes can be taken back for a while.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime
+from typing import NamedTuple
+
+from hivelore.changes.journal import Keeping
+from hivelore.changes.model import BatchId, BatchKind
+from hivelore.core.agents import Role, Viewer
+from hivelore.core.audit import AuditEntry
+from hivelore.core.clock import Clock
+from hivelore.core.progress import Progress
+from hivelore.core.text import Clean
+from hivelore.errors import Conflict, Forbidden, Invalid
+from hivelore.indexing.model import DocumentKey, Stored
+from hivelore.indexing.rebuild import Reindexing
+from hivelore.indexing.writer import Shelf
+from hivelore.maintenance.duplicates import Duplicates, Pair
+from hivelore.maintenance.model import Alike, Expired, Maintained, Wish
+from hivelore.maintenance.purge_limits import most, refuse_too_many
+from hivelore.memories.model import Action
+from hivelore.memories.temporal import beside
+from hivelore.review.model import ProposalKind
+from hivelore.review.proposals import Proposing
+from hivelore.search.model import EVERYTHING, Filter
+from hivelore.storage.ports import MemoryStore, Transaction, View
+from hivelore.transfer.migrate.bulk import in_batches
+
+EXAMPLES = 1_000
+"""Of those that are to go, so many are shown."""
+_AT_A_TIME = 200
+"""Memories that go in one unit of work."""
+
+
+class Maintenance:
+    def __init__(
+        self,
+        *,
+        store: MemoryStore,
+        shelf: Shelf,
+        keeping: Keeping,
+        proposing: Proposing,
+        duplicates: Duplicates,
+        reindexing: Reindexing,
+        share: float,
+        clock: Clock,
+    ) -> None:
+        """``share``: of all memories, how much may go without somebody saying how many."""
+        self._store = store
+        self._shelf = shelf
+        self._keeping = keeping
+        self._proposing = proposing
+        self._duplicates = duplicates
+        self._reindexing = reindexing
+        self._share = share
+        self._clock = clock
+
+    def preview(self, wish: Wish, viewer: Viewer, progress: Progress | None = None) -> Maintained:
+        """What would be done. Nothing is written."""
+        permit(wish, viewer)
+        return self._looked(wish, viewer, progress or Progress())[0]
+
+    def apply(
+        self, wish: Wish, viewer: Viewer, yes_delete: int | None = None, progress: Progress | None = None
+    ) -> Maintained:
+        """Do it. ``yes_delete``: how many are to go, exactly. Raises Conflict where that is another number, or where it
+        is not said and more than the share would go; then nothing is done. Where it is stopped by ``progress``, what
+        was done until then stays, in one batch."""
+        permit(wish, viewer, yes_delete)
+        progress = progress or Progress()
+        plan, doomed, pairs = self._looked(wish, viewer, progress)
+        if wish.purge_expired:
+            refuse_too_many(plan.expired, plan.memories, self._share, yes_delete)
+        batch = self._keeping.new_id()
+        progress.expect(len(doomed) + len(pairs))
+        purged = self._purge(doomed, viewer, batch, progress)
+        proposed = 0
+        for pair in pairs:
+            proposed += self._store.write(lambda tx, pair=pair: self._propose(tx, pair, viewer))
+            progress.advance()
+        steps: list[tuple[str, bool, Callable[[], None]]] = [
+            ("reindex", wish.reindex, self._reindexing.again),
+            ("vacuum", wish.vacuum, self._store.vacuum),
+        ]
+        done: dict[str, bool] = {}
+        for name, wanted, step in steps:
+            if wanted:
+                progress.check()
+                step()
+                done[name] = True
+        with self._store.read() as view:
+            kept = view.batch(batch)
+        return replace(
+            plan, applied=True, purged=purged, proposed=proposed, batch=None if kept is None else batch, done=done
+        )
+
+    # steps
+
+    def _looked(
+        self, wish: Wish, viewer: Viewer, progress: Progress
+    ) -> tuple[Maintained, Sequence[DocumentKey], Sequence[Pair]]:
+        now = self._clock.now()
+        with self._store.read() as view:
+            total = len(view.matching(EVERYTHING))
+            doomed = _that_end_nothing(view, sorted(view.matching(_gone(now)))) if wish.purge_expired else []
+            examples = _examples(view, doomed)
+            room = self._proposing.room(view, viewer) if wish.merge else 0
+        pairs = self._duplicates.find(now, room, progress) if room else []
+        alike = [
+            Alike(older=one.memory.id, newer=other.memory.id, names=(one.memory.name, other.memory.name), why=why)
+            for one, other, why in pairs
+        ]
+        plan = Maintained(
+            applied=False,
+            memories=total,
+            expired=len(doomed),
+            most=most(total, self._share),
+            examples=examples,
+            alike=tuple(alike),
+        )
+        return plan, doomed, pairs
+
+    def _purge(self, doomed: Sequence[DocumentKey], viewer: Viewer, batch: BatchId, progress: Progress) -> int:
+        gone = 0
+        for some in in_batches(doomed, _AT_A_TIME):
+            gone += self._store.write(lambda tx, some=some: self._purge_some(tx, some, viewer, batch))
+            progress.advance(len(some))
+        return gone
+
+    def _purge_some(self, tx: Transaction, keys: Sequence[DocumentKey], viewer: Viewer, batch: BatchId) -> int:
+        """Without those that were renewed meanwhile."""
+        now = self._clock.now()
+        there = tx.admitted(keys, _gone(now))
+        detail = Clean(f"expired: batch {batch}")
+
+        def work() -> None:
+            for key, memory in there.items():
+                self._shelf.forget(tx, _fresh(tx, Stored(key, memory)))
+                entry = AuditEntry(
+                    at=now,
+                    actor=viewer.agent,
+                    door=viewer.door,
+                    action=Action.FORGOTTEN,
+                    memory=memory.id,
+                    detail=detail,
+                )
+                tx.record(entry)
+
+        self._keeping.unit(tx, BatchKind.PURGED, viewer, work, reason=Clean("expired"), batch=batch)
+        return len(there)
+
+    def _propose(self, tx: Transaction, pair: Pair, viewer: Viewer) -> bool:
+        """Whether it is in the inbox: not where one of them was changed meanwhile, or too much waits there."""
+        older, newer, why = pair
+        stored = [tx.get(one.memory.id) for one in (older, newer)]
+        there = [one for one in stored if one is not None]
+        if [one.memory.version for one in there] != [older.memory.version, newer.memory.version]:
+            return False
+        with suppress(Conflict):
+            self._proposing.propose(tx, ProposalKind.DUPLICATE, there, viewer, why=Clean(why))
+            return True
+        return False
+
+
+def operator_only(viewer: Viewer) -> None:
+    if viewer.role is not Role.OPERATOR:
+        raise Forbidden("Only an operator does maintenance. Use the operator's key.")
+
+
+def permit(wish: Wish, viewer: Viewer, yes_delete: int | None = None) -> None:
+    """Raises Forbidden or Invalid for what is never done, whatever the store has."""
+    operator_only(viewer)
+    if wish.is_empty:
+        raise Invalid("Say what is to be done: purgeExpired, merge, reindex or vacuum.", field="purgeExpired")
+    if yes_delete is not None and not wish.purge_expired:
+        raise Invalid("There is a number to delete only with a purge (purgeExpired).", field="yesDelete")
+
+
+def _gone(now: datetime) -> Filter:
+    return Filter(visibility=EVERYTHING.visibility, expired_at=now)
+
+
+class _Places(NamedTuple):
+    """What a memory that goes leaves to those that took its own place."""
+
+    named: DocumentKey | None = None
+    of_topic: DocumentKey | None = None
+
+
+def _that_end_nothing(view: View, keys: Sequence[DocumentKey]) -> list[DocumentKey]:
+    """Without those that alone stand in the place of what stays, which would hold again without them."""
+    since = {
+        key: memory.holds_since
+        for some in in_batches(keys, _AT_A_TIME)
+        for key, memory in view.admitted(some, EVERYTHING).items()
+    }
+    going: dict[DocumentKey, _Places] = {}
+    for some in in_batches(sorted(since, key=lambda key: (since[key], key)), _AT_A_TIME):
+        there = view.admitted(some, EVERYTHING)
+        for key in some:
+            places = _left_by(view, Stored(key, there[key]), going)
+            if places is not None:
+                going[key] = places
+    return sorted(going)
+
+
+def _left_by(view: View, stored: Stored, going: Mapping[DocumentKey, _Places]) -> _Places | None:
+    """None: it has to stay. What came before it and goes is in ``going`` already."""
+    memory = stored.memory
+    older, newer = beside(view, stored)
+    replaced = None if memory.supersedes is None else view.get(memory.supersedes)
+    named, of_topic = (None if one is None else one.key for one in (replaced, older))
+    if named is not None and named in going:
+        named = going[named].named
+    if of_topic is not None and of_topic in going:
+        of_topic = going[of_topic].of_topic
+    is_named = named is not None and bool(view.superseding(memory.id))
+    is_followed = newer is not None
+    for place, is_taken in ((named, is_named), (of_topic, is_followed)):
+        if place is not None and not is_taken and not (named == of_topic and (is_named or is_followed)):
+            return None
+    return _Places(named, of_topic)
+
+
+def _fresh(tx: Transaction, stored: Stored) -> Stored:
+    """As it is now that others, to which it was linked, are gone."""
+    return tx.get(stored.memory.id) or stored
+
+
+def _examples(view: View, keys: Sequence[DocumentKey]) -> tuple[Expired, ...]:
+    memories = (memory for some in in_batches(keys, _AT_A_TIME) for memory in view.admitted(some, EVERYTHING).values())
+    found = [Expired(id=one.id, name=one.name, expired_at=one.expires_at) for one in memories if one.expires_at]
+    return tuple(sorted(found, key=lambda one: (one.expired_at, one.id))[:EXAMPLES])

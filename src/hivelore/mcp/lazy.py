@@ -1,0 +1,72 @@
+"""The MCP door while it is being loaded: its library takes nearly as long to import as everything else together."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING
+
+from starlette.types import Receive, Scope, Send
+
+from hivelore.http.context import Context
+
+if TYPE_CHECKING:
+    from hivelore.mcp.server import McpDoor
+
+PATH = "/mcp"
+_QUIET = 3.0
+"""Seconds after the start that the first questions and the vectors, which are being read, have for themselves."""
+
+
+class LateMcpDoor:
+    """An ASGI application for one path. Run ``opened`` around its lifetime: that loads the door beside the other
+    requests, a little after the start or as soon as somebody asks for it, and who asks waits for that."""
+
+    def __init__(self, context: Context, loaded: Callable[[], None]) -> None:
+        """``loaded`` is called once the library is there."""
+        self._context = context
+        self._loaded = loaded
+        self._asked = asyncio.Event()
+        self._loading: asyncio.Task[McpDoor] | None = None
+        self._open = asyncio.Event()
+
+    @asynccontextmanager
+    async def opened(self) -> AsyncGenerator[None]:
+        self._loading = asyncio.create_task(self._load())
+        over = asyncio.Event()
+        keeping = asyncio.create_task(self._keep(self._loading, over))
+        try:
+            yield
+        finally:
+            over.set()
+            if not self._open.is_set():
+                keeping.cancel()
+            with suppress(asyncio.CancelledError):
+                await keeping
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        assert self._loading is not None, "nobody has opened this door"
+        self._asked.set()
+        # A caller who goes away ends its own waiting only. Where loading failed, every caller is told.
+        door = await asyncio.shield(self._loading)
+        await self._open.wait()
+        await door(scope, receive, send)
+
+    async def _keep(self, loading: "asyncio.Task[McpDoor]", over: asyncio.Event) -> None:
+        """Open the door and close it in the end: the same task has to do both."""
+        door = await loading
+        async with door.manager.run():
+            self._open.set()
+            await over.wait()
+
+    async def _load(self) -> "McpDoor":
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._asked.wait(), _QUIET)
+        door = await asyncio.to_thread(_imported, self._context)
+        self._loaded()
+        return door
+
+
+def _imported(context: Context) -> "McpDoor":
+    from hivelore.mcp.server import McpDoor
+
+    return McpDoor(context)

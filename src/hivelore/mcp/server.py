@@ -1,0 +1,160 @@
+"""MCP over stateless streamable HTTP at /mcp, for both protocol eras, on the official SDK."""
+
+from typing import Any, cast
+
+import orjson
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.server.transport_security import TransportSecuritySettings
+from mcp.shared.exceptions import MCPError
+from mcp.types import (
+    INTERNAL_ERROR,
+    CallToolRequestParams,
+    CallToolResult,
+    ListToolsResult,
+    PaginatedRequestParams,
+    TextContent,
+    ToolAnnotations,
+)
+from mcp.types import Tool as ListedTool
+from pydantic import ValidationError
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from hivelore import __version__
+from hivelore.core.agents import Door
+from hivelore.core.sanitizer import harmless_values
+from hivelore.errors import HiveloreError, Invalid
+from hivelore.http.auth import project_of
+from hivelore.http.context import Caller, Context
+from hivelore.http.incidents import Mishap
+from hivelore.http.problems import of_error
+from hivelore.http.request_guard import LARGEST_BODY
+from hivelore.mcp.schemas import input_schema, output_schema
+from hivelore.mcp.tools import TOOLS, Reply, Tool
+from hivelore.memories.model import NAME_LENGTH
+from hivelore.sessions import agent_instructions
+
+_NO_AGENT = "An operator's key speaks for no agent here: say for which one with the header X-Agent-ID."
+
+
+class McpDoor:
+    """An ASGI application for one path. Run ``manager.run()`` around its lifetime."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._tools = {tool.name: tool for tool in TOOLS if tool.capability in context.app.settings.capabilities}
+        self._listed = {name: _listed(tool) for name, tool in self._tools.items()}
+        server: Server[Any] = Server(
+            "hivelore",
+            version=__version__,
+            instructions=agent_instructions.instructions(),
+            on_list_tools=self._list,
+            on_call_tool=self._call,
+        )
+        # The guard around the whole service has looked at Host and Origin already.
+        security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+        self.manager = StreamableHTTPSessionManager(
+            server,
+            stateless=True,
+            json_response=True,
+            security_settings=security,
+            # The guard has the say about that, too, and whoever sends too much hears why.
+            max_request_body_size=LARGEST_BODY,
+        )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            with self._context.mishaps.noted(lambda: f"the gate of {scope['path']}"):
+                await self._context.gate.viewer(Request(scope), Door.MCP)
+        except HiveloreError as error:
+            await of_error(error)(scope, receive, send)
+            return
+        except Mishap as mishap:
+            await _nameless(_failure(mishap))(scope, receive, send)
+            return
+        await self.manager.handle_request(scope, receive, send)
+
+    async def _caller(self, ctx: ServerRequestContext[Any, Any]) -> Caller:
+        request = cast(Request, ctx.request)
+        viewer = await self._context.gate.viewer(request, Door.MCP)
+        return Caller(self._context, viewer, project_of(request))
+
+    async def _list(self, ctx: ServerRequestContext[Any, Any], _: PaginatedRequestParams | None) -> ListToolsResult:
+        try:
+            with self._context.mishaps.noted(lambda: "tools/list"):
+                caller = await self._caller(ctx)
+        except (HiveloreError, Mishap) as error:
+            raise _failure(error) from None
+        tools = [self._listed[name] for name, tool in self._tools.items() if tool.is_for(caller.viewer)]
+        return ListToolsResult(tools=tools)
+
+    async def _call(self, ctx: ServerRequestContext[Any, Any], params: CallToolRequestParams) -> CallToolResult:
+        tool = self._tools.get(params.name)
+        try:
+            with self._context.mishaps.noted(lambda: "tools/call" if tool is None else tool.name):
+                return await self._answer(ctx, tool, params)
+        except Mishap as mishap:
+            raise _failure(mishap) from None
+
+    async def _answer(
+        self, ctx: ServerRequestContext[Any, Any], tool: Tool | None, params: CallToolRequestParams
+    ) -> CallToolResult:
+        agent: str | None = None
+        try:
+            caller = await self._caller(ctx)
+            agent = caller.viewer.agent
+            if agent is None:
+                raise Invalid(_NO_AGENT)
+            if tool is None or not tool.is_for(caller.viewer):
+                raise Invalid(
+                    f"There is no tool {params.name[:NAME_LENGTH]!r} for you. tools/list names those there are."
+                )
+            reply = await tool.run(caller, _arguments(tool, params.arguments or {}))
+        except HiveloreError as error:
+            return _result(Reply(str(error), {}), agent, success=False)
+        return _result(reply, agent, success=True)
+
+
+def _failure(error: HiveloreError | Mishap) -> MCPError:
+    """What the protocol says where we have failed."""
+    return MCPError(INTERNAL_ERROR, str(error), {"id": error.id} if isinstance(error, Mishap) else None)
+
+
+def _nameless(error: MCPError) -> Response:
+    """An error that came before anybody looked which request it is."""
+    said = error.error.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return Response(orjson.dumps({"jsonrpc": "2.0", "id": None, "error": said}), 500, media_type="application/json")
+
+
+def _listed(tool: Tool) -> ListedTool:
+    return ListedTool(
+        name=tool.name,
+        description=tool.description,
+        input_schema=input_schema(tool.input),
+        output_schema=output_schema(tool),
+        annotations=ToolAnnotations(
+            read_only_hint=tool.read_only,
+            destructive_hint=tool.destructive,
+            idempotent_hint=tool.idempotent,
+            open_world_hint=False,
+        ),
+    )
+
+
+def _arguments(tool: Tool, given: dict[str, Any]) -> Any:
+    try:
+        return tool.input.model_validate({name: value for name, value in given.items() if value is not None})
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(str(part) for part in first["loc"])
+        raise Invalid(f"{field}: {first['msg']}.", field=field) from None
+
+
+def _result(reply: Reply, agent: str | None, *, success: bool) -> CallToolResult:
+    told = {"yourAgentId": agent, "success": success, "message": reply.message, **reply.data}
+    data = {name: harmless_values(value) for name, value in told.items() if value is not None}
+    text = orjson.dumps(data).decode()
+    return CallToolResult(content=[TextContent(text=text)], structured_content=data, is_error=not success)

@@ -1,0 +1,293 @@
+"""How a text is cut into chunks, the units that keywords are indexed by, and passages, the units with a vector;
+and a long sentence into pieces that can be shown (``search.excerpts``).
+
+A text of at most ``CHUNK_LENGTH`` characters is one chunk. A longer one is cut at its markdown headings of
+level 1 to 3 that stand outside of code fences, and a section that is still too long at the last paragraph
+end that fits, else line end, sentence end, space; each further piece begins with the last ``OVERLAP``
+characters of the one before. Where nothing of that fits it is cut between two graphemes; a single grapheme
+is never cut, however long.
+
+No chunk is shorter than ``SHORTEST`` unless it is all there is (or stands alone beside a gap or a grapheme as
+long as a chunk), and yet nothing is lost: a short section is joined to the neighbour that shares more of its
+headings. A chunk has the headings that hold where it begins. A heading line is no text of its own section: it
+lives on in the headings, and stands in a chunk's text only where sections were joined, or where there is
+nothing below it.
+
+Chunks and passages are spans of the text, without blanks at their ends. The same text has the same chunks,
+and a section keeps its own when another one changes, unless one of the two is short.
+"""
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import regex
+
+from hivelore.memories.model import Chunk, Passage
+
+CHUNK_LENGTH = 2_000
+OVERLAP = 100
+SHORTEST = 50
+PASSAGE_LENGTH = 1_000
+"""What the shipped model reads of a text, about: its 256 tokens. The figures are in docs/decisions/0006."""
+PASSAGE_RANGE = (600, 1_200)
+EXCERPT_LENGTH = 500
+EXCERPT_RANGE = (300, 700)
+HEADING_LENGTH = 200
+"""A line with more characters behind its marks is text, not a heading."""
+
+_PARAGRAPH_ENDS = ("\n\n", "\n\r\n")
+_IDEOGRAPHIC_ENDS = ("。", "！", "？")
+_CHUNK_ENDS = (_PARAGRAPH_ENDS, ("\n",), (". ",), (" ",), _IDEOGRAPHIC_ENDS)
+_PASSAGE_ENDS = tuple(
+    regex.compile(end) for end in (r"\n\r?\n", r"\n", r"[.!?]['\")\]]*\s|[。！？]", r"[,;:]\s|[，；：、]", r"\s")
+)
+_MARKED_LINE = re.compile(r"^ {0,3}(?:(#{1,3})[ \t]+([^\n]*)|(`{3,})([^`\n]*)$|(~{3,})([^\n]*)$)", re.MULTILINE)
+_VISIBLE = re.compile(r"\S")
+_GRAPHEME = regex.compile(r"\X")
+_WINDOW = 128
+_APART = regex.compile(r"\p{Grapheme_Cluster_Break=Other}{2}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Section:
+    start: int
+    stop: int
+    headings: tuple[str, ...]
+
+    @property
+    def is_short(self) -> bool:
+        return self.stop - self.start < SHORTEST
+
+
+def chunk(text: str) -> tuple[Chunk, ...]:
+    """The chunks of a text, in order; none of a blank one."""
+    start, stop = _trimmed(text, 0, len(text))
+    if start == stop:
+        return ()
+    if stop - start <= CHUNK_LENGTH:
+        sections = [_Section(start, stop, ())]
+    else:
+        sections = list(_sections(text))
+    starts = [section.start for section in sections]
+    pieces = [piece for section in _joined(sections) for piece in _split(text, section)]
+    return tuple(
+        Chunk(
+            index=index,
+            start=start,
+            stop=stop,
+            headings=sections[bisect_right(starts, start) - 1].headings,
+            passages=tuple(_spans(text, start, stop, PASSAGE_LENGTH, PASSAGE_RANGE)),
+        )
+        for index, (start, stop) in enumerate(pieces)
+    )
+
+
+def excerpts(text: str, passage: Passage) -> Sequence[Passage]:
+    """A part of the text in shorter ones, to show one of."""
+    return tuple(_spans(text, passage.start, passage.stop, EXCERPT_LENGTH, EXCERPT_RANGE))
+
+
+def prefixed(text: str, chunk: Chunk) -> str:
+    """A chunk of the text below its headings: ``## Setup > Prerequisites``, a blank line, the text itself."""
+    own = text[chunk.start : chunk.stop]
+    return f"{heading_path(chunk.headings)}\n\n{own}" if chunk.headings else own
+
+
+def heading_path(headings: Sequence[str]) -> str:
+    """``('## Setup', '### Prerequisites')`` in one line, with the marks of the outermost."""
+    return " > ".join((*headings[:1], *(heading.split(" ", 1)[1] for heading in headings[1:])))
+
+
+def _sections(text: str) -> Iterator[_Section]:
+    """What stands below each heading, and before the first. A heading with nothing below it, not even a lower
+    heading, is a section of its own."""
+    path: list[tuple[int, str]] = []
+    above: tuple[str, ...] = ()
+    line, body = 0, 0
+    for start, stop, level, title in [*_headings(text), (len(text), len(text), 1, "")]:
+        if _VISIBLE.search(text, body, start):
+            yield _Section(*_trimmed(text, body, start), tuple(heading for _, heading in path))
+        elif path and level <= path[-1][0]:
+            yield _Section(*_trimmed(text, line, body), above)
+        while path and path[-1][0] >= level:
+            path.pop()
+        above = tuple(heading for _, heading in path)
+        path.append((level, f"{'#' * level} {title}"))
+        line, body = start, stop
+
+
+def _headings(text: str) -> Iterator[tuple[int, int, int, str]]:
+    """Start and stop of the line, level and title of each heading, in order."""
+    fence = ""
+    for match in _MARKED_LINE.finditer(text):
+        marks, title, ticks, after_ticks, tildes, after_tildes = match.groups(default="")
+        run, after = (ticks or tildes), (after_ticks or after_tildes)
+        if fence:
+            if run.startswith(fence) and not after.strip():
+                fence = ""
+        elif run:
+            fence = run
+        else:
+            title = _title(title)
+            if 0 < len(title) <= HEADING_LENGTH:
+                yield match.start(), match.end(), len(marks), title
+
+
+def _title(line: str) -> str:
+    """Without blanks and without the marks that may close a heading."""
+    title = line.strip()
+    bare = title.rstrip("#")
+    return bare.rstrip() if not bare or bare[-1] in " \t" else title
+
+
+def _split(text: str, section: _Section) -> Iterator[tuple[int, int]]:
+    """Pieces of at most ``CHUNK_LENGTH``; each brings ``SHORTEST`` characters or more besides the overlap."""
+    begin = fresh = section.start
+    while section.stop - begin > CHUNK_LENGTH and fresh < section.stop:
+        cut = _cut(text, begin, fresh)
+        start, stop = _trimmed(text, begin, cut)
+        yield start, stop
+        fresh = _visible(text, cut, section.stop)
+        overlaps = stop - start > OVERLAP and fresh - stop < CHUNK_LENGTH // 2
+        begin = _visible(text, _grapheme_end(text, begin, stop - OVERLAP), fresh) if overlaps else fresh
+    if fresh < section.stop:
+        yield begin, section.stop
+
+
+def _cut(text: str, begin: int, fresh: int) -> int:
+    """Where the piece from ``begin``, new from ``fresh`` on, ends: after the best separator that fits."""
+    lowest = max(fresh, begin + OVERLAP) + SHORTEST
+    highest = begin + CHUNK_LENGTH
+    for separators in _CHUNK_ENDS:
+        end = max(_last_end(text, separator, lowest, highest) for separator in separators)
+        if end > 0:
+            return end
+    if _is_apart(text, highest):
+        return highest
+    cut = begin
+    for end in _grapheme_ends(text, begin):
+        if end > highest and cut >= lowest:
+            break
+        cut = end
+    return cut
+
+
+def _last_end(text: str, separator: str, lowest: int, highest: int) -> int:
+    """The end of the last separator that leaves a trimmed piece up to ``highest``; 0 where there is none."""
+    stop = highest + len(separator) - len(separator.rstrip())
+    while (at := text.rfind(separator, lowest - len(separator), stop)) >= 0:
+        end = at + len(separator)
+        if not _is_inside_grapheme(text, end):
+            return end if text[lowest:end].strip() else 0
+        stop = end - 1
+    return 0
+
+
+def _joined(sections: Sequence[_Section]) -> list[_Section]:
+    """Short sections together with a neighbour."""
+    result: list[_Section] = []
+    for section, following in zip(sections, (*sections[1:], None), strict=True):
+        previous = result[-1] if result else None
+        if previous and (previous.is_short or (section.is_short and not _goes_with(following, section, previous))):
+            result[-1] = _Section(previous.start, section.stop, previous.headings)
+        else:
+            result.append(section)
+    if len(result) > 1 and result[-1].is_short:
+        last = result.pop()
+        result[-1] = _Section(result[-1].start, last.stop, result[-1].headings)
+    return result
+
+
+def _goes_with(following: _Section | None, section: _Section, previous: _Section) -> bool:
+    """Whether a short section belongs to the one after it rather than the one before it."""
+    if following is None:
+        return False
+    if section.stop - previous.start > CHUNK_LENGTH:
+        return True
+    return _kinship(section, following) > _kinship(previous, section)
+
+
+def _kinship(one: _Section, other: _Section) -> int:
+    """How many headings they have in common."""
+    pairs = zip(one.headings, other.headings, strict=False)
+    return next((depth for depth, (a, b) in enumerate(pairs) if a != b), min(len(one.headings), len(other.headings)))
+
+
+def _spans(text: str, start: int, stop: int, length: int, bounds: tuple[int, int]) -> Iterator[Passage]:
+    """Neighbouring spans of about ``length``, cut where a thought ends if there is such a place within bounds."""
+    shortest, longest = bounds
+    while stop - start > longest:
+        highest = min(start + longest, stop - shortest)
+        target = min(start + length, highest)
+        cut = _thought_end(text, start + shortest, target, highest)
+        if cut is None:
+            cut = _grapheme_end(text, start, target)
+        first, last = _trimmed(text, start, cut)
+        yield Passage(start=first, stop=last)
+        start = _visible(text, cut, stop)
+    if start < stop:
+        yield Passage(start=start, stop=stop)
+
+
+def _thought_end(text: str, lowest: int, target: int, highest: int) -> int | None:
+    """The place nearest to ``target`` where a paragraph ends, or else a line, a sentence, a clause, a word."""
+    for pattern in _PASSAGE_ENDS:
+        ends = [match.end() for match in pattern.finditer(text, lowest, highest)]
+        ends.sort(key=lambda end: abs(end - target))
+        for end in ends:
+            if not _is_inside_grapheme(text, end):
+                return end
+    return None
+
+
+def _trimmed(text: str, start: int, stop: int) -> tuple[int, int]:
+    """The span without blanks at its ends; empty, at ``stop``, where there is nothing else."""
+    first = _visible(text, start, stop)
+    last = first + len(text[first:stop].rstrip())
+    return first, last + (last < stop and _is_inside_grapheme(text, last))
+
+
+def _visible(text: str, start: int, stop: int) -> int:
+    """The beginning of the first grapheme that is no blank; ``stop`` where there is none."""
+    found = _VISIBLE.search(text, start, stop)
+    if found is None:
+        return stop
+    return found.start() - (found.start() > start and _is_inside_grapheme(text, found.start()))
+
+
+def _grapheme_end(text: str, start: int, at: int) -> int:
+    """The first place between two graphemes that is not before ``at``; ``start`` is known to be such a place."""
+    if at <= start:
+        return start
+    if _is_apart(text, at):
+        return at
+    return next(end for end in _grapheme_ends(text, start) if end >= at)
+
+
+def _grapheme_ends(text: str, start: int) -> Iterator[int]:
+    """Where the graphemes from ``start`` on end. In small windows: in a long run of flags each looks back to the
+    first, and a window grows only for a grapheme that fills it."""
+    size = _WINDOW
+    while start < len(text):
+        window = text[start : start + size]
+        is_last = start + len(window) == len(text)
+        known = 0
+        for grapheme in _GRAPHEME.finditer(window):
+            if grapheme.end() < len(window) or is_last:
+                known = grapheme.end()
+                yield start + known
+        start += known
+        size = _WINDOW if known else 2 * size
+
+
+def _is_inside_grapheme(text: str, at: int) -> bool:
+    """Whether the characters around ``at`` are one; only asked where one of them is a blank or an end of a sentence,
+    since two characters alone do not tell for flags, families and Indian syllables."""
+    return not _is_apart(text, at) and _GRAPHEME.fullmatch(text[at - 1 : at + 1]) is not None
+
+
+def _is_apart(text: str, at: int) -> bool:
+    """Whether the characters around ``at`` are such that they never belong together, whatever stands around them."""
+    return _APART.fullmatch(text, at - 1, at + 1) is not None

@@ -1,0 +1,97 @@
+"""Edits: cleaned, judged by what they do to a memory, and made into its next version."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from hivelore.core.access import Effect, Ruling, may_affect, review_of
+from hivelore.core.agents import Viewer
+from hivelore.core.text import Clean
+from hivelore.errors import Forbidden
+from hivelore.memories.drafts import Edit
+from hivelore.memories.model import Action, Chunk, Memory, Scope
+from hivelore.memories.normalizer import Drafting, utc
+from hivelore.memories.summary import named_after, summarise
+from hivelore.memories.ttl import Lifetimes
+from hivelore.review.model import ProposalKind
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedEdit:
+    """An edit after all slow work."""
+
+    given: Mapping[str, Any]
+    """The fields of the edit, clean."""
+    chunks: Sequence[Chunk] | None
+    """None: the content stays."""
+    reason: Clean | None
+
+    def of(self, memory: Memory) -> dict[str, Any]:
+        """What is not like this already."""
+        return {name: value for name, value in self.given.items() if getattr(memory, name) != value}
+
+
+def cleaned(edit: Edit, drafting: Drafting) -> dict[str, Any]:
+    """The fields of an edit that change something."""
+    cleaners: dict[str, Callable[[Any], Any]] = {
+        "content": drafting.content,
+        "name": drafting.given_name,
+        "summary": lambda text: drafting.field(text, "summary"),
+        "category": drafting.category,
+        "tags": drafting.tags,
+        "project": drafting.project,
+        "source_path": lambda path: drafting.field(path, "sourcePath"),
+        "metadata": drafting.metadata,
+        "expires_at": lambda at: utc(at, "expiresAt"),
+        "subject": drafting.subject,
+        "supersedes": drafting.memory_named,
+        "valid_from": drafting.valid_from,
+        "scope": lambda scope: scope,
+    }
+    return {name: cleaners[name](value) for name, value in edit.given().items()}
+
+
+def edited(before: Memory, change: PreparedEdit, viewer: Viewer, now: datetime, lifetimes: Lifetimes) -> Memory:
+    """The next version of a memory."""
+    given, changes = change.given, change.of(before)
+    if "content" in changes:
+        old, new = summarise(before.content), summarise(str(changes["content"]))
+        if "summary" not in given and before.summary == old:
+            changes["summary"] = Clean(new)
+        if "name" not in given and before.name == named_after(old):
+            changes["name"] = Clean(named_after(new))
+        if "expires_at" not in given:
+            changes["expires_at"] = lifetimes.expiry(before.source, now)
+    if changes.get("summary", before.summary) is None:
+        changes["summary"] = Clean(summarise(str(changes.get("content", before.content))))
+    provenance = replace(before.provenance, actor=viewer.agent, door=viewer.door, reason=change.reason)
+    return replace(before, **changes, version=before.version + 1, updated_at=now, provenance=provenance)
+
+
+def action(changes: Mapping[str, Any]) -> Action:
+    match changes.get("scope"):
+        case Scope.SWARM:
+            return Action.PROMOTED
+        case Scope.AGENT:
+            return Action.DEMOTED
+        case _:
+            return Action.EDITED
+
+
+def _effect(changes: Mapping[str, Any]) -> Effect:
+    return {Action.PROMOTED: Effect.PROMOTE, Action.DEMOTED: Effect.DEMOTE}.get(action(changes), Effect.EDIT)
+
+
+def to_review(before: Memory, changes: Mapping[str, Any], viewer: Viewer) -> ProposalKind | None:
+    """As what these changes are put to review; None: the viewer makes them. Raises Forbidden where they may not even
+    ask."""
+    effects = {_effect(changes), *([Effect.EDIT] if len(changes) > 1 else [])}
+    rulings = {effect: may_affect(viewer, effect, before) for effect in effects}
+    if Ruling.REFUSED in rulings.values():
+        raise Forbidden(f"You may not {_effect(changes)} memory {before.id}: it belongs to {owner_of(before)}.")
+    return next((review_of(effect, before) for effect, one in rulings.items() if one is Ruling.PROPOSED), None)
+
+
+def owner_of(memory: Memory) -> str:
+    return "the swarm" if memory.owner is None else "another agent"

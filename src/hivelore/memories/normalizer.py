@@ -1,0 +1,293 @@
+"""From what came in at a door to what can be kept: cleaned, named, summarised, cut into chunks.
+
+All of this is slow work and happens before a write begins.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from math import isfinite
+from unicodedata import normalize
+
+from hivelore.core.agents import AgentId, Role, Viewer
+from hivelore.core.clock import Clock
+from hivelore.core.redaction import METADATA_VALUES, Redactor
+from hivelore.core.text import Clean, in_one_line
+from hivelore.errors import Forbidden, Invalid, TooLarge
+from hivelore.memories.chunking import chunk
+from hivelore.memories.drafts import Draft
+from hivelore.memories.model import (
+    CATEGORY_LENGTH,
+    DEFAULT_CATEGORY,
+    NAME_LENGTH,
+    SUBJECT_LENGTH,
+    Chunk,
+    Json,
+    Memory,
+    MemoryId,
+    Provenance,
+    Scope,
+    Trust,
+)
+from hivelore.memories.summary import named_after, summarise
+from hivelore.memories.ttl import Lifetimes
+from hivelore.observations.model import DEFAULT_TIER, GENERAL, SERVICE_LENGTH, Operational
+from hivelore.search.model import ANY_PROJECT
+
+CONTENT_LENGTH = 2_000_000
+"""Characters of one memory: about a thousand chunks."""
+TAGS = 100
+FIELD_LENGTH = 4_096
+CLOCK_SLACK = timedelta(days=1)
+"""How far in the future a date may lie at which something is said to have been: clocks of other machines differ."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A draft after all slow work."""
+
+    memory: Memory
+    chunks: tuple[Chunk, ...]
+    draft: Draft
+
+
+class Drafting:
+    def __init__(
+        self, redactor: Redactor, lifetimes: Lifetimes, clock: Clock, new_id: Callable[[datetime], MemoryId]
+    ) -> None:
+        self._redactor = redactor
+        self._lifetimes = lifetimes
+        self._clock = clock
+        self._new_id = new_id
+
+    def prepare(self, draft: Draft, viewer: Viewer, target: AgentId | None = None) -> Prepared:
+        """A draft as a memory with a new id. ``target``: whose it is to be, where the caller may say so."""
+        now = self._clock.now()
+        content = self.content(draft.content)
+        owner = target or _owner_of(draft, viewer)
+        if owner is None and draft.scope is Scope.AGENT:
+            raise Invalid("A private memory needs an agent: name one (agentId) or use scope swarm.", field="agentId")
+        created = utc(draft.created_at, "createdAt") or now
+        if created > now + CLOCK_SLACK:
+            raise Invalid("createdAt lies in the future.", field="createdAt")
+        trust = Trust.OPERATOR if viewer.role is Role.OPERATOR and draft.trust is Trust.AGENT else draft.trust
+        name, summary = self._titles(draft, content)
+        memory = Memory(
+            id=self._new_id(now),
+            owner=owner,
+            scope=draft.scope,
+            name=name,
+            content=content,
+            summary=summary,
+            source=draft.source,
+            category=self.category(draft.category),
+            tags=self.tags(draft.tags),
+            project=self.project(draft.project),
+            session=self.field(draft.session, "session"),
+            author=self.field(draft.author, "author"),
+            source_task_id=self.field(draft.source_task_id, "sourceTaskId"),
+            source_path=self.field(draft.source_path, "sourcePath"),
+            external_id=self.field(draft.external_id, "externalId"),
+            metadata=self.metadata(draft.metadata or {}),
+            created_at=created,
+            updated_at=now,
+            expires_at=utc(draft.expires_at, "expiresAt") or self._lifetimes.expiry(draft.source, now),
+            provenance=Provenance(actor=viewer.agent, door=viewer.door, trust=trust),
+            subject=self.subject(draft.subject),
+            valid_from=self.valid_from(draft.valid_from, created),
+            supersedes=self.memory_named(draft.supersedes),
+            operational=None if draft.operational is None else self._operational(draft.operational, viewer, now),
+        )
+        return Prepared(memory, chunk(content), draft)
+
+    def new_id(self) -> MemoryId:
+        return self._new_id(self._clock.now())
+
+    def content(self, text: str) -> Clean:
+        _refuse_long_content(text)
+        content = self._redactor.clean(text, field="content")
+        if not content.strip():
+            raise Invalid("The content is empty: say what is to be remembered.", field="content")
+        return content
+
+    def _titles(self, draft: Draft, content: Clean) -> tuple[Clean, Clean]:
+        """The given name and summary, else such as are made from the content."""
+        name = None if draft.name is None else self.given_name(draft.name)
+        summary = self.field(draft.summary, "summary")
+        if name is not None and summary is not None:
+            return name, summary
+        line = summarise(content)
+        return name or Clean(named_after(line)), summary or Clean(line)
+
+    def _operational(self, told: Operational, viewer: Viewer, now: datetime) -> Operational:
+        """As far as the caller may say so: that an operator has made it, or that time does not wear it off, only an
+        operator says."""
+        if told.held.since > now + CLOCK_SLACK:
+            raise Invalid("confidentAt lies in the future.", field="operational")
+        service = self.field(None if told.service is None else in_one_line(told.service), "service")
+        if service is not None and len(service) > SERVICE_LENGTH:
+            raise Invalid(f"The name of a service has at most {SERVICE_LENGTH} characters.", field="operational")
+        known = replace(told, service=None if service == GENERAL else service)
+        if viewer.role is Role.OPERATOR:
+            return known
+        return replace(known, tier=max(known.tier, DEFAULT_TIER), persistent=False)
+
+    def given_name(self, name: str) -> Clean:
+        if len(name) > FIELD_LENGTH:  # Too much even to be looked through.
+            raise Invalid(f"A name has 1 to {NAME_LENGTH} characters, this one {len(name):,}.", field="name")
+        clean = Clean(self._redactor.clean(name, field="name").strip())
+        if not 1 <= len(clean) <= NAME_LENGTH:
+            raise Invalid(f"A name has 1 to {NAME_LENGTH} characters, this one {len(clean)}.", field="name")
+        return clean
+
+    def category(self, category: str | None) -> Clean:
+        clean = self.field(None if category is None else in_one_line(category), "category")
+        if clean is not None and len(clean) > CATEGORY_LENGTH:
+            raise Invalid(f"A category has at most {CATEGORY_LENGTH} characters.", field="category")
+        return DEFAULT_CATEGORY if clean is None else clean
+
+    def subject(self, subject: str | None) -> Clean | None:
+        clean = self.field(subject, "subject")
+        if clean is None:
+            return None
+        same = plain_subject(clean)
+        if len(same) > SUBJECT_LENGTH:
+            raise Invalid(f"A subject has at most {SUBJECT_LENGTH} characters, this one {len(same)}.", field="subject")
+        return same
+
+    def valid_from(self, told: datetime | None, created: datetime | None = None) -> datetime | None:
+        since = utc(told, "validFrom")
+        if since is not None and since > self._clock.now() + CLOCK_SLACK:
+            raise Invalid("validFrom lies in the future: keep it once it holds.", field="validFrom")
+        return None if since == created else since
+
+    def memory_named(self, told: str | None) -> MemoryId | None:
+        clean = self.field(told, "supersedes")
+        return None if clean is None else MemoryId(clean)
+
+    def tags(self, tags: Sequence[str]) -> tuple[Clean, ...]:
+        cleaned = (self.field(tag, "tags") for tag in _counted(tags))
+        return tuple(dict.fromkeys(tag for tag in cleaned if tag is not None))
+
+    def project(self, project: str | None) -> Clean | None:
+        """Where a memory is to belong. Raises Invalid for the one that stands for all of them."""
+        clean = self.field(project, "project")
+        if clean == ANY_PROJECT:
+            raise Invalid(
+                f"The project {ANY_PROJECT} only opens a search: nothing is kept in it. Name another, or none "
+                "(--project and X-Hivelore-Project name one, too).",
+                field="project",
+            )
+        return clean
+
+    def field(self, text: str | None, name: str) -> Clean | None:
+        """A short text; blank counts as absent."""
+        if text is None or not text.strip():
+            return None
+        _refuse_long_field(text, name)
+        return Clean(self._redactor.clean(text, field=name).strip())
+
+    def metadata(self, metadata: Mapping[str, Json]) -> dict[str, Json]:
+        """Cleaned. Raises Invalid for numbers that not every reader of JSON can hold, TooLarge."""
+        _refuse_large_metadata(metadata)
+        clean = self._redactor.clean_metadata(metadata)
+        _refuse_numbers(clean)
+        return clean
+
+    def path(self, path: str) -> Clean:
+        return self._redactor.clean(path, field="sourcePath")
+
+
+def refuse_too_much(draft: Draft) -> None:
+    """Raises TooLarge or Invalid for what is too large to be kept, before any of its texts is looked through."""
+    _refuse_long_content(draft.content)
+    _counted(draft.tags)
+    _refuse_large_metadata(draft.metadata or {})
+    for name, text in (
+        ("summary", draft.summary),
+        ("category", draft.category),
+        ("project", draft.project),
+        ("session", draft.session),
+        ("author", draft.author),
+        ("sourceTaskId", draft.source_task_id),
+        ("sourcePath", draft.source_path),
+        ("externalId", draft.external_id),
+        ("subject", draft.subject),
+        ("supersedes", draft.supersedes),
+    ):
+        _refuse_long_field(text or "", name)
+
+
+def _refuse_long_content(text: str) -> None:
+    if len(text) > CONTENT_LENGTH:
+        raise TooLarge(
+            f"The content has {len(text):,} characters; a memory may have {CONTENT_LENGTH:,}. Split it.",
+            field="content",
+        )
+
+
+def _refuse_long_field(text: str, name: str) -> None:
+    if len(text) > FIELD_LENGTH and text.strip():
+        raise TooLarge(f"{name} has {len(text):,} characters; at most {FIELD_LENGTH:,}.", field=name)
+
+
+def _counted(tags: Sequence[str]) -> Iterable[str]:
+    """Each tag once."""
+    unique = dict.fromkeys(stripped for tag in tags if (stripped := tag.strip()))
+    if len(unique) > TAGS:
+        raise Invalid(f"A memory has at most {TAGS} tags, this one {len(unique)}.", field="tags")
+    return unique
+
+
+def _refuse_large_metadata(metadata: Mapping[str, Json]) -> None:
+    left, characters, values = list[Json]([dict(metadata)]), 0, 0
+    while left:
+        value = left.pop()
+        values += 1
+        if isinstance(value, dict):
+            characters += sum(map(len, value))
+            left.extend(value.values())
+        elif isinstance(value, list):
+            left.extend(value)
+        elif isinstance(value, str):
+            characters += len(value)
+        if values > METADATA_VALUES + 1:
+            raise TooLarge(f"metadata holds more than {METADATA_VALUES} values: send fewer.", field="metadata")
+        if characters > CONTENT_LENGTH:
+            raise TooLarge(f"metadata has more than {CONTENT_LENGTH:,} characters: send less.", field="metadata")
+
+
+def _owner_of(draft: Draft, viewer: Viewer) -> AgentId | None:
+    if draft.owner is None or draft.owner == viewer.agent:
+        return viewer.agent
+    if viewer.role is not Role.OPERATOR:
+        raise Forbidden("Only an operator's key may write for another agent. Leave agentId out to write your own.")
+    return draft.owner
+
+
+def plain_subject(subject: Clean) -> Clean:
+    """In lower case, with single spaces and composed letters, so that who writes it otherwise means the same."""
+    return Clean(normalize("NFC", " ".join(subject.lower().split())))
+
+
+def utc(instant: datetime | None, field: str) -> datetime | None:
+    if instant is None:
+        return None
+    if instant.tzinfo is None:
+        raise Invalid(f"{field} needs a time zone, like 2026-01-31T12:00:00Z.", field=field)
+    try:
+        return instant.astimezone(UTC)
+    except OverflowError:
+        raise Invalid(f"{field} is no year of the calendar in UTC.", field=field) from None
+
+
+def _refuse_numbers(value: Json) -> None:
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list):
+        for one in value:
+            _refuse_numbers(one)
+    elif (isinstance(value, int) and not -(2**63) <= value < 2**63) or (
+        isinstance(value, float) and not isfinite(value)
+    ):
+        raise Invalid("metadata has a number beyond 64 bits. Write it as text.", field="metadata")

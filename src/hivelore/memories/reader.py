@@ -1,0 +1,137 @@
+"""Reading what is there: one memory by its id with its history, and lists of what a filter admits."""
+
+from datetime import datetime
+
+from hivelore.core.access import memory_shown, visible_to
+from hivelore.core.agents import LeadSees, Viewer
+from hivelore.core.clock import Clock
+from hivelore.embeddings.active_model import Serving
+from hivelore.errors import Invalid, NotFound
+from hivelore.feedback.buffer import Tally
+from hivelore.indexing.model import DocumentKey, Stored
+from hivelore.memories.diff import difference
+from hivelore.memories.model import Action, Memory, MemoryId
+from hivelore.memories.service import unknown
+from hivelore.memories.temporal import beside
+from hivelore.search.model import Difference, Excerpt, Filter, History, Page, ScopeChoice, Stats, TakenBack, Visibility
+from hivelore.search.snippets import excerpt_of, then
+from hivelore.storage.ports import MemoryStore, View
+
+_LOOKED_BACK = 1_000
+"""Entries of the audit trail of a memory."""
+
+
+class Reading:
+    def __init__(
+        self, *, store: MemoryStore, serving: Serving, lead_sees: LeadSees, tally: Tally, clock: Clock
+    ) -> None:
+        self._store = store
+        self._serving = serving
+        self._lead_sees = lead_sees
+        self._tally = tally
+        self._clock = clock
+
+    def now(self) -> datetime:
+        return self._clock.now()
+
+    def get(self, memory: MemoryId, viewer: Viewer, as_of: datetime | None = None) -> Memory:
+        """One memory by id, also one that expired or was superseded. An agent's reading counts as an access (A25).
+        ``as_of``: as it was then; raises NotFound for one that did not hold."""
+        with self._store.read(sees=self._sees(viewer)) as view:
+            key, found = self._visible(view, memory, viewer)
+            if as_of is not None:
+                if not found.held_at(as_of):
+                    raise _not_then(found, as_of)
+                (found,) = then(view, [found], as_of)
+        self._tally.note_opened(key, memory, viewer, self._clock.now())
+        return memory_shown(viewer, found)
+
+    def chunks(self, memory: MemoryId, viewer: Viewer) -> list[Excerpt]:
+        """A memory as it is cut for the index, in order (A20)."""
+        with self._store.read(sees=self._sees(viewer)) as view:
+            key, found = self._visible(view, memory, viewer)
+            chunks = view.chunks(key)
+        return [excerpt_of(found, one.chunk, one.chunk.start, one.chunk.stop, len(chunks)) for one in chunks]
+
+    def history(self, memory: MemoryId, viewer: Viewer) -> History:
+        """Every version, oldest first, and which memories stand before and after it."""
+        with self._store.read(sees=self._sees(viewer)) as view:
+            key, found = self._visible(view, memory, viewer)
+            _, newer = beside(view, Stored(key, found))
+            after = {one.memory.id: one.memory for one in (*view.superseding(found.id), *((newer,) if newer else ()))}
+            seen = self._sees(viewer)
+            return History(
+                versions=tuple(view.history(key)),
+                supersedes=found.supersedes,
+                superseded_by=tuple(one.id for one in after.values() if seen.admits(one.owner, one.scope)),
+                taken_back=_taken_back(view, found.id),
+            )
+
+    def difference(
+        self, memory: MemoryId, viewer: Viewer, older: int | None = None, newer: int | None = None
+    ) -> Difference:
+        """What is different between two versions; else between the present one, or ``newer``, and the one before it."""
+        versions = {one.number: one for one in self.history(memory, viewer).versions}
+        last = max(versions) if newer is None else newer
+        first = max(last - 1, 1) if older is None else older
+        for number, field in ((first, "from"), (last, "to")):
+            if number not in versions:
+                raise Invalid(f"{field} is 1 to {max(versions)}, a version of this memory, not {number}.", field=field)
+        return difference(versions[first], versions[last])
+
+    def page(self, where: Filter, after: tuple[datetime, MemoryId] | None, limit: int, viewer: Viewer) -> Page:
+        """A page of what the filter admits, as it was where the filter asks for an instant; build it with ``listing``
+        so that it holds the viewer's eyes."""
+        with self._store.read(sees=self._sees(viewer)) as view:
+            found = view.page(where, after, limit + 1)
+            if where.held_at is not None:
+                found = then(view, found, where.held_at)
+        page, last = (
+            tuple(memory_shown(viewer, one) for one in found[:limit]),
+            found[limit - 1] if len(found) > limit else None,
+        )
+        self._tally.note_reads(page, viewer, self._clock.now())
+        return Page(memories=page, next=None if last is None else cursor(last))
+
+    def listing(self, viewer: Viewer, scope: ScopeChoice = ScopeChoice.ALL) -> Filter:
+        """The widest filter this viewer may use."""
+        return Filter(visibility=visible_to(viewer, self._lead_sees, scope))
+
+    def stats(self, viewer: Viewer, where: Filter | None = None) -> Stats:
+        now = self._clock.now()
+        with self._store.read(sees=self._sees(viewer)) as view:
+            model = self._serving.wanted_model(view)
+            return view.stats(where or self.listing(viewer), model, now)
+
+    # steps
+
+    def _sees(self, viewer: Viewer) -> Visibility:
+        """The most."""
+        return visible_to(viewer, self._lead_sees)
+
+    def _visible(self, view: View, memory: MemoryId, viewer: Viewer) -> tuple[DocumentKey, Memory]:
+        stored = view.get(memory)
+        seen = self._sees(viewer)
+        if stored is None or not seen.admits(stored.memory.owner, stored.memory.scope):
+            raise unknown(memory)
+        self._tally.note_reads([stored.memory], viewer, self._clock.now())
+        return stored.key, stored.memory
+
+
+def _not_then(memory: Memory, at: datetime) -> NotFound:
+    ended = "" if memory.valid_until is None else f" until {memory.valid_until.isoformat()}"
+    return NotFound(
+        f"Memory {memory.id} did not hold at {at.isoformat()}, but from {memory.holds_since.isoformat()}{ended}. "
+        "Ask without as_of, or for its history, which names what stands before and after it."
+    )
+
+
+def cursor(memory: Memory) -> str:
+    """Where a page ended, as text to hand back for the next one."""
+    return f"{memory.created_at.isoformat()}~{memory.id}"
+
+
+def _taken_back(view: View, memory: MemoryId) -> tuple[TakenBack, ...]:
+    entries = view.audit(_LOOKED_BACK, memory)
+    undone = [one for one in entries if one.action is Action.UNDONE]
+    return tuple(TakenBack(at=one.at, actor=one.actor, door=one.door, change=one.detail or "") for one in undone)

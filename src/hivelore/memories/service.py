@@ -1,0 +1,393 @@
+"""Remembering: from a draft to a memory on the shelf, and every later change of it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from hivelore.changes.journal import Keeping, gone
+from hivelore.changes.model import BatchKind
+from hivelore.core.access import Effect, Ruling, may_affect, review_of, visible_to
+from hivelore.core.agents import AgentId, LeadSees, Role, Viewer
+from hivelore.core.audit import AuditEntry
+from hivelore.core.clock import Clock
+from hivelore.errors import Forbidden, Invalid, NotFound, Stale
+from hivelore.indexing.model import Stored
+from hivelore.indexing.writer import Shelf
+from hivelore.memories.chunking import chunk
+from hivelore.memories.drafts import Draft, Edit, Remembered
+from hivelore.memories.edits import PreparedEdit, action, cleaned, edited, owner_of, to_review
+from hivelore.memories.identity import of_one_project, same_record
+from hivelore.memories.model import Action, Memory, MemoryId, Scope
+from hivelore.memories.normalizer import Drafting, Prepared, refuse_too_much
+from hivelore.memories.temporal import displaced, fact_at, stays, succeeding
+from hivelore.memories.ttl import Lifetimes
+from hivelore.memories.upsert import may_tell, permit_retelling, retold, says_the_same, unplaced
+from hivelore.observations.access import may_say_how_sure
+from hivelore.observations.records import begin
+from hivelore.review.model import Deletion, Proposal, ProposalKind
+from hivelore.review.proposals import Proposing, proposed
+from hivelore.storage.ports import MemoryStore, Transaction
+
+LEARNING_CATEGORIES = ("mistake-pattern", "best-practice", "codebase-knowledge", "preference")
+
+
+class Remembering:
+    def __init__(
+        self,
+        *,
+        store: MemoryStore,
+        shelf: Shelf,
+        drafting: Drafting,
+        proposing: Proposing,
+        keeping: Keeping,
+        lifetimes: Lifetimes,
+        lead_sees: LeadSees,
+        clock: Clock,
+        written: Callable[[], None],
+    ) -> None:
+        """``written`` is called after every write that may have left passages without vectors."""
+        self._store = store
+        self._shelf = shelf
+        self._drafting = drafting
+        self._proposing = proposing
+        self._keeping = keeping
+        self._lifetimes = lifetimes
+        self._lead_sees = lead_sees
+        self._clock = clock
+        self._written = written
+
+    def remember(
+        self,
+        draft: Draft,
+        viewer: Viewer,
+        deadline: float | None = None,
+        beside: Callable[[Transaction, Memory], None] | None = None,
+    ) -> Remembered:
+        """Store one memory. Answers after it is durable. ``runtime.workers`` is done in the same unit."""
+        (prepared,) = self._prepared([draft], viewer)
+
+        def work(tx: Transaction) -> Remembered:
+            placed = self._place(tx, prepared, viewer)
+            if beside is not None:
+                beside(tx, placed.memory)
+            return placed
+
+        done = self._keeping.write(BatchKind.TOLD, viewer, work, deadline)
+        self._written()
+        return done
+
+    def remember_many(self, drafts: Sequence[Draft], viewer: Viewer, deadline: float | None = None) -> list[Remembered]:
+        """Store several in one unit, all or none, in their order."""
+        prepared = self._prepared(drafts, viewer)
+        done = self._keeping.write(
+            BatchKind.TOLD, viewer, lambda tx: [self._place(tx, one, viewer) for one in prepared], deadline
+        )
+        self._written()
+        return done
+
+    def inject_learning(
+        self, learning: str, category: str, target: AgentId, viewer: Viewer, scope: Scope = Scope.SWARM
+    ) -> Memory:
+        """Write a learning into another agent's memory: what only a lead or an operator may (B07)."""
+        if viewer.role is Role.WORKER:
+            raise Forbidden("Only a lead may inject learnings. Use memory-store to keep one of your own.")
+        if category not in LEARNING_CATEGORIES:
+            raise Invalid(f"category is one of {', '.join(LEARNING_CATEGORIES)}.", field="category")
+        with self._store.read() as view:
+            if view.agent(target) is None:
+                raise NotFound(f"No agent {target}. The lead's key sees all of them with GET /api/agents.")
+        draft = Draft(content=learning, scope=scope, category=category, tags=(category,))
+        (prepared,) = self._prepared([draft], viewer, target)
+        done = self._keeping.write(BatchKind.TOLD, viewer, lambda tx: self._place(tx, prepared, viewer))
+        self._written()
+        return done.memory
+
+    def edit(
+        self, memory: MemoryId, edit: Edit, viewer: Viewer, *, version: int | None = None, deadline: float | None = None
+    ) -> Memory:
+        """Change a memory. ``version``: only if this is still the present one, else Stale. What somebody else has to
+        decide is proposed to them, and Proposed says so."""
+        change = self.prepared(edit)
+
+        def work(tx: Transaction) -> Memory | Proposal:
+            before = self._visible(tx, memory, viewer)
+            _still(before.memory, version)
+            kind, others = to_review(before.memory, change.of(before.memory), viewer), list[Stored]()
+            if kind is None:
+                others = self._displaced(tx, before.memory, self._edited(tx, before.memory, change, viewer), viewer)
+                kind = ProposalKind.SUPERSESSION if others else None
+            if kind is None:
+                return self.apply(tx, before, change, viewer).memory
+            if not change.of(before.memory):
+                return before.memory
+            wanted = Edit(**change.given)
+            return self._proposing.propose(tx, kind, [*others, before], viewer, wanted=wanted, why=change.reason)
+
+        done = self._keeping.write(BatchKind.EDITED, viewer, work, deadline, reason=change.reason)
+        self._written()
+        if isinstance(done, Proposal):
+            raise proposed(done)
+        return done
+
+    def prepared(self, edit: Edit) -> PreparedEdit:
+        """Do what is slow about an edit, before a unit of work begins."""
+        given = cleaned(edit, self._drafting)
+        chunks = chunk(given["content"]) if "content" in given else None
+        if chunks is not None:
+            self._shelf.expect([(given["content"], chunks)])
+        return PreparedEdit(given, chunks, self._drafting.field(edit.reason, "reason"))
+
+    def edit_within(
+        self, tx: Transaction, memory: MemoryId, change: PreparedEdit, viewer: Viewer, version: int | None = None
+    ) -> Stored:
+        """``edit`` as a part of a unit of work, where nobody else decides; the memory as it is then."""
+        before = self._visible(tx, memory, viewer)
+        _still(before.memory, version)
+        is_theirs = to_review(before.memory, change.of(before.memory), viewer) is not None
+        if is_theirs or self._displaced(tx, before.memory, self._edited(tx, before.memory, change, viewer), viewer):
+            raise Forbidden(f"You may not change memory {memory} like this: only an operator may.")
+        return self.apply(tx, before, change, viewer)
+
+    def place_within(self, tx: Transaction, before: Stored, change: PreparedEdit, viewer: Viewer) -> None:
+        """Make an edit that was put to review for the place in time that it takes, as far as who accepts it may change
+        the memories around that."""
+        if self._displaced(tx, before.memory, self._edited(tx, before.memory, change, viewer), viewer):
+            raise Forbidden("What is known about running things only operators replace: one of them decides.")
+        self.apply(tx, before, change, replace(viewer, role=Role.OPERATOR))
+
+    def apply(self, tx: Transaction, before: Stored, change: PreparedEdit, viewer: Viewer) -> Stored:
+        """Make a change that was allowed; the memory as it is then."""
+        changes = change.of(before.memory)
+        if not changes:
+            return before
+        after = self._edited(tx, before.memory, change, viewer)
+        chunks = change.chunks if after.content != before.memory.content else None
+        stored = self._shelf.change(tx, before, after, chunks, action(changes))
+        tx.record(_audit(after, action(changes), viewer, after.updated_at))
+        return stored
+
+    def renew(self, memory: MemoryId, viewer: Viewer) -> None:
+        """Begin its time to live anew: the same was written again (B08). One that has ended, or is gone, stays so."""
+
+        def work(tx: Transaction) -> None:
+            stored, now = tx.get(memory), self._clock.now()
+            if stored is None or not stored.memory.is_live(now) or not _may(viewer, Effect.EXPIRE, stored.memory):
+                return
+            tx.renew(stored.key, self._lifetimes.expiry(stored.memory.source, now))
+
+        self._store.write(work)
+
+    def forget(self, memory: MemoryId, viewer: Viewer, *, version: int | None = None) -> None:
+        """Remove a memory with its history, chunks, vectors and keywords; of one that is gone, what is kept to bring it
+        back. What somebody else has to decide is proposed to them, and Proposed says so."""
+
+        def work(tx: Transaction) -> Proposal | None:
+            there = tx.get(memory)
+            stored = self._seen(there or gone(tx, memory), memory, viewer)
+            _still(stored.memory, version)
+            ruling = may_affect(viewer, Effect.DELETE, stored.memory)
+            if ruling is Ruling.PROPOSED and there is not None:
+                kind = review_of(Effect.DELETE, stored.memory)
+                return self._proposing.propose(tx, kind, [stored], viewer, wanted=Deletion())
+            if ruling is not Ruling.ALLOWED:
+                raise Forbidden(f"You may not delete memory {memory}: it belongs to {owner_of(stored.memory)}.")
+            return self.remove(tx, stored, viewer)
+
+        done = self._store.write(work)
+        if done is not None:
+            raise proposed(done)
+
+    def remove(self, tx: Transaction, stored: Stored, viewer: Viewer) -> None:
+        """Forget a memory where that was allowed."""
+        self._shelf.forget(tx, stored)
+        tx.record(_audit(stored.memory, Action.FORGOTTEN, viewer, self._clock.now()))
+
+    def forget_path(
+        self, path: str, viewer: Viewer, *, owner: AgentId | None = None, project: str | None = None
+    ) -> int:
+        """Remove what was indexed from a source path in a project: the caller's private document and the shared one,
+        as far as they may. Answers how many (A12). ``project``: blank for none; None where the path was indexed in one
+        only, else Invalid."""
+        clean, where = self._drafting.path(path), self._drafting.project(project)
+        whose = owner if owner is not None else viewer.agent
+
+        def work(tx: Transaction) -> int:
+            seen = visible_to(viewer, self._lead_sees)
+            found = [
+                stored
+                for shelf in dict.fromkeys((None, whose))
+                for stored in tx.at_path(shelf, clean)
+                if seen.admits(stored.memory.owner, stored.memory.scope) and _may(viewer, Effect.DELETE, stored.memory)
+            ]
+            gone = of_one_project(found) if project is None else [one for one in found if one.memory.project == where]
+            for stored in gone:
+                self.remove(tx, stored, viewer)
+            return len(gone)
+
+        return self._store.write(work)
+
+    # placing it
+
+    def _prepared(self, drafts: Sequence[Draft], viewer: Viewer, target: AgentId | None = None) -> list[Prepared]:
+        if any(draft.operational is not None for draft in drafts) and not may_say_how_sure(viewer):
+            raise Forbidden(
+                "Only an operator says how sure something about running things is. Report what you saw, and it is "
+                "compared with what is known: POST /memories, memory-observe, or 'hivelore observe'."
+            )
+        for draft in drafts:
+            refuse_too_much(draft)
+        prepared = [self._drafting.prepare(draft, viewer, target) for draft in drafts]
+        self._shelf.expect(((one.memory.content, one.chunks) for one in prepared), (one.memory for one in prepared))
+        return prepared
+
+    def _place(self, tx: Transaction, prepared: Prepared, viewer: Viewer) -> Remembered:
+        known = self._known(tx, prepared, viewer)
+        if known is not None:
+            return self._retold(tx, known, prepared, viewer)
+        memory = self._following(tx, prepared.memory, prepared.draft, viewer)
+        others = displaced(tx, memory, viewer)
+        if others:
+            return self._beside(tx, others, memory, prepared, viewer)
+        stored = self._shelf.add(tx, memory, prepared.chunks)
+        begin(tx, stored, viewer)
+        if viewer.agent != memory.owner:
+            tx.record(_audit(memory, Action.CREATED, viewer, memory.updated_at))
+        return Remembered(memory=stored.memory, created=True, changed=True)
+
+    def _retold(self, tx: Transaction, known: Stored, prepared: Prepared, viewer: Viewer) -> Remembered:
+        known, after = retold(tx, known, prepared, viewer)
+        if not stays(known.memory, after):
+            after = self._following(tx, after, prepared.draft, viewer)
+            after = known.memory if says_the_same(known.memory, after) else after
+        others = self._displaced(tx, known.memory, after, viewer)
+        if others:
+            return self._beside(tx, others, after, prepared, viewer)
+        if after is known.memory:
+            return self._renew(tx, known, prepared, viewer)
+        chunks = prepared.chunks if after.content != known.memory.content else None
+        changed = self._shelf.change(tx, known, after, chunks, Action.EDITED)
+        if known.memory.operational is None:
+            begin(tx, changed, viewer)
+        return Remembered(memory=changed.memory, created=False, changed=True)
+
+    def _beside(
+        self, tx: Transaction, others: Sequence[Stored], placed: Memory, prepared: Prepared, viewer: Viewer
+    ) -> Remembered:
+        """Keep what is told without the place in time that it was to take (``placed``), which is put to review."""
+        kept = self._place(tx, unplaced(prepared), viewer)
+        about = [*others, self._visible(tx, kept.memory.id, viewer)]
+        has_time = _has_time(prepared.draft)
+        proposal = self._proposing.propose_place(tx, about, placed, viewer, has_time=has_time)
+        return replace(kept, proposal=None if proposal is None else proposal.id, dropped=proposal is None)
+
+    def _renew(self, tx: Transaction, known: Stored, prepared: Prepared, viewer: Viewer) -> Remembered:
+        """Writing the same again renews the time to live (B08), except for what is told of the past, and of what others
+        share."""
+        expires_at = prepared.memory.expires_at
+        unchanged = Remembered(memory=known.memory, created=False, changed=False)
+        if prepared.draft.created_at is not None or expires_at == known.memory.expires_at:
+            return unchanged
+        if not _may(viewer, Effect.EXPIRE, known.memory):
+            if prepared.draft.expires_at is None:
+                return unchanged
+            raise Forbidden(f"You may not say when memory {known.memory.id} expires: leave expiresAt out.")
+        tx.renew(known.key, expires_at)
+        return Remembered(memory=replace(known.memory, expires_at=expires_at), created=False, changed=True)
+
+    def _known(self, tx: Transaction, prepared: Prepared, viewer: Viewer) -> Stored | None:
+        """The memory that this one is a new telling of: same path or external id on the same shelf and in the same
+        project, else the same statement."""
+        memory = prepared.memory
+        if memory.source_path is not None:
+            # Whoever writes a shared file writes the one document of that path (A29), as far as they may.
+            known = same_record(tx.at_path(memory.home, memory.source_path), memory.project)
+            permit_retelling(known, prepared, viewer)
+            return known
+        if memory.external_id is not None:
+            known = same_record(tx.with_external_id(memory.home, memory.external_id), memory.project)
+            known = known or _exported(tx, memory)
+            permit_retelling(known, prepared, viewer)
+            return known
+        if memory.topic is not None:
+            known = self._known_fact(tx, prepared, viewer)
+            if known is not None:
+                return known
+        known = tx.same_statement(memory.statement)
+        is_open = (
+            known is not None
+            and known.memory.valid_until is None
+            and (memory.subject is None or known.memory.subject is None)
+            and known.memory.external_id is None
+            and known.memory.source_path is None
+        )
+        return known if is_open and known is not None and may_tell(viewer, known.memory, prepared) else None
+
+    def _known_fact(self, tx: Transaction, prepared: Prepared, viewer: Viewer) -> Stored | None:
+        """What holds of its topic then, where it says the same in the same words."""
+        memory, topic = prepared.memory, prepared.memory.topic
+        assert topic is not None
+        known = fact_at(tx, topic, memory.holds_since if _has_time(prepared.draft) else None)
+        if known is None or (known.memory.name, known.memory.content) != (memory.name, memory.content):
+            return None
+        return known if may_tell(viewer, known.memory, prepared) else None
+
+    def _following(self, tx: Transaction, memory: Memory, draft: Draft, viewer: Viewer) -> Memory:
+        return self._succeeding(tx, memory, viewer, named=draft.supersedes is not None, has_time=_has_time(draft))
+
+    def _edited(self, tx: Transaction, before: Memory, change: PreparedEdit, viewer: Viewer) -> Memory:
+        after = edited(before, change, viewer, self._clock.now(), self._lifetimes)
+        if stays(before, after):
+            return after
+        # A memory that is edited has its time already.
+        return self._succeeding(tx, after, viewer, named=change.given.get("supersedes") is not None, has_time=True)
+
+    def _displaced(self, tx: Transaction, before: Memory, after: Memory, viewer: Viewer) -> list[Stored]:
+        """As ``displaced``, of a memory that is there."""
+        return [] if stays(before, after) else displaced(tx, after, viewer)
+
+    def _succeeding(self, tx: Transaction, memory: Memory, viewer: Viewer, *, named: bool, has_time: bool) -> Memory:
+        seen = visible_to(viewer, self._lead_sees)
+        return succeeding(tx, memory, viewer, seen, named=named, has_time=has_time)
+
+    # editing
+
+    def _visible(self, tx: Transaction, memory: MemoryId, viewer: Viewer) -> Stored:
+        return self._seen(tx.get(memory), memory, viewer)
+
+    def _seen(self, stored: Stored | None, memory: MemoryId, viewer: Viewer) -> Stored:
+        if stored is None or not visible_to(viewer, self._lead_sees).admits(stored.memory.owner, stored.memory.scope):
+            raise unknown(memory)
+        return stored
+
+
+def unknown(memory: str) -> NotFound:
+    """The one answer for an id that does not exist and one that is not for the caller's eyes."""
+    return NotFound(f"No memory {memory}: it may have been forgotten. Search again for its current id.")
+
+
+def _may(viewer: Viewer, effect: Effect, memory: Memory) -> bool:
+    return may_affect(viewer, effect, memory) is Ruling.ALLOWED
+
+
+def _exported(tx: Transaction, memory: Memory) -> Stored | None:
+    """The memory on the same shelf that this one is an export of: an export tells the id as external id."""
+    known = tx.get(MemoryId(str(memory.external_id)))
+    if known is None or known.memory.home != memory.home:
+        return None
+    return same_record([known], memory.project)
+
+
+def _has_time(draft: Draft) -> bool:
+    return draft.created_at is not None or draft.valid_from is not None
+
+
+def _still(memory: Memory, version: int | None) -> None:
+    if version is not None and memory.version != version:
+        raise Stale(
+            f"Memory {memory.id} is at version {memory.version} by now, not {version}. Read it again and decide anew.",
+            current=memory.version,
+        )
+
+
+def _audit(memory: Memory, action: Action, viewer: Viewer, at: datetime) -> AuditEntry:
+    return AuditEntry(at=at, actor=viewer.agent, door=viewer.door, action=action, memory=memory.id)

@@ -1,0 +1,28 @@
+"""How long a memory lives (B08)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from hivelore.memories.model import Source
+
+LIFETIMES: Mapping[Source, timedelta | None] = {
+    Source.TASK_COMPLETION: timedelta(days=7),
+    Source.SESSION_SUMMARY: timedelta(days=3),
+    Source.FILE_INDEX: timedelta(days=30),
+    Source.MANUAL: None,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Lifetimes:
+    """How long memories of each source live; None: for ever."""
+
+    by_source: Mapping[Source, timedelta | None] = field(default_factory=lambda: dict(LIFETIMES))
+
+    def expiry(self, source: Source, born: datetime) -> datetime | None:
+        """When a memory written at ``born`` stops appearing in searches, to the second; None means never."""
+        lifetime = self.by_source[source]
+        if lifetime is None:
+            return None
+        return (born + lifetime).replace(microsecond=0)

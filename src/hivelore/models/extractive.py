@@ -1,0 +1,16 @@
+"""Summaries without a model."""
+
+from dataclasses import replace
+
+from hivelore.sessions.lessons.extractive import distilled
+from hivelore.sessions.model import Summary, Task, Transcript
+
+
+class Extractive:
+    """Implements ``storage.ports.Summarizer``."""
+
+    name = "extractive"
+
+    def summary(self, conversation: Transcript, task: Task | None) -> Summary:
+        del task
+        return replace(distilled(conversation), by=self.name)

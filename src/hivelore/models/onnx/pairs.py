@@ -1,0 +1,63 @@
+"""The model that reads two notes together: how they stand to each other, learned from labelled pairs."""
+
+import json
+from functools import cached_property
+from importlib.resources import files
+from pathlib import Path
+from threading import Lock
+
+import numpy as np
+from numpy.typing import NDArray
+from tokenizers import Tokenizer
+
+from hivelore.core.text import Clean
+from hivelore.errors import Broken
+from hivelore.models.onnx.provider import intact
+from hivelore.models.onnx.runtime import Session, asked, loaded
+from hivelore.observations.outcomes import Stance
+
+NAME = "model that compares notes"
+LONGEST = 1_000
+"""Characters of a note that are read; the tokenizer cuts what is more than the model can read."""
+
+
+class OnnxPairReader:
+    """Implements ``storage.ports.PairReader`` on the CPU; safe from many threads. Loads the model when it is first asked."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        """``folder``: has ``model`` and ``judge``; None: the one in this package."""
+        self._folder = folder or Path(str(files("hivelore.models.onnx")))
+        self._loading = Lock()
+
+    def stance(self, one: Clean, other: Clean) -> Stance:
+        odds = self._odds(*sorted((one, other)))  # the same from either side
+        shares = np.exp(odds - odds.max())
+        same, conflict, different = (shares / shares.sum()).tolist()
+        return Stance(same=same, conflict=conflict, different=different)
+
+    def _odds(self, first: Clean, second: Clean) -> NDArray[np.float32]:
+        tokenizer, session = self._model
+        read = tokenizer.encode(first[:LONGEST], second[:LONGEST])
+        ids, of_second = np.array(read.ids, np.int64), np.array(read.type_ids, np.int64)
+        return asked(session, NAME, ["odds"], ids=ids, second=of_second)[0][0]
+
+    @property
+    def _model(self) -> tuple[Tokenizer, Session]:
+        with self._loading:
+            return self._loaded
+
+    @cached_property
+    def _loaded(self) -> tuple[Tokenizer, Session]:
+        """Raises Broken where a file is missing or damaged."""
+        try:
+            sums = {
+                name: json.loads((self._folder / name / "model.json").read_bytes())["sha256"]
+                for name in ("model", "judge")
+            }
+            tokenizer = intact(self._folder / "model" / "tokenizer.json", sums["model"]["tokenizer.json"])
+            graph = intact(self._folder / "judge" / "model.onnx", sums["judge"]["model.onnx"])
+            return Tokenizer.from_str(tokenizer.read_text("utf-8")), loaded(graph, NAME)
+        except (OSError, ValueError, LookupError, TypeError) as error:
+            raise Broken(
+                f"The {NAME} is damaged: {error}. Reinstall it: pip install --force-reinstall --no-deps hivelore"
+            ) from error

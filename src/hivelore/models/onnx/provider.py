@@ -1,0 +1,123 @@
+"""Embeddings from the model that ships with Hivelore: no network, no key, no GPU."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+from importlib.resources import files
+from pathlib import Path
+
+import numpy as np
+from tokenizers import Tokenizer
+
+from hivelore.core.text import Clean
+from hivelore.errors import Broken, Invalid
+from hivelore.indexing.model import QueryTokens, TextEmbedding, Vector
+from hivelore.models.onnx.directions import Directions
+from hivelore.models.onnx.runtime import Model, Tokens
+
+FILES = ("model.onnx", "tokenizer.json", "tokens.npz")
+CACHED_QUERIES = 1_024
+MOST_CHARACTERS = 25_600
+"""No fewer than the model reads: 256 words, and it knows none of over 100 characters."""
+UNKNOWN = "[UNK]"
+CONTINUED = "##"
+
+
+class OnnxEmbedder:
+    """Implements ``storage.ports.EmbeddingProvider`` and ``TokenEmbedder`` on the CPU; safe from many threads.
+
+    Each text goes through the model by itself: in a batch its vector would depend on its neighbours, by
+    their padding and the scale they share, and for passages of usual length a batch is no faster.
+    """
+
+    def __init__(self, folder: Path | None = None, *, threads: int = 1) -> None:
+        """``folder`` has what scripts/build_model.py writes; None: the one in this package. ``threads`` is how many
+        documents are embedded at the same time; a query is embedded on the thread that asks.
+
+        Takes about 0.1 s. Raises Broken where a file is missing or damaged.
+        """
+        if threads < 1:
+            raise Invalid("The embedder needs at least 1 thread.", field="threads")
+        folder = folder or Path(str(files("hivelore.models.onnx"))) / "model"
+        try:
+            description = json.loads((folder / "model.json").read_bytes())
+            self._fingerprint = str(description["fingerprint"])
+            self._dimension = int(description["dimension"])
+            graph, tokenizer, tokens = (intact(folder / name, description["sha256"][name]) for name in FILES)
+            self._tokenizer = Tokenizer.from_str(tokenizer.read_text("utf-8"))
+            self._unknown = self._tokenizer.token_to_id(UNKNOWN)
+            self._directions = Directions(tokens)
+            self._model = Model(graph)
+        except (OSError, ValueError, LookupError, TypeError) as error:
+            raise Broken(
+                f"The embedding model that ships with Hivelore is damaged: {error}. Reinstall it:"
+                " pip install --force-reinstall --no-deps hivelore"
+            ) from error
+        self._threads = threads
+        self._query = lru_cache(CACHED_QUERIES)(self._shared)
+
+    @property
+    def fingerprint(self) -> str:
+        return self._fingerprint
+
+    @property
+    def dimension(self) -> int:
+        return self._dimension
+
+    def embed_query(self, text: Clean) -> Vector:
+        """The vector is read-only: it may be given to others who ask the same."""
+        return self._query(self._tokens(text, "text").tobytes()).vector
+
+    def query_tokens(self, text: Clean) -> QueryTokens:
+        tokens = self._tokens(text, "text")
+        words = self._words(tokens)
+        telling = tuple(words[int(place)] for place in self._directions.telling(tokens))
+        return QueryTokens(self._query(tokens.tobytes()).tokens, telling)
+
+    def embed_documents(self, texts: Sequence[Clean]) -> list[Vector]:
+        return [embedding.vector for embedding in self.embed_in_detail(texts)]
+
+    def embed_in_detail(self, texts: Sequence[Clean]) -> list[TextEmbedding]:
+        tokens = [self._tokens(text, str(position)) for position, text in enumerate(texts)]
+        if self._threads == 1 or len(texts) < 2:
+            return [self._embedding(each) for each in tokens]
+        with ThreadPoolExecutor(self._threads, "embed") as pool:
+            return list(pool.map(self._embedding, tokens))
+
+    def _tokens(self, text: str, field: str) -> Tokens:
+        """As many as the model reads; the rest of a longer text does not count. The first and the last one are marks
+        that every text gets. Raises Invalid, with ``field``, for a text that would be the same as any other."""
+        tokens = np.array(self._tokenizer.encode(text[:MOST_CHARACTERS]).ids, dtype=np.int64)
+        if (tokens[1:-1] == self._unknown).all():
+            raise Invalid("There is nothing in this text that the embedding model knows.", field=field)
+        return tokens
+
+    def _embedding(self, tokens: Tokens) -> TextEmbedding:
+        vector, of_tokens = self._model.vectors(tokens)
+        return TextEmbedding(vector, self._directions.codes(of_tokens[self._directions.telling(tokens)]))
+
+    def _words(self, tokens: Tokens) -> list[str]:
+        """The word that each token is a piece of."""
+        words: list[list[str]] = []
+        for number in tokens.tolist():
+            piece = str(self._tokenizer.id_to_token(number))
+            if piece.startswith(CONTINUED) and words:
+                words[-1].append(piece.removeprefix(CONTINUED))
+            else:
+                words.append([piece])
+        return ["".join(pieces) for pieces in words for _ in pieces]
+
+    def _shared(self, tokens: bytes) -> TextEmbedding:
+        embedding = self._embedding(np.frombuffer(tokens, dtype=np.int64))
+        embedding.vector.flags.writeable = False
+        return embedding
+
+
+def intact(file: Path, sha256: str) -> Path:
+    """The file. Raises ValueError where it is not the one that was built."""
+    with file.open("rb") as stream:
+        if hashlib.file_digest(stream, "sha256").hexdigest() != sha256:
+            raise ValueError(f"{file.name} is not the file that was built")
+    return file

@@ -1,0 +1,129 @@
+"""The HTTP side of a model that is served: pooled connections, time limits, a few quick retries."""
+
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+import httpx2
+import stamina
+
+from hivelore.core.clock import Clock
+from hivelore.models.openai.wire import Fault, fault_of, message_in
+
+T = TypeVar("T")
+
+ATTEMPTS = 3
+FIRST_PAUSE = 0.1
+LONGEST_OWN_PAUSE = 1.0
+LONGEST_PAUSE = 5.0
+"""In seconds, where the server asks for one. Longer waits belong to the queue outside, which does not hold a thread."""
+
+NO_HEADERS: Mapping[str, str] = {}
+CONNECT_TIMEOUT = 5.0
+MOST_ERROR_BYTES = 65_536
+LONGEST_QUOTE = 300
+
+
+class Connection:
+    """Posts to one URL; safe from many threads. Uses no proxy, certificate or password of the environment."""
+
+    def __init__(
+        self,
+        url: httpx2.URL,
+        api_key: str | None,
+        clock: Clock,
+        *,
+        headers: Mapping[str, str] = NO_HEADERS,
+        attempts: int = ATTEMPTS,
+        key_setting: str = "OPENAI_API_KEY",
+    ) -> None:
+        """``headers``: where the key does not go as a bearer of it, it stands in them."""
+        # Compressed answers are not asked for: a small one could unfold into gigabytes.
+        always = {"Content-Type": "application/json", "Accept-Encoding": "identity", "User-Agent": "hivelore"}
+        if api_key is not None and not headers:
+            always["Authorization"] = f"Bearer {api_key}"
+        self._attempts = attempts
+        self._key_setting = key_setting
+        self._url = url
+        self._api_key = api_key
+        self._clock = clock
+        self._client = httpx2.Client(
+            headers={**always, **headers},
+            trust_env=False,
+            verify=url.scheme == "https",  # loading certificates takes 50 ms, which a plain local server is spared
+            limits=httpx2.Limits(max_connections=16, max_keepalive_connections=4, keepalive_expiry=60.0),
+        )
+
+    def ask(self, body: bytes, read: Callable[[bytes], T], *, most_bytes: int, timeout: float) -> T:
+        """What ``read`` makes of the answer. Raises Fault, its own or that of ``read``.
+
+        ``timeout`` is for everything together: retries, pauses, and a body that drips in. It is looked at between
+        reads, so the last one may last as long again; the header of an answer has the limit for each read only.
+        """
+        deadline = self._clock.monotonic() + timeout
+
+        def pause(error: Exception) -> bool | float:
+            """Whether to try again, and after how many seconds where the server said so."""
+            if not isinstance(error, Fault) or not error.passing:
+                return False
+            wait = LONGEST_OWN_PAUSE if error.retry_after is None else error.retry_after
+            if wait > LONGEST_PAUSE or self._clock.monotonic() + wait >= deadline:
+                return False
+            return True if error.retry_after is None else error.retry_after
+
+        for attempt in stamina.retry_context(
+            on=pause,
+            attempts=self._attempts,
+            timeout=None,
+            wait_initial=FIRST_PAUSE,
+            wait_jitter=FIRST_PAUSE,
+            wait_max=LONGEST_OWN_PAUSE,
+        ):
+            with attempt:
+                return read(self._post(body, most_bytes, deadline))
+        raise AssertionError("the last attempt returns or raises")
+
+    def close(self) -> None:
+        self._client.close()
+
+    def _post(self, body: bytes, most_bytes: int, deadline: float) -> bytes:
+        left = max(deadline - self._clock.monotonic(), 0.001)
+        timeout = httpx2.Timeout(left, connect=min(left, CONNECT_TIMEOUT))
+        try:
+            with self._client.stream("POST", self._url, content=body, timeout=timeout) as response:
+                if response.status_code != 200:
+                    raise self._refusal(response, deadline)
+                return self._body(response, most_bytes, deadline)
+        except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
+            raise Fault(f"cannot be reached ({self._quoted(str(error))})", passing=True, in_vain=True) from None
+        except httpx2.TimeoutException as error:
+            raise Fault("did not answer in time", passing=True) from error
+        except httpx2.HTTPError as error:
+            # Not chained: the words of the library may quote what the server sent, and that the key.
+            raise Fault(f"broke off ({self._quoted(str(error))})", passing=True) from None
+        except RuntimeError as error:
+            if not self._client.is_closed:
+                raise
+            raise Fault("is not asked any more, the connection is closed") from error
+
+    def _body(self, response: httpx2.Response, most_bytes: int, deadline: float) -> bytes:
+        if response.headers.get("content-encoding", "identity") != "identity":
+            raise Fault("answered compressed although it was asked not to")
+        body = bytearray()
+        for piece in response.iter_raw():
+            body += piece
+            if len(body) > most_bytes:
+                raise Fault(f"answered with more than {most_bytes:,} bytes")
+            if self._clock.monotonic() >= deadline:
+                raise Fault("did not finish its answer in time", passing=True)
+        return bytes(body)
+
+    def _refusal(self, response: httpx2.Response, deadline: float) -> Fault:
+        try:
+            said = self._quoted(message_in(self._body(response, MOST_ERROR_BYTES, deadline)))
+        except (httpx2.HTTPError, Fault):
+            said = ""  # the status says enough
+        return fault_of(response.status_code, response.headers, said, self._clock.now(), self._key_setting)
+
+    def _quoted(self, words: str) -> str:
+        """Somebody else's words, short and without the key."""
+        return (words if self._api_key is None else words.replace(self._api_key, "[key]"))[:LONGEST_QUOTE]

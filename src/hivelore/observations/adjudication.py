@@ -1,0 +1,135 @@
+"""Adjudicating: what the rules could not tell of two observations is put to a language model, beside the calls (X8).
+
+It only ever decides what waits in the inbox, as an operator might have; where it is not sure, a person decides. What
+was asked once is not asked again: how far it has come is kept with the data.
+"""
+
+import threading
+from contextlib import suppress
+from datetime import datetime, timedelta
+
+from hivelore.core.access import visible_to
+from hivelore.core.agents import Door, LeadSees, Role, Viewer
+from hivelore.core.supervisor import Report, unreported
+from hivelore.errors import Conflict, HiveloreError, Invalid, NotFound, Stale, Unavailable
+from hivelore.models.ports import LanguageModel
+from hivelore.models.quota import Spending
+from hivelore.observations.contradiction import asking
+from hivelore.observations.contradiction.asking import Opinion
+from hivelore.review.inbox import Reviewing
+from hivelore.review.model import Case, Proposal, ProposalFilter, ProposalId, ProposalKind
+from hivelore.runtime.leader_lease import Leading
+from hivelore.storage.ports import MemoryStore
+
+ADJUDICATING = "adjudicating"
+ASKED = "judge.asked"
+"""The setting with the last proposal that a model was asked about: its instant and id, ``...~...``."""
+PAGE = 100
+ATTEMPTS = 3
+"""So often a question is put to a model that refuses it; one that cannot be reached is asked for ever."""
+LEASE = timedelta(minutes=2)
+"""Longer than any answer takes."""
+FIRST_PAUSE = 10.0
+"""Seconds after a model could not be asked; six times as long after each further failure in a row."""
+LONGEST_PAUSE = 3_600.0
+SERVICE = Viewer(role=Role.OPERATOR, agent=None, door=Door.SERVICE)
+
+
+class Adjudicating:
+    """``run``, or ``step``, in one thread."""
+
+    def __init__(
+        self,
+        *,
+        store: MemoryStore,
+        reviewing: Reviewing,
+        model: LanguageModel,
+        spending: Spending,
+        leading: Leading,
+    ) -> None:
+        """``leading``: under the name ``ADJUDICATING``, so that no two processes pay for the same answer."""
+        self._store = store
+        self._reviewing = reviewing
+        self._model = model
+        self._spending = spending
+        self._leading = leading
+        self._failed = 0
+        self.last_error: str | None = None
+        """Why the model could not be asked the last time."""
+
+    def run(self, stop: threading.Event, idle: float, report: Report = unreported) -> None:
+        """Ask until ``stop`` is set; with nothing to do look again after ``idle`` seconds. ``report`` is told how each
+        round went."""
+        while not stop.is_set():
+            try:
+                done = self.step()
+                report(None)
+            except Unavailable as error:  # The disk is full, say: it is asked again.
+                self._trouble(error)
+                done = False
+                report(error)
+            if not done:
+                pause = FIRST_PAUSE * 6 ** (self._failed - 1) if self._failed else idle
+                stop.wait(min(pause, LONGEST_PAUSE))
+        with suppress(HiveloreError):  # The lease ends by itself.
+            self._leading.step_back()
+
+    def step(self) -> bool:
+        """Ask about the oldest that was not asked about. False where there is none, no token is left for it today,
+        another process does it, or the model cannot be asked."""
+        waiting = self._oldest() if self._leading.leads() else None
+        if waiting is None:
+            return False
+        try:
+            case = self._reviewing.case(waiting.id, SERVICE)
+            told = self._opinion(case)
+            if told is None:
+                return False
+            self._failed, self.last_error = 0, None
+            if told.how is not None:
+                self._reviewing.decide(waiting.id, told.how, SERVICE, reason=f"{self._model.name}: {told.reason}")
+        except (Conflict, NotFound, Stale):  # It was decided, forgotten or changed meanwhile.
+            pass
+        except (Invalid, Unavailable) as error:
+            self._trouble(error)
+            if isinstance(error, Unavailable) or self._failed < ATTEMPTS:
+                return False
+        position = f"{waiting.at.isoformat()}~{waiting.id}"
+        self._store.write(lambda tx: tx.set_setting(ASKED, position))
+        return True
+
+    def _opinion(self, case: Case) -> Opinion | None:
+        """None where the day has not so many tokens left."""
+        older, newer = case.memories
+        service = None if newer.operational is None else newer.operational.service
+        prompt = asking.prompt(older.content, newer.content, service)
+        reserved = self._spending.reserve(self._model.most(prompt))
+        if reserved is None:
+            return None
+        answer = self._model.answer(prompt, asking.SCHEMA, lambda tokens: self._spending.settle(reserved, tokens))
+        return asking.opinion(answer)
+
+    def _trouble(self, error: HiveloreError) -> None:
+        self._failed += 1
+        self.last_error = str(error)
+
+    def _oldest(self) -> Proposal | None:
+        """Of those that wait, and came after the last one that was asked about."""
+        where = ProposalFilter(seen=visible_to(SERVICE, LeadSees.ALL), open=True, kind=ProposalKind.CONTRADICTION)
+        oldest, after = None, None
+        with self._store.read(sees=where.seen) as view:
+            known = _position(view.setting(ASKED))
+            while page := view.proposals(where, after, PAGE):
+                newer = [one for one in page if known is None or (one.at, one.id) > known]
+                oldest = newer[-1] if newer else oldest
+                if len(newer) < PAGE:
+                    break
+                after = (newer[-1].at, newer[-1].id)
+        return oldest
+
+
+def _position(setting: str | None) -> tuple[datetime, ProposalId] | None:
+    if setting is None:
+        return None
+    at, _, proposal = setting.partition("~")
+    return datetime.fromisoformat(at), ProposalId(proposal)

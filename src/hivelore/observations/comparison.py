@@ -1,0 +1,157 @@
+"""Comparing observations: whether two texts about one service say the same, contradict each other, or neither (X8).
+
+A verdict depends on the two texts, not on which of them came first, nor on whether their vectors are stored already:
+missing vectors are computed. It is slow work and is done before the unit of work begins.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
+
+from hivelore.core.text import Clean
+from hivelore.core.vectors import cosine
+from hivelore.embeddings.active_model import EmbeddedQuery, Model, Serving
+from hivelore.errors import Broken, Unavailable
+from hivelore.indexing.model import DocumentKey, Vector
+from hivelore.memories.chunking import chunk
+from hivelore.models.ports import PairReader
+from hivelore.observations.contradiction import judging
+from hivelore.observations.contradiction.constants import Constants
+from hivelore.observations.contradiction.judging import Judgement, Verdict
+from hivelore.observations.outcomes import Matching, Stance
+from hivelore.storage.ports import MemoryStore
+
+MOST_NEAR = 10
+"""Of those that are nearest to what was seen and do not clash, so many are read together with it by the model, some
+milliseconds each."""
+MOST_READ = 100
+"""Pairs that the model reads for one observation; of more, rules alone judge."""
+MOST_EMBEDDED = 50
+"""Texts without a stored vector that are embedded for one observation; of more, words alone count."""
+_SAME = Judgement(Verdict.SAME, 1.0, ("the same service and category",))
+
+
+class Unjudged(Exception):
+    """Two texts were not compared beforehand."""
+
+
+class Verdicts:
+    """What was made of pairs of texts, each compared once."""
+
+    def __init__(self, judge: Callable[[Clean, Clean], Judgement]) -> None:
+        self._judge = judge
+        self._known: dict[tuple[Clean, Clean], Judgement] = {}
+        self.is_closed = False
+        """Whether no more pairs are compared: Unjudged is raised for any other one."""
+
+    def __call__(self, one: Clean, other: Clean) -> Judgement:
+        pair = (one, other) if one <= other else (other, one)
+        known = self._known.get(pair)
+        if known is None:
+            if self.is_closed:
+                raise Unjudged
+            known = self._known[pair] = self._judge(*pair)
+        return known
+
+
+class Comparing:
+    def __init__(self, store: MemoryStore, serving: Serving, matching: Matching, reader: PairReader | None) -> None:
+        """``reader``: where there is none, rules alone judge."""
+        self._store = store
+        self._serving = serving
+        self._matching = matching
+        self._constants = Constants(only_measures=matching is Matching.CAUTIOUS)
+        self._reader = None if matching is Matching.CAUTIOUS else reader
+
+    def verdicts(
+        self, text: Clean, known: Mapping[DocumentKey, Clean], service: str, deadline: float | None = None
+    ) -> Verdicts:
+        """Verdicts about ``text`` and each of the ``known`` ones; other pairs are compared when they are asked for."""
+        if self._matching is Matching.STRUCTURAL:
+            return Verdicts(_structural)
+        pairs = _Pairs(self._serving, self._constants, self._reader, service)
+        if known and (embedded := pairs.embed(text)) is not None:
+            with self._store.read(deadline) as view:
+                chunks = view.chunks_of(known)()
+                first = {key: ours[0].passages[0] for key, ours in chunks.items() if ours and ours[0].passages}
+                vectors = self._serving.vectors(view, embedded, list(first.values()), known={})
+            pairs.vectors |= {known[key]: vectors[one] for key, one in first.items() if one in vectors}
+        verdicts = Verdicts(pairs.judge)
+        for other in pairs.nearest_first(text, set(known.values())):
+            verdicts(text, other)
+        return verdicts
+
+    def by_rules(self, service: str) -> Verdicts:
+        """Verdicts without any model, which are found at once."""
+        if self._matching is Matching.STRUCTURAL:
+            return Verdicts(_structural)
+        return Verdicts(_Pairs(Serving(None), self._constants, None, service).judge)
+
+
+class _Pairs:
+    """Pairs of texts for one observation, within the bounds of what may be done for it."""
+
+    def __init__(self, serving: Serving, constants: Constants, reader: PairReader | None, service: str) -> None:
+        self._serving = serving
+        self._constants = constants
+        self._reader = reader
+        self._service = service
+        self.vectors: dict[Clean, Vector | None] = {}
+        """Those of their first passages; None: there is none."""
+        self._model: Model | None = None
+        self._embedded = 0
+        self._read = 0
+        self._near = 0
+
+    def embed(self, text: Clean) -> EmbeddedQuery | None:
+        """Find the vector of a text; None: the model cannot be asked, or not for any more."""
+        if self._embedded >= MOST_EMBEDDED:
+            return None
+        embedded = self._serving.embed_text(_beginning(text))
+        is_same = self._model in (None, embedded.model)  # Another one may serve meanwhile.
+        self._model = self._model or embedded.model
+        self._embedded = self._embedded + 1 if embedded.vector is not None and is_same else MOST_EMBEDDED
+        self.vectors[text] = embedded.vector if is_same else None
+        return embedded if self.vectors[text] is not None else None
+
+    def nearest_first(self, text: Clean, others: Collection[Clean]) -> list[Clean]:
+        likeness = {other: self._likeness(text, other) for other in others}
+        return sorted(others, key=lambda other: (-(likeness[other] or -1.0), other))
+
+    def judge(self, one: Clean, other: Clean) -> Judgement:
+        """What the rules take for a contradiction is read once more by the model, where there is one; so is what is
+        near, and may be the same or the opposite in other words."""
+        likeness = None if one == other else self._likeness(one, other)
+        judgement = self._judged(one, other, likeness)
+        is_told = judgement.verdict is Verdict.SAME and judgement.confidence == 1.0
+        is_clash = judgement.verdict is Verdict.CONFLICT
+        is_alike = likeness is not None and likeness >= self._constants.rewording_likeness and self._near < MOST_NEAR
+        if self._reader is None or is_told or self._read >= MOST_READ or not (is_clash or is_alike):
+            return judgement
+        self._read += 1
+        self._near += not is_clash
+        with suppress(Broken, Unavailable):  # What was seen is kept all the same.
+            return self._judged(one, other, likeness, self._reader.stance(one, other))
+        return judgement
+
+    def _judged(self, one: Clean, other: Clean, likeness: float | None, stance: Stance | None = None) -> Judgement:
+        return judging.judge(one, other, likeness, self._constants, service=self._service, stance=stance)
+
+    def _likeness(self, one: Clean, other: Clean) -> float | None:
+        """The cosine of their vectors, where both can be had."""
+        ours, theirs = self._vector(one), self._vector(other)
+        return None if ours is None or theirs is None else cosine(ours, theirs)
+
+    def _vector(self, text: Clean) -> Vector | None:
+        if text not in self.vectors:
+            self.embed(text)
+        return self.vectors.get(text)
+
+
+def _structural(_one: Clean, _other: Clean) -> Judgement:
+    return _SAME
+
+
+def _beginning(text: Clean) -> Clean:
+    """The first passage, whose vector is stored."""
+    passage = chunk(text)[0].passages[0]
+    return Clean(text[passage.start : passage.stop])

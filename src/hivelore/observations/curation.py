@@ -1,0 +1,389 @@
+"""What is known about running things: what agents are told of it, and what operators do about it (C17, C22, C23)."""
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from hivelore.changes.journal import Keeping, gone
+from hivelore.changes.model import BatchKind
+from hivelore.core.access import memory_shown, session_shown, visible_to
+from hivelore.core.agents import LeadSees, Role, Viewer
+from hivelore.core.audit import AuditEntry
+from hivelore.core.clock import Clock
+from hivelore.core.text import Clean
+from hivelore.errors import Forbidden, Invalid, NotFound
+from hivelore.events.log import Events
+from hivelore.feedback.buffer import Tally
+from hivelore.indexing.model import Stored
+from hivelore.indexing.writer import Shelf
+from hivelore.memories.drafts import UNSET, Draft, Edit, Unset
+from hivelore.memories.edits import PreparedEdit
+from hivelore.memories.model import Action, Memory, MemoryId, Scope
+from hivelore.memories.normalizer import Drafting
+from hivelore.memories.reader import cursor
+from hivelore.memories.service import Remembering, unknown
+from hivelore.observations.block import NO_BLOCK, Block, block
+from hivelore.observations.confidence import Lifecycle, confidence_at, is_active, point
+from hivelore.observations.model import GENERAL, Confidence, Held, Kind, Observation, Operational
+from hivelore.observations.outcomes import Change, Life, Rated, RatedPage, State
+from hivelore.observations.records import begin, note
+from hivelore.observations.timeline import life_of
+from hivelore.observations.validation import category_of, instant_of, line_of, service_asked_for, service_of
+from hivelore.review.model import Proposal, ProposalKind
+from hivelore.review.proposals import Proposing, proposed
+from hivelore.search.model import Filter, narrowed_to
+from hivelore.storage.ports import MemoryStore, Transaction, View
+
+PAGE = 500
+MOST_FORGOTTEN = 1_000
+_DECAYED = "operational.decayed"
+"""The setting that says until when it was counted what time has worn off."""
+_OPERATORS_ONLY = "Only an operator changes what is known about running things; agents observe (POST /memories)."
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedChange:
+    """A change after all slow work."""
+
+    change: Change
+    """Clean, without its reason."""
+    edit: PreparedEdit
+    """What of it is one of any memory."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """Which of what is known."""
+
+    service: str | None = None
+    """``general``: what holds for all."""
+    category: str | None = None
+    state: State | None = None
+    project: str | None = None
+    limit: int = 50
+
+
+class Operations:
+    def __init__(
+        self,
+        *,
+        store: MemoryStore,
+        shelf: Shelf,
+        drafting: Drafting,
+        remembering: Remembering,
+        proposing: Proposing,
+        events: Events,
+        keeping: Keeping,
+        lifecycle: Lifecycle,
+        lead_sees: LeadSees,
+        tally: Tally,
+        clock: Clock,
+        written: Callable[[], None],
+    ) -> None:
+        self._store = store
+        self._shelf = shelf
+        self._drafting = drafting
+        self._remembering = remembering
+        self._proposing = proposing
+        self._events = events
+        self._keeping = keeping
+        self._lifecycle = lifecycle
+        self._lead_sees = lead_sees
+        self._tally = tally
+        self._clock = clock
+        self._written = written
+
+    # reading
+
+    def block(
+        self,
+        viewer: Viewer,
+        budget: int,
+        *,
+        service: str | None = None,
+        project: str | None = None,
+        characters: int | None = None,
+        known: Collection[tuple[MemoryId, int]] = (),
+    ) -> Block:
+        """What an agent is told before it begins (C19): of one service, with what holds for all, or of every one.
+
+        ``budget``: tokens, estimated; 0: nothing. ``characters``: no more than so many. ``known``: memories and their
+        versions that it was told before."""
+        if budget <= 0:
+            return NO_BLOCK
+        now, where = self._clock.now(), self._where(viewer, Choice(project=project))
+        # Unasked, even a lead is told only what is its own or everybody's.
+        where = replace(where, visibility=replace(where.visibility, others=False))
+        named = service_asked_for(service)
+        wanted = None if named is None else {named, GENERAL}
+        with self._store.read() as view:
+            rated = [self._rated(one, now) for one in _all(view, where) if wanted is None or _service(one) in wanted]
+        active = sorted(
+            (one for one in rated if one.state is State.ACTIVE),
+            key=lambda one: (-one.confidence, -one.memory.updated_at.timestamp(), one.memory.id),
+        )
+        return block(active, budget, characters, known)
+
+    def page(self, choice: Choice, viewer: Viewer, after: tuple[datetime, MemoryId] | None) -> RatedPage:
+        """Newest first."""
+        now, where = self._clock.now(), self._where(viewer, choice)
+        found: list[Rated] = []
+        with self._store.read() as view:
+            while len(found) <= choice.limit and (memories := view.page(where, after, PAGE)):
+                rated = [self._rated(one, now) for one in memories]
+                found += [one for one in rated if choice.state in (None, one.state)]
+                after = memories[-1].created_at, memories[-1].id
+        shown = tuple(replace(one, memory=memory_shown(viewer, one.memory)) for one in found[: choice.limit])
+        self._tally.note_reads((one.memory for one in shown), viewer, now)
+        return RatedPage(shown, cursor(shown[-1].memory) if len(found) > choice.limit else None)
+
+    def rated(self, memory: Memory, viewer: Viewer) -> Rated:
+        """As it stands now."""
+        return self._rated(memory_shown(viewer, memory), self._clock.now())
+
+    def get(self, memory: MemoryId, viewer: Viewer) -> Rated:
+        """One of them. An agent's reading counts as an access (A25)."""
+        now = self._clock.now()
+        with self._store.read() as view:
+            stored = self._known(view, memory, viewer)
+        self._tally.note_reads([stored.memory], viewer, now)
+        self._tally.note_opened(stored.key, memory, viewer, now)
+        return self._rated(memory_shown(viewer, stored.memory), now)
+
+    def life(
+        self, memory: MemoryId, viewer: Viewer, after: tuple[datetime, int] | None = None, limit: int = PAGE
+    ) -> Life:
+        """What was observed of it, that it was created first and then the oldest, and how sure it was all the while.
+        ``after``: behind so many of that instant."""
+        now = self._clock.now()
+        with self._store.read() as view:
+            stored = self._known(view, memory, viewer)
+            seen = [
+                replace(one, session=session_shown(viewer, one.actor, one.session))
+                for one in view.observations(stored.key)
+            ]
+        self._tally.note_reads([stored.memory], viewer, now)
+        return life_of(stored.memory, seen, after, limit, now, self._lifecycle)
+
+    # what operators do
+
+    def create(
+        self,
+        text: str,
+        category: str,
+        viewer: Viewer,
+        *,
+        service: str | None,
+        confidence: float | None,
+        persistent: bool,
+        project: str | None = None,
+        at: datetime | None = None,
+    ) -> Rated:
+        """As an operator says it, without a session (C01). ``at``: since when, if not now."""
+        _refuse_others(viewer)
+        now = self._clock.now()
+        since = instant_of(at, now)
+        sure = self._sure(self._lifecycle.default if confidence is None else confidence)
+        held = Held(base=sure, since=since)
+        draft = Draft(
+            content=line_of(text, self._drafting),
+            scope=Scope.SWARM,
+            category=category_of(category),
+            project=project,
+            created_at=since,
+            operational=Operational(held=held, service=service_of(service), tier=0, persistent=persistent),
+        )
+        prepared = self._drafting.prepare(draft, viewer)
+        memory = prepared.memory
+
+        def work(tx: Transaction) -> None:
+            stored = self._shelf.add(tx, memory, prepared.chunks)
+            begin(tx, stored, viewer)
+            tx.log_events([self._events.recorded(memory, viewer)])
+            tx.record(AuditEntry(at=now, actor=viewer.agent, door=viewer.door, action=Action.CREATED, memory=memory.id))
+
+        self._store.write(work)
+        self._written()
+        return self._rated(memory, now)
+
+    def change(self, memory: MemoryId, change: Change, viewer: Viewer, version: int | None = None) -> Rated:
+        """All of it or nothing. The text alone does not touch how sure it is (C22). What an agent asks for is proposed
+        to operators, and Proposed says so."""
+        prepared = self.prepared(change)
+
+        def work(tx: Transaction) -> Memory | Proposal:
+            if viewer.role is Role.OPERATOR:
+                return self.change_within(tx, memory, prepared, viewer, version)
+            stored, edit = self._known(tx, memory, viewer), prepared.edit
+            return self._proposing.propose(
+                tx, ProposalKind.OPERATIONAL, [stored], viewer, wanted=prepared.change, why=edit.reason
+            )
+
+        done = self._keeping.write(BatchKind.OPERATED, viewer, work, reason=prepared.edit.reason)
+        self._written()
+        if isinstance(done, Proposal):
+            raise proposed(done)
+        return self._rated(done, self._clock.now())
+
+    def prepared(self, change: Change) -> PreparedChange:
+        """Do what is slow about a change, before a unit of work begins."""
+        given = change.given()
+        if "category" in given:
+            category_of(given["category"])
+        content = line_of(given["observation"], self._drafting) if "observation" in given else UNSET
+        edit = Edit(content=content, category=change.category, project=change.project, reason=change.reason)
+        prepared = self._remembering.prepared(edit)
+        cleaned = {"observation": "content", "category": "category", "project": "project"}
+        given |= {name: prepared.given[field] for name, field in cleaned.items() if name in given}
+        if "service" in given:
+            given["service"] = self._drafting.field(service_of(given["service"]), "service")
+        if "confidence" in given:
+            given["confidence"] = self._sure(given["confidence"])
+        return PreparedChange(Change(**given), prepared)
+
+    def change_within(
+        self, tx: Transaction, memory: MemoryId, change: PreparedChange, viewer: Viewer, version: int | None = None
+    ) -> Memory:
+        """``change`` as a part of a unit of work, by an operator."""
+        self._known(tx, memory, viewer)
+        was = self._remembering.edit_within(tx, memory, change.edit, viewer, version)
+        stored = self._described(tx, was, change.change)
+        return self._judged(tx, was, stored, change, viewer).memory
+
+    def forget_one(self, memory: MemoryId, viewer: Viewer) -> None:
+        """For good, what was purged too. What an agent asks for is proposed to operators, and Proposed says so."""
+        with self._store.read() as view:
+            if view.get(memory) is not None:
+                self._known(view, memory, viewer)
+            elif (was := gone(view, memory)) is None or was.memory.operational is None:
+                raise unknown(memory)
+        self._remembering.forget(memory, viewer)
+
+    def forget(self, memories: Sequence[MemoryId], viewer: Viewer) -> int:
+        """For good, what was purged too. Answers how many there were; what is unknown is passed over."""
+        _refuse_others(viewer)
+        if len(memories) > MOST_FORGOTTEN:
+            raise Invalid(f"At most {MOST_FORGOTTEN:,} are deleted at once; these are {len(memories):,}.", field="ids")
+
+        def work(tx: Transaction) -> int:
+            found = (tx.get(memory) or gone(tx, memory) for memory in dict.fromkeys(memories))
+            known = [one for one in found if one is not None and one.memory.operational is not None]
+            for stored in known:
+                self._remembering.remove(tx, stored, viewer)
+            return len(known)
+
+        return self._store.write(work)
+
+    def decay(self, viewer: Viewer) -> int:
+        """How many time has worn off since this was asked last: active then, and no more (C14).
+
+        Nothing is worn off by asking: it comes to the same once an hour or once a year (X17)."""
+        _refuse_others(viewer)
+        now, where = self._clock.now(), replace(self._where(viewer, Choice()), live_at=None)
+
+        def work(tx: Transaction) -> int:
+            before = tx.setting(_DECAYED)
+            since = datetime.min.replace(tzinfo=UTC) if before is None else datetime.fromisoformat(before)
+            known = [one.operational for one in _all(tx, where) if one.operational is not None]
+            tx.set_setting(_DECAYED, now.isoformat())
+            return sum(
+                is_active(one, max(since, one.held.since), self._lifecycle) and not is_active(one, now, self._lifecycle)
+                for one in known
+            )
+
+        return self._store.write(work)
+
+    # steps
+
+    def _described(self, tx: Transaction, stored: Stored, change: Change) -> Stored:
+        """What is no matter of how sure it is."""
+        known = stored.memory.operational
+        assert known is not None
+        given = {name: value for name, value in change.given().items() if name in ("service", "persistent")}
+        described = replace(known, **given)
+        if described == known:
+            return stored
+        now = self._clock.now()
+        memory = replace(stored.memory, operational=described, version=stored.memory.version + 1, updated_at=now)
+        return self._shelf.change(tx, stored, memory, None, Action.EDITED)
+
+    def _judged(self, tx: Transaction, was: Stored, stored: Stored, prepared: PreparedChange, viewer: Viewer) -> Stored:
+        former, known, now = was.memory.operational, stored.memory.operational, self._clock.now()
+        assert former is not None
+        assert known is not None
+        change = prepared.change
+        to = None if isinstance(change.confidence, Unset) else Confidence(change.confidence)
+        if change.active is True and (to is None or to < self._lifecycle.threshold):
+            if to is not None:
+                raise Invalid(
+                    f"What is active is at least {self._lifecycle.threshold} sure: give a greater confidence.",
+                    field="confidence",
+                )
+            if not is_active(known, now, self._lifecycle):
+                to = Confidence(max(confidence_at(known, now, self._lifecycle), self._lifecycle.threshold))
+
+        kinds: list[Kind] = []
+        if known.persistent is not former.persistent:
+            kinds.append(Kind.MADE_PERSISTENT if known.persistent else Kind.MADE_PASSING)
+        if to is not None:
+            kinds.append(Kind.SET)
+        if change.active is False:
+            kinds.append(Kind.SWITCHED_OFF)
+        judgements = [
+            Observation(
+                at=now,
+                kind=kind,
+                actor=viewer.agent,
+                door=viewer.door,
+                text=prepared.edit.reason,
+                to=to if kind is Kind.SET else None,
+            )
+            for kind in kinds
+        ]
+        return note(tx, stored, judgements, self._lifecycle) if judgements else stored
+
+    def _sure(self, confidence: float) -> Confidence:
+        """Clamped where it is out of its bounds (C01); Invalid for what is no number."""
+        if confidence != confidence:
+            raise Invalid("confidence is a number of 0 to 1.", field="confidence")
+        return Confidence(min(max(confidence, 0.0), 1.0))
+
+    def _rated(self, memory: Memory, now: datetime) -> Rated:
+        known = memory.operational
+        assert known is not None
+        stands = point(known, now, self._lifecycle)
+        return Rated(memory, stands.confidence, stands.state)
+
+    def _known(self, view: View, memory: MemoryId, viewer: Viewer) -> Stored:
+        stored, seen = view.get(memory), visible_to(viewer, self._lead_sees)
+        if stored is None or not seen.admits(stored.memory.owner, stored.memory.scope):
+            raise unknown(memory)
+        if stored.memory.operational is None:
+            raise NotFound(f"Memory {memory} is not about running things: it is at /api/memory/{memory}.")
+        return stored
+
+    def _where(self, viewer: Viewer, choice: Choice) -> Filter:
+        return Filter(
+            visibility=visible_to(viewer, self._lead_sees),
+            operational=True,
+            service=service_asked_for(choice.service),
+            category=self._drafting.field(choice.category, "category"),
+            project=narrowed_to(self._drafting.field(choice.project, "project")),
+            superseded=False,
+            live_at=self._clock.now(),
+        )
+
+
+def _refuse_others(viewer: Viewer) -> None:
+    if viewer.role is not Role.OPERATOR:
+        raise Forbidden(_OPERATORS_ONLY)
+
+
+def _all(view: View, where: Filter) -> Iterator[Memory]:
+    keys = sorted(view.matching(where), reverse=True)
+    for start in range(0, len(keys), PAGE):
+        yield from view.admitted(keys[start : start + PAGE], where).values()
+
+
+def _service(memory: Memory) -> Clean:
+    return GENERAL if memory.operational is None else memory.operational.service or GENERAL

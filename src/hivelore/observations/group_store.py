@@ -1,0 +1,165 @@
+"""Memories about running things as groups of observations (``observations.grouping``): read from the store, and put there
+again as they are with one observation more, as a part of a unit of work."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from hivelore.core.agents import Viewer
+from hivelore.core.audit import AuditEntry
+from hivelore.core.clock import Clock
+from hivelore.core.text import Clean
+from hivelore.indexing.model import DocumentKey, Stored
+from hivelore.indexing.writer import Shelf
+from hivelore.memories.chunking import chunk
+from hivelore.memories.model import Action, Memory, MemoryId, Provenance
+from hivelore.memories.normalizer import Drafting, Prepared
+from hivelore.memories.summary import named_after, summarise
+from hivelore.observations.confidence import OBSERVED, Lifecycle, order_of
+from hivelore.observations.grouping import Group, Placed
+from hivelore.observations.model import DEFAULT_TIER, Kind, Observation
+from hivelore.observations.records import note, put
+from hivelore.search.model import Filter
+from hivelore.storage.ports import Transaction, View
+
+RIVALS = 500
+"""What is known of one service in one category is compared as far as it is among so many, newest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    stored: Stored
+    group: Group
+
+
+def newest(view: View, where: Filter) -> Mapping[DocumentKey, Memory]:
+    """What an observation may belong to or contradict."""
+    keys = sorted(view.matching(where), reverse=True)[:RIVALS]
+    found = view.admitted(keys, where)
+    # In a project counts what is for all, too; what is seen for all says nothing of what is marked for one.
+    return {
+        key: one
+        for key, one in found.items()
+        if one.operational is not None and (where.project is not None or one.project is None)
+    }
+
+
+def known_groups(view: View, where: Filter, at: datetime) -> Mapping[MemoryId, Known]:
+    """By memory. Where nothing was observed since ``at``, only how each of them began is read: the rest makes no
+    difference to what is observed then."""
+    found = newest(view, where)
+    is_late = any(one.operational is not None and one.operational.held.since >= at for one in found.values())
+    seen = view.observations_of(found if is_late else ())
+    return {one.id: Known(Stored(key, one), _group(one, seen.get(key, ()))) for key, one in found.items()}
+
+
+def _group(memory: Memory, seen: Sequence[Observation]) -> Group:
+    known = memory.operational
+    assert known is not None
+    first = next((one for one in seen if one.kind is Kind.CREATED), _beginning(memory))
+    is_decided = any(one.kind not in OBSERVED for one in seen)
+    is_edited = memory.content != first.text or memory.supersedes is not None or memory.subject is not None
+    return Group(
+        memory=memory.id,
+        text=memory.content,
+        project=memory.project,
+        first=first,
+        again=tuple(one for one in seen if one.kind is Kind.REINFORCED),
+        others=tuple(one for one in seen if one.kind not in (Kind.CREATED, Kind.REINFORCED)),
+        is_fixed=is_decided or is_edited or known.persistent or known.tier < DEFAULT_TIER,
+    )
+
+
+def _beginning(memory: Memory) -> Observation:
+    assert memory.operational is not None
+    return Observation(
+        at=memory.created_at,
+        kind=Kind.CREATED,
+        actor=memory.provenance.actor,
+        door=memory.provenance.door,
+        session=memory.session,
+        text=memory.content,
+        to=memory.operational.held.base,
+    )
+
+
+class Regrouping:
+    def __init__(self, shelf: Shelf, drafting: Drafting, lifecycle: Lifecycle, clock: Clock) -> None:
+        self._shelf = shelf
+        self._drafting = drafting
+        self._lifecycle = lifecycle
+        self._clock = clock
+
+    def put(
+        self, tx: Transaction, placed: Placed, known: Mapping[MemoryId, Known], seen: Prepared, viewer: Viewer
+    ) -> Stored:
+        """Bring the store to what became of the groups; the memory that ``seen`` belongs to."""
+        homes = {id(group): self._put(tx, group, known, seen, viewer) for group in placed.groups}
+        for memory, home in placed.gone:
+            self._merge(tx, known[memory].stored, homes[id(home)], viewer)
+        return homes[id(placed.home)]
+
+    def _put(
+        self, tx: Transaction, group: Group, known: Mapping[MemoryId, Known], seen: Prepared, viewer: Viewer
+    ) -> Stored:
+        rows = [group.first, *group.again, *group.others]
+        if group.memory is None:
+            fresh = self._remade(group, seen)
+            return put(tx, self._shelf.add(tx, fresh.memory, fresh.chunks), rows, self._lifecycle)
+        stored, was = known[group.memory].stored, known[group.memory].group
+        if order_of(group.first) != order_of(was.first):
+            return put(tx, self._reword(tx, stored, self._remade(group, seen), viewer), rows, self._lifecycle)
+        before = {was.first, *was.again, *was.others}
+        if before <= set(rows):
+            return note(tx, stored, [one for one in rows if one not in before], self._lifecycle)
+        return put(tx, stored, rows, self._lifecycle)
+
+    def _remade(self, group: Group, seen: Prepared) -> Prepared:
+        """The memory that a group is where it begins with its first observation."""
+        first = group.first
+        if order_of(first) == (seen.memory.created_at, seen.memory.content, *order_of(first)[2:]):
+            return seen
+        line = summarise(group.text)
+        assert seen.memory.operational is not None
+        memory = replace(
+            seen.memory,
+            id=self._drafting.new_id(),
+            owner=first.actor,
+            session=first.session,
+            project=group.project,
+            created_at=first.at,
+            content=group.text,
+            name=Clean(named_after(line)),
+            summary=Clean(line),
+            provenance=Provenance(actor=first.actor, door=first.door),
+            operational=replace(seen.memory.operational, tier=DEFAULT_TIER),
+        )
+        return Prepared(memory, chunk(group.text), seen.draft)
+
+    def _reword(self, tx: Transaction, stored: Stored, fresh: Prepared, viewer: Viewer) -> Stored:
+        """Let a memory begin with what was seen before all that was known of it."""
+        was, now = stored.memory, self._clock.now()
+        memory = replace(
+            fresh.memory,
+            id=was.id,
+            version=was.version + 1,
+            updated_at=now,
+            tags=was.tags,
+            metadata=was.metadata,
+            accessed_at=was.accessed_at,
+            access_count=was.access_count,
+        )
+        self._record(tx, memory, Action.EDITED, "it was seen earlier", viewer)
+        return self._shelf.change(tx, stored, memory, fresh.chunks, Action.EDITED)
+
+    def _merge(self, tx: Transaction, stored: Stored, home: Stored, viewer: Viewer) -> None:
+        """Take off a memory whose observations are those of another one now."""
+        tx.add_evidence({home.key: tx.evidence(stored.key)})
+        self._shelf.drop(tx, stored)
+        self._record(tx, stored.memory, Action.FORGOTTEN, f"its observations are those of {home.memory.id}", viewer)
+
+    def _record(self, tx: Transaction, memory: Memory, action: Action, what: str, viewer: Viewer) -> None:
+        now, detail = self._clock.now(), Clean(what)
+        tx.record(
+            AuditEntry(at=now, actor=viewer.agent, door=viewer.door, action=action, memory=memory.id, detail=detail)
+        )

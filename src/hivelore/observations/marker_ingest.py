@@ -1,0 +1,54 @@
+"""Marking: what an agent says in markers by the way is kept, each for itself (C05, C06, C42)."""
+
+import logging
+from collections.abc import Collection
+from datetime import datetime
+
+from hivelore.core.agents import Viewer
+from hivelore.errors import HiveloreError, Overloaded, Unavailable
+from hivelore.events.cooldowns import Cooldowns
+from hivelore.events.log import Events
+from hivelore.observations.markers import Cooling, Happened, Marker, Noticed, Reader, Wrong
+from hivelore.observations.outcomes import Seen
+from hivelore.observations.service import Observing
+from hivelore.sessions.fence import unfenced
+
+_LOG = logging.getLogger("hivelore")
+
+
+class Marking:
+    def __init__(self, observing: Observing, events: Events, cooldowns: Cooldowns, categories: Collection[str]) -> None:
+        self._observing = observing
+        self._events = events
+        self._cooldowns = cooldowns
+        self._categories = categories
+
+    def take(self, text: str, viewer: Viewer, session: str, at: datetime) -> int:
+        """Keep what a text of the assistant says, but for what we had put into it. Answers how many markers were kept;
+        one that cannot be is logged. Raises Unavailable where trying later may help."""
+        reader = Reader(self._categories)
+        kept = 0
+        for marker in [*reader.read(unfenced(text)), *reader.end()]:
+            try:
+                kept += self._keep(marker, viewer, session, at)
+            except (Unavailable, Overloaded):
+                raise
+            except HiveloreError as error:
+                _LOG.warning("A marker was not kept. %s", error)
+        return kept
+
+    def _keep(self, marker: Marker, viewer: Viewer, session: str, at: datetime) -> bool:
+        match marker:
+            case Noticed():
+                seen = Seen(text=marker.text, category=marker.category, service=marker.service, session=session, at=at)
+                self._observing.observe(seen, viewer)
+            case Happened():
+                self._events.record(marker.level, marker.text, viewer, service=marker.service, session=session, at=at)
+            case Cooling():
+                self._cooldowns.set(
+                    marker.service, marker.action, viewer, minutes=marker.minutes, session=session, at=at
+                )
+            case Wrong():
+                _LOG.warning("%s is no marker. %s", marker.marker, marker.why)
+                return False
+        return True

@@ -1,0 +1,47 @@
+"""The life of a memory about running things: what was observed of it, in pages, and how sure it was all the while."""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from itertools import groupby
+
+from hivelore.memories.model import Memory
+from hivelore.observations.confidence import Lifecycle, drawn, line, replayed
+from hivelore.observations.model import Observation
+from hivelore.observations.outcomes import Life
+
+
+def life_of(
+    memory: Memory,
+    seen: Iterable[Observation],
+    after: tuple[datetime, int] | None,
+    limit: int,
+    now: datetime,
+    lifecycle: Lifecycle,
+) -> Life:
+    """A page of the life until ``now``. ``after``: behind so many of that instant."""
+    known = memory.operational
+    assert known is not None
+    told = list(replayed(known, seen, lifecycle))
+    places = _places([one.at for one in told])
+    first = 0 if after is None else bisect_right(places, after)
+    page, is_last = told[first : first + limit], first + limit >= len(told)
+    points = [one for step in page for one in drawn(step, lifecycle)]
+    if is_last:
+        points += line(known, told[-1].at, now, lifecycle)
+    return Life(
+        memory=memory,
+        observations=tuple(one.seen for one in page),
+        timeline=tuple(points),
+        next=None if is_last else _next(places[first + limit - 1]),
+    )
+
+
+def _places(times: Sequence[datetime]) -> list[tuple[datetime, int]]:
+    """Each of sorted times with how many of the same instant there are up to it."""
+    return [(at, number) for at, some in groupby(times) for number, _ in enumerate(some, 1)]
+
+
+def _next(place: tuple[datetime, int]) -> str:
+    at, number = place
+    return f"{at.isoformat()}~{number}"

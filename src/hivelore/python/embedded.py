@@ -1,0 +1,299 @@
+"""A hive inside this process: it owns its data directory and runs its own background work."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Literal
+
+from hivelore.api.requests import (
+    BatchListing,
+    EventListing,
+    Listing,
+    ProposalListing,
+    RecallListing,
+    asked,
+    listed,
+    listed_batches,
+    listed_events,
+    listed_proposals,
+    listed_recalls,
+)
+from hivelore.changes.model import BatchCase, BatchId, BatchPage, Undone
+from hivelore.core.agents import AgentId, Viewer
+from hivelore.events.model import Cooldown, Event, EventPage, Level, LoggedId
+from hivelore.feedback.model import Usefulness
+from hivelore.feedback.recalls import RecallPage
+from hivelore.maintenance.model import Maintained, Wish
+from hivelore.memories.drafts import Draft, Edit, Remembered
+from hivelore.memories.model import Memory, MemoryId, Source
+from hivelore.memories.normalizer import utc
+from hivelore.python.argument_checks import ID, IN_REVIEW, INSTANT, NUMBER, STATUS, TEXT, TRUTH, WHOLE, WORD, check
+from hivelore.python.hive import Hive, ProposalStatus, choice
+from hivelore.review.model import DECISIONS, Case, Proposal, ProposalId, ProposalKind, ProposalPage
+from hivelore.runtime.app import Application
+from hivelore.search.model import Answer, Difference, History, Page, ScopeChoice, Stats
+
+
+class EmbeddedHive(Hive):
+    """Speaks as one viewer with the services of an application that it closes in the end."""
+
+    def __init__(self, app: Application, viewer: Viewer) -> None:
+        self._app = app
+        self._viewer = viewer
+
+    def _recall(
+        self,
+        query: str,
+        *,
+        limit: int,
+        scope: ScopeChoice,
+        source: Source | None,
+        session: str | None,
+        project: str | None,
+        now: datetime | None,
+        as_of: datetime | None,
+        superseded: bool,
+        only_fitting: bool,
+        diversity: float,
+        budget: int | None,
+    ) -> Answer:
+        question = asked(
+            self._app.redactor,
+            text=query,
+            limit=limit,
+            scope=scope,
+            source=source,
+            session=session,
+            project=project,
+            now=now,
+            as_of=as_of,
+            superseded=superseded,
+            only_fitting=only_fitting,
+            diversity=diversity,
+            budget=budget,
+        )
+        return self._app.recalling.recall(question, self._viewer)
+
+    def get(self, memory: str, *, as_of: datetime | None = None) -> Memory:
+        check(ID, memory=memory)
+        check(INSTANT.or_none(), as_of=as_of)
+        return self._app.reading.get(MemoryId(memory), self._viewer, utc(as_of, "asOf"))
+
+    def history(self, memory: str) -> History:
+        check(ID, memory=memory)
+        return self._app.reading.history(MemoryId(memory), self._viewer)
+
+    def diff(self, memory: str, older: int | None = None, newer: int | None = None) -> Difference:
+        check(ID, memory=memory)
+        check(WHOLE.or_none(), older=older, newer=newer)
+        return self._app.reading.difference(MemoryId(memory), self._viewer, older, newer)
+
+    def list(
+        self,
+        *,
+        limit: int = 50,
+        after: str | None = None,
+        scope: ScopeChoice | str = ScopeChoice.ALL,
+        source: Source | str | None = None,
+        agent: str | None = None,
+        project: str | None = None,
+        session: str | None = None,
+        tag: str | None = None,
+        category: str | None = None,
+        status: Literal["all", "live", "expired"] = "all",
+        subject: str | None = None,
+        as_of: datetime | None = None,
+        superseded: bool = False,
+        created_after: datetime | None = None,
+        created_before: datetime | None = None,
+    ) -> Page:
+        check(WHOLE, limit=limit)
+        check(ID.or_none(), after=after, agent=agent)
+        check(WORD.or_none(), project=project, session=session, tag=tag, category=category, subject=subject)
+        check(STATUS, status=status)
+        check(INSTANT.or_none(), as_of=as_of, created_after=created_after, created_before=created_before)
+        check(TRUTH, superseded=superseded)
+        listing = Listing(
+            limit=limit,
+            after=after,
+            scope=choice(ScopeChoice, scope, "scope"),
+            source=None if source is None else choice(Source, source, "source"),
+            agent=None if agent is None else AgentId(agent),
+            project=project,
+            session=session,
+            tag=tag,
+            category=category,
+            status=status,
+            subject=subject,
+            as_of=as_of,
+            superseded=superseded,
+            created_after=created_after,
+            created_before=created_before,
+        )
+        return listed(self._app.reading, self._app.redactor, listing, self._viewer)
+
+    def forget(self, memory: str, *, version: int | None = None) -> None:
+        check(ID, memory=memory)
+        check(WHOLE.or_none(), version=version)
+        self._app.remembering.forget(MemoryId(memory), self._viewer, version=version)
+
+    def recalls(
+        self, *, limit: int = 20, after: str | None = None, agent: str | None = None, memory: str | None = None
+    ) -> RecallPage:
+        check(WHOLE, limit=limit)
+        check(ID.or_none(), after=after, agent=agent, memory=memory)
+        listing = RecallListing(limit=limit, after=after, agent=agent, memory=memory)
+        return listed_recalls(self._app.recall_log, listing, self._viewer)
+
+    def record_event(
+        self,
+        text: str,
+        *,
+        level: Level | str = Level.INFO,
+        service: str | None = None,
+        session: str | None = None,
+        at: datetime | None = None,
+    ) -> Event:
+        check(TEXT, text=text)
+        check(WORD.or_none(), service=service, session=session)
+        check(INSTANT.or_none(), at=at)
+        told = choice(Level, level, "level")
+        return self._app.events.record(told, text, self._viewer, service=service, session=session, at=at)
+
+    def events(
+        self,
+        *,
+        limit: int = 50,
+        after: str | None = None,
+        level: Level | str | None = None,
+        service: str | None = None,
+        session: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+    ) -> EventPage:
+        check(WHOLE, limit=limit)
+        check(ID.or_none(), after=after)
+        check(WORD.or_none(), service=service, session=session)
+        check(INSTANT.or_none(), since=since, until=until)
+        listing = EventListing(
+            limit=limit,
+            after=after,
+            level=None if level is None else choice(Level, level, "level"),
+            service=service,
+            session=session,
+            since=since,
+            until=until,
+        )
+        return listed_events(self._app.events, listing, self._viewer)
+
+    def forget_event(self, event: str) -> None:
+        check(ID, event=event)
+        self._app.events.forget(LoggedId(event), self._viewer)
+
+    def set_cooldown(
+        self,
+        service: str,
+        action: str,
+        *,
+        minutes: int | None = None,
+        until: datetime | None = None,
+        reason: str | None = None,
+        session: str | None = None,
+    ) -> Cooldown:
+        check(WORD, service=service, action=action)
+        check(WHOLE.or_none(), minutes=minutes)
+        check(INSTANT.or_none(), until=until)
+        check(WORD.or_none(), reason=reason, session=session)
+        return self._app.cooldowns.set(
+            service, action, self._viewer, minutes=minutes, until=until, reason=reason, session=session
+        )
+
+    def cooldowns(self, *, service: str | None = None) -> Sequence[Cooldown]:
+        check(WORD.or_none(), service=service)
+        return self._app.cooldowns.shown(self._viewer, service)
+
+    def clear_cooldowns(self, service: str, action: str | None = None) -> int:
+        check(WORD, service=service)
+        check(WORD.or_none(), action=action)
+        return self._app.cooldowns.clear(service, action, self._viewer)
+
+    def review(
+        self,
+        *,
+        limit: int = 20,
+        after: str | None = None,
+        status: ProposalStatus = "open",
+        kind: ProposalKind | str | None = None,
+    ) -> ProposalPage:
+        check(WHOLE, limit=limit)
+        check(ID.or_none(), after=after)
+        check(IN_REVIEW, status=status)
+        wanted = None if kind is None else choice(ProposalKind, kind, "kind")
+        listing = ProposalListing(limit=limit, after=after, status=status, kind=wanted)
+        return listed_proposals(self._app.reviewing, listing, self._viewer)
+
+    def proposal(self, proposal: str) -> Case:
+        check(ID, proposal=proposal)
+        return self._app.reviewing.case(ProposalId(proposal), self._viewer)
+
+    def rate(self, memory: str, *, useful: bool, session: str | None = None) -> Usefulness:
+        check(ID, memory=memory)
+        check(TRUTH, useful=useful)
+        check(WORD.or_none(), session=session)
+        return self._app.rating.rate(MemoryId(memory), self._viewer, useful=useful, session=session)
+
+    def usefulness(self, memory: str) -> Usefulness:
+        check(ID, memory=memory)
+        return self._app.rating.of(MemoryId(memory), self._viewer)
+
+    def reset_usefulness(self, memory: str) -> None:
+        check(ID, memory=memory)
+        self._app.rating.reset(MemoryId(memory), self._viewer)
+
+    def batches(self, *, limit: int = 20, after: str | None = None, memory: str | None = None) -> BatchPage:
+        check(WHOLE, limit=limit)
+        check(ID.or_none(), after=after, memory=memory)
+        return listed_batches(self._app.undoing, BatchListing(limit=limit, after=after, memory=memory), self._viewer)
+
+    def batch(self, batch: str) -> BatchCase:
+        check(ID, batch=batch)
+        return self._app.undoing.case(BatchId(batch.lower()), self._viewer)
+
+    def drop_batch(self, batch: str) -> None:
+        check(ID, batch=batch)
+        self._app.undoing.drop(BatchId(batch.lower()), self._viewer)
+
+    def stats(self) -> Stats:
+        return self._app.reading.stats(self._viewer)
+
+    def wait_until_indexed(self, timeout: float = 60.0) -> bool:
+        check(NUMBER, timeout=timeout)
+        return self._app.embedding.wait(timeout)
+
+    def close(self) -> None:
+        self._app.close()
+
+    def _edit(self, memory: MemoryId, edit: Edit, version: int | None) -> Memory:
+        return self._app.remembering.edit(memory, edit, self._viewer, version=version)
+
+    def _decide(self, proposal: str, decision: str, reason: str | None) -> Proposal:
+        return self._app.reviewing.decide(ProposalId(proposal), DECISIONS[decision], self._viewer, reason=reason)
+
+    def _undo(self, which: str, reason: str | None) -> Undone:
+        return self._app.undoing.undo(which, self._viewer, reason=reason)
+
+    def _maintain(self, wish: Wish, apply: bool, yes_delete: int | None) -> Maintained:
+        maintenance, jobs = self._app.maintenance, self._app.maintenance_jobs
+        if not wish.is_long:
+            return (
+                maintenance.apply(wish, self._viewer, yes_delete) if apply else maintenance.preview(wish, self._viewer)
+            )
+        job = jobs.begin(wish, self._viewer, apply=apply, yes_delete=yes_delete)
+        try:
+            jobs.wait(job.id, self._viewer)
+        except KeyboardInterrupt:
+            jobs.cancel(job.id, self._viewer)
+            raise
+        return jobs.outcome(job.id, self._viewer)
+
+    def _store(self, drafts: Sequence[Draft]) -> Sequence[Remembered]:
+        return self._app.remembering.remember_many(drafts, self._viewer)

@@ -1,0 +1,27 @@
+"""What a hive offers to look back: what was asked, and whether what was given was of use."""
+
+from abc import ABC, abstractmethod
+
+from hivelore.feedback.model import Usefulness
+from hivelore.feedback.recalls import RecallPage
+
+
+class LookingBack(ABC):
+    @abstractmethod
+    def recalls(
+        self, *, limit: int = 20, after: str | None = None, agent: str | None = None, memory: str | None = None
+    ) -> RecallPage:
+        """The log of recalls, newest first: who asked what, and which memories were given why. ``after`` is the
+        ``next`` of the page before; ``agent``: only what this one asked; ``memory``: only what gave this memory."""
+
+    @abstractmethod
+    def rate(self, memory: str, *, useful: bool, session: str | None = None) -> Usefulness:
+        """Say whether a memory was of use, in the place of what was said in the same session (else: day) before."""
+
+    @abstractmethod
+    def usefulness(self, memory: str) -> Usefulness:
+        """What is known of the use of a memory, and the factor that its score is multiplied by for that."""
+
+    @abstractmethod
+    def reset_usefulness(self, memory: str) -> None:
+        """Let nothing be known of the use of a memory any more; only for operators."""

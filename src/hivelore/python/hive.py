@@ -1,0 +1,396 @@
+"""What a hive offers, wherever it lives."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path as FilePath
+from types import TracebackType
+from typing import Literal, Self, TypeVar
+
+from hivelore.core.agents import AgentId
+from hivelore.errors import Invalid
+from hivelore.events.model import Level
+from hivelore.memories.drafts import UNSET, Draft, Edit, Remembered, Unset
+from hivelore.memories.model import Json, Memory, MemoryId, Scope, Source
+from hivelore.python.argument_checks import (
+    DECISION,
+    ID,
+    INSTANT,
+    NUMBER,
+    PATH,
+    TEXT,
+    TEXTS,
+    TRUTH,
+    WHOLE,
+    check,
+    check_draft,
+    check_edit,
+    drafts_of,
+)
+from hivelore.python.events import Happenings
+from hivelore.python.feedback import LookingBack
+from hivelore.python.maintenance import Maintaining
+from hivelore.review.model import Case, Proposal, ProposalKind, ProposalPage
+from hivelore.search.model import (
+    DEFAULT_LIMIT,
+    Answer,
+    Difference,
+    History,
+    Hit,
+    Page,
+    Path,
+    RecallId,
+    ScopeChoice,
+    Stats,
+)
+from hivelore.transfer.files import Skipped, drafts_under
+
+E = TypeVar("E", Scope, Source, ScopeChoice, Level, ProposalKind)
+ProposalStatus = Literal["open", "decided", "all"]
+
+UNIT = 100
+UNIT_CHARACTERS = 4_000_000
+"""What is stored in one unit at most, so that it fits into one request."""
+
+
+class Hits(list[Hit]):
+    """Hits, best first, that also say how they were found. As text a short list of them; with ``explain``
+    each with the parts of its score."""
+
+    def __init__(self, answer: Answer, *, explain: bool = False) -> None:
+        super().__init__(answer.hits)
+        self.path: Path = answer.path
+        self.fits: bool = answer.fits
+        self.message: str = answer.message
+        self.recall_id: RecallId | None = answer.id
+        self._explain = explain
+
+    def __str__(self) -> str:
+        lines = [self.message]
+        for hit in self:
+            lines.append(f"{hit.score.total:.3f}  {hit.memory.name}  ({hit.memory.id})")
+            if self._explain:
+                lines.append("       " + "  ".join(f"{name} {part:.3f}" for name, part in hit.score.parts.items()))
+        return "\n".join(lines)
+
+
+class Indexed(list[Memory]):
+    """What was indexed of a path, and what was left out and why."""
+
+    def __init__(self, memories: Iterable[Memory], skipped: Iterable[Skipped]) -> None:
+        super().__init__(memories)
+        self.skipped: list[Skipped] = list(skipped)
+
+
+class Hive(LookingBack, Happenings, Maintaining, ABC):
+    """Where memories are kept. Use it as a context manager; ``hivelore.open`` makes one.
+
+    Everything raises the errors of ``hivelore.errors``.
+    """
+
+    def remember(
+        self,
+        content: str,
+        *,
+        name: str | None = None,
+        scope: Scope | str = Scope.AGENT,
+        source: Source | str = Source.MANUAL,
+        agent: str | None = None,
+        session: str | None = None,
+        author: str | None = None,
+        project: str | None = None,
+        category: str | None = None,
+        tags: Sequence[str] = (),
+        metadata: Mapping[str, Json] | None = None,
+        created_at: datetime | None = None,
+        source_path: str | None = None,
+        source_task_id: str | None = None,
+        external_id: str | None = None,
+        expires_at: datetime | None = None,
+        subject: str | None = None,
+        valid_from: datetime | None = None,
+        supersedes: str | None = None,
+    ) -> Memory:
+        """Keep something; durable when this returns. ``agent``: for whom, only for operators.
+
+        The same owner, name and content again is the same memory; so is the same path or external id. ``subject``: of
+        what it is a fact, like ``db.port``; ``valid_from``: since when; ``supersedes``: the id of what it replaces."""
+        check(TEXTS, tags=tags)
+        draft = Draft(
+            content=content,
+            name=name,
+            scope=choice(Scope, scope, "scope"),
+            source=choice(Source, source, "source"),
+            owner=None if agent is None else AgentId(agent),
+            session=session,
+            author=author,
+            project=project,
+            category=category,
+            tags=tuple(tags),
+            metadata=metadata,
+            created_at=created_at,
+            source_path=source_path,
+            source_task_id=source_task_id,
+            external_id=external_id,
+            expires_at=expires_at,
+            subject=subject,
+            valid_from=valid_from,
+            supersedes=supersedes,
+        )
+        return self._store([check_draft(draft)])[0].memory
+
+    def remember_many(self, drafts: Iterable[Draft | str]) -> list[Remembered]:
+        """Keep many, in their order, up to a hundred at a time; each such unit is all or nothing."""
+        return [done for unit in units(map(check_draft, drafts_of(drafts))) for done in self._store(unit)]
+
+    def recall(
+        self,
+        query: str,
+        *,
+        limit: int = DEFAULT_LIMIT,
+        scope: ScopeChoice | str = ScopeChoice.ALL,
+        source: Source | str | None = None,
+        session: str | None = None,
+        project: str | None = None,
+        now: datetime | None = None,
+        as_of: datetime | None = None,
+        superseded: bool = False,
+        only_fitting: bool = False,
+        diversity: float = 0.0,
+        budget: int | None = None,
+        explain: bool = False,
+    ) -> Hits:
+        """The memories most worth reading now, best first. Each hit's score keeps its parts.
+
+        ``limit`` 1..50. ``project`` None: no filter; memories of no project always count. ``now``: ask as if
+        it were then, of what holds now; ``as_of``: of what held then, in the words of then. ``superseded``: also what
+        another memory took the place of. ``only_fitting``: nothing rather than what hardly has to do with it.
+        ``diversity`` 0..1: towards 1, unlike hits rather than good ones. ``budget``: about how many tokens names and
+        passages take together, 50 or more. ``explain``: the text of the answer shows the parts of each score.
+        """
+        check(TEXT, query=query)
+        check(TEXT.or_none(), session=session, project=project)
+        check(WHOLE, limit=limit)
+        check(INSTANT.or_none(), now=now, as_of=as_of)
+        check(TRUTH, superseded=superseded, only_fitting=only_fitting)
+        check(NUMBER, diversity=diversity)
+        if not 0.0 <= diversity <= 1.0:
+            raise Invalid(f"diversity is 0 to 1, not {diversity}.", field="diversity")
+        check(WHOLE.or_none(), budget=budget)
+        answer = self._recall(
+            query,
+            limit=limit,
+            scope=choice(ScopeChoice, scope, "scope"),
+            source=None if source is None else choice(Source, source, "source"),
+            session=session,
+            project=project,
+            now=now,
+            as_of=as_of,
+            superseded=superseded,
+            only_fitting=only_fitting,
+            diversity=diversity,
+            budget=budget,
+        )
+        return Hits(answer, explain=explain)
+
+    @abstractmethod
+    def get(self, memory: str, *, as_of: datetime | None = None) -> Memory:
+        """One memory by id, also one that expired or was superseded. ``as_of``: as it was then; ``errors.NotFound`` for
+        one that did not hold."""
+
+    @abstractmethod
+    def history(self, memory: str) -> History:
+        """Every version of a memory with who, through which door, why and when, and the ids of those that stand before
+        and after it."""
+
+    @abstractmethod
+    def diff(self, memory: str, older: int | None = None, newer: int | None = None) -> Difference:
+        """What is different between two versions of a memory, field by field; else between the present one, or
+        ``newer``, and the one before it."""
+
+    @abstractmethod
+    def list(
+        self,
+        *,
+        limit: int = 50,
+        after: str | None = None,
+        scope: ScopeChoice | str = ScopeChoice.ALL,
+        source: Source | str | None = None,
+        agent: str | None = None,
+        project: str | None = None,
+        session: str | None = None,
+        tag: str | None = None,
+        category: str | None = None,
+        status: Literal["all", "live", "expired"] = "all",
+        subject: str | None = None,
+        as_of: datetime | None = None,
+        superseded: bool = False,
+        created_after: datetime | None = None,
+        created_before: datetime | None = None,
+    ) -> Page:
+        """Memories, newest first; ``after`` is the ``next`` of the page before. ``as_of`` and ``superseded`` as for
+        ``recall``."""
+
+    def edit(
+        self,
+        memory: str,
+        *,
+        content: str | Unset = UNSET,
+        name: str | Unset = UNSET,
+        summary: str | Unset = UNSET,
+        scope: Scope | str | Unset = UNSET,
+        category: str | Unset = UNSET,
+        tags: Sequence[str] | Unset = UNSET,
+        project: str | Unset | None = UNSET,
+        metadata: Mapping[str, Json] | Unset = UNSET,
+        expires_at: datetime | Unset | None = UNSET,
+        subject: str | Unset | None = UNSET,
+        valid_from: datetime | Unset | None = UNSET,
+        supersedes: str | Unset | None = UNSET,
+        reason: str | None = None,
+        version: int | None = None,
+    ) -> Memory:
+        """Change what is given. ``version``: only if this is still the present one, else ``errors.Stale``."""
+        check(ID, memory=memory)
+        check(WHOLE.or_none(), version=version)
+        edit = Edit(
+            content=content,
+            name=name,
+            summary=summary,
+            scope=scope if isinstance(scope, Unset) else choice(Scope, scope, "scope"),
+            category=category,
+            tags=tags,
+            project=project,
+            metadata=metadata,
+            expires_at=expires_at,
+            subject=subject,
+            valid_from=valid_from,
+            supersedes=supersedes,
+            reason=reason,
+        )
+        return self._edit(MemoryId(memory), check_edit(edit), version)
+
+    @abstractmethod
+    def forget(self, memory: str, *, version: int | None = None) -> None:
+        """Remove a memory for good: text, history, vectors; nothing finds it again, from this moment on. One that
+        maintenance took away goes for good, too. Its bytes leave the files within seconds, those of its words in the
+        keyword index within minutes where much is kept, and at the next start where the process ends before. Backups
+        keep what they have."""
+
+    def index(self, path: FilePath | str, *, scope: Scope | str = Scope.AGENT, project: str | None = None) -> Indexed:
+        """Keep a text file, or every text file of a folder (.gitignore respected), as file_index memories.
+
+        A file indexed before keeps its id; its unchanged parts keep their vectors.
+        """
+        check(PATH, path=path)
+        check(TEXT.or_none(), project=project)
+        skipped: list[Skipped] = []
+        memories: list[Memory] = []
+        for found in drafts_under(FilePath(path), choice(Scope, scope, "scope"), project):
+            if isinstance(found, Skipped):
+                skipped.append(found)
+            else:
+                try:
+                    memories.append(self._store([found])[0].memory)
+                except Invalid as error:
+                    skipped.append(Skipped(FilePath(found.source_path or path), str(error)))
+        return Indexed(memories, skipped)
+
+    @abstractmethod
+    def review(
+        self,
+        *,
+        limit: int = 20,
+        after: str | None = None,
+        status: ProposalStatus = "open",
+        kind: ProposalKind | str | None = None,
+    ) -> ProposalPage:
+        """The review inbox, newest first: what waits for a decision (``runtime.status``: open, decided, all). ``after`` is the
+        ``next`` of the page before. A worker sees its own proposals."""
+
+    @abstractmethod
+    def proposal(self, proposal: str) -> Case:
+        """One proposal by id, with the memories that it is about."""
+
+    def decide(
+        self, proposal: str, decision: Literal["accept", "reject", "merge"], *, reason: str | None = None
+    ) -> Proposal:
+        """Do what is proposed, do nothing, or make one of two memories: for operators and leads."""
+        check(ID, proposal=proposal)
+        check(TEXT.or_none(), reason=reason)
+        check(DECISION, decision=decision)
+        return self._decide(proposal, decision, reason)
+
+    @abstractmethod
+    def stats(self) -> Stats:
+        """Counts of all that is visible."""
+
+    @abstractmethod
+    def wait_until_indexed(self, timeout: float = 60.0) -> bool:
+        """Wait until everything has its vector; False when ``timeout`` seconds were not enough."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go. Closing twice is fine."""
+
+    @abstractmethod
+    def _recall(
+        self,
+        query: str,
+        *,
+        limit: int,
+        scope: ScopeChoice,
+        source: Source | None,
+        session: str | None,
+        project: str | None,
+        now: datetime | None,
+        as_of: datetime | None,
+        superseded: bool,
+        only_fitting: bool,
+        diversity: float,
+        budget: int | None,
+    ) -> Answer:
+        """Answer a question."""
+
+    @abstractmethod
+    def _edit(self, memory: MemoryId, edit: Edit, version: int | None) -> Memory:
+        """Apply an edit."""
+
+    @abstractmethod
+    def _decide(self, proposal: str, decision: str, reason: str | None) -> Proposal:
+        """Decide about a proposal."""
+
+    @abstractmethod
+    def _store(self, drafts: Sequence[Draft]) -> Sequence[Remembered]:
+        """Keep a batch in one unit."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def choice(kind: type[E], value: E | str, field: str) -> E:
+    """The member of an enumeration, from itself or its value."""
+    try:
+        return kind(value)
+    except ValueError:
+        allowed = ", ".join(one.value for one in kind)
+        raise Invalid(f"{field} is one of {allowed}, not {value!r}.", field=field) from None
+
+
+def units(drafts: Iterable[Draft]) -> Iterator[list[Draft]]:
+    """Drafts in groups that are stored together."""
+    unit: list[Draft] = []
+    characters = 0
+    for draft in drafts:
+        if unit and (len(unit) == UNIT or characters + len(draft.content) > UNIT_CHARACTERS):
+            yield unit
+            unit, characters = [], 0
+        unit.append(draft)
+        characters += len(draft.content)
+    if unit:
+        yield unit

@@ -1,0 +1,354 @@
+"""A hive behind a service."""
+
+import time
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Literal
+from urllib.parse import quote
+
+from hivelore.changes import batch_codec
+from hivelore.changes.model import BatchCase, BatchPage, Undone
+from hivelore.core.jobs import JobState
+from hivelore.errors import Conflict, NotFound
+from hivelore.events import event_codec
+from hivelore.events.model import Cooldown, Event, EventPage, Level
+from hivelore.feedback.model import Usefulness
+from hivelore.feedback.recalls import RecallPage
+from hivelore.maintenance.model import Maintained, Wish
+from hivelore.memories import codec, version_codec
+from hivelore.memories.drafts import Draft, Edit, Remembered
+from hivelore.memories.model import Memory, MemoryId, Source
+from hivelore.python import jobs
+from hivelore.python.argument_checks import ID, IN_REVIEW, INSTANT, NUMBER, STATUS, TEXT, TRUTH, WHOLE, WORD, check
+from hivelore.python.client import Client
+from hivelore.python.hive import Hive, ProposalStatus, choice
+from hivelore.review import proposal_codec
+from hivelore.review.model import Case, Proposal, ProposalKind, ProposalPage
+from hivelore.search.model import Answer, Difference, History, Page, ScopeChoice, Stats
+
+_MAINTENANCE = "/api/maintenance"
+_LOOK_EVERY = 0.1
+_LONG = 600.0
+"""Seconds for what may be about all memories."""
+
+
+class RemoteHive(Hive):
+    """The same as an embedded one, through ``python.client``, which it closes in the end."""
+
+    def __init__(self, client: Client, progress: jobs.Shown = jobs.unseen) -> None:
+        """``progress`` shows how far work is that is waited for."""
+        self._client = client
+        self._progress = progress
+
+    def get(self, memory: str, *, as_of: datetime | None = None) -> Memory:
+        check(ID, memory=memory)
+        check(INSTANT.or_none(), as_of=as_of)
+        query = {"asOf": codec.told(as_of, "asOf")}
+        return codec.read_memory(self._client.call("GET", memory_path(memory), query=query))
+
+    def history(self, memory: str) -> History:
+        check(ID, memory=memory)
+        return version_codec.read_history(self._client.call("GET", f"{memory_path(memory)}/history"))
+
+    def diff(self, memory: str, older: int | None = None, newer: int | None = None) -> Difference:
+        check(ID, memory=memory)
+        check(WHOLE.or_none(), older=older, newer=newer)
+        query = {"from": older, "to": newer}
+        return version_codec.read_difference(self._client.call("GET", f"{memory_path(memory)}/diff", query=query))
+
+    def list(
+        self,
+        *,
+        limit: int = 50,
+        after: str | None = None,
+        scope: ScopeChoice | str = ScopeChoice.ALL,
+        source: Source | str | None = None,
+        agent: str | None = None,
+        project: str | None = None,
+        session: str | None = None,
+        tag: str | None = None,
+        category: str | None = None,
+        status: Literal["all", "live", "expired"] = "all",
+        subject: str | None = None,
+        as_of: datetime | None = None,
+        superseded: bool = False,
+        created_after: datetime | None = None,
+        created_before: datetime | None = None,
+    ) -> Page:
+        check(WHOLE, limit=limit)
+        check(ID.or_none(), after=after, agent=agent)
+        check(WORD.or_none(), project=project, session=session, tag=tag, category=category, subject=subject)
+        check(STATUS, status=status)
+        check(INSTANT.or_none(), as_of=as_of, created_after=created_after, created_before=created_before)
+        check(TRUTH, superseded=superseded)
+        query = {
+            "limit": limit,
+            "after": after,
+            "scope": choice(ScopeChoice, scope, "scope").value,
+            "source": None if source is None else choice(Source, source, "source").value,
+            "agentId": agent,
+            "project": project,
+            "session": session,
+            "tag": tag,
+            "category": category,
+            "status": status,
+            "subject": subject,
+            "asOf": codec.told(as_of, "asOf"),
+            "superseded": "true" if superseded else None,
+            "createdAfter": codec.told(created_after, "createdAfter"),
+            "createdBefore": codec.told(created_before, "createdBefore"),
+        }
+        return codec.read_page(self._client.call("GET", "/api/memory", query=query))
+
+    def forget(self, memory: str, *, version: int | None = None) -> None:
+        check(ID, memory=memory)
+        check(WHOLE.or_none(), version=version)
+        self._client.call("DELETE", memory_path(memory), version=version)
+
+    def recalls(
+        self, *, limit: int = 20, after: str | None = None, agent: str | None = None, memory: str | None = None
+    ) -> RecallPage:
+        check(WHOLE, limit=limit)
+        check(ID.or_none(), after=after, agent=agent, memory=memory)
+        query = {"limit": limit, "after": after, "agent": agent, "memory": memory}
+        return codec.read_recalls(self._client.call("GET", "/api/recalls", query=query))
+
+    def record_event(
+        self,
+        text: str,
+        *,
+        level: Level | str = Level.INFO,
+        service: str | None = None,
+        session: str | None = None,
+        at: datetime | None = None,
+    ) -> Event:
+        check(TEXT, text=text)
+        check(WORD.or_none(), service=service, session=session)
+        check(INSTANT.or_none(), at=at)
+        body = {
+            "text": text,
+            "level": choice(Level, level, "level").value,
+            "service": service,
+            "session": session,
+            "at": codec.told(at, "at"),
+        }
+        return event_codec.read_event(self._client.call("POST", "/api/events", body=body))
+
+    def events(
+        self,
+        *,
+        limit: int = 50,
+        after: str | None = None,
+        level: Level | str | None = None,
+        service: str | None = None,
+        session: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+    ) -> EventPage:
+        check(WHOLE, limit=limit)
+        check(ID.or_none(), after=after)
+        check(WORD.or_none(), service=service, session=session)
+        check(INSTANT.or_none(), since=since, until=until)
+        query = {
+            "limit": limit,
+            "after": after,
+            "level": None if level is None else choice(Level, level, "level").value,
+            "service": service,
+            "session": session,
+            "since": codec.told(since, "since"),
+            "until": codec.told(until, "until"),
+        }
+        return event_codec.read_events(self._client.call("GET", "/api/events", query=query))
+
+    def forget_event(self, event: str) -> None:
+        check(ID, event=event)
+        if not event:
+            raise NotFound("No event has an empty id. List the events for their ids.")
+        self._client.call("DELETE", f"/api/events/{quote(event, safe='')}")
+
+    def set_cooldown(
+        self,
+        service: str,
+        action: str,
+        *,
+        minutes: int | None = None,
+        until: datetime | None = None,
+        reason: str | None = None,
+        session: str | None = None,
+    ) -> Cooldown:
+        check(WORD, service=service, action=action)
+        check(WHOLE.or_none(), minutes=minutes)
+        check(INSTANT.or_none(), until=until)
+        check(WORD.or_none(), reason=reason, session=session)
+        body = {
+            "service": service,
+            "action": action,
+            "minutes": minutes,
+            "until": codec.told(until, "until"),
+            "reason": reason,
+            "session": session,
+        }
+        return event_codec.read_cooldown(self._client.call("PUT", "/api/cooldowns", body=body))
+
+    def cooldowns(self, *, service: str | None = None) -> Sequence[Cooldown]:
+        check(WORD.or_none(), service=service)
+        found = self._client.call("GET", "/api/cooldowns", query={"service": service})
+        return event_codec.read_cooldowns(found)
+
+    def clear_cooldowns(self, service: str, action: str | None = None) -> int:
+        check(WORD, service=service)
+        check(WORD.or_none(), action=action)
+        answer = self._client.call("DELETE", "/api/cooldowns", query={"service": service, "action": action})
+        return int(answer["cleared"])
+
+    def review(
+        self,
+        *,
+        limit: int = 20,
+        after: str | None = None,
+        status: ProposalStatus = "open",
+        kind: ProposalKind | str | None = None,
+    ) -> ProposalPage:
+        check(WHOLE, limit=limit)
+        check(ID.or_none(), after=after)
+        check(IN_REVIEW, status=status)
+        wanted = None if kind is None else choice(ProposalKind, kind, "kind").value
+        query = {"limit": limit, "after": after, "status": status, "kind": wanted}
+        return proposal_codec.read_page(self._client.call("GET", "/api/review", query=query))
+
+    def proposal(self, proposal: str) -> Case:
+        check(ID, proposal=proposal)
+        return proposal_codec.read_case(self._client.call("GET", _at(proposal)))
+
+    def rate(self, memory: str, *, useful: bool, session: str | None = None) -> Usefulness:
+        check(ID, memory=memory)
+        check(TRUTH, useful=useful)
+        check(WORD.or_none(), session=session)
+        body = {"useful": useful, "session": session}
+        return codec.read_usefulness(self._client.call("PUT", f"{memory_path(memory)}/rating", body=body))
+
+    def usefulness(self, memory: str) -> Usefulness:
+        check(ID, memory=memory)
+        return codec.read_usefulness(self._client.call("GET", memory_path(memory)).get("usefulness"))
+
+    def reset_usefulness(self, memory: str) -> None:
+        check(ID, memory=memory)
+        self._client.call("DELETE", f"{memory_path(memory)}/usefulness")
+
+    def batches(self, *, limit: int = 20, after: str | None = None, memory: str | None = None) -> BatchPage:
+        check(WHOLE, limit=limit)
+        check(ID.or_none(), after=after, memory=memory)
+        query = {"limit": limit, "after": after, "memory": memory}
+        return batch_codec.read_page(self._client.call("GET", "/api/batches", query=query))
+
+    def batch(self, batch: str) -> BatchCase:
+        check(ID, batch=batch)
+        return batch_codec.read_case(self._client.call("GET", _batch_path(batch)))
+
+    def drop_batch(self, batch: str) -> None:
+        check(ID, batch=batch)
+        self._client.call("DELETE", _batch_path(batch))
+
+    def stats(self) -> Stats:
+        return codec.read_stats(self._client.call("GET", "/api/memory/stats"))
+
+    def wait_until_indexed(self, timeout: float = 60.0) -> bool:
+        check(NUMBER, timeout=timeout)
+        for _ in range(max(1, round(timeout / _LOOK_EVERY))):
+            status = self._client.call("GET", "/api/status")
+            if not status["pendingEmbeddings"] and (status["vectorsReady"] or status["vectors"] is None):
+                return True
+            time.sleep(_LOOK_EVERY)
+        return False
+
+    def close(self) -> None:
+        self._client.close()
+
+    def _recall(
+        self,
+        query: str,
+        *,
+        limit: int,
+        scope: ScopeChoice,
+        source: Source | None,
+        session: str | None,
+        project: str | None,
+        now: datetime | None,
+        as_of: datetime | None,
+        superseded: bool,
+        only_fitting: bool,
+        diversity: float,
+        budget: int | None,
+    ) -> Answer:
+        body = {
+            "query": query,
+            "limit": limit,
+            "scope": scope.value,
+            "source": None if source is None else source.value,
+            "session": session,
+            "project": project,
+            "now": codec.told(now, "now"),
+            "asOf": codec.told(as_of, "asOf"),
+            "superseded": superseded,
+            "onlyFitting": only_fitting,
+            "diversity": diversity,
+            "budget": budget,
+        }
+        return codec.read_answer(self._client.call("POST", "/api/memory/search", body=body))
+
+    def _edit(self, memory: MemoryId, edit: Edit, version: int | None) -> Memory:
+        return codec.read_memory(
+            self._client.call("PATCH", memory_path(memory), body=codec.edit(edit), version=version)
+        )
+
+    def _decide(self, proposal: str, decision: str, reason: str | None) -> Proposal:
+        answer = self._client.call("POST", f"{_at(proposal)}/{decision}", body={"reason": reason})
+        return proposal_codec.read_proposal(answer)
+
+    def _undo(self, which: str, reason: str | None) -> Undone:
+        body = {"id": which, "reason": reason}
+        return batch_codec.read_undone(self._client.call("POST", "/api/undo", body=body, timeout=_LONG))
+
+    def _maintain(self, wish: Wish, apply: bool, yes_delete: int | None) -> Maintained:
+        body = {**batch_codec.wish(wish), "apply": apply, "yesDelete": yes_delete}
+        if wish.is_long:
+            return batch_codec.read_maintained(self._result(body))
+        return batch_codec.read_maintained(self._client.call("POST", _MAINTENANCE, body=body, timeout=_LONG))
+
+    def _result(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
+        """What comes of a job, which is cancelled where the waiting is interrupted."""
+        job = self._client.call("POST", _MAINTENANCE, body={**body, "background": True})
+        try:
+            with self._progress("Maintenance", None) as advance:
+                ended = jobs.awaited(self._client, _MAINTENANCE, job, advance)
+        except KeyboardInterrupt:
+            jobs.cancel(self._client, _MAINTENANCE, job)
+            raise
+        if ended["state"] != JobState.DONE:
+            raise Conflict(ended["error"] or f"Job {ended['id']} is {ended['state']}: somebody else ended it.")
+        if ended["result"] is None:
+            raise NotFound(f"What came of job {ended['id']} is not kept any more. Ask for it again.")
+        return ended["result"]
+
+    def _store(self, drafts: Sequence[Draft]) -> Sequence[Remembered]:
+        body = {"memories": [codec.draft(one) for one in drafts]}
+        answer = self._client.call("POST", "/api/memory/batch", body=body)
+        return [codec.read_remembered(one) for one in answer["results"]]
+
+
+def _at(proposal: str) -> str:
+    if not proposal:
+        raise NotFound("No proposal has an empty id. The inbox lists what there is.")
+    return f"/api/review/{quote(proposal, safe='')}"
+
+
+def _batch_path(batch: str) -> str:
+    if not batch:
+        raise NotFound("No batch has an empty id. List them for the one you mean.")
+    return f"/api/batches/{quote(batch, safe='')}"
+
+
+def memory_path(memory: str) -> str:
+    if not memory:
+        raise NotFound("No memory has an empty id. Search for the one you mean.")
+    return f"/api/memory/{quote(memory, safe='')}"

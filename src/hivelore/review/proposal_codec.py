@@ -1,0 +1,129 @@
+"""How proposals look as JSON, at every door and in tables."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from hivelore.core.agents import AgentId, Door
+from hivelore.core.text import Clean
+from hivelore.memories.codec import Object, edit, instant, memory, read_instant, read_memory
+from hivelore.memories.drafts import Edit
+from hivelore.memories.model import MemoryId, Scope
+from hivelore.observations.outcomes import Change
+from hivelore.review.model import (
+    Case,
+    Concerned,
+    Decided,
+    Decision,
+    Deletion,
+    Proposal,
+    ProposalId,
+    ProposalKind,
+    ProposalPage,
+    Wanted,
+)
+
+
+def wanted(value: Wanted) -> Object:
+    """One key, that says what is to be done."""
+    match value:
+        case Edit():
+            return {"edit": edit(value)}
+        case Deletion():
+            return {"forget": True}
+        case Change():
+            return {"change": value.given()}
+
+
+def read_wanted(data: Mapping[str, Any]) -> Wanted:
+    if "edit" in data:
+        return _read_edit(data["edit"])
+    return Deletion() if "forget" in data else Change(**data["change"])
+
+
+def _read_edit(data: Mapping[str, Any]) -> Edit:
+    given = dict(data)
+    for name, field in (("expiresAt", "expires_at"), ("validFrom", "valid_from")):
+        if name in given:
+            given[field] = read_instant(given.pop(name))
+    if "scope" in given:
+        given["scope"] = Scope(given["scope"])
+    if "tags" in given:
+        given["tags"] = tuple(given["tags"])
+    return Edit(**given)
+
+
+def decided(value: Decided) -> Object:
+    return {
+        "how": value.how.value,
+        "at": instant(value.at),
+        "actor": value.actor,
+        "door": value.door.value,
+        "reason": value.reason,
+    }
+
+
+def _read_decided(data: Mapping[str, Any]) -> Decided:
+    return Decided(
+        how=Decision(data["how"]),
+        at=datetime.fromisoformat(data["at"]).astimezone(UTC),
+        actor=data["actor"],
+        door=Door(data["door"]),
+        reason=data["reason"],
+    )
+
+
+def proposal(value: Proposal) -> Object:
+    return {
+        "id": value.id,
+        "kind": value.kind.value,
+        "memories": [{"id": one.memory, "version": one.version} for one in value.memories],
+        "wanted": None if value.wanted is None else wanted(value.wanted),
+        "why": value.why,
+        "actor": value.actor,
+        "door": value.door.value,
+        "session": value.session,
+        "at": instant(value.at),
+        "decided": None if value.decided is None else decided(value.decided),
+    }
+
+
+def read_proposal(data: Mapping[str, Any]) -> Proposal:
+    return Proposal(
+        id=ProposalId(data["id"]),
+        kind=ProposalKind(data["kind"]),
+        memories=tuple(Concerned(MemoryId(one["id"]), one["version"]) for one in data["memories"]),
+        wanted=None if data["wanted"] is None else read_wanted(data["wanted"]),
+        why=data["why"],
+        actor=None if data["actor"] is None else AgentId(data["actor"]),
+        door=Door(data["door"]),
+        session=data["session"],
+        at=datetime.fromisoformat(data["at"]).astimezone(UTC),
+        decided=None if data["decided"] is None else _read_decided(data["decided"]),
+    )
+
+
+def page(value: ProposalPage) -> Object:
+    return {
+        "proposals": [proposal(one) for one in value.proposals],
+        "names": dict(value.names),
+        "next": value.next,
+        "dropped": value.dropped,
+    }
+
+
+def read_page(data: Mapping[str, Any]) -> ProposalPage:
+    return ProposalPage(
+        proposals=tuple(read_proposal(one) for one in data["proposals"]),
+        next=data["next"],
+        dropped=data.get("dropped"),
+        names={MemoryId(one): Clean(name) for one, name in data["names"].items()},
+    )
+
+
+def case(value: Case) -> Object:
+    return {"proposal": proposal(value.proposal), "memories": [memory(one) for one in value.memories]}
+
+
+def read_case(data: Mapping[str, Any]) -> Case:
+    return Case(proposal=read_proposal(data["proposal"]), memories=tuple(read_memory(one) for one in data["memories"]))

@@ -1,0 +1,386 @@
+"""Putting everything together, once; which engines there are, `engines` knows."""
+
+import logging
+import os
+from collections.abc import Mapping
+from contextlib import ExitStack, suppress
+from functools import cached_property
+
+from hivelore.changes.undo import Undoing
+from hivelore.core.agents import Door
+from hivelore.core.clock import Clock
+from hivelore.core.redaction import Redactor
+from hivelore.core.text import Harmless
+from hivelore.embeddings.queue import Embedding
+from hivelore.embeddings.reembed import Reembedding
+from hivelore.errors import HiveloreError, Unauthenticated
+from hivelore.events.cooldowns import Cooldowns
+from hivelore.events.log import Events
+from hivelore.feedback.buffer import Tally
+from hivelore.feedback.implicit import Watching
+from hivelore.feedback.recall_log import RecallLog
+from hivelore.feedback.usefulness import Rating
+from hivelore.folders.sync import Folders
+from hivelore.folders.workspace import WorkspaceFiles, host
+from hivelore.health.monitor import Monitor
+from hivelore.health.state import HealthState
+from hivelore.identity.service import Agents, Random
+from hivelore.indexing.rebuild import Reindexing
+from hivelore.indexing.writer import Shelf
+from hivelore.local import endpoint, private_files
+from hivelore.local.lock import SERVICE, Lock, Owner
+from hivelore.local.protection import protect
+from hivelore.maintenance.integrity import Checking
+from hivelore.maintenance.jobs import MaintenanceJobs
+from hivelore.maintenance.service import Maintenance
+from hivelore.memories.reader import Reading
+from hivelore.models.extractive import Extractive
+from hivelore.models.quota import Spending
+from hivelore.observations import adjudication
+from hivelore.observations.curation import Operations
+from hivelore.observations.marker_ingest import Marking
+from hivelore.observations.service import Observing
+from hivelore.observations.token_budget import Budget, budget
+from hivelore.review.inbox import Reviewing
+from hivelore.runtime import engines, status, wiring
+from hivelore.runtime import ids as randomness
+from hivelore.runtime.background import niced
+from hivelore.runtime.clock import SystemClock
+from hivelore.runtime.leader_lease import Leading
+from hivelore.runtime.settings import Settings
+from hivelore.runtime.wiring import Parts
+from hivelore.runtime.workers import Beside
+from hivelore.search.boosts import Priors
+from hivelore.search.fusion import Weighting
+from hivelore.search.recency_conflicts import Updating
+from hivelore.search.scoring import Ranking
+from hivelore.search.service import Recalling
+from hivelore.sessions import summaries
+from hivelore.sessions.capture import Capture
+from hivelore.sessions.fence import fenced
+from hivelore.sessions.hook_service import Hooks
+from hivelore.sessions.injection import Briefing, Budgets
+from hivelore.sessions.novelty import Knowing
+from hivelore.sessions.spool import Draining
+from hivelore.sessions.spool_folder import SpoolFolder
+from hivelore.sessions.summaries import Distilling
+from hivelore.sessions.transcript_files import TranscriptFiles
+from hivelore.storage.notifier import Notice
+from hivelore.storage.ports import MemoryStore
+from hivelore.storage.sqlite.store import NAMESPACE
+from hivelore.transfer.migrate.progress import refuse_unfinished
+
+WIPING = 2.0
+"""Seconds that closing takes at most to wipe what was forgotten."""
+REDACTION_KEY = "redaction.key"
+_LOG = logging.getLogger("hivelore")
+
+
+class Application:
+    """Every service over one store, and the threads behind them. ``close`` ends both."""
+
+    def __init__(self, settings: Settings, *, clock: Clock | None = None, owner: Owner | None = None) -> None:
+        """``owner`` is written into the lock of the data directory; None leaves a store in memory unlocked."""
+        self.settings = settings
+        self.clock = clock or SystemClock()
+        self.health = HealthState(self.clock)
+        self.lock = Lock(endpoint.make_home(settings.home), owner) if owner is not None else None
+        if self.lock is not None:
+            for one in protect(settings.home, settings.database_path):
+                _LOG.warning("Other users of this machine: %s", one)
+        try:
+            self.store = _complete(engines.make_store(settings, self.clock, self.health))
+        except BaseException:
+            if self.lock is not None:
+                self.lock.release()
+            raise
+        self.keywords, *others = engines.keyword_engines(settings)
+        shelf = Shelf(self.keywords)
+        holder = randomness.job_id(self.clock.now())
+        self.monitor = Monitor(self.store, self.keywords, self.health, self.clock, holder)
+        self.reindexing = Reindexing(self.store, self.keywords, others, shelf, self.clock)
+        self.reindexing.begin()
+        self._connections = ExitStack()
+        self.serving = engines.make_serving(settings, self.store, self.clock, self._connections)
+        self.redactor = Redactor(_redaction_key(self.store))
+        self.events = Events(self.store, self.redactor, self.clock, settings.lead_sees, randomness.event_id)
+        self.cooldowns = Cooldowns(self.store, self.redactor, self.clock)
+        self.tally = Tally(self.store)
+        self.notices = engines.make_notices(settings)
+        self.agents = self._agents()
+        self.notices.hear(Notice.AGENTS, self.agents.changed_elsewhere)
+        self.embedding = Embedding(
+            self.store, self.serving, self.clock, ask_for_help=lambda: self.notices.tell(Notice.WAITING)
+        )
+        self.notices.hear(Notice.WAITING, self.embedding.wake)
+        self.reembedding = Reembedding(self.store, self.serving, self.embedding, self.clock, randomness.job_id)
+        self._parts = self._made_parts(shelf)
+        self.remembering = self._parts.remembering
+        self.recall_log = wiring.recall_log(settings, self.store, self.tally, self.clock, randomness.recall_id)
+        self.recalling = self.recalling_by(
+            settings.ranking_constants, Weighting(), Priors(), Updating(), self.recall_log
+        )
+        self.upkeep = wiring.upkeep(settings, self.store, self.keywords, self.clock)
+        self.leading = Leading(self.store, self.clock, randomness.job_id(self.clock.now()))
+        self.spending = Spending(self.store, self.clock, settings.summarizer_daily_tokens)
+        self.knowing = Knowing(self.store, self.keywords, settings.lifetimes, self.clock)
+        self.distilling = self._distilling()
+        self.folders = self._folders()
+        self.adjudicating = self._adjudicating()
+        self.maintenance_jobs = self._maintenance_jobs()
+        self._beside = Beside(self)
+
+    def _made_parts(self, shelf: Shelf) -> Parts:
+        ids = wiring.Ids(randomness.memory_id, randomness.proposal_id, randomness.batch_id)
+        return wiring.parts(
+            self.settings,
+            ids,
+            store=self.store,
+            shelf=shelf,
+            redactor=self.redactor,
+            serving=self.serving,
+            events=self.events,
+            clock=self.clock,
+            written=self.embedding.wake,
+        )
+
+    @cached_property
+    def observing(self) -> Observing:
+        return wiring.observing(self.settings, self._parts, engines.make_reader(self.settings))
+
+    @cached_property
+    def memory_budget(self) -> Budget:
+        return budget(self.settings.memory_budget)
+
+    @cached_property
+    def operations(self) -> Operations:
+        return wiring.operations(self.settings, self._parts, self.tally)
+
+    @cached_property
+    def reviewing(self) -> Reviewing:
+        return wiring.reviewing(self.settings, self._parts, self.operations, self.tally)
+
+    @cached_property
+    def undoing(self) -> Undoing:
+        return wiring.undoing(self.settings, self._parts)
+
+    @cached_property
+    def maintenance(self) -> Maintenance:
+        return wiring.maintenance(self.settings, self._parts, self.reindexing)
+
+    def _maintenance_jobs(self) -> MaintenanceJobs:
+        return MaintenanceJobs(
+            store=self.store,
+            maintenance=self.maintenance,
+            redactor=self.redactor,
+            clock=self.clock,
+            new_id=randomness.job_id,
+            within=niced,
+        )
+
+    def _agents(self) -> Agents:
+        return Agents(
+            self.store,
+            NAMESPACE,
+            self.clock,
+            Random(agent_id=randomness.agent_id, key_id=randomness.key_id, secret=randomness.secret),
+            tell=lambda: self.notices.tell(Notice.AGENTS),
+        )
+
+    def _distilling(self) -> Distilling:
+        process = randomness.job_id(self.clock.now())
+        return Distilling(
+            store=self.store,
+            remembering=self.remembering,
+            knowing=self.knowing,
+            watching=Watching(self.store, self.keywords),
+            transcripts=TranscriptFiles(self.settings.transcripts),
+            summarizer=engines.make_summarizer(self.settings, self.spending, self.clock, self._connections),
+            fallback=Extractive(),
+            redactor=self.redactor,
+            clock=self.clock,
+            leading=Leading(self.store, self.clock, process, summaries.DISTILLING, summaries.LEASE),
+            marked=Marking(self.observing, self.events, self.cooldowns, self.settings.categories).take,
+        )
+
+    def _adjudicating(self) -> adjudication.Adjudicating | None:
+        """None where rules alone judge."""
+        if (model := engines.make_judge(self.settings, self.clock, self._connections)) is None:
+            return None
+        process = randomness.job_id(self.clock.now())
+        return adjudication.Adjudicating(
+            store=self.store,
+            reviewing=self.reviewing,
+            model=model,
+            spending=self.spending,
+            leading=Leading(self.store, self.clock, process, adjudication.ADJUDICATING, adjudication.LEASE),
+        )
+
+    def _folders(self) -> Folders | None:
+        """None where this is no service, which alone looks into folders."""
+        if self.lock is None or self.lock.owner.kind != SERVICE:
+            return None
+        workspace = WorkspaceFiles(self.settings.workspace_folder, self.settings.home)
+        # Only one process works on a store that is not shared, whatever its machine is called by now.
+        place = self.redactor.clean(f"{host() if self.store.is_shared else ''}:{workspace.path}")
+        return Folders(
+            store=self.store,
+            workspace=workspace,
+            place=place,
+            remembering=self.remembering,
+            agents=self.agents,
+            leading=Leading(self.store, self.clock, randomness.job_id(self.clock.now()), f"folders {place}"),
+            redactor=self.redactor,
+            clock=self.clock,
+        )
+
+    @cached_property
+    def reading(self) -> Reading:
+        sees = self.settings.lead_sees
+        return Reading(store=self.store, serving=self.serving, lead_sees=sees, tally=self.tally, clock=self.clock)
+
+    def recalling_by(
+        self,
+        ranking: Ranking,
+        weighting: Weighting,
+        priors: Priors,
+        updating: Updating,
+        log: RecallLog | None = None,
+    ) -> Recalling:
+        """Recall over the same store and indexes with other constants; for comparisons, which are not logged."""
+        return Recalling(
+            store=self.store,
+            keywords=self.keywords,
+            serving=self.serving,
+            ranking=ranking,
+            weighting=weighting,
+            priors=priors,
+            updating=updating,
+            lifecycle=self.settings.lifecycle,
+            lead_sees=self.settings.lead_sees,
+            tally=self.tally,
+            clock=self.clock,
+            keywords_complete=lambda: self.reindexing.is_done,
+            log=log,
+        )
+
+    @cached_property
+    def checking(self) -> Checking:
+        return Checking(self.monitor.check, self.store, self.reindexing, self.embedding)
+
+    @cached_property
+    def rating(self) -> Rating:
+        settings = self.settings
+        worth = settings.ranking_constants.worth
+        return Rating(
+            store=self.store, worth=worth, lead_sees=settings.lead_sees, redactor=self.redactor, clock=self.clock
+        )
+
+    @cached_property
+    def hooks(self) -> Hooks:
+        budgets = Budgets(self.settings.briefing_tokens, self.settings.prompt_tokens, self.memory_budget)
+        capture = Capture(
+            self.store,
+            Briefing(self.recalling, self.reading, self.operations, self.cooldowns, budgets, randomness.nonce),
+            self.remembering,
+            self.knowing,
+            self.distilling.hand_over,
+            self.clock,
+        )
+        return Hooks(capture, self.redactor, self.clock)
+
+    @cached_property
+    def draining(self) -> Draining:
+        owner = self.lock.owner if self.lock is not None else None
+        url = None if owner is None else owner.url
+        return Draining(SpoolFolder(self.settings.home), self.hooks, self.agents, url)
+
+    def fenced(self, text: Harmless) -> str:
+        """A text as a model gets it that may take it for something else than data."""
+        return fenced(text, randomness.nonce())
+
+    def start(self) -> None:
+        """Begin what runs beside the calls: building the vector index, embedding, writing the tally."""
+        self.serving.expect()
+        self._beside.start()
+
+    def close(self) -> None:
+        """Stop the threads, write what has gathered, and let go of the store. Closing twice is fine."""
+        if self._beside.is_ending:
+            return
+        with ExitStack() as released:
+            if self.lock is not None:
+                released.callback(self.lock.release)
+            released.callback(self.serving.close)
+            released.callback(self.store.close)
+            self._beside.end()
+            self.maintenance_jobs.close()
+            self.notices.close()
+            self._connections.close()
+            self._beside.wait()
+            self._finish()
+
+    def _finish(self) -> None:
+        """The last writes, as far as the database takes them."""
+        try:
+            self.tally.flush()
+        except HiveloreError as error:
+            _LOG.warning("How often memories were used lately could not be written (%s).", error)
+        # Where that fails or takes too long, the next start goes on.
+        with suppress(HiveloreError):
+            if self.leading.leads():
+                self.upkeep.finish(WIPING)
+            self.leading.step_back()
+
+    def status(self) -> Mapping[str, object]:
+        """What is running: engines, model, queue. No texts, no names."""
+        return status.of(self)
+
+    def make_keys(self) -> None:
+        """See that the home folder has an operator's key and one of this machine's agent, both good."""
+        for name, agent in ((endpoint.OPERATOR_KEY, None), (endpoint.AGENT_KEY, self.agents.local().id)):
+            file = self.settings.home / name
+            try:
+                self.agents.viewer(file.read_text(encoding="ascii").strip(), Door.SERVICE)
+            except (OSError, UnicodeDecodeError, Unauthenticated):
+                with private_files.replacing(file) as out:
+                    out.write(f"{self.agents.issue(agent).text}\n".encode())
+
+
+def open_application(settings: Settings, *, kind: str, url: str | None = None) -> Application:
+    """An application that owns its data directory, with its keys made and its threads running.
+
+    Raises Busy where somebody else owns it.
+    """
+    clock = SystemClock()
+    started = clock.now().isoformat()
+    app = Application(settings, clock=clock, owner=Owner(pid=os.getpid(), kind=kind, url=url, started_at=started))
+    try:
+        app.make_keys()
+        app.start()
+    except BaseException:
+        app.close()
+        raise
+    return app
+
+
+def _complete(store: MemoryStore) -> MemoryStore:
+    """The same store. Raises Conflict where a move to it is not finished."""
+    try:
+        with store.read() as view:
+            refuse_unfinished(view)
+    except BaseException:
+        store.close()
+        raise
+    return store
+
+
+def _redaction_key(store: MemoryStore) -> bytes:
+    """The key of this store's masks: made once, kept with the data it masks."""
+    with store.read() as view:
+        known = view.setting(REDACTION_KEY)
+    if known is None:
+        fresh = randomness.secret()
+        store.write(lambda tx: None if tx.setting(REDACTION_KEY) else tx.set_setting(REDACTION_KEY, fresh))
+        return _redaction_key(store)
+    return bytes.fromhex(known)

@@ -1,0 +1,234 @@
+"""Which engines the settings ask for: the store, its keyword index, the model and its vector index."""
+
+from collections.abc import Generator, Iterator
+from contextlib import ExitStack, contextmanager
+
+from pydantic import SecretStr
+
+from hivelore.core.clock import Clock
+from hivelore.embeddings.active_model import SERVING, Model, Serving
+from hivelore.errors import Invalid
+from hivelore.indexes.keywords.fts5 import Fts5
+from hivelore.indexes.keywords.postings.engine import Postings
+from hivelore.indexes.ports import KeywordIndex, VectorIndex
+from hivelore.indexes.vectors.capped import CappedVectors
+from hivelore.indexes.vectors.exact import ExactVectors
+from hivelore.indexes.vectors.in_database import sqlite_vec
+from hivelore.indexes.vectors.pgvector import PgVectors
+from hivelore.indexes.vectors.scan import ScanVectors
+from hivelore.local import endpoint
+from hivelore.models.extractive import Extractive
+from hivelore.models.guarded_embedder import GuardedEmbedder
+from hivelore.models.onnx.pairs import OnnxPairReader
+from hivelore.models.onnx.provider import OnnxEmbedder
+from hivelore.models.ports import EmbeddingProvider, LanguageModel, PairReader
+from hivelore.models.quota import Spending
+from hivelore.runtime import ids
+from hivelore.runtime.settings import Embedder, Judges, Keywords, Settings, Summarizers, Vectors
+from hivelore.sessions.model_summarizer import ByModel
+from hivelore.sessions.ports import Summarizer
+from hivelore.storage.inmemory.keywords import ExactKeywords
+from hivelore.storage.inmemory.store import InMemoryStore
+from hivelore.storage.notifier import NobodyElse
+from hivelore.storage.ports import MemoryStore, Notices, StoreWatch
+from hivelore.storage.sqlite.store import NAMESPACE, SqliteStore
+
+Provider = OnnxEmbedder | GuardedEmbedder
+
+
+def make_store(settings: Settings, clock: Clock, watch: StoreWatch) -> MemoryStore:
+    """Raises Broken where there is no database yet, though the home folder has keys of one."""
+    may_create = settings.new_database or not endpoint.has_key_file(settings.home)
+    if settings.postgres_url is not None:
+        with postgres_package():
+            from hivelore.storage.postgres.store import PostgresStore
+        return PostgresStore(settings.postgres_url, clock=clock, may_create=may_create, watch=watch)
+    path = settings.database_path
+    if path is None:
+        return InMemoryStore(clock)
+    endpoint.make_home(path.parent)
+    return SqliteStore(path, clock=clock, may_create=may_create, watch=watch)
+
+
+def make_notices(settings: Settings) -> Notices:
+    if settings.postgres_url is None:
+        return NobodyElse()
+    from hivelore.storage.postgres.notifier import PostgresNotices
+
+    return PostgresNotices(settings.postgres_url, NAMESPACE)
+
+
+@contextmanager
+def postgres_package() -> Generator[None]:
+    """Says what to install where an import inside needs what is not there."""
+    try:
+        yield
+    except ImportError as error:
+        raise Invalid(
+            f"This is a PostgreSQL server, and the package for it is missing ({error}). "
+            "Run: pip install 'hivelore[postgres]'",
+            field="HIVELORE_DATABASE",
+        ) from error
+
+
+def keyword_engines(settings: Settings) -> tuple[KeywordIndex, ...]:
+    """The engine that is asked for, and those that may have indexed the same store before."""
+    if settings.postgres_url is not None:
+        if settings.keywords is Keywords.FTS5:
+            raise Invalid("HIVELORE_KEYWORDS=fts5 needs a SQLite database.", field="HIVELORE_KEYWORDS")
+        return (Postings(),)
+    if settings.database_path is None:
+        return (ExactKeywords(),)
+    match settings.keywords:
+        case Keywords.POSTINGS:
+            return Postings(), Fts5()
+        case Keywords.FTS5:
+            return Fts5(), Postings()
+
+
+def make_serving(settings: Settings, store: MemoryStore, clock: Clock, connections: ExitStack) -> Serving:
+    """The wanted model, and the one that served before while the wanted one is not complete."""
+    provider = _provider(settings, clock, connections)
+    if provider is None:
+        return Serving(None)
+    wanted = _model(settings, provider)
+    with store.read() as view:
+        named = view.setting(SERVING)
+    if named is None or named == provider.fingerprint:
+        return Serving(wanted)
+    for other in _other_providers(settings, clock, connections):
+        if other.fingerprint == named:
+            return Serving(wanted, before=_model(settings, other))
+    return Serving(wanted, before=None, incomplete=True)
+
+
+def _model(settings: Settings, provider: Provider) -> Model:
+    index = _index(settings, provider)
+    if isinstance(provider, OnnxEmbedder):
+        return Model(provider, index, provider, beside=True)
+    return Model(provider, index, outage=lambda: provider.outage)
+
+
+def _provider(settings: Settings, clock: Clock, connections: ExitStack) -> Provider | None:
+    match settings.embedder:
+        case Embedder.NONE:
+            return None
+        case Embedder.LOCAL:
+            return OnnxEmbedder()
+        case Embedder.OPENAI:
+            return _openai(settings, clock, connections)
+
+
+def _other_providers(settings: Settings, clock: Clock, connections: ExitStack) -> Iterator[Provider]:
+    """Models that may have served before and can still be called."""
+    if settings.embedder is not Embedder.LOCAL:
+        yield OnnxEmbedder()
+    if settings.embedder is not Embedder.OPENAI and settings.openai_api_key is not None:
+        yield _openai(settings, clock, connections)
+
+
+def _openai(settings: Settings, clock: Clock, connections: ExitStack) -> GuardedEmbedder:
+    # Its HTTP client is imported only where it is used: the service is to answer soon after it was started.
+    from hivelore.models.openai.provider import OpenAIEmbedder
+
+    provider = OpenAIEmbedder(
+        clock=clock,
+        base_url=settings.embedding_url,
+        api_key=_text(settings.openai_api_key),
+        model=settings.embedding_model,
+        dimension=settings.embedding_dimensions,
+        send_dimensions=settings.embedding_model.startswith("text-embedding-3"),
+        query_prefix=settings.embedding_query_prefix,
+        document_prefix=settings.embedding_document_prefix,
+    )
+    connections.callback(provider.close)
+    guarded = GuardedEmbedder(provider, clock)
+    connections.callback(guarded.close)
+    return guarded
+
+
+def make_summarizer(settings: Settings, spending: Spending, clock: Clock, connections: ExitStack) -> Summarizer:
+    """What makes summaries at the end of a session."""
+    rules = Extractive()
+    model = language_model(settings, clock, connections)
+    return rules if model is None else ByModel(model, spending, rules, ids.nonce)
+
+
+def language_model(settings: Settings, clock: Clock, connections: ExitStack) -> LanguageModel | None:
+    """The one of the summaries; None where rules make them. Not for two threads at the same time."""
+    match settings.summarizer:
+        case Summarizers.EXTRACTIVE:
+            return None
+        case Summarizers.CLAUDE:
+            from hivelore.models.claude_cli import ClaudeCommand
+
+            made = ClaudeCommand(
+                model=settings.summarizer_model or "haiku",
+                folder=settings.home,
+                environment=endpoint.inherited(settings.home),
+            )
+        case Summarizers.ANTHROPIC:
+            from hivelore.models.anthropic.messages import AnthropicModel
+
+            made = AnthropicModel(
+                clock=clock,
+                base_url=settings.summarizer_url or "https://api.anthropic.com",
+                api_key=_text(settings.anthropic_api_key),
+                model=settings.summarizer_model or "claude-haiku-5-5",
+            )
+        case Summarizers.OPENAI:
+            from hivelore.models.openai.chat import ChatModel
+
+            made = ChatModel(
+                clock=clock,
+                base_url=settings.summarizer_url or "https://api.openai.com/v1",
+                api_key=_text(settings.openai_api_key),
+                model=settings.summarizer_model or "",
+            )
+    connections.callback(made.close)
+    return made
+
+
+def make_reader(settings: Settings) -> PairReader | None:
+    """Who reads two notes together; None where no model is wanted. Nothing is loaded yet."""
+    return None if settings.embedder is Embedder.NONE else OnnxPairReader()
+
+
+def make_judge(settings: Settings, clock: Clock, connections: ExitStack) -> LanguageModel | None:
+    """Who is asked where rules cannot tell; None: nobody. Raises Invalid where there is no model to ask."""
+    if settings.judge is Judges.RULES:
+        return None
+    model = language_model(settings, clock, connections)
+    if model is None:
+        raise Invalid(
+            "HIVELORE_JUDGE=model asks the language model of the summaries, and rules make those: set "
+            "HIVELORE_SUMMARIZER to claude, anthropic or openai.",
+            field="HIVELORE_JUDGE",
+        )
+    return model
+
+
+def _text(secret: SecretStr | None) -> str | None:
+    return None if secret is None else secret.get_secret_value()
+
+
+def _index(settings: Settings, provider: EmbeddingProvider) -> VectorIndex:
+    fingerprint, dimension = provider.fingerprint, provider.dimension
+    on_postgres, on_sqlite = settings.postgres_url is not None, settings.database_path is not None
+    match settings.vectors:
+        case Vectors.SCAN if on_postgres or on_sqlite:
+            scan = ScanVectors(fingerprint, dimension, settings.vector_memory * 1_000_000)
+            beyond = PgVectors if on_postgres else sqlite_vec
+            return CappedVectors(scan, beyond(fingerprint, dimension))
+        case Vectors.SCAN:
+            return ScanVectors(fingerprint, dimension)
+        case Vectors.SQLITE_VEC if on_sqlite:
+            return sqlite_vec(fingerprint, dimension)
+        case Vectors.SQLITE_VEC:
+            raise Invalid("HIVELORE_VECTORS=sqlite-vec needs a SQLite database.", field="HIVELORE_VECTORS")
+        case Vectors.PGVECTOR if on_postgres:
+            return PgVectors(fingerprint, dimension)
+        case Vectors.PGVECTOR:
+            raise Invalid("HIVELORE_VECTORS=pgvector needs a PostgreSQL database.", field="HIVELORE_VECTORS")
+        case Vectors.EXACT:
+            return ExactVectors(fingerprint, dimension)

@@ -1,0 +1,89 @@
+"""What a running application says of itself: engines, model, queues."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from hivelore import __version__
+from hivelore.folders.sync import Standing
+from hivelore.health import health_codec as wire
+from hivelore.review.proposals import dropped
+from hivelore.sessions.model import HandoverState
+
+if TYPE_CHECKING:
+    from hivelore.runtime.app import Application
+
+
+def of(app: Application) -> Mapping[str, object]:
+    """What is running: engines, model, queue. No texts, no names. What is read from the database is None while it
+    cannot be."""
+    current, wanted = app.serving.current, app.serving.wanted
+    told = app.health.told
+    handovers = told(app.distilling.counts) or {}
+    return {
+        "version": __version__,
+        **_health(app),
+        "store": app.store.name,
+        "incarnation": told(lambda: _incarnation(app)),
+        "secondWall": app.store.has_wall,
+        "keywords": app.keywords.name,
+        "pendingKeywords": told(lambda: app.reindexing.left),
+        "vectors": None if current is None else current.index.name,
+        "vectorsReady": current is not None and current.index.ready,
+        "model": None if current is None else current.provider.fingerprint,
+        "wantedModel": None if wanted is None else wanted.provider.fingerprint,
+        "pendingEmbeddings": told(app.embedding.pending),
+        "failedEmbeddings": told(app.embedding.failing),
+        "embeddingTrouble": app.embedding.last_error,
+        "embeddingOutage": app.serving.outage,
+        "summarizer": app.settings.summarizer.value,
+        "tokensToday": told(app.spending.today),
+        "tokensADay": app.spending.cap,
+        "pendingSummaries": handovers.get(HandoverState.WAITING),
+        "failedSummaries": handovers.get(HandoverState.FAILED),
+        "summaryTrouble": app.distilling.last_error,
+        "proposalsDropped": told(lambda: _dropped(app)),
+        "judge": app.settings.judge.value,
+        "judgeTrouble": None if app.adjudicating is None else app.adjudicating.last_error,
+        "hookEventsWaiting": told(app.draining.waiting),
+        "hookEventsLost": told(app.draining.lost),
+        "briefingTokens": app.settings.briefing_tokens,
+        "promptTokens": app.settings.prompt_tokens,
+        **_folders(app),
+        "ranking": app.settings.ranking.value,
+        "leadSees": app.settings.lead_sees.value,
+        "categories": list(app.settings.categories),
+        "memoryBudget": app.settings.memory_budget,
+    }
+
+
+def _incarnation(app: Application) -> str | None:
+    with app.store.read() as view:
+        return view.setting("incarnation")
+
+
+def _dropped(app: Application) -> int:
+    with app.store.read() as view:
+        return dropped(view)
+
+
+def _health(app: Application) -> dict[str, object]:
+    health = app.health.health()
+    return {
+        "ready": health.is_ready,
+        "problems": [wire.problem(one) for one in health.problems],
+        "workers": [wire.worker(one) for one in health.workers],
+    }
+
+
+def _folders(app: Application) -> dict[str, object]:
+    standing = Standing() if app.folders is None else app.folders.standing
+    return {
+        "workspace": os.path.realpath(app.settings.workspace_folder),
+        "filesKnown": standing.known,
+        "filesPassedOver": standing.passed_over,
+        "foldersLookedAt": None if standing.looked_at is None else standing.looked_at.isoformat(),
+        "foldersTrouble": standing.trouble,
+    }

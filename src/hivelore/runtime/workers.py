@@ -1,0 +1,93 @@
+"""The background workers of an application, each in a supervised thread of its own with a low priority."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING
+
+from hivelore.core.supervisor import Supervisor
+from hivelore.errors import HiveloreError, Unavailable
+from hivelore.runtime.background import give_back_memory, niced
+
+if TYPE_CHECKING:
+    from hivelore.runtime.app import Application
+
+TEND_EVERY = 1.0
+MONITOR_EVERY = 1.0
+SETTLE_EVERY = 60.0
+IDLE_LOOK = 5.0
+"""Seconds after which the embedder, and who distils, look for work that nobody announced."""
+
+
+class Beside:
+    def __init__(self, app: Application) -> None:
+        self._app = app
+        self._workers = Supervisor(app.health, app.redactor, app.clock, niced)
+        self._is_loaded = self._is_memory_returned = False
+
+    def start(self) -> None:
+        """Embedding, writing what was counted, distilling, taking in what hooks left, and what else an application
+        is set to do."""
+        app, workers = self._app, self._workers
+        stop = workers.stop
+        workers.start("monitoring", app.monitor.look, MONITOR_EVERY)
+        workers.start("examining", app.monitor.examine, MONITOR_EVERY)
+        if app.serving.wanted is not None:
+            workers.start("embedding", self._embed)
+        workers.start("tending", self._tend, TEND_EVERY)
+        report = partial(workers.report, "distilling")
+        workers.start("distilling", lambda: app.distilling.run(stop, IDLE_LOOK, report))
+        workers.start("draining", lambda: app.draining.drain(stop.is_set), TEND_EVERY)
+        if (judging := app.adjudicating) is not None:
+            asked = partial(workers.report, "adjudicating")
+            workers.start("adjudicating", lambda: judging.run(stop, IDLE_LOOK, asked))
+        if (folders := app.folders) is not None:
+            looked = partial(workers.report, "folders")
+            workers.start("folders", lambda: folders.run(stop, looked))
+        if app.settings.postgres_url is not None:
+            workers.start("settling", lambda: app.serving.settle(app.store, stop.is_set), SETTLE_EVERY)
+            workers.start("notices", app.notices.run)
+
+    @property
+    def is_ending(self) -> bool:
+        return self._workers.stop.is_set()
+
+    def end(self) -> None:
+        """Ask all of them to end."""
+        self._workers.stop.set()
+        self._app.embedding.wake()
+        self._app.distilling.wake()
+
+    def wait(self) -> None:
+        """Until they have."""
+        self._workers.wait()
+
+    def _embed(self) -> None:
+        with suppress(Unavailable):  # The disk is full, say: the next start, or whoever asks again, goes on.
+            self._app.reembedding.go_on()
+        self._app.embedding.run(self._workers.stop, IDLE_LOOK, partial(self._workers.report, "embedding"))
+
+    def _tend(self) -> None:
+        """What has to be done about once a second, each under its own record, so that one that fails does not keep the
+        others from being done. The words come first, so that questions are answered by them while the vectors are
+        read."""
+        app, attempt, stopping = self._app, self._workers.attempt, self._workers.stop.is_set
+        if not self._is_loaded:
+            self._is_loaded = True
+            with suppress(HiveloreError), app.store.read() as view:  # A question would be told of it.
+                app.keywords.load(view)
+        attempt("vectors", lambda: app.serving.look_after(app.store))
+        if not self._is_memory_returned:
+            self._is_memory_returned = True
+            give_back_memory()  # Reading words and vectors takes more than they do.
+        attempt("counts", app.tally.flush)
+        attempt("indexing", lambda: self._index(stopping))
+        attempt("upkeep", lambda: app.upkeep.tend(stopping) if app.leading.leads() else None)
+
+    def _index(self, stopping: Callable[[], bool]) -> None:
+        if self._app.leading.leads():
+            self._app.reindexing.go_on(stopping)
+        else:
+            self._app.reindexing.look()

@@ -1,0 +1,275 @@
+"""What is asked for, and what comes back."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import NamedTuple, NewType
+
+from hivelore.core.agents import AgentId, Door
+from hivelore.core.text import Clean
+from hivelore.memories.model import Memory, MemoryId, Scope, Source, Version
+from hivelore.observations.model import GENERAL
+
+RecallId = NewType("RecallId", str)
+"""A UUID (version 7) in its lower-case text form."""
+
+LIMIT_RANGE = (1, 50)
+DEFAULT_LIMIT = 10
+ANY_PROJECT = "*"
+"""Ask for this project to search all of them; nothing is kept under it."""
+BUDGET_RANGE = (50, 100_000)
+
+
+def narrowed_to(project: Clean | None) -> Clean | None:
+    """The project a search is narrowed to; None, for no filter, where none is known or all are asked for."""
+    return None if project == ANY_PROJECT else project
+
+
+class ScopeChoice(StrEnum):
+    """Which shelves a search looks at (A13)."""
+
+    ALL = "all"
+    AGENT = "agent"
+    SWARM = "swarm"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Visibility:
+    """What a viewer may see, ready for a store to apply without opinion.
+
+    A memory passes when it is shared and ``swarm`` holds, or private and of ``own``, or private and
+    ``others`` holds.
+    """
+
+    own: AgentId | None
+    swarm: bool
+    others: bool = False
+
+    def admits(self, owner: AgentId | None, scope: Scope) -> bool:
+        if scope is Scope.SWARM:
+            return self.swarm
+        return self.others or (self.own is not None and owner == self.own)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filter:
+    """Which memories count. Every part left at None admits all; parts are joined by AND."""
+
+    visibility: Visibility
+    owner: AgentId | None = None
+    source: Source | None = None
+    project: Clean | None = None
+    """A memory without a project is nobody's in particular and passes too."""
+    session: Clean | None = None
+    tag: Clean | None = None
+    category: Clean | None = None
+    operational: bool | None = None
+    """Only what is about running things, or only what is not."""
+    service: Clean | None = None
+    """Only what is about running this one; GENERAL: what is, and names no service."""
+    subject: Clean | None = None
+    superseded: bool | None = None
+    """Only what another one took the place of, or only what none did."""
+    held_at: datetime | None = None
+    """Only what held at this instant, as far as is known now."""
+    live_at: datetime | None = None
+    """Only what has not expired at this instant."""
+    expired_at: datetime | None = None
+    """Only what has expired at this instant."""
+    created_before: datetime | None = None
+    created_after: datetime | None = None
+
+    def admits(self, memory: Memory) -> bool:
+        """The meaning of a filter; every store must agree with it."""
+        return (
+            self.visibility.admits(memory.owner, memory.scope)
+            and (self.owner is None or memory.owner == self.owner)
+            and (self.source is None or memory.source is self.source)
+            and (self.project is None or memory.project is None or memory.project == self.project)
+            and (self.session is None or memory.session == self.session)
+            and (self.tag is None or self.tag in memory.tags)
+            and (self.category is None or memory.category == self.category)
+            and (self.operational is None or (memory.operational is not None) is self.operational)
+            and (self.service is None or _is_about(self.service, memory))
+            and (self.subject is None or memory.subject == self.subject)
+            and (self.superseded is None or (memory.valid_until is not None) is self.superseded)
+            and (self.held_at is None or memory.held_at(self.held_at))
+            and (self.live_at is None or memory.is_live(self.live_at))
+            and (self.expired_at is None or not memory.is_live(self.expired_at))
+            and (self.created_before is None or memory.created_at < self.created_before)
+            and (self.created_after is None or memory.created_at >= self.created_after)
+        )
+
+    @property
+    def needs_store(self) -> bool:
+        """Whether it asks for more than an index knows of a document (``Attributes``): what passes, the store tells."""
+        told = (self.tag, self.operational, self.service, self.subject, self.held_at)
+        return any(part is not None for part in told)
+
+
+def _is_about(service: Clean, memory: Memory) -> bool:
+    return memory.operational is not None and (memory.operational.service or GENERAL) == service
+
+
+EVERYTHING = Filter(visibility=Visibility(own=None, swarm=True, others=True))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """What somebody wants to know. ``project`` None: no filter by project."""
+
+    text: Clean
+    limit: int = DEFAULT_LIMIT
+    scope: ScopeChoice = ScopeChoice.ALL
+    source: Source | None = None
+    owner: AgentId | None = None
+    session: Clean | None = None
+    project: Clean | None = None
+    now: datetime | None = None
+    """Ask as if it were then (ranking, expiry and dates in the text); None: the present."""
+    as_of: datetime | None = None
+    """Only what held then, in the words of then; None: what holds now."""
+    superseded: bool = False
+    """Also what another memory took the place of."""
+    only_fitting: bool = False
+    """Only hits that fit; none where nothing does (N06)."""
+    known: frozenset[tuple[MemoryId, int]] = frozenset()
+    """Memories that whoever asks has seen, by id and version: left out, and nothing else takes their place."""
+    diversity: float = 0.0
+    """0: by score alone; towards 1, hits that are unlike each other rather than good."""
+    budget: int | None = None
+    """Tokens that names and passages take together, estimated; None: no bound."""
+
+
+class Path(StrEnum):
+    """How an answer was found; an answer from a fallback says so (A24)."""
+
+    HYBRID = "hybrid"
+    KEYWORDS = "keywords"
+    RECENT = "recent"
+
+
+class Score(NamedTuple):
+    """A score that keeps its parts (B21). ``similarity`` is the fused relevance, 0..1; so is ``total``, but for what
+    usefulness lifts it, and under ``HIVELORE_RANKING=documented``, where an access boost can lift it to 1.5."""
+
+    total: float
+    similarity: float
+    keyword: float = 0.0
+    vector: float = 0.0
+    prior: float = 0.0
+    """What ``search.boosts`` adds to similarity."""
+    recency: float = 0.0
+    access: float = 0.0
+    update: float = 0.0
+    """What ``search.recency_conflicts`` adds to the total."""
+    confidence: float = 1.0
+    usefulness: float = 1.0
+
+    @property
+    def parts(self) -> Mapping[str, float]:
+        return {
+            "keyword": self.keyword,
+            "vector": self.vector,
+            "similarity": self.similarity,
+            "prior": self.prior,
+            "recency": self.recency,
+            "access": self.access,
+            "update": self.update,
+            "confidence": self.confidence,
+            "usefulness": self.usefulness,
+            "total": self.total,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Excerpt:
+    """The best passage of a hit, as shown (A20)."""
+
+    content: str
+    chunk_index: int
+    total_chunks: int
+    headings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    memory: Memory
+    passage: Excerpt
+    score: Score
+    fit: float = 0.0
+    """How far it has to do with the question at all (``search.relevance_floor``), 0..3; ``score`` only compares hits."""
+    fits: bool = False
+    """Whether it is worth giving to somebody who did not ask."""
+    alike: int = 0
+    """How many others that say the same were left out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """Hits, best first, and the truth about how they were found."""
+
+    hits: tuple[Hit, ...]
+    path: Path
+    message: str
+    id: RecallId | None = None
+    """Under which the recall is logged; None: it is not."""
+
+    @property
+    def fits(self) -> bool:
+        """Whether any of it is worth giving to somebody who did not ask."""
+        return any(hit.fits for hit in self.hits)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """Memories, newest first with the id as tie; ``next`` continues behind the last one."""
+
+    memories: tuple[Memory, ...]
+    next: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TakenBack:
+    """That a change of a memory, or what was known of its use, was taken back."""
+
+    at: datetime
+    actor: AgentId | None
+    """None: an operator who acted for nobody."""
+    door: Door
+    change: str
+    """What it was, and its batch."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class History:
+    """How a memory became what it is."""
+
+    versions: tuple[Version, ...]
+    """Oldest first; the last one is the present."""
+    supersedes: MemoryId | None
+    superseded_by: tuple[MemoryId, ...]
+    """As far as whoever asks may see them."""
+    taken_back: tuple[TakenBack, ...] = ()
+    """Changes that are no version any more, newest first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """What is different between two versions of a memory."""
+
+    older: int
+    newer: int
+    fields: Mapping[str, str]
+    """Those that differ, by their names in JSON, each as a unified diff."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stats:
+    total: int
+    by_source: Mapping[Source, int]
+    by_scope: Mapping[Scope, int]
+    pending_embeddings: int
+    failed: int
+    expired: int

@@ -1,0 +1,121 @@
+"""What a sentence claims, so that it can be told whether another one claims the same.
+
+Only what changes no claim is left out: marks of typography, fillers, politeness, English articles. Everything else
+counts, each word where it stands: another number, name, negation or order is another claim.
+"""
+
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import regex
+
+from hivelore.memories.summary import sentences
+
+_BULLETS = regex.compile(r"\A\s*(?:(?:[-*+•·‣–—>]|\d{1,3}[.)]|\#{1,6})\s+|・\s*)+")
+_OPENING = regex.compile(
+    r"\A(?:\s*(?:(?:please\s+)?note(?:\s+that\b|\s*[:,])|nb\s*[:,]|fyi\s*[:,]?|"
+    r"(?:just\s+)?(?:as\s+)?a\s+reminder\s*[:,]|reminder\s*[:,]|remember\s*[:,]|remember\s+that\b|"
+    r"so\s+basically\s*,?|basically\s*,?|hinweis\s*:|wichtig\s*:|"
+    r"merke?\s*:|(?:à|a)\s+noter\s*:|(?:à|a)\s+noter\s+que\b|remarque\s*:|nota\s*:|nota\s+bene\s*:|atención\s*:|"
+    r"ten\s+en\s+cuenta\s+que\b|примечание\s*:|важно\s*:|обратите\s+внимание\s*:|注意\s*[:,，]|备注\s*[:,，]|"
+    r"請注意\s*[:,，]?|请注意\s*[:,，]?|なお\s*[、,]|メモ\s*[::]|注意点\s*[::]|"
+    r"as\s+(?:(?:i|we|you)\s+)?(?:already\s+)?(?:noted|mentioned|said|stated|discussed|described|documented|recorded|"
+    r"know|known)(?:\s+(?:before|above|earlier|previously|already))?\s*[:,]|"
+    r"(?:according\s+to|per|from|in)\s+(?:the|my|our|your)\s+(?:earlier\s+)?(?:notes?|memory|memories)\s*[:,]|"
+    r"wie\s+(?:bereits\s+|schon\s+)?(?:erwähnt|gesagt|notiert|beschrieben)\s*[:,]|"
+    r"comme\s+(?:déjà\s+)?(?:indiqué|mentionné|dit|noté)\s*[:,]|"
+    r"como\s+(?:ya\s+)?(?:se\s+)?(?:dijo|indicó|mencionó|anotó)\s*[:,]|"
+    r"как\s+(?:уже\s+)?(?:отмечено|сказано|указано)(?:\s+выше)?\s*[:,]|如前所述\s*[:,，]|前述の通り\s*[、,])\s*)+",
+    regex.IGNORECASE,
+)
+_POLITE = regex.compile(
+    r"\b(?:(?:could|can|would)\s+you\s+(?:please\s+)?|please|kindly|thanks|thank\s+you|bitte|danke|"
+    r"s['’]il\s+(?:te|vous)\s+pla[iî]t|merci|por\s+favor|gracias|пожалуйста|спасибо)\b"
+    r"|(?<![\p{L}])请(?!求)|お願いします|,\s*(?:ok|okay|right)\s*[?.!]?\s*\Z",
+    regex.IGNORECASE,
+)
+_CONTRACTED = (
+    (regex.compile(r"\b(?:cannot|can['’]?t)\b", regex.IGNORECASE), "can not"),
+    (regex.compile(r"\bwon['’]?t\b", regex.IGNORECASE), "will not"),
+    (regex.compile(r"\bshan['’]t\b", regex.IGNORECASE), "shall not"),
+    (regex.compile(r"\b(\w+)n['’]t\b", regex.IGNORECASE), r"\1 not"),
+    (regex.compile(r"\b(it|that|there|here|what|he|she)['’]s\b", regex.IGNORECASE), r"\1 is"),
+    (regex.compile(r"\b(\w+)['’]re\b", regex.IGNORECASE), r"\1 are"),
+    (regex.compile(r"\b(\w+)['’]ve\b", regex.IGNORECASE), r"\1 have"),
+    (regex.compile(r"\b(\w+)['’]ll\b", regex.IGNORECASE), r"\1 will"),
+)
+_IDEOGRAPH = r"[\p{Han}\p{Hiragana}\p{Katakana}ー\p{Hangul}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]"
+_WORD = regex.compile(rf"{_IDEOGRAPH}|(?:(?!{_IDEOGRAPH})\S)+")
+_BEFORE = "\"'`“”„‟‘’‚«»‹›「」『』【】()[]{}*¿¡,;:、，；："
+_BEHIND = _BEFORE + ".!。！…"
+_QUOTES = regex.compile(r"[\"`“”„‟«»‹›「」『』【】、，。！；：]|\*\*|__(?=\s|\Z)|(?:(?<=\s)|\A)__")
+_DASHES = frozenset({"-", "–", "—", "−", "*", "•"})
+_ARTICLES = frozenset({"the", "a", "an"})
+_NAME = regex.compile(r"[\p{L}\p{N}]*(?:\p{Ll}\p{Lu}|[\p{N}_/\\.@\#$%&=+~^|<>-])")
+"""What a word begins as whose case counts: an identifier, a path, a flag."""
+_DENIALS = """
+no not never none nor neither without except
+kein keine keinen keinem keiner nicht nie niemals ohne außer
+ne pas jamais aucun aucune sans sauf
+nunca jamás ningún ninguna sin excepto
+не нет ни никогда без нельзя кроме
+不 没 沒 無 无 未 非 勿 别 別
+"""
+_DENYING = frozenset(_DENIALS.split())
+"""Words that turn round what a sentence says, in the languages that cues are known in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Its words in their order, in one form each."""
+
+    words: tuple[str, ...]
+
+    def repeats(self, other: "Claim") -> bool:
+        """Whether it says just what the other says. What says nothing repeats nothing."""
+        return bool(self.words) and self.words == other.words
+
+    def echoes(self, other: "Claim") -> bool:
+        """Whether all it says stands in the other, in the same order, and what one of them denies the other does."""
+        if not self.words or self._denying != other._denying:
+            return False
+        rest = iter(other.words)
+        return all(word in rest for word in self.words)
+
+    @property
+    def _denying(self) -> list[str]:
+        return [word for word in self.words if word in _DENYING]
+
+
+@lru_cache(maxsize=1 << 10)
+def claim_of(sentence: str) -> Claim:
+    text = unicodedata.normalize("NFKC", sentence)
+    text = _POLITE.sub(" ", _OPENING.sub(" ", _BULLETS.sub("", text)))
+    for pattern, whole in _CONTRACTED:
+        text = pattern.sub(whole, text)
+    found = (_in_one_form(word) for word in _WORD.findall(_QUOTES.sub(" ", text)))
+    return Claim(tuple(word for word in found if word and word not in _ARTICLES))
+
+
+def claims(text: str) -> list[Claim]:
+    """Those of a text, sentence by sentence."""
+    return [one for one in map(claim_of, sentences(text)) if one.words]
+
+
+def is_said(point: str, said: Sequence[Claim]) -> bool:
+    """Whether a point says only what is said there."""
+    known = set(said)
+    whole, parts = claim_of(point), claims(point)
+    return bool(whole.words) and (whole in known or (bool(parts) and all(part in known for part in parts)))
+
+
+def _in_one_form(word: str) -> str:
+    if word in _DASHES:
+        return ""
+    asks = "?" if word.endswith(("?", "？")) else ""
+    bare = word.rstrip("?？").lstrip(_BEFORE).rstrip(_BEHIND)
+    if bare == "A":  # As a word of its own it is the name of something, else it would begin the sentence.
+        return bare + asks
+    return (bare if _NAME.match(bare) else bare.casefold()) + asks

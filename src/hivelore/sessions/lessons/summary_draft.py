@@ -1,0 +1,37 @@
+"""How the summary of a session is kept: its name, its place and what it says of its origin (A40)."""
+
+from datetime import datetime
+
+from hivelore.memories.drafts import Draft
+from hivelore.memories.model import Memory, Scope, Source, Trust
+from hivelore.sessions.model import Ended, Summary
+
+READ = 20_000
+"""Characters of a conversation that are summarised: the last ones."""
+TASK_LENGTH = 80
+_ENDED = "ended"
+
+
+def draft_of(ended: Ended, summary: Summary) -> Draft:
+    what = ended.task.text if ended.task is not None else ended.at.strftime("%Y-%m-%dT%H:%MZ")
+    subagent = {} if ended.subagent is None else {"subagent": ended.subagent.type}
+    return Draft(
+        content=summary.text,
+        name=f"Session: {' '.join(what.split())[:TASK_LENGTH]}",
+        scope=Scope.AGENT,
+        source=Source.SESSION_SUMMARY,
+        project=ended.project,
+        session=ended.session,
+        source_task_id=None if ended.task is None else ended.task.id,
+        external_id=ended.thread,
+        metadata={"program": ended.program, "summarizer": summary.by, _ENDED: ended.at.isoformat(), **subagent},
+        trust=Trust.TOOL_OUTPUT if summary.quotes_tools else Trust.AGENT,
+    )
+
+
+def is_of_later_end(memory: Memory, ended: Ended) -> bool:
+    """Whether the summary of a session was made when it had gone on after this end."""
+    try:
+        return datetime.fromisoformat(str(memory.metadata.get(_ENDED))) > ended.at
+    except (ValueError, TypeError):  # Nobody has noted when, or somebody has with other words.
+        return False

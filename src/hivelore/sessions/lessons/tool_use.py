@@ -1,0 +1,174 @@
+"""What was done with tools: files that were changed, commands that failed and what made them work, checks that passed.
+
+Nothing in here depends on the language that people speak.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from hivelore.sessions.model import Does, Tool, Turn, Who
+
+_CHECK = re.compile(
+    r"(?<![\w./-])(?:\S*/)?(?:pytest|tox|nox|unittest|jest|vitest|mocha|playwright|rspec|phpunit|ctest|"
+    r"mypy|pyright|ruff|eslint|tsc|flake8|pylint|shellcheck|clippy|golangci-lint|"
+    r"(?:make|npm|pnpm|yarn|bun|just|task|rake|mvn|gradlew?|bazel|dotnet|swift|mix|sbt|cargo|go|uv|poetry|npx|composer)"
+    r"(?: run)?(?: -\S+)* \S*(?:test|check|lint|build|verify|ci|vet|bench|type)\S*)"
+)
+"""Commands that say whether things are right."""
+_CHANGES_NOTHING = re.compile(
+    r"\s*(?:cat|ls|ll|cd|pwd|echo|head|tail|less|grep|rg|find|fd|wc|which|whereis|type|tree|stat|file|sed -n|"
+    r"awk|sort|date|sleep|ps|env|printenv|true|test|\[|"
+    r"git (?:status|log|diff|show|branch|blame|rev-parse|ls-files|remote))\b"
+)
+_PRELUDE = re.compile(r"\s*(?:cd \S+|set -\w+|export \w+=\S*|source \S+|\. \S+)\s*(?:&&|;|\n)\s*")
+_REST = re.compile(
+    r"\s*(?:2>&1|\|\s*(?:head|tail|tee|cat|grep|sed)\b.*|>\s*\S+|2>\s*\S+|&&\s*echo\b.*|\|\|\s*true|;\s*echo\b.*)"
+)
+_ERROR = re.compile(
+    r"error|exception|failed|failure|fatal|panic|cannot|can't|could not|couldn't|not found|no such|denied|refused|"
+    r"undefined|unresolved|missing|invalid|unexpected|traceback|assert|mismatch|timed? ?out|fehler|erreur|错误|失败|"
+    r"异常",
+    re.IGNORECASE,
+)
+_NAMED = re.compile(
+    r"\A\s*(?:E\s+)?(?:[\w.]*(?:Error|Exception|Failure|Warning)\b|error(?:\[\w+\])?|fatal|panic)\s*[:(\[]"
+)
+"""A line that names an error; others only speak of errors."""
+_DENIED = re.compile(
+    r"(?:user|permission)\b.{0,60}\b(?:reject|denied|doesn't want|not granted)", re.IGNORECASE | re.DOTALL
+)
+_MARKS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[│┃╭╮╰╯─━═┌┐└┘├┤]+")
+_COMMAND_LENGTH = 120
+_ERROR_LENGTH = 200
+_FILES = 6
+
+
+@dataclass(slots=True)
+class Trouble:
+    """A command that failed, and what was done until it worked."""
+
+    command: str
+    error: str
+    changed: list[str] = field(default_factory=list[str])
+    ran: list[str] = field(default_factory=list[str])
+    """Other commands that worked meanwhile and may have changed something."""
+    solved: bool = False
+
+
+@dataclass(slots=True)
+class Work:
+    files: list[str] = field(default_factory=list[str])
+    """Those that were changed, the last first named last."""
+    troubles: list[Trouble] = field(default_factory=list[Trouble])
+    passed: list[str] = field(default_factory=list[str])
+    """Checks whose last run went well."""
+
+
+def work_of(turns: Sequence[Turn]) -> Work:
+    work = Work()
+    for tool, output, failed in _results(turns):
+        match tool.does:
+            case Does.WRITE if not failed:
+                for path in filter(None, tool.on.split("\n")):
+                    _note(work.files, path)
+                    for trouble in _open(work):
+                        _note(trouble.changed, path)
+            case Does.RUN:
+                command = plain(tool.on)
+                if failed:
+                    _fails(work, command, output)
+                elif command:
+                    _works(work, command)
+            case _:
+                pass
+    return work
+
+
+def _results(turns: Sequence[Turn]) -> Iterator[tuple[Tool, str, bool]]:
+    """Each call with what came of it; where that is not told, as having worked if it was a change of a file."""
+    answered = [id(turn.tool) for turn in turns if turn.who is Who.RESULT]
+    for turn in turns:
+        if turn.tool is None:
+            continue
+        if turn.who is Who.RESULT:
+            yield turn.tool, turn.text, turn.failed
+        elif id(turn.tool) not in answered and turn.tool.does is Does.WRITE:
+            yield turn.tool, "", False
+
+
+def _fails(work: Work, command: str, output: str) -> None:
+    error = error_line(output)
+    if not command or error is None:
+        return
+    work.passed[:] = [other for other in work.passed if other != command]
+    known = next((trouble for trouble in _open(work) if _same(trouble.command, command)), None)
+    if known is None:
+        work.troubles.append(Trouble(command, error))
+    elif not known.changed and not known.ran:
+        known.error = error
+
+
+def _works(work: Work, command: str) -> None:
+    if _CHECK.search(command):
+        _note(work.passed, command)
+    for trouble in _open(work):
+        if _same(trouble.command, command):
+            trouble.solved = True
+        elif not _CHANGES_NOTHING.match(command) and not _CHECK.search(command):
+            _note(trouble.ran, command)
+
+
+def _open(work: Work) -> list[Trouble]:
+    return [trouble for trouble in work.troubles if not trouble.solved]
+
+
+def _note(known: list[str], new: str) -> None:
+    """Put it at the end, once."""
+    if new in known:
+        known.remove(new)
+    known.append(new)
+
+
+def _same(one: str, other: str) -> bool:
+    """Whether two commands try the same thing: the same program for the same purpose, options aside."""
+    return _purpose(one) == _purpose(other)
+
+
+def _purpose(command: str) -> tuple[str, ...]:
+    words = [word for word in command.split() if not word.startswith("-") and "=" not in word]
+    return tuple(words[:2])
+
+
+def plain(command: str) -> str:
+    """A command in one line, without changing folders before it and sorting its output after it."""
+    text = command.strip()
+    while (before := _PRELUDE.match(text)) and before.end() < len(text):
+        text = text[before.end() :]
+    text = text.split("\n", 1)[0]
+    text = _REST.sub("", text).strip()
+    return text if len(text) <= _COMMAND_LENGTH else ""
+
+
+def error_line(output: str) -> str | None:
+    """The line of an output that says best what went wrong; None where nobody did, or a person refused."""
+    if _DENIED.search(output[:_ERROR_LENGTH]):
+        return None
+    lines = [" ".join(_MARKS.sub("", line).split()) for line in output.splitlines()]
+    for fits in (_NAMED, _ERROR):
+        found = [line for line in lines if fits.search(line) and any(map(str.isalpha, line))]
+        if found:
+            return _cut(found[-1])
+    return None
+
+
+def _cut(line: str) -> str:
+    line = re.sub(r"\AE\s+", "", line)
+    return line if len(line) <= _ERROR_LENGTH else line[:_ERROR_LENGTH].rsplit(" ", 1)[0] + "…"
+
+
+def listed(names: Iterable[str]) -> str:
+    """Names as they stand in a sentence: the last few, and how many more there are."""
+    every = list(names)
+    shown = ", ".join(f"`{name}`" for name in every[-_FILES:])
+    return shown if len(every) <= _FILES else f"{shown} and {len(every) - _FILES} more"

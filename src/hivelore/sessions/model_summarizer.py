@@ -1,0 +1,38 @@
+"""Summarising with a language model, within what may be spent on it."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from hivelore.models.ports import LanguageModel
+from hivelore.models.quota import Spending
+from hivelore.sessions.lessons import prompt as asking
+from hivelore.sessions.lessons.extractive import SHORTEST
+from hivelore.sessions.model import Summary, Task, Transcript
+from hivelore.sessions.ports import Summarizer
+
+
+class ByModel:
+    """Implements ``storage.ports.Summarizer``. Where the tokens of the day do not suffice, ``otherwise`` is asked."""
+
+    def __init__(
+        self, model: LanguageModel, spending: Spending, otherwise: Summarizer, nonce: Callable[[], str]
+    ) -> None:
+        """``nonce``: see ``asking.prompt``."""
+        self._model = model
+        self._spending = spending
+        self._otherwise = otherwise
+        self._nonce = nonce
+
+    @property
+    def name(self) -> str:
+        return self._model.name
+
+    def summary(self, conversation: Transcript, task: Task | None) -> Summary:
+        if conversation.size <= SHORTEST:
+            return self._otherwise.summary(conversation, task)
+        prompt = asking.prompt(conversation, task, self._nonce())
+        reserved = self._spending.reserve(self._model.most(prompt))
+        if reserved is None:
+            return self._otherwise.summary(conversation, task)
+        answer = self._model.answer(prompt, asking.SCHEMA, lambda tokens: self._spending.settle(reserved, tokens))
+        return replace(asking.summary(answer, conversation), by=self.name)

@@ -1,0 +1,78 @@
+"""Batches in a state of the in-memory store."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from heapq import nlargest, nsmallest
+
+from hivelore.changes.model import Batch, BatchFilter, BatchId, BatchKind, Preimage
+from hivelore.indexing.model import DocumentKey
+from hivelore.memories.model import MemoryId
+from hivelore.storage.inmemory.state import Kept, State
+
+
+class BatchesView:
+    """What ``storage.ports.SwarmView`` tells of them."""
+
+    state: State
+
+    def batch(self, batch: BatchId) -> Batch | None:
+        known = self.state.batches.get(batch)
+        return None if known is None else known.batch
+
+    def batches(self, where: BatchFilter, after: tuple[datetime, BatchId] | None, limit: int) -> Sequence[Batch]:
+        behind = (one for one in self.state.batches.values() if after is None or _place(one.batch) < after)
+        shown = (one.batch for one in behind if where.admits(one.batch) and _changed(one, where))
+        return nlargest(limit, shown, _place)
+
+    def preimage(self, batch: BatchId, document: DocumentKey) -> Preimage | None:
+        return next((one for one in self.preimages(batch) if one.key == document), None)
+
+    def preimages(self, batch: BatchId) -> Sequence[Preimage]:
+        known = self.state.batches.get(batch)
+        return [] if known is None else sorted(known.preimages, key=lambda one: one.key)
+
+    def last_preimage(self, memory: MemoryId) -> Preimage | None:
+        kept = [(one, part) for one in self.state.batches.values() for part in one.preimages]
+        found = [(_place(one.batch), part) for one, part in kept if part.memory == memory and part.before is not None]
+        return max(found, key=lambda pair: pair[0])[1] if found else None
+
+
+def put(state: State, batch: Batch, preimages: Sequence[Preimage]) -> State:
+    known = state.batches.get(batch.id)
+    new = {one.key for one in preimages}
+    before = () if known is None else tuple(one for one in known.preimages if one.key not in new)
+    return replace(state, batches=state.batches.put(batch.id, Kept(batch, (*before, *preimages))))
+
+
+def without(state: State, document: DocumentKey) -> State:
+    """The state in which nothing is kept of what a memory was, nor of those that decisions were about with it."""
+    kept, told = state.batches, _told_together(state, document)
+    for one in state.batches.values():
+        left = tuple(preimage for preimage in one.preimages if preimage.key not in told)
+        if len(left) < len(one.preimages):
+            kept = kept.put(one.batch.id, Kept(replace(one.batch, reason=None), left))
+    return replace(state, batches=kept)
+
+
+def _told_together(state: State, document: DocumentKey) -> set[DocumentKey]:
+    decided = [one for one in state.batches.values() if one.batch.kind is BatchKind.DECIDED]
+    told, found = set[DocumentKey](), {document}
+    while found:
+        told |= found
+        groups = ({preimage.key for preimage in one.preimages} for one in decided)
+        found = {key for group in groups if group & told for key in group} - told
+    return told
+
+
+def too_old(state: State, before: datetime, limit: int) -> Sequence[BatchId]:
+    ages = (_place(one.batch) for one in state.batches.values() if one.batch.at < before)
+    return [batch for _, batch in nsmallest(limit, ages)]
+
+
+def _changed(one: Kept, where: BatchFilter) -> bool:
+    return where.memory is None or any(preimage.memory == where.memory for preimage in one.preimages)
+
+
+def _place(batch: Batch) -> tuple[datetime, BatchId]:
+    return batch.at, batch.id

@@ -1,0 +1,92 @@
+"""Events and cooldowns in the in-memory store."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from heapq import nlargest, nsmallest
+
+from hivelore.events.model import Cooldown, Event, EventFilter, Level, LoggedId
+from hivelore.indexing.model import DocumentKey
+from hivelore.observations.model import GENERAL
+from hivelore.storage.inmemory.state import LoggedEvent, State
+
+_LEVELS = list(Level)
+
+
+def events(state: State, where: EventFilter, after: tuple[datetime, LoggedId] | None, limit: int) -> Sequence[Event]:
+    found = (
+        one.event
+        for one in state.events.values()
+        if (after is None or _age(one.event) < after) and _counts(one.event, where) and _is_seen(state, one, where)
+    )
+    return nlargest(limit, found, key=_age)
+
+
+def about(state: State, document: DocumentKey) -> Sequence[Event]:
+    return sorted((one.event for one in state.events.values() if one.document == document), key=_age, reverse=True)
+
+
+def same(state: State, event: Event, within: timedelta) -> Event | None:
+    def says(one: Event) -> tuple[object, ...]:
+        return one.session, one.level, one.service, one.text, one.memory is None
+
+    found = (
+        one.event
+        for one in state.events.values()
+        if says(one.event) == says(replace(event, memory=None)) and abs(one.event.at - event.at) < within
+    )
+    return None if event.session is None else min(found, key=_age, default=None)
+
+
+def _counts(event: Event, where: EventFilter) -> bool:
+    return (
+        (where.level is None or _LEVELS.index(event.level) >= _LEVELS.index(where.level))
+        and (where.service is None or (event.service or GENERAL) == where.service)
+        and (where.session is None or event.session == where.session)
+        and (where.actor is None or event.actor == where.actor)
+        and (where.since is None or event.at >= where.since)
+        and (where.until is None or event.at < where.until)
+    )
+
+
+def _is_seen(state: State, one: LoggedEvent, where: EventFilter) -> bool:
+    if one.document is None:
+        return True
+    memory = state.documents[one.document].memory
+    return where.seen.admits(memory.owner, memory.scope)
+
+
+def logged(state: State, entries: Sequence[tuple[Event, DocumentKey | None]]) -> State:
+    """``entries`` with the key of the memory that each tells of, where it is there."""
+    kept = state.events
+    for event, document in entries:
+        if event.id not in kept and (event.memory is None or document is not None):
+            kept = kept.put(event.id, LoggedEvent(event, document))
+    return replace(state, events=kept)
+
+
+def dropped(state: State, events: Iterable[LoggedId]) -> State:
+    kept = state.events
+    for event in events:
+        kept = kept.drop(event)
+    return replace(state, events=kept)
+
+
+def forgotten(state: State, document: DocumentKey) -> State:
+    """Without the events that tell of a memory."""
+    return dropped(state, [event for event, one in state.events.items() if one.document == document])
+
+
+def too_old(state: State, before: datetime, keep: int, limit: int) -> Sequence[LoggedId]:
+    ages = [_age(one.event) for one in state.events.values()]
+    newest = set(nlargest(keep, ages))
+    return [event for _, event in nsmallest(limit, (age for age in ages if age[0] < before or age not in newest))]
+
+
+def _age(event: Event) -> tuple[datetime, LoggedId]:
+    return event.at, event.id
+
+
+def cooldowns(state: State, at: datetime) -> Sequence[Cooldown]:
+    holding = (one for one in state.cooldowns.values() if one.until > at)
+    return sorted(holding, key=lambda one: (one.service, one.action))

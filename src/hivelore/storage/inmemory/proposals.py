@@ -1,0 +1,79 @@
+"""Proposals in a state of the in-memory store."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime
+from heapq import nlargest, nsmallest
+
+from hivelore.core.agents import AgentId
+from hivelore.indexing.model import DocumentKey
+from hivelore.memories.model import Memory, MemoryId
+from hivelore.review.model import Proposal, ProposalFilter, ProposalId
+from hivelore.search.model import Visibility
+from hivelore.storage.inmemory.state import NO_DOCUMENTS, State, id_place
+
+
+class ProposalsView:
+    """What ``storage.ports.SwarmView`` tells of them."""
+
+    state: State
+
+    def proposal(self, proposal: ProposalId) -> Proposal | None:
+        return self.state.proposals.get(proposal)
+
+    def proposals(
+        self, where: ProposalFilter, after: tuple[datetime, ProposalId] | None, limit: int
+    ) -> Sequence[Proposal]:
+        behind = (one for one in self.state.proposals.values() if after is None or _place(one) < after)
+        shown = (one for one in behind if where.admits(one) and _is_seen(self.state, one, where.seen))
+        return nlargest(limit, shown, _place)
+
+    def proposals_about(self, document: DocumentKey) -> Sequence[Proposal]:
+        known = self.state.documents.get(document)
+        return [] if known is None else about(self.state, known.memory.id)
+
+    def open_proposals(self, actor: AgentId | None) -> int:
+        return sum(one.actor == actor and one.decided is None for one in self.state.proposals.values())
+
+    def waiting_proposals(self, actor: AgentId | None) -> Sequence[Proposal]:
+        found = (one for one in self.state.proposals.values() if one.actor == actor and one.decided is None)
+        return sorted(found, key=_place, reverse=True)
+
+
+def about(state: State, memory: MemoryId) -> Sequence[Proposal]:
+    found = (one for one in state.proposals.values() if any(memory == each.memory for each in one.memories))
+    return sorted(found, key=_place, reverse=True)
+
+
+def put(state: State, proposal: Proposal) -> State:
+    there = tuple(one for one in proposal.memories if any(_memories(state, one.memory)))
+    if not there:
+        return replace(state, proposals=state.proposals.drop(proposal.id))
+    return replace(state, proposals=state.proposals.put(proposal.id, replace(proposal, memories=there)))
+
+
+def without(state: State, memory: MemoryId) -> State:
+    """The state without the proposals about a memory."""
+    kept = state.proposals
+    for one in about(state, memory):
+        kept = kept.drop(one.id)
+    return replace(state, proposals=kept)
+
+
+def decided_before(state: State, before: datetime, limit: int) -> Sequence[ProposalId]:
+    decided = (one for one in state.proposals.values() if one.decided is not None and one.decided.at < before)
+    return [proposal for _, proposal in nsmallest(limit, (_place(one) for one in decided if one.at < before))]
+
+
+def _place(proposal: Proposal) -> tuple[datetime, ProposalId]:
+    return proposal.at, proposal.id
+
+
+def _is_seen(state: State, proposal: Proposal, seen: Visibility) -> bool:
+    memories = (memory for one in proposal.memories for memory in _memories(state, one.memory))
+    return all(seen.admits(memory.owner, memory.scope) for memory in memories)
+
+
+def _memories(state: State, memory: MemoryId) -> Iterator[Memory]:
+    """The one with this id, if it is there."""
+    return (state.documents[key].memory for key in state.places.get(id_place(memory), NO_DOCUMENTS))

@@ -1,0 +1,97 @@
+"""A memory store without a disk: for tests, for trying things out, and as the plainest reading of the port."""
+
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from threading import Lock
+from typing import TypeVar
+
+from hivelore.core.clock import Clock
+from hivelore.errors import Expired, Unavailable
+from hivelore.search.model import Visibility
+from hivelore.storage.inmemory.state import EMPTY
+from hivelore.storage.inmemory.transactions import InMemoryTransaction
+from hivelore.storage.inmemory.views import InMemoryView
+from hivelore.storage.ports import Transaction, View
+
+T = TypeVar("T")
+
+
+class InMemoryStore:
+    """Every snapshot is a reference to an unchanging state; one writer at a time puts a new one in its place."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._state = EMPTY
+        self._writing = Lock()
+        self._closed = False
+
+    @property
+    def name(self) -> str:
+        return "inmemory"
+
+    @property
+    def is_shared(self) -> bool:
+        return False
+
+    @property
+    def has_wall(self) -> bool | None:
+        return None
+
+    @contextmanager
+    def read(self, deadline: float | None = None, *, sees: Visibility | None = None) -> Generator[View]:
+        del sees  # there is nobody who could refuse but the filters
+        self._refuse_closed()
+        self._refuse_late(deadline)
+        yield InMemoryView(self._state)
+
+    def write(self, work: Callable[[Transaction], T], deadline: float | None = None) -> T:
+        with self._turn(deadline):
+            self._refuse_closed()
+            transaction = InMemoryTransaction(self._state)
+            answer = work(transaction)
+            self._state = transaction.state
+            return answer
+
+    def verify(self) -> None:
+        self._refuse_closed()
+
+    def check(self) -> Sequence[str]:
+        return ()
+
+    def tidy(self) -> bool:
+        return True
+
+    def learn(self) -> None:
+        self._refuse_closed()
+
+    def vacuum(self) -> None:
+        self._refuse_closed()
+
+    def close(self) -> None:
+        with self._writing:
+            self._closed = True
+            self._state = EMPTY
+
+    @contextmanager
+    def _turn(self, deadline: float | None) -> Generator[None]:
+        self._refuse_late(deadline)
+        patience = -1 if deadline is None else deadline - self._clock.monotonic()
+        if not self._writing.acquire(timeout=patience):
+            raise _too_late()
+        try:
+            self._refuse_late(deadline)
+            yield
+        finally:
+            self._writing.release()
+
+    def _refuse_late(self, deadline: float | None) -> None:
+        if deadline is not None and self._clock.monotonic() > deadline:
+            raise _too_late()
+
+    def _refuse_closed(self) -> None:
+        if self._closed:
+            raise Unavailable("The store is closed. Open it again.")
+
+
+def _too_late() -> Expired:
+    return Expired("The deadline of the call passed. Try again with more time.")

@@ -1,0 +1,180 @@
+"""Writing what belongs to the swarm, and is no memory, to the in-memory store."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from heapq import nlargest, nsmallest
+
+from hivelore.changes.model import Batch, BatchId, Preimage
+from hivelore.core.agents import Agent, AgentId, ApiKey, KeyId
+from hivelore.core.audit import AuditEntry
+from hivelore.core.jobs import Job
+from hivelore.core.text import Clean
+from hivelore.errors import Conflict
+from hivelore.events.model import Cooldown, Event, LoggedId
+from hivelore.feedback.recalls import Recall
+from hivelore.folders.model import KnownFile
+from hivelore.indexing.model import DocumentKey
+from hivelore.review.model import Proposal, ProposalId
+from hivelore.sessions.model import Handover, HandoverState, Session
+from hivelore.storage.inmemory import batches, proposals
+from hivelore.storage.inmemory import events as happenings
+from hivelore.storage.inmemory.state import Lease, Logged
+from hivelore.storage.inmemory.views import InMemoryView
+
+
+class InMemorySwarm(InMemoryView):
+    """Implements ``storage.ports.SwarmTransaction``."""
+
+    def put_agent(self, agent: Agent) -> None:
+        namesake = self.agent_named(agent.name)
+        if namesake is not None and namesake.id != agent.id:
+            raise Conflict(f"Another agent has the name {agent.name}. Choose another name.")
+        self.state = replace(self.state, agents=self.state.agents.put(agent.id, agent))
+
+    def put_api_key(self, key: ApiKey) -> None:
+        self.state = replace(self.state, api_keys=self.state.api_keys.put(key.id, key))
+
+    def revoke_api_key(self, key: KeyId, at: datetime) -> bool:
+        found = self.api_key(key)
+        if found is None or found.revoked_at is not None:
+            return False
+        self.put_api_key(replace(found, revoked_at=at))
+        return True
+
+    def record(self, entry: AuditEntry) -> None:
+        self.state = replace(self.state, audit=self.state.audit.put(max(self.state.audit, default=0) + 1, entry))
+
+    def move_in_audit(self, entries: Mapping[int, AuditEntry]) -> None:
+        audit = self.state.audit
+        for number, entry in entries.items():
+            if number in audit:
+                raise Conflict(f"The number {number} of the audit trail is taken.")
+            audit = audit.put(number, entry)
+        self.state = replace(self.state, audit=audit)
+
+    def log_recalls(self, entries: Sequence[Recall]) -> None:
+        kept = self.state.recalls
+        for recall in entries:
+            found = [self.get(hit.memory) for hit in recall.hits]
+            kept = kept.put(recall.id, Logged(recall, tuple(None if one is None else one.key for one in found)))
+        self.state = replace(self.state, recalls=kept)
+
+    def prune_recalls(self, before: datetime, keep: int, limit: int) -> int:
+        kept = self.state.recalls
+        ages = {number: (logged.recall.at, number) for number, logged in kept.items()}
+        newest = set(nlargest(keep, ages.values()))
+        doomed = nsmallest(limit, (age for age in ages.values() if age[0] < before or age not in newest))
+        for _, number in doomed:
+            kept = kept.drop(number)
+        self.state = replace(self.state, recalls=kept)
+        return len(doomed)
+
+    def log_events(self, events: Sequence[Event]) -> None:
+        told_of = [None if event.memory is None else self.get(event.memory) for event in events]
+        keys = [None if one is None else one.key for one in told_of]
+        self.state = happenings.logged(self.state, list(zip(events, keys, strict=True)))
+
+    def drop_event(self, event: LoggedId) -> bool:
+        known = event in self.state.events
+        self.state = happenings.dropped(self.state, [event])
+        return known
+
+    def prune_events(self, before: datetime, keep: int, limit: int) -> int:
+        doomed = happenings.too_old(self.state, before, keep, limit)
+        self.state = happenings.dropped(self.state, doomed)
+        return len(doomed)
+
+    def put_cooldown(self, cooldown: Cooldown) -> None:
+        place = cooldown.service, cooldown.action
+        self.state = replace(self.state, cooldowns=self.state.cooldowns.put(place, cooldown))
+
+    def drop_cooldown(self, service: Clean, action: Clean) -> None:
+        self.state = replace(self.state, cooldowns=self.state.cooldowns.drop((service, action)))
+
+    def prune_cooldowns(self, before: datetime, limit: int) -> int:
+        over = [place for place, one in self.state.cooldowns.items() if one.until <= before][:limit]
+        for service, action in over:
+            self.drop_cooldown(service, action)
+        return len(over)
+
+    def put_session(self, session: Session) -> None:
+        self.state = replace(self.state, sessions=self.state.sessions.put((session.agent, session.id), session))
+
+    def prune_sessions(self, before: datetime, keep: int, limit: int) -> int:
+        kept = self.state.sessions
+        ages = defaultdict[AgentId, list[datetime]](list)
+        for one in kept.values():
+            ages[one.agent].append(one.updated_at)
+        oldest = {agent: max([before, *nlargest(keep, of_it)[keep - 1 :]]) for agent, of_it in ages.items()}
+        old = ((one.updated_at, name) for name, one in kept.items() if one.updated_at < oldest[one.agent])
+        doomed = nsmallest(limit, old)
+        for _, name in doomed:
+            kept = kept.drop(name)
+        self.state = replace(self.state, sessions=kept)
+        return len(doomed)
+
+    def put_files(self, files: Sequence[KnownFile]) -> None:
+        kept = self.state.files
+        for file in files:
+            kept = kept.put((file.place, file.path), file)
+        self.state = replace(self.state, files=kept)
+
+    def drop_files(self, place: str, paths: Sequence[str]) -> None:
+        kept = self.state.files
+        for path in paths:
+            kept = kept.drop((place, path))
+        self.state = replace(self.state, files=kept)
+
+    def put_job(self, job: Job) -> None:
+        self.state = replace(self.state, jobs=self.state.jobs.put(job.id, job))
+
+    def put_handover(self, handover: Handover) -> None:
+        self.state = replace(self.state, handovers=self.state.handovers.put(handover.ended.id, handover))
+
+    def prune_handovers(self, before: datetime, limit: int) -> int:
+        over = [one for one in self.state.handovers.values() if one.state is not HandoverState.WAITING]
+        doomed = [one.ended.id for one in over if one.not_before < before][:limit]
+        kept = self.state.handovers
+        for event in doomed:
+            kept = kept.drop(event)
+        self.state = replace(self.state, handovers=kept)
+        return len(doomed)
+
+    def put_proposal(self, proposal: Proposal) -> None:
+        self.state = proposals.put(self.state, proposal)
+
+    def drop_proposal(self, proposal: ProposalId) -> None:
+        self.state = replace(self.state, proposals=self.state.proposals.drop(proposal))
+
+    def prune_proposals(self, before: datetime, limit: int) -> int:
+        old = proposals.decided_before(self.state, before, limit)
+        for proposal in old:
+            self.drop_proposal(proposal)
+        return len(old)
+
+    def put_batch(self, batch: Batch, preimages: Sequence[Preimage] = ()) -> None:
+        self.state = batches.put(self.state, batch, preimages)
+
+    def drop_batch(self, batch: BatchId) -> None:
+        self.state = replace(self.state, batches=self.state.batches.drop(batch))
+
+    def drop_preimages(self, document: DocumentKey) -> None:
+        self.state = batches.without(self.state, document)
+
+    def prune_batches(self, before: datetime, limit: int) -> int:
+        old = batches.too_old(self.state, before, limit)
+        for batch in old:
+            self.drop_batch(batch)
+        return len(old)
+
+    def lease(self, name: str, holder: str, now: datetime, lease: timedelta) -> bool:
+        held = self.state.leases.get(name)
+        if held is not None and held.holder != holder and held.until > now:
+            return False
+        self.state = replace(self.state, leases=self.state.leases.put(name, Lease(holder, now + lease)))
+        return True
+
+    def set_setting(self, name: str, value: str) -> None:
+        self.state = replace(self.state, settings=self.state.settings.put(name, value))

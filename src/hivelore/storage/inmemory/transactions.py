@@ -1,0 +1,353 @@
+"""Writing to the in-memory store: a transaction is a view whose state moves on with each write."""
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from heapq import nsmallest
+
+import numpy as np
+
+from hivelore.core.text import Clean
+from hivelore.core.vectors import refuse_unfit
+from hivelore.errors import Conflict, NotFound, Stale
+from hivelore.feedback.recalls import Evidence, together
+from hivelore.indexing.model import (
+    Change,
+    ChangeKind,
+    ChunkKey,
+    DocumentKey,
+    ModelKey,
+    PassageKey,
+    Stored,
+    StoredChunk,
+    TokenCodes,
+    Vector,
+    Waiting,
+)
+from hivelore.memories.model import Action, Chunk, Memory, MemoryId
+from hivelore.observations.model import Held, Kind, Observation
+from hivelore.storage.change_recorder import Noting
+from hivelore.storage.inmemory import events, proposals
+from hivelore.storage.inmemory.state import (
+    NO_DOCUMENTS,
+    Document,
+    Failure,
+    Model,
+    external_place,
+    id_place,
+    in_project,
+    path_place,
+    places,
+    unique_places,
+    version_of,
+)
+from hivelore.storage.inmemory.swarm import InMemorySwarm
+from hivelore.storage.inmemory.views import detached
+from hivelore.transfer.migrate.model import WholeMemory
+
+
+class InMemoryTransaction(Noting, InMemorySwarm):
+    def add(self, memory: Memory, chunks: Sequence[Chunk]) -> Stored:
+        self._refuse_taken(memory, None)
+        key = DocumentKey(self._new_key())
+        memory = detached(memory)
+        stored = tuple(self._new_chunk(key, chunk) for chunk in chunks)
+        self._put_document(key, Document(memory, (version_of(memory, Action.CREATED),), stored))
+        self._log(ChangeKind.CREATED, key)
+        self._note_new(key)
+        return self._stored(key)
+
+    def move_in(self, memories: Sequence[WholeMemory]) -> None:
+        before = self.state
+        try:
+            for one in memories:
+                self._move_in(one)
+        except Conflict:
+            self.state = before
+            raise
+
+    def _move_in(self, one: WholeMemory) -> None:
+        passages = [passage for stored in one.chunks for passage in stored.passages]
+        taken = self.state.passages
+        if one.key in self.state.documents or any(passage in taken for passage in passages):
+            raise Conflict(f"The key of the memory {one.memory.id} is taken.")
+        self._refuse_taken(one.memory, None)
+        for passage in passages:
+            taken = taken.put(passage, one.key)
+        last = max(self.state.last_key, one.key, *passages, *(stored.key for stored in one.chunks))
+        self.state = replace(self.state, passages=taken, last_key=last)
+        self._note_new(one.key)
+        document = Document(detached(one.memory), one.history, one.chunks, one.observations, one.evidence)
+        self._put_document(one.key, document)
+        self._log(ChangeKind.CREATED, one.key)
+
+    def change(self, key: DocumentKey, memory: Memory, chunks: Sequence[Chunk] | None, action: Action) -> None:
+        before = self.state.documents.get(key)
+        if before is None:
+            raise NotFound("This memory was forgotten. Search again for what is there now.")
+        if memory.version != before.memory.version + 1:
+            raise Stale(
+                f"The memory has version {before.memory.version} now. Read it again and repeat the change.",
+                current=before.memory.version,
+            )
+        self._refuse_taken(memory, key)
+        self._note(key)
+        memory = replace(
+            detached(memory), access_count=before.memory.access_count, accessed_at=before.memory.accessed_at
+        )
+        stored = before.chunks if chunks is None else self._rechunked(key, before, memory, chunks)
+        history = (*before.history, version_of(memory, action))
+        self._put_document(key, replace(before, memory=memory, history=history, chunks=stored))
+        self._log(ChangeKind.ATTRIBUTES if chunks is None else ChangeKind.CONTENT, key)
+
+    def renew(self, key: DocumentKey, expires_at: datetime | None) -> None:
+        self._note(key)
+        document = self.state.documents.get(key)
+        if document is None:
+            return
+        memory = replace(document.memory, expires_at=expires_at)
+        history = (*document.history[:-1], replace(document.history[-1], expires_at=expires_at))
+        self._put_document(key, replace(document, memory=memory, history=history))
+        self._log(ChangeKind.ATTRIBUTES, key)
+
+    def link(self, key: DocumentKey, valid_until: datetime | None, supersedes: MemoryId | None) -> None:
+        self._note(key)
+        document = self.state.documents.get(key)
+        if document is not None:
+            memory = replace(document.memory, valid_until=valid_until, supersedes=supersedes)
+            self._put_document(key, replace(document, memory=memory))
+            self._log(ChangeKind.ATTRIBUTES, key)
+
+    def observe(self, key: DocumentKey, held: Held, observation: Observation) -> None:
+        before = self.state.documents.get(key)
+        self.put_observations(key, held, () if before is None else (*before.observations, observation))
+
+    def put_observations(self, key: DocumentKey, held: Held, observations: Sequence[Observation]) -> None:
+        self._note(key)
+        document = self.state.documents.get(key)
+        if document is None or document.memory.operational is None:
+            return
+        memory = replace(document.memory, operational=replace(document.memory.operational, held=held))
+        self._put_document(key, replace(document, memory=memory, observations=tuple(observations)))
+        self._log(ChangeKind.ATTRIBUTES, key)
+
+    def claim(self, what: bytes) -> None:
+        """Units are run one after the other."""
+
+    def unquote(self, words: Collection[Clean]) -> Sequence[DocumentKey]:
+        quoting: list[DocumentKey] = []
+        for key, document in self.state.documents.items():
+            told = tuple(
+                replace(one, text=None) if one.kind is Kind.CONTRADICTED and one.text in words else one
+                for one in document.observations
+            )
+            if told != document.observations:
+                self._put_document(key, replace(document, observations=told))
+                quoting.append(key)
+        return sorted(quoting)
+
+    def add_evidence(self, found: Mapping[DocumentKey, Sequence[Evidence]]) -> None:
+        self._note(*found)
+        for key, new in found.items():
+            self._put_evidence(key, together(self.evidence(key), new))
+
+    def drop_evidence(self, key: DocumentKey) -> None:
+        self._put_evidence(key, ())
+
+    def _put_evidence(self, key: DocumentKey, evidence: tuple[Evidence, ...]) -> None:
+        document = self.state.documents.get(key)
+        if document is not None and document.evidence != evidence:
+            self._put_document(key, replace(document, evidence=evidence))
+            self._log(ChangeKind.ATTRIBUTES, key)
+
+    def forget(self, key: DocumentKey) -> None:
+        if key not in self.state.documents:
+            return
+        self._note(key)
+        self._drop_passages(self.state.documents[key].chunks)
+        self.state = proposals.without(self.state, self.state.documents[key].memory.id)
+        self._leave_places(key)
+        self.state = events.forgotten(replace(self.state, documents=self.state.documents.drop(key)), key)
+        self._log(ChangeKind.FORGOTTEN, key)
+
+    def touch(self, reads: Mapping[DocumentKey, tuple[int, datetime]]) -> None:
+        for key, (count, at) in reads.items():
+            if document := self.state.documents.get(key):
+                memory = document.memory
+                last = at if memory.accessed_at is None else max(at, memory.accessed_at)
+                touched = replace(memory, access_count=memory.access_count + count, accessed_at=last)
+                self._put_document(key, replace(document, memory=touched))
+
+    def register_model(self, fingerprint: str, dimension: int) -> ModelKey:
+        if known := self.model(fingerprint):
+            return known
+        model = Model(ModelKey(len(self.state.models) + 1), dimension)
+        self.state = replace(self.state, models=self.state.models.put(fingerprint, model))
+        return model.key
+
+    def put_vectors(
+        self,
+        model: ModelKey,
+        vectors: Mapping[PassageKey, Vector],
+        tokens: Mapping[PassageKey, TokenCodes] | None = None,
+    ) -> int:
+        dimension = self.dimension(model)
+        for vector in vectors.values():
+            refuse_unfit(vector, dimension)
+        present = {passage: vector for passage, vector in vectors.items() if passage in self.state.passages}
+        stored, failures, queued = self.state.vectors, self.state.failures, self.state.queued
+        codes = self.state.tokens
+        for passage, vector in present.items():
+            own = np.array(vector, dtype=np.float32)
+            own.setflags(write=False)
+            place = model, passage
+            stored, failures, queued = stored.put(place, own), failures.drop(place), queued.drop(place)
+            told = (tokens or {}).get(passage)
+            codes = codes.put(place, told) if told else codes.drop(place)
+        self.state = replace(self.state, vectors=stored, tokens=codes, failures=failures, queued=queued)
+        self.release(list(present))
+        for key in sorted({self.state.passages[passage] for passage in present}):
+            self._log(ChangeKind.VECTORS, key)
+        return len(present)
+
+    def embedding_failed(self, model: ModelKey, passage: PassageKey, error: Clean, not_before: datetime) -> None:
+        if passage in self.state.passages:
+            failure = Failure(error, not_before, self.attempts(model, passage) + 1)
+            failures = self.state.failures.put((model, passage), failure)
+            self.state = replace(self.state, failures=failures)
+            self.release([passage])
+
+    def lease_waiting(
+        self, model: ModelKey, now: datetime, limit: int, *, lease: timedelta, newest_first: bool = False
+    ) -> Sequence[Waiting]:
+        leased = self.state.leased
+        waiting = self.waiting(model, now, len(self.state.passages), newest_first=newest_first)
+        free = [one for one in waiting if leased.get(one.passage, now) <= now][:limit]
+        for one in free:
+            leased = leased.put(one.passage, now + lease)
+        self.state = replace(self.state, leased=leased)
+        return free
+
+    def release(self, passages: Sequence[PassageKey]) -> None:
+        leased = self.state.leased
+        for passage in passages:
+            leased = leased.drop(passage)
+        self.state = replace(self.state, leased=leased)
+
+    def retry_failed(self, model: ModelKey, limit: int) -> int:
+        failures = self.state.failures
+        noted = [place for place in failures if place[0] == model][:limit]
+        for place in noted:
+            failures = failures.drop(place)
+        self.state = replace(self.state, failures=failures)
+        return len(noted)
+
+    def take_up(self, model: ModelKey, after: PassageKey, limit: int) -> Sequence[PassageKey]:
+        return nsmallest(limit, (passage for key, passage in self.state.vectors if key == model and passage > after))
+
+    def queue_again(self, model: ModelKey, after: PassageKey, limit: int) -> Sequence[PassageKey]:
+        queued = self.state.queued
+        chosen = self.take_up(model, after, limit)
+        for passage in chosen:
+            for other in self.state.models.values():
+                queued = queued.drop((other.key, passage))
+            queued = queued.put((model, passage), True)
+        self.state = replace(self.state, queued=queued)
+        return chosen
+
+    def leave_queue(self, model: ModelKey, limit: int) -> int:
+        queued = self.state.queued
+        leaving = [place for place in queued if place[0] == model][:limit]
+        for place in leaving:
+            queued = queued.drop(place)
+        self.state = replace(self.state, queued=queued)
+        return len(leaving)
+
+    def queue_lost(self, limit: int) -> int:
+        del limit
+        return self.lost_vectors()
+
+    def drop_vectors(self, model: ModelKey, limit: int) -> int:
+        vectors, tokens, queued = self.state.vectors, self.state.tokens, self.state.queued
+        doomed = [place for place in vectors if place[0] == model][:limit]
+        for place in doomed:
+            vectors, tokens, queued = vectors.drop(place), tokens.drop(place), queued.drop(place)
+        self.state = replace(self.state, vectors=vectors, tokens=tokens, queued=queued)
+        return len(doomed)
+
+    def _new_key(self) -> int:
+        self.state = replace(self.state, last_key=self.state.last_key + 1)
+        return self.state.last_key
+
+    def _log(self, kind: ChangeKind, key: DocumentKey) -> None:
+        change = Change(self.moment().upto + 1, kind, key)
+        self.state = replace(self.state, changes=self.state.changes.put(change.seq, change))
+
+    def _refuse_taken(self, memory: Memory, by: DocumentKey | None) -> None:
+        shelf = "the shared shelf" if memory.home is None else f"the shelf of {memory.home}"
+        words = {id_place(memory.id): f"A memory with the id {memory.id} exists already. Change that one."}
+        if memory.source_path is not None:
+            place = in_project(path_place(memory.home, memory.source_path), memory)
+            words[place] = f"{memory.source_path} is taken on {shelf}."
+        if memory.external_id is not None:
+            place = in_project(external_place(memory.home, memory.external_id), memory)
+            words[place] = f"{memory.external_id} is taken on {shelf}."
+        for place in unique_places(memory):
+            if self.state.places.get(place, NO_DOCUMENTS) - {by}:
+                raise Conflict(words[place])
+
+    def _put_document(self, key: DocumentKey, document: Document) -> None:
+        self._leave_places(key)
+        taken = self.state.places
+        for place in places(document.memory):
+            taken = taken.put(place, taken.get(place, NO_DOCUMENTS) | {key})
+        self.state = replace(self.state, documents=self.state.documents.put(key, document), places=taken)
+
+    def _leave_places(self, key: DocumentKey) -> None:
+        document = self.state.documents.get(key)
+        taken = self.state.places
+        for place in places(document.memory) if document else ():
+            others = taken[place] - {key}
+            taken = taken.put(place, others) if others else taken.drop(place)
+        self.state = replace(self.state, places=taken)
+
+    def _rechunked(
+        self, key: DocumentKey, before: Document, memory: Memory, chunks: Sequence[Chunk]
+    ) -> tuple[StoredChunk, ...]:
+        """These chunks, stored. One that was there before keeps its keys, wherever it stands now."""
+        left: defaultdict[object, list[StoredChunk]] = defaultdict(list)
+        for stored in reversed(before.chunks):
+            left[stored.chunk.likeness(before.memory.content)].append(stored)
+        now: list[StoredChunk] = []
+        for chunk in chunks:
+            same = left[chunk.likeness(memory.content)]
+            now.append(replace(same.pop(), chunk=chunk) if same else self._new_chunk(key, chunk))
+        self._drop_passages([stored for rest in left.values() for stored in rest])
+        return tuple(now)
+
+    def _new_chunk(self, key: DocumentKey, chunk: Chunk) -> StoredChunk:
+        stored = StoredChunk(
+            key=ChunkKey(self._new_key()),
+            document=key,
+            chunk=chunk,
+            passages=tuple(PassageKey(self._new_key()) for _ in chunk.passages),
+        )
+        passages = self.state.passages
+        for passage in stored.passages:
+            passages = passages.put(passage, key)
+        self.state = replace(self.state, passages=passages)
+        return stored
+
+    def _drop_passages(self, chunks: Sequence[StoredChunk]) -> None:
+        passages, vectors, tokens = self.state.passages, self.state.vectors, self.state.tokens
+        failures, queued = self.state.failures, self.state.queued
+        for passage in (passage for chunk in chunks for passage in chunk.passages):
+            passages = passages.drop(passage)
+            for model in self.state.models.values():
+                place = model.key, passage
+                vectors, tokens = vectors.drop(place), tokens.drop(place)
+                failures, queued = failures.drop(place), queued.drop(place)
+        self.state = replace(
+            self.state, passages=passages, vectors=vectors, tokens=tokens, failures=failures, queued=queued
+        )

@@ -1,0 +1,53 @@
+"""A connection to PostgreSQL outside of every transaction."""
+
+from collections.abc import Callable
+from select import select
+from typing import Any
+
+from psycopg import errors, pq
+
+from hivelore.errors import Unavailable
+from hivelore.storage.postgres.connection import Connection, execute, our_errors, translated
+from hivelore.storage.sql.where import Params
+
+LOOKS = 0.2
+"""Seconds between two looks at whether to stop."""
+
+
+class PostgresApart:
+    """Implements ``storage.sql.autocommit.Apart``."""
+
+    def __init__(self, connection: Connection, namespace: int) -> None:
+        self._connection = connection
+        self._namespace = namespace
+
+    @property
+    def namespace(self) -> int:
+        return self._namespace
+
+    def rows(self, sql: str, params: Params | None = None) -> list[Any]:
+        with our_errors():
+            found = execute(self._connection, sql, {"namespace": self._namespace, **(params or {})})
+            return found.fetchall() if found.description else []
+
+    def run(self, sql: str, stopping: Callable[[], bool]) -> bool:
+        # Waited for by looking now and then: psycopg itself would wait for the end. A server whose client has gone goes
+        # on with the statement that it is at.
+        with our_errors():
+            connection = self._connection.pgconn
+            connection.send_query(sql.encode())
+            connection.flush()
+            while connection.is_busy():
+                if stopping():
+                    self._connection.close()
+                    return False
+                if select([connection.socket], [], [], LOOKS)[0]:
+                    connection.consume_input()
+            result = connection.get_result()
+        if result is None:
+            raise Unavailable("The connection to the database was lost.")
+        while connection.get_result() is not None:
+            pass
+        if result.status != pq.ExecStatus.COMMAND_OK:
+            raise translated(errors.error_from_result(result))
+        return True

@@ -1,0 +1,85 @@
+"""Batches as they lie in tables: one row each, and one for each memory that it changed, with what that was as JSON."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+import orjson
+
+from hivelore.changes.model import Batch, BatchFilter, BatchId, Preimage
+from hivelore.changes.preimage_codec import former, read_former
+from hivelore.indexing.model import DocumentKey
+from hivelore.storage.sql.codes import BATCH_KIND, BATCH_KIND_OF, DOOR, DOOR_OF
+from hivelore.storage.sql.instants import from_micros, from_micros_or_none, to_micros, to_micros_or_none
+from hivelore.storage.sql.where import Param
+
+_OF_MEMORY = (
+    " AND EXISTS (SELECT 1 FROM preimage pi"
+    " WHERE pi.namespace = b.namespace AND pi.batch = b.id AND pi.memory = :memory)"
+)
+
+
+def batch(row: Sequence[Any]) -> Batch:
+    """Columns id, kind, at, actor, door, reason, changes, private, undoes, undone_at and undone_by."""
+    return Batch(
+        id=row[0],
+        kind=BATCH_KIND_OF[row[1]],
+        at=from_micros(row[2]),
+        actor=row[3],
+        door=DOOR_OF[row[4]],
+        reason=row[5],
+        changes=row[6],
+        is_private=bool(row[7]),
+        undoes=row[8],
+        undone_at=from_micros_or_none(row[9]),
+        undone_by=row[10],
+    )
+
+
+def params(value: Batch) -> dict[str, Param]:
+    return {
+        "id": value.id,
+        "kind": BATCH_KIND[value.kind],
+        "at": to_micros(value.at),
+        "actor": value.actor,
+        "door": DOOR[value.door],
+        "reason": value.reason,
+        "changes": value.changes,
+        "private": int(value.is_private),
+        "undoes": value.undoes,
+        "undone_at": to_micros_or_none(value.undone_at),
+        "undone_by": value.undone_by,
+    }
+
+
+def preimage(row: Sequence[Any]) -> Preimage:
+    """Columns document, memory, before, after and owner."""
+    key = DocumentKey(row[0])
+    before = None if row[2] is None else read_former(key, orjson.loads(row[2]))
+    return Preimage(key=key, memory=row[1], before=before, after=row[3], owner=row[4])
+
+
+def preimage_params(of: BatchId, value: Preimage) -> dict[str, Param]:
+    return {
+        "batch": of,
+        "document": value.key,
+        "memory": value.memory,
+        "before": None if value.before is None else orjson.dumps(former(value.before)).decode(),
+        "after": value.after,
+        "owner": value.owner,
+    }
+
+
+def asked(where: BatchFilter, after: tuple[datetime, BatchId] | None) -> tuple[str, dict[str, Param]]:
+    """A filter, to stand behind ``b.namespace = :namespace``."""
+    sql, found = "", dict[str, Param]()
+    if not where.seen.others:
+        sql = " AND b.private = 0" if where.seen.swarm else " AND 1 = 0"
+    if where.undone is not None:
+        sql += f" AND b.undone_at IS {'NOT ' if where.undone else ''}NULL"
+    if where.memory is not None:
+        sql, found["memory"] = sql + _OF_MEMORY, where.memory
+    if after is not None:
+        sql += " AND (b.at, b.id) < (:after_at, :after_id)"
+        found |= {"after_at": to_micros(after[0]), "after_id": after[1]}
+    return sql, found

@@ -1,0 +1,88 @@
+"""How choices are numbered in tables. A number that has shipped is never given to something else."""
+
+from hivelore.changes.model import BatchKind
+from hivelore.core.agents import Door, Role
+from hivelore.core.jobs import JobState
+from hivelore.events.model import Level
+from hivelore.feedback.recalls import Aspect, Sign
+from hivelore.memories.model import Action, Scope, Source, Trust
+from hivelore.observations.model import Kind
+from hivelore.review.model import Decision, ProposalKind
+from hivelore.search.model import Path
+from hivelore.sessions.model import HandoverState
+
+SCOPE = {Scope.AGENT: 1, Scope.SWARM: 2}
+SOURCE = {Source.MANUAL: 1, Source.FILE_INDEX: 2, Source.SESSION_SUMMARY: 3, Source.TASK_COMPLETION: 4}
+ROLE = {Role.WORKER: 1, Role.LEAD: 2, Role.OPERATOR: 3}
+DOOR = {Door.PYTHON: 1, Door.CLI: 2, Door.REST: 3, Door.MCP: 4, Door.HOOK: 5, Door.SERVICE: 6}
+TRUST = {Trust.OPERATOR: 1, Trust.AGENT: 2, Trust.TOOL_OUTPUT: 3, Trust.WEB: 4}
+JOB_STATE = {JobState.RUNNING: 1, JobState.DONE: 2, JobState.FAILED: 3, JobState.CANCELLED: 4}
+HANDOVER_STATE = {HandoverState.WAITING: 1, HandoverState.DONE: 2, HandoverState.FAILED: 3}
+KIND = {
+    Kind.CREATED: 1,
+    Kind.REINFORCED: 2,
+    Kind.CONTRADICTED: 3,
+    Kind.SET: 4,
+    Kind.SWITCHED_OFF: 5,
+    Kind.MADE_PERSISTENT: 6,
+    Kind.MADE_PASSING: 7,
+    Kind.DISPROVED: 8,
+}
+LEVEL = {Level.INFO: 1, Level.WARNING: 2, Level.ERROR: 3, Level.CRITICAL: 4}
+"""Graver ones are greater."""
+PROPOSAL_KIND = {
+    ProposalKind.CONTRADICTION: 1,
+    ProposalKind.SHARING: 2,
+    ProposalKind.OPERATIONAL: 3,
+    ProposalKind.DUPLICATE: 4,
+    ProposalKind.SUPERSESSION: 5,
+}
+DECISION = {Decision.ACCEPTED: 1, Decision.REJECTED: 2, Decision.MERGED: 3}
+ASPECT = {Aspect.USE: 1, Aspect.RATING: 2, Aspect.OUTCOME: 3}
+SIGN = {
+    Sign.UNUSED: 1,
+    Sign.REPEATED: 2,
+    Sign.OPENED: 3,
+    Sign.CITED: 4,
+    Sign.APPLIED: 5,
+    Sign.USELESS: 6,
+    Sign.USEFUL: 7,
+    Sign.FAILED: 8,
+    Sign.SUCCEEDED: 9,
+}
+PATH = {Path.HYBRID: 1, Path.KEYWORDS: 2, Path.RECENT: 3}
+ACTION = {
+    Action.CREATED: 1,
+    Action.EDITED: 2,
+    Action.PROMOTED: 3,
+    Action.DEMOTED: 4,
+    Action.FORGOTTEN: 5,
+    Action.READ: 6,
+    Action.PROPOSED: 7,
+    Action.DECIDED: 8,
+    Action.UNDONE: 9,
+}
+BATCH_KIND = {
+    BatchKind.EDITED: 1,
+    BatchKind.TOLD: 2,
+    BatchKind.OPERATED: 3,
+    BatchKind.DECIDED: 4,
+    BatchKind.PURGED: 5,
+    BatchKind.UNDONE: 6,
+}
+
+SCOPE_OF = {code: scope for scope, code in SCOPE.items()}
+SOURCE_OF = {code: source for source, code in SOURCE.items()}
+ROLE_OF = {code: role for role, code in ROLE.items()}
+DOOR_OF = {code: door for door, code in DOOR.items()}
+TRUST_OF = {code: trust for trust, code in TRUST.items()}
+JOB_STATE_OF = {code: state for state, code in JOB_STATE.items()}
+HANDOVER_STATE_OF = {code: state for state, code in HANDOVER_STATE.items()}
+KIND_OF = {code: kind for kind, code in KIND.items()}
+LEVEL_OF = {code: level for level, code in LEVEL.items()}
+PROPOSAL_KIND_OF = {code: kind for kind, code in PROPOSAL_KIND.items()}
+DECISION_OF = {code: how for how, code in DECISION.items()}
+SIGN_OF = {code: sign for sign, code in SIGN.items()}
+PATH_OF = {code: path for path, code in PATH.items()}
+BATCH_KIND_OF = {code: kind for kind, code in BATCH_KIND.items()}
+ACTION_OF = {code: action for action, code in ACTION.items()}

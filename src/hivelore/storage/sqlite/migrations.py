@@ -1,0 +1,56 @@
+"""Bringing a database file to the schema of this code: numbered scripts that only go forward."""
+
+import apsw
+
+from hivelore.errors import Broken, HiveloreError
+from hivelore.storage.sql import migrations as shared
+from hivelore.storage.sql.migrations import Migration
+from hivelore.storage.sqlite.connection import APPLICATION_ID, pragma, rows, run_script
+
+
+def shipped() -> list[Migration]:
+    return shared.shipped("hivelore.storage.sqlite")
+
+
+def migrate(connection: apsw.Connection, migrations: list[Migration]) -> int:
+    """Apply what is missing, each in a transaction of its own. Answers how many were applied. Raises as ``missing``."""
+    left = missing(connection, migrations)
+    for migration in left:
+        _apply(connection, migration)
+    return len(left)
+
+
+def missing(connection: apsw.Connection, migrations: list[Migration]) -> list[Migration]:
+    """Those that are not applied yet.
+
+    Raises Broken, having touched nothing, for a file that is not ours, of a newer version, or whose
+    applied migrations are not the ones of this code.
+    """
+    application = pragma(connection, "application_id")
+    empty = not list(rows(connection, "SELECT 1 FROM sqlite_master LIMIT 1"))
+    if application != APPLICATION_ID and (application or not empty):
+        raise Broken("This is a database of another program. Choose another folder with HIVELORE_HOME.")
+    return shared.missing(migrations, [] if empty else _applied(connection))
+
+
+def _applied(connection: apsw.Connection) -> list[str]:
+    return [row[0] for row in rows(connection, "SELECT checksum FROM migration ORDER BY number")]
+
+
+def _apply(connection: apsw.Connection, migration: Migration) -> None:
+    run_script(connection, "BEGIN IMMEDIATE")
+    try:
+        if migration.number == 1:
+            run_script(
+                connection,
+                f"PRAGMA application_id = {APPLICATION_ID};"
+                "CREATE TABLE migration (number INTEGER PRIMARY KEY, checksum TEXT NOT NULL);",
+            )
+        run_script(connection, migration.script)
+        applied = {"number": migration.number, "checksum": migration.checksum}
+        list(rows(connection, "INSERT INTO migration VALUES (:number, :checksum)", applied))
+        run_script(connection, "COMMIT")
+    except (apsw.Error, HiveloreError):
+        if connection.in_transaction:  # a full disk has ended it already
+            run_script(connection, "ROLLBACK")
+        raise

@@ -1,0 +1,74 @@
+"""Reading one snapshot of a SQLite store."""
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any
+
+import apsw
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from hivelore.core.vectors import to_blob
+from hivelore.errors import Unavailable
+from hivelore.indexing.model import Change, ChangeKind, DocumentKey, Moment, Vector
+from hivelore.storage.sql import rows
+from hivelore.storage.sql.names import load
+from hivelore.storage.sql.view import SqlView
+from hivelore.storage.sql.where import Params
+from hivelore.storage.sqlite import connection as sqlite
+
+_STATEMENTS = load(("hivelore.storage.sql", "queries.sql"), ("hivelore.storage.sqlite", "queries.sql"))
+SQL = rows.filled(
+    _STATEMENTS,
+    beside="LEFT JOIN {table} {name} ON {name}.namespace = :namespace AND {name}.document = m.key",
+    vectors="vector",
+    given="",
+    now=":now",
+)
+
+PAGE = 1_000
+"""Changes in a batch."""
+
+
+class SqliteView(SqlView):
+    """Implements ``storage.ports.View`` on a connection that is inside a transaction."""
+
+    SQL = SQL
+    dialect = "sqlite"
+
+    def __init__(self, connection: apsw.Connection, namespace: int) -> None:
+        self._connection = connection
+        self._namespace = namespace
+
+    @property
+    def namespace(self) -> int:
+        return self._namespace
+
+    def rows(self, sql: str, params: Params | None = None) -> list[Any]:
+        return sqlite.all_rows(self._connection, sql, self._bound(params))
+
+    def stream(self, sql: str, params: Params | None = None) -> Iterator[Any]:
+        return sqlite.rows(self._connection, sql, self._bound(params))
+
+    def _bound(self, params: Params | None) -> Params:
+        if not self._connection.in_transaction:
+            raise Unavailable(sqlite.OVER)
+        return {"namespace": self._namespace, **(params or {})}
+
+    def array(self, keys: Collection[int] | Collection[str]) -> str:
+        return orjson.dumps(list(keys)).decode()
+
+    def vector(self, vector: Vector) -> bytes:
+        return to_blob(vector)
+
+    def floats(self, vectors: Sequence[bytes]) -> NDArray[np.float32]:
+        return np.frombuffer(b"".join(vectors), "<f4").reshape(len(vectors), -1)
+
+    def moment(self) -> Moment:
+        return Moment(self.row("last_change")[0])
+
+    def changes(self, since: Moment) -> Iterator[tuple[Moment, Sequence[Change]]]:
+        after = since.upto
+        while found := self.rows(SQL["changes"], {"after": after, "limit": PAGE}):
+            after = found[-1][0]
+            yield Moment(after), [Change(seq, ChangeKind(kind), DocumentKey(key)) for seq, kind, key in found]

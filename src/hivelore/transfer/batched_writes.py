@@ -1,0 +1,50 @@
+"""Storing many drafts in units of bounded size, where one that is refused does not take the others along."""
+
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from hivelore.errors import Conflict, Forbidden, Invalid, NotFound
+from hivelore.memories.drafts import Draft, Remembered
+from hivelore.python.hive import UNIT, UNIT_CHARACTERS, Hive
+
+K = TypeVar("K")
+"""What a caller tells its drafts by: a line number, a path."""
+
+
+class Keeper(Generic[K]):
+    """Take drafts with ``add``, and ``flush`` in the end; each is then reported once, as kept or as refused."""
+
+    def __init__(self, hive: Hive, *, kept: Callable[[K, Remembered], None], refused: Callable[[K, str], None]) -> None:
+        self._hive = hive
+        self._kept = kept
+        self._refused = refused
+        self._waiting: list[tuple[K, Draft]] = []
+        self._size = 0
+
+    def add(self, name: K, draft: Draft, size: int) -> None:
+        """``size``: bytes or characters that it takes, at least those of its content."""
+        if len(self._waiting) == UNIT or self._size + size > UNIT_CHARACTERS:
+            self.flush()
+        self._waiting.append((name, draft))
+        self._size += size
+
+    def flush(self) -> None:
+        """Store what waits. It is durable when this returns."""
+        unit, self._waiting, self._size = self._waiting, [], 0
+        if unit:
+            self._store(unit)
+
+    def _store(self, unit: list[tuple[K, Draft]]) -> None:
+        try:
+            done = self._hive.remember_many([draft for _, draft in unit])
+        except (Invalid, Conflict, Forbidden, NotFound) as error:
+            if len(unit) == 1:
+                self._refused(unit[0][0], str(error))
+                return
+            # One of them is refused, and with it the whole unit: find it.
+            middle = len(unit) // 2
+            self._store(unit[:middle])
+            self._store(unit[middle:])
+            return
+        for (name, _), one in zip(unit, done, strict=True):
+            self._kept(name, one)

@@ -1,0 +1,147 @@
+"""Files on this machine as drafts: what is a text worth indexing, and under which name.
+
+Reading happens where the caller is, so that a service never opens a path that somebody sent it.
+"""
+
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hivelore.errors import Invalid
+from hivelore.memories.drafts import Draft
+from hivelore.memories.model import NAME_LENGTH, Scope, Source
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
+
+LARGEST = 2_000_000
+"""Bytes of a file that is still indexed."""
+_SNIFFED = 8_192
+_NEVER = (".git/", ".hg/", ".svn/", "node_modules/", "__pycache__/", ".venv/")
+_IGNORE = ".gitignore"
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A file that was left out, and why."""
+
+    path: Path
+    reason: str
+    expected: bool = False
+    """There is no text in it that could be indexed."""
+
+
+def drafts_under(path: Path, scope: Scope, project: str | None) -> Iterator[Draft | Skipped]:
+    """The file at ``path``, or every file below it in a stable order that no .gitignore excludes."""
+    for file in files_under(path):
+        yield file if isinstance(file, Skipped) else draft_of(file, scope, project)
+
+
+def files_under(path: Path) -> Iterator[Path | Skipped]:
+    """What ``drafts_under`` reads, each as ``located``."""
+    root = located(path)
+    return _files(root) if root.is_dir() else iter([root])
+
+
+def located(path: Path) -> Path:
+    """The one path of a file or folder, whichever way it is named. Raises Invalid where there is none."""
+    try:
+        path.stat()
+    except OSError as error:
+        raise Invalid(f"{path} cannot be read: {error.strerror}.", field="path") from None
+    except ValueError:  # NUL, or half of a surrogate pair
+        raise Invalid(f"{str(path)!r} is no path of a file.", field="path") from None
+    return path.resolve()
+
+
+def draft_of(file: Path, scope: Scope, project: str | None) -> Draft | Skipped:
+    """A file as a draft that is named after it; a later one of the same path takes its place."""
+    try:
+        found = file.stat()
+        if not stat.S_ISREG(found.st_mode):
+            return Skipped(file, "not a regular file", expected=True)
+        if found.st_size > LARGEST:
+            return Skipped(file, f"larger than {LARGEST:,} bytes: split it")
+        data = file.read_bytes()
+    except OSError as error:
+        return Skipped(file, error.strerror or str(error))
+    if b"\0" in data[:_SNIFFED]:
+        return Skipped(file, "binary", expected=True)
+    try:
+        text = data.decode("utf-8-sig")
+        path = str(file)
+        path.encode()
+    except UnicodeDecodeError as error:
+        return Skipped(file, f"not UTF-8 (byte {error.start})")
+    except UnicodeEncodeError:
+        return Skipped(file, "its name is not valid Unicode")
+    if "\0" in text:
+        return Skipped(file, "binary", expected=True)
+    if not text.strip():
+        return Skipped(file, "empty", expected=True)
+    name = file.stem[:NAME_LENGTH]
+    return Draft(content=text, name=name, scope=scope, source=Source.FILE_INDEX, source_path=path, project=project)
+
+
+def _files(root: Path) -> Iterator[Path | Skipped]:
+    specs = _rules_above(root)
+    unreadable: list[OSError] = []
+    for folder, folders, files in os.walk(root, onerror=unreadable.append):
+        here = Path(folder)
+        rules = [*(_NEVER if here == root else ()), *(_rules(here) if _IGNORE in files else ())]
+        if rules:
+            specs[here] = _spec(rules)
+        folders[:] = sorted(name for name in folders if not _ignored(here / name, specs, is_folder=True))
+        # A link is no file of its own: what it points to is indexed where it lies.
+        found = (here / name for name in sorted(files) if not (here / name).is_symlink())
+        yield from (file for file in found if not _ignored(file, specs, is_folder=False))
+    yield from (Skipped(Path(str(error.filename)), error.strerror or str(error)) for error in unreadable)
+
+
+def _rules_above(root: Path) -> dict[Path, "GitIgnoreSpec"]:
+    """The .gitignore files between the top of the repository and ``root``; none where they exclude ``root`` itself:
+    who names it wants it."""
+    top = next((folder for folder in (root, *root.parents) if (folder / ".git").exists()), root)
+    specs: dict[Path, GitIgnoreSpec] = {}
+    for folder in root.parents:
+        if folder.is_relative_to(top) and (rules := _rules(folder)):
+            specs[folder] = _spec(rules)
+    return {} if _ignored(root, specs, is_folder=True) else specs
+
+
+def _rules(folder: Path) -> list[str]:
+    try:
+        return (folder / _IGNORE).read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return []
+
+
+def _spec(rules: list[str]) -> "GitIgnoreSpec":
+    # Loaded when a folder is walked, which few commands do.
+    from pathspec import GitIgnoreSpec
+
+    def is_rule(line: str) -> bool:
+        try:
+            GitIgnoreSpec.from_lines([line])
+        except ValueError:
+            return False
+        return True
+
+    # What git does not understand it passes over.
+    return GitIgnoreSpec.from_lines(line for line in rules if is_rule(line))
+
+
+def _ignored(path: Path, specs: dict[Path, "GitIgnoreSpec"], *, is_folder: bool) -> bool:
+    """Whether the nearest .gitignore that has something to say about a path excludes it."""
+    for folder in path.parents:
+        spec = specs.get(folder)
+        if spec is None:
+            continue
+        relative = path.relative_to(folder).as_posix() + ("/" if is_folder else "")
+        verdict = spec.check_file(relative).include
+        if verdict is not None:
+            return verdict
+    return False

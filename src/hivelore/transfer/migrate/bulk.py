@@ -1,0 +1,140 @@
+"""Memories with all that belongs to them, read a load at a time; and sums by which two stores are compared."""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import orjson
+
+from hivelore.core.vectors import to_blob
+from hivelore.indexing.model import DocumentKey, ModelKey, PassageKey, TokenCodes, Vector
+from hivelore.search.model import EVERYTHING
+from hivelore.storage.ports import View
+from hivelore.transfer.migrate.model import WholeMemory
+
+AT_A_TIME = 100
+"""Memories in a load, at most."""
+CHARACTERS = 2_000_000
+"""After so many of their present contents a load has enough."""
+_LOOKED_AT = 1_000
+_SIZE = 32
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OfModel:
+    """What one model has made of the passages of a load."""
+
+    dimension: int
+    vectors: Mapping[PassageKey, Vector]
+    tokens: Mapping[PassageKey, TokenCodes]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Load:
+    memories: Sequence[WholeMemory]
+    embedded: Mapping[str, OfModel]
+    """By the fingerprint of the model, oldest first; without those that have no vector here."""
+
+
+def portions(view: View, keys: Iterable[DocumentKey]) -> Iterator[list[DocumentKey]]:
+    """The same keys in the same order, each portion small enough for a load."""
+    for some in in_batches(keys, _LOOKED_AT):
+        standings = view.standings(some, EVERYTHING)
+        portion, characters = list[DocumentKey](), 0
+        for key in some:
+            portion.append(key)
+            characters += standings[key].length if key in standings else 0
+            if len(portion) >= AT_A_TIME or characters >= CHARACTERS:
+                yield portion
+                portion, characters = [], 0
+        if portion:
+            yield portion
+
+
+def in_batches(keys: Iterable[DocumentKey], size: int) -> Iterator[list[DocumentKey]]:
+    everything = list(keys)
+    return (everything[start : start + size] for start in range(0, len(everything), size))
+
+
+def read(view: View, keys: Sequence[DocumentKey]) -> Load:
+    """What there is of these, by key."""
+    found = view.admitted(keys, EVERYTHING)
+    chunks, histories = view.chunks_of(found), view.histories(found)
+    parts = chunks()
+    observations, evidence = view.observations_of(found), view.evidence_of(found)
+    memories = [
+        WholeMemory(
+            key,
+            found[key],
+            tuple(histories[key]),
+            tuple(parts.get(key, ())),
+            tuple(observations.get(key, ())),
+            tuple(evidence.get(key, ())),
+        )
+        for key in sorted(found)
+    ]
+    passages = [passage for one in memories for chunk in one.chunks for passage in chunk.passages]
+    embedded: dict[str, OfModel] = {}
+    for fingerprint, model in models(view):
+        vectors = view.vectors(model, passages)
+        if vectors:
+            embedded[fingerprint] = OfModel(view.dimension(model), vectors, view.tokens(model, list(vectors))())
+    return Load(memories, embedded)
+
+
+def models(view: View) -> list[tuple[str, ModelKey]]:
+    """Every model by its fingerprint, oldest first."""
+    return sorted(view.models().items(), key=lambda one: one[1])
+
+
+def digests(load: Load) -> dict[DocumentKey, bytes]:
+    """Of each memory: everything about it, to the bit, but the keys."""
+    return {one.key: _digest(one, load.embedded) for one in load.memories}
+
+
+def _digest(one: WholeMemory, embedded: Mapping[str, OfModel]) -> bytes:
+    passages = [passage for stored in one.chunks for passage in stored.passages]
+    chunks = [stored.chunk for stored in one.chunks]
+    told = hashlib.sha256(canonical((one.memory, one.history, one.observations, one.evidence, chunks)))
+    for fingerprint, made in sorted(embedded.items()):
+        for place, passage in enumerate(passages):
+            if passage in made.vectors:
+                told.update(canonical((fingerprint, place)))
+                told.update(to_blob(made.vectors[passage]))
+                told.update(made.tokens.get(passage, b""))
+    return told.digest()
+
+
+class Sum:
+    """How many things there are, and a number that tells whether they are the same, in whatever order they come."""
+
+    __slots__ = ("_total", "count")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._total = 0
+
+    def add(self, digest: bytes) -> None:
+        self.count += 1
+        self._total = (self._total + int.from_bytes(digest)) % 2 ** (8 * _SIZE)
+
+    def add_all(self, values: Iterable[object]) -> None:
+        for value in values:
+            self.add(hashlib.sha256(canonical(value)).digest())
+
+    @property
+    def digest(self) -> bytes:
+        return self._total.to_bytes(_SIZE)
+
+
+def canonical(value: object) -> bytes:
+    return orjson.dumps(value, default=_plain, option=orjson.OPT_PASSTHROUGH_DATETIME)
+
+
+def _plain(value: Any) -> object:
+    """What the encoder does not know: instants, named tuples, bytes."""
+    if isinstance(value, datetime):
+        return value.isoformat()
+    return value.hex() if isinstance(value, bytes) else list(value)

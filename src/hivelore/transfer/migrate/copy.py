@@ -1,0 +1,400 @@
+"""Moving a whole swarm from one store to another, while the first one may be in use.
+
+Memories and their parts keep their keys, so that the target can follow the change log of the source. How far it has
+come is kept in the target, in the same unit as what was copied, so a killed process goes on where it was: the target
+has the memories up to a key, as a moment of the source shows them. What the log does not tell (reads, vectors that were
+dropped) is found when both are compared in the end.
+"""
+
+import hashlib
+from collections.abc import Callable, Collection, Generator, Iterable, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from hivelore.core.clock import Clock
+from hivelore.core.jobs import Job, JobState
+from hivelore.core.text import Clean
+from hivelore.feedback.recalls import Recall, RecallFilter
+from hivelore.folders.model import KnownFile
+from hivelore.indexes.ports import KeywordIndex
+from hivelore.indexing.model import ChangeKind, DocumentKey, Moment, Stored
+from hivelore.indexing.rebuild import INDEX, Reindexing
+from hivelore.indexing.writer import Shelf
+from hivelore.search.model import EVERYTHING, RecallId
+from hivelore.sessions.model import EventId, Handover
+from hivelore.storage.planner_statistics import Learning
+from hivelore.storage.ports import MemoryStore, Snapshots, Transaction, View
+from hivelore.transfer.migrate import batches as moving_batches
+from hivelore.transfer.migrate import bulk
+from hivelore.transfer.migrate import events as happenings
+from hivelore.transfer.migrate import proposals as moving_proposals
+from hivelore.transfer.migrate.bulk import Load, Sum
+from hivelore.transfer.migrate.model import Counts
+from hivelore.transfer.migrate.progress import MOVE, Stand, fitting, known, origin_of
+
+PAGE = 1_000
+"""Rows of a log that are read at a time."""
+ENDED_BY_MOVE = Clean("It was going on while the swarm was moved. Begin it again.")
+_ALL_RECALLS = RecallFilter(seen=EVERYTHING.visibility, operators=True)
+
+Progress = Callable[[str, float | None], AbstractContextManager[Callable[[float], None]]]
+"""Opens a bar with a label and a total, to be told how much is done."""
+
+
+@contextmanager
+def unseen(_label: str, _total: float | None) -> Generator[Callable[[float], None]]:
+    """The progress that nobody looks at."""
+    yield lambda _: None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Side:
+    """What one of the two stores has."""
+
+    counts: Counts
+    sha256: str
+    """Over all there is, in whatever order."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    source: Side
+    target: Side
+
+    @property
+    def is_equal(self) -> bool:
+        return self.source == self.target
+
+
+class Moving:
+    """``begin`` first; then ``follow`` and ``index`` as often as one likes; ``finish`` when nobody writes to the source
+    any more."""
+
+    def __init__(
+        self,
+        source: Snapshots,
+        target: MemoryStore,
+        engines: Sequence[KeywordIndex],
+        clock: Clock,
+        *,
+        settings: Sequence[str] = (),
+        progress: Progress = unseen,
+    ) -> None:
+        """``runtime.engines``: the keyword index of the target, then others that its store may have had. ``settings``: the
+        names of those that belong to the swarm; all others are facts about a store."""
+        self._source = source
+        self._target = target
+        self._keywords, *others = engines
+        self._clock = clock
+        self._settings = settings
+        self._progress = progress
+        self._shelf = Shelf(self._keywords)
+        self._learning = Learning(target)
+        self._reindexing = Reindexing(target, self._keywords, others, self._shelf, clock)
+
+    def begin(self) -> Stand:
+        """Claim the target, or find what was begun. Raises as ``fitting``."""
+        with self._source.read() as view:
+            origin = origin_of(view)
+        fresh = Stand(origin=origin, began_at=self._clock.now().isoformat(timespec="seconds"))
+
+        def work(tx: Transaction) -> Stand:
+            stand = fitting(tx, origin)
+            if stand is None:
+                tx.set_setting(MOVE, fresh.text)
+            return stand or fresh
+
+        return self._target.write(work)
+
+    def follow(self, *, logs: bool = False) -> int:
+        """Bring the target to what the source has now; with ``logs`` all that is no memory too. Answers how many
+        memories had to be copied or taken away."""
+        with self._source.read() as view:
+            done = self._follow(view)
+            if logs:
+                self._copy_rest(view)
+        return done
+
+    def index(self) -> None:
+        """Index what was copied before there was an index: the first service on the target finds all by its words."""
+        self._reindexing.begin()
+        total = self._reindexing.left
+        with self._progress("Indexing", total) as advance:
+            while not self._reindexing.is_done:
+                self._reindexing.go_on()
+                advance(total - self._reindexing.left)
+        while self._keywords.settle(self._target):
+            pass
+
+    def compare(self) -> Comparison:
+        """What both have, as it is."""
+        with self._source.read() as view:
+            return self._compared(view, mend=False)
+
+    def finish(self) -> Comparison | None:
+        """Copy the rest, compare both, and let the target be used where they are equal. None where somebody has written
+        to the source meanwhile: to be called again when nobody does."""
+        self.follow(logs=True)
+        self.index()
+        self._target.learn()
+        with self._source.read() as view:
+            self._follow(view)
+            self._copy_rest(view)
+            compared = self._compared(view, mend=True)
+            moment = view.moment()
+        with self._source.read() as view:
+            if any(batch for _, batch in view.changes(moment)):
+                return None
+        if compared.is_equal:
+            self._target.write(self._finished)
+        return compared
+
+    def _finished(self, tx: Transaction) -> None:
+        now = self._clock.now().isoformat(timespec="seconds")
+        tx.set_setting(MOVE, replace(known(tx), finished_at=now).text)
+
+    # memories
+
+    def _follow(self, view: View) -> int:
+        with self._target.read() as there:
+            stand = known(there)
+        done = 0 if stand.shown is None else self._catch_up(view, stand, stand.shown)
+        stand = replace(stand, shown=view.moment())
+        models = [(fingerprint, view.dimension(model)) for fingerprint, model in bulk.models(view)]
+
+        def work(tx: Transaction) -> None:
+            for fingerprint, dimension in models:
+                tx.register_model(fingerprint, dimension)
+            tx.set_setting(MOVE, stand.text)
+
+        self._target.write(work)
+        new = sorted(key for key in view.matching(EVERYTHING) if key > stand.upto)
+        with self._progress("Copying", len(new)) as advance:
+            copied = 0
+            for portion in bulk.portions(view, new):
+                self._put(bulk.read(view, portion), replace(stand, upto=portion[-1]))
+                copied += len(portion)
+                advance(copied)
+                self._learning.wrote(len(portion))
+        self._learning.ended()
+        return done + len(new)
+
+    def _catch_up(self, view: View, stand: Stand, since: Moment) -> int:
+        """Do what was done to the memories that the target has already. All that changed are taken away before the
+        first comes back: one may have the path by now that another had. Killed meanwhile, it is done once more."""
+        changed: dict[DocumentKey, set[ChangeKind]] = {}
+        for _, batch in view.changes(since):
+            for change in batch:
+                if change.document <= stand.upto:
+                    changed.setdefault(change.document, set()).add(change.kind)
+        embedded = sorted(key for key, kinds in changed.items() if kinds == {ChangeKind.VECTORS})
+        self._rewrite(view, sorted(changed.keys() - set(embedded)))
+        for portion in bulk.portions(view, embedded):
+            load = bulk.read(view, portion)
+            self._target.write(lambda tx, load=load: _put_vectors(tx, load))
+        return len(changed)
+
+    def _rewrite(self, view: View, keys: Sequence[DocumentKey]) -> None:
+        """Take memories away, then put those back that the source has."""
+        left: list[DocumentKey] = []
+        for some in bulk.in_batches(keys, bulk.AT_A_TIME):
+            here = view.standings(some, EVERYTHING).keys()
+            self._target.write(lambda tx, some=some, here=here: self._take_away(tx, some, here))
+            left += sorted(here)
+        for portion in bulk.portions(view, left):
+            self._put(bulk.read(view, portion), None)
+
+    def _take_away(self, tx: Transaction, keys: Sequence[DocumentKey], to_return: Collection[DocumentKey]) -> None:
+        indexed = _has_index(tx)
+        for key, memory in tx.admitted(keys, EVERYTHING).items():
+            if not indexed:
+                tx.forget(key)
+            elif key in to_return:
+                self._shelf.withdraw(tx, Stored(key, memory))
+            else:
+                self._shelf.drop(tx, Stored(key, memory))
+
+    def _put(self, load: Load, stand: Stand | None) -> None:
+        def work(tx: Transaction) -> None:
+            if _has_index(tx):
+                self._shelf.move_in(tx, load.memories)
+            else:
+                tx.move_in(load.memories)
+            _put_vectors(tx, load)
+            if stand is not None:
+                tx.set_setting(MOVE, stand.text)
+
+        self._target.write(work)
+
+    # everything else
+
+    def _copy_rest(self, view: View) -> None:
+        self._copy_reads(view)
+        self._copy_audit(view)
+        self._copy_recalls(view)
+        happenings.copy(view, self._target)
+        moving_proposals.copy(view, self._target)
+        moving_batches.copy(view, self._target)
+        self._copy_handovers(view)
+        self._copy_files(view)
+        values = {name: value for name in self._settings if (value := view.setting(name)) is not None}
+        agents, keys, jobs = view.agents(), view.api_keys(), list(map(_as_moved, view.jobs()))
+
+        def work(tx: Transaction) -> None:
+            for agent in agents:
+                tx.put_agent(agent)
+            for key in keys:
+                tx.put_api_key(key)
+            for job in jobs:
+                tx.put_job(job)
+            for name, value in values.items():
+                tx.set_setting(name, value)
+
+        self._target.write(work)
+
+    def _copy_reads(self, view: View) -> None:
+        """Access counts: reading a memory is no change that the log tells of."""
+        for some in bulk.in_batches(sorted(view.matching(EVERYTHING)), PAGE):
+            wanted = view.standings(some, EVERYTHING)
+            with self._target.read() as there:
+                found = there.standings(some, EVERYTHING)
+            reads = {
+                key: (one.access_count - found[key].access_count, one.accessed_at)
+                for key, one in wanted.items()
+                if one.accessed_at is not None and key in found and one.access_count > found[key].access_count
+            }
+            if reads:
+                self._target.write(lambda tx, reads=reads: tx.touch(reads))
+
+    def _copy_audit(self, view: View) -> None:
+        number = 0
+        while page := view.audit_after(number, PAGE):
+            with self._target.read() as there:
+                copied = {one for one, _ in there.audit_after(number, PAGE)}
+            missing = {one: entry for one, entry in page if one not in copied}
+            if missing:
+                self._target.write(lambda tx, missing=missing: tx.move_in_audit(missing))
+            number = page[-1][0]
+
+    def _copy_handovers(self, view: View) -> None:
+        event = EventId("")
+        while page := view.handovers_behind(event, PAGE):
+
+            def work(tx: Transaction, page: Sequence[Handover] = page) -> None:
+                for one in page:
+                    tx.put_handover(one)
+
+            self._target.write(work)
+            event = page[-1].ended.id
+
+    def _copy_files(self, view: View) -> None:
+        kept: set[tuple[str, str]] = set()
+        for page in _files(view):
+            self._target.write(lambda tx, page=page: tx.put_files(page))
+            kept.update((file.place, file.path) for file in page)
+        with self._target.read() as there:
+            dropped = [file for page in _files(there) for file in page if (file.place, file.path) not in kept]
+        for file in dropped:
+            self._target.write(lambda tx, file=file: tx.drop_files(file.place, [file.path]))
+
+    def _copy_recalls(self, view: View) -> None:
+        with self._target.read() as there:
+            copied = {recall.id for page in _recalls(there) for recall in page}
+        kept: set[RecallId] = set()
+        oldest = datetime.max.replace(tzinfo=UTC)
+        for page in _recalls(view):
+            missing = [recall for recall in page if recall.id not in copied]
+            if missing:
+                self._target.write(lambda tx, missing=missing: tx.log_recalls(missing))
+            kept.update(recall.id for recall in page)
+            oldest = page[-1].at
+        # What the source has let go of since it was copied: the oldest.
+        while (
+            copied - kept and self._target.write(lambda tx: tx.prune_recalls(oldest, max(len(kept), 1), PAGE)) == PAGE
+        ):
+            pass
+
+    # comparing
+
+    def _compared(self, view: View, *, mend: bool) -> Comparison:
+        """``mend``: what is not equal is copied again and looked at once more."""
+        here, there = Sum(), Sum()
+        with self._target.read() as target:
+            keys = sorted({*view.matching(EVERYTHING), *target.matching(EVERYTHING)})
+        with self._progress("Comparing", len(keys)) as advance:
+            done = 0
+            for portion in bulk.portions(view, keys):
+                wanted = bulk.digests(bulk.read(view, portion))
+                found = self._found(portion)
+                wrong = [key for key in portion if wanted.get(key) != found.get(key)]
+                if wrong and mend:
+                    self._rewrite(view, wrong)
+                    moving_proposals.copy(view, self._target)  # A memory that is taken away takes its own with it.
+                    found = self._found(portion)
+                for one in wanted.values():
+                    here.add(one)
+                for one in found.values():
+                    there.add(one)
+                done += len(portion)
+                advance(done)
+        if mend:  # What was taken away to be copied again took the events with it that tell of it.
+            happenings.copy(view, self._target)
+        with self._target.read() as target:
+            return Comparison(source=_side(view, here), target=_side(target, there))
+
+    def _found(self, keys: Sequence[DocumentKey]) -> dict[DocumentKey, bytes]:
+        with self._target.read() as there:
+            return bulk.digests(bulk.read(there, keys))
+
+
+def _has_index(tx: Transaction) -> bool:
+    return tx.setting(INDEX) is not None
+
+
+def _put_vectors(tx: Transaction, load: Load) -> None:
+    for fingerprint, made in load.embedded.items():
+        tx.put_vectors(tx.register_model(fingerprint, made.dimension), made.vectors, made.tokens)
+
+
+def _as_moved(job: Job) -> Job:
+    """What is going on in the source does not go on in the target."""
+    return replace(job, state=JobState.CANCELLED, error=ENDED_BY_MOVE) if job.state is JobState.RUNNING else job
+
+
+def _recalls(view: View) -> Iterable[Sequence[Recall]]:
+    """All of them in pages, newest first."""
+    page = view.recalls(_ALL_RECALLS, None, PAGE)
+    while page:
+        yield page
+        page = view.recalls(_ALL_RECALLS, (page[-1].at, page[-1].id), PAGE)
+
+
+def _files(view: View) -> Iterable[Sequence[KnownFile]]:
+    """All of them in pages."""
+    place, path = "", ""
+    while page := view.files_behind(place, path, PAGE):
+        yield page
+        place, path = page[-1].place, page[-1].path
+
+
+def _side(view: View, memories: Sum) -> Side:
+    kinds = [memories, *(Sum() for _ in range(9))]
+    _, agents, keys, jobs, audit, recalls, events, cooldowns, proposals, batches = kinds
+    agents.add_all(view.agents())
+    keys.add_all(view.api_keys())
+    jobs.add_all(map(_as_moved, view.jobs()))
+    number = 0
+    while page := view.audit_after(number, PAGE):
+        audit.add_all(page)
+        number = page[-1][0]
+    for some in _recalls(view):
+        recalls.add_all(some)
+    for happened in happenings.events(view):
+        events.add_all(happened)
+    cooldowns.add_all(happenings.cooldowns(view))
+    for page_of_proposals in moving_proposals.pages(view):
+        proposals.add_all(page_of_proposals)
+    batches.add_all(moving_batches.everything(view))
+    together = hashlib.sha256(b"".join(kind.digest for kind in kinds)).hexdigest()
+    return Side(counts=view.counts(), sha256=together)

@@ -1,0 +1,241 @@
+"""The two ends of a move: which store a text names, who else has it open, and what stands against using it."""
+
+import os
+from collections.abc import Callable, Generator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hivelore.core.clock import Clock
+from hivelore.embeddings.active_model import SERVING
+from hivelore.errors import Broken, Busy, Invalid, NotFound
+from hivelore.indexes.ports import KeywordIndex
+from hivelore.local import endpoint
+from hivelore.local.lock import EMBEDDED, Lock, Owner, held_by, read_owner
+from hivelore.models.quota import SPENT
+from hivelore.runtime.app import REDACTION_KEY
+from hivelore.runtime.clock import SystemClock
+from hivelore.runtime.engines import keyword_engines, postgres_package
+from hivelore.runtime.settings import Settings, database_at
+from hivelore.storage.ports import MemoryStore, Snapshots
+from hivelore.storage.sqlite.store import SqliteSource, SqliteStore
+from hivelore.transfer.migrate.copy import Moving, Progress
+from hivelore.transfer.migrate.progress import fitting, origin_of
+
+if TYPE_CHECKING:
+    from hivelore.storage.postgres.store import PostgresStore
+
+SETTINGS = (SERVING, REDACTION_KEY, SPENT)
+"""Those that belong to the swarm."""
+_CONNECTIONS = 2
+
+Holder = Callable[[], str | None]
+"""Who else may write to a store; None where nobody does."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Place:
+    """Where a store is: the path of a SQLite file, or the URL of a PostgreSQL database, which may hold a password."""
+
+    where: Path | str
+
+    def __str__(self) -> str:
+        if isinstance(self.where, Path):
+            return str(self.where)
+        with postgres_package():
+            from hivelore.storage.postgres.connection import whereabouts
+        return whereabouts(self.where)
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    place: Place
+    store: Snapshots
+    holder: Holder
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    place: Place
+    store: MemoryStore
+    engines: Sequence[KeywordIndex]
+
+
+def named(text: str) -> Place:
+    """The place that a text names: the URL of a PostgreSQL database, a SQLite file, or the folder that it is in."""
+    where = database_at(text)
+    if isinstance(where, str):
+        return Place(where)
+    is_folder = where.is_dir() or (not where.exists() and not where.suffix)
+    return Place(where / endpoint.DATABASE if is_folder else where)
+
+
+def configured(settings: Settings) -> Place:
+    """Where the service of these settings keeps everything."""
+    where = settings.postgres_url or settings.database_path
+    if where is None:
+        raise Invalid("HIVELORE_DATABASE=memory: ends with its process: there is nothing to move.")
+    return Place(where)
+
+
+@contextmanager
+def source(place: Place, settings: Settings) -> Generator[End]:
+    """A store to copy from. Nobody else opens a file meanwhile where nobody has it open; it is brought to the schema of
+    this version then, as by every start."""
+    clock = SystemClock()
+    if not isinstance(place.where, Path):
+        with _postgres_source(place, place.where, clock) as end:
+            yield end
+        return
+    if not place.where.is_file():
+        raise NotFound(f"There is no database {place.where}.")
+    with ExitStack() as stack:
+        claim = _Claim(_home_of(place.where, settings), clock)
+        stack.callback(claim.release)
+        if claim.refusal() is None:
+            SqliteStore(place.where, clock=clock).close()
+        yield End(place, stack.enter_context(closing(SqliteSource(place.where, clock=clock))), claim.refusal)
+
+
+@contextmanager
+def seen_source(place: Place, settings: Settings) -> Generator[End]:
+    """The same to be looked at only: nothing is locked or changed."""
+    clock = SystemClock()
+    if not isinstance(place.where, Path):
+        with _postgres_source(place, place.where, clock) as end:
+            yield end
+        return
+    home = _home_of(place.where, settings)
+    with closing(SqliteSource(place.where, clock=clock)) as store:
+        yield End(place, store, lambda: _holder_of(home))
+
+
+@contextmanager
+def target(place: Place, settings: Settings) -> Generator[Target]:
+    """A store to copy to, which nobody else has open: raises Busy."""
+    clock = SystemClock()
+    engines = keyword_engines(settings.model_copy(update={"database": str(place.where)}))
+    if not isinstance(place.where, Path):
+        with closing(_postgres(place.where, clock)) as store:
+            _refuse_others(store.others())
+            yield Target(place, store, engines)
+        return
+    endpoint.make_home(place.where.parent)
+    with ExitStack() as stack:
+        claim = _Claim(_home_of(place.where, settings), clock)
+        stack.callback(claim.release)
+        claim.insist()
+        yield Target(place, stack.enter_context(closing(SqliteStore(place.where, clock=clock))), engines)
+
+
+def examine_target(place: Place, settings: Settings, source: Snapshots) -> str:
+    """What there is at a target, in a few words; nothing of it is changed. Raises what ``target`` and a move to it
+    would raise, as far as that can be known."""
+    clock = SystemClock()
+    keyword_engines(settings.model_copy(update={"database": str(place.where)}))
+    with source.read() as view:
+        origin = origin_of(view)
+    if isinstance(place.where, Path):
+        _refuse_holder(_home_of(place.where, settings))
+        if not place.where.exists():
+            _refuse_unwritable(place.where)
+            return "will be made"
+        with closing(SqliteSource(place.where, clock=clock)) as store:
+            return _found(store, origin)
+    with postgres_package():
+        from hivelore.storage.postgres.pool import rehearse
+    if rehearse(place.where):
+        return "gets its tables"
+    with closing(_postgres(place.where, clock, as_it_is=True)) as store:
+        _refuse_others(store.others())
+        return _found(store, origin)
+
+
+def moving(source: End, target: Target, progress: Progress) -> Moving:
+    return Moving(source.store, target.store, target.engines, SystemClock(), settings=SETTINGS, progress=progress)
+
+
+def _postgres(url: str, clock: Clock, *, as_it_is: bool = False) -> "PostgresStore":
+    """Known to the server by a name of our own, so that we are not counted among the others."""
+    with postgres_package():
+        from hivelore.storage.postgres.connection import named as known_as
+        from hivelore.storage.postgres.store import PostgresStore
+    url = known_as(url, f"hivelore move {os.getpid()}")
+    return PostgresStore(url, clock=clock, connections=_CONNECTIONS, as_it_is=as_it_is)
+
+
+@contextmanager
+def _postgres_source(place: Place, url: str, clock: Clock) -> Generator[End]:
+    with closing(_postgres(url, clock, as_it_is=True)) as store:
+        yield End(place, store, lambda: _told(store.others()))
+
+
+def _told(connections: int) -> str | None:
+    return f"Other Hivelores have {connections} connections to this database." if connections else None
+
+
+def _refuse_others(connections: int) -> None:
+    told = _told(connections)
+    if told is not None:
+        raise Busy(f"{told} Stop them first.")
+
+
+def _found(store: Snapshots, origin: str) -> str:
+    with store.read() as view:
+        stand = fitting(view, origin)
+    if stand is None:
+        return "is empty"
+    return "has a part already" if stand.finished_at is None else f"has had all since {stand.finished_at}"
+
+
+def _refuse_unwritable(path: Path) -> None:
+    folder = next(one for one in path.parents if one.exists())
+    if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
+        raise Broken(f"Nothing can be written in {folder}.")
+
+
+def _home_of(path: Path, settings: Settings) -> Path | None:
+    """The folder with the lock of whoever has a file open; None for one that no service would look for."""
+    if settings.database_path == path:
+        return settings.home
+    return path.parent if path.name == endpoint.DATABASE else None
+
+
+def _holder_of(home: Path | None) -> str | None:
+    owner = None if home is None else read_owner(home)
+    return None if owner is None else str(held_by(owner))
+
+
+def _refuse_holder(home: Path | None) -> None:
+    owner = None if home is None else read_owner(home)
+    if owner is not None:
+        raise held_by(owner)
+
+
+class _Claim:
+    """The lock of a data directory, taken as soon as it is free."""
+
+    def __init__(self, home: Path | None, clock: Clock) -> None:
+        self._home = home
+        self._clock = clock
+        self._lock: Lock | None = None
+
+    def insist(self) -> None:
+        """Raises Busy where somebody holds it."""
+        if self._home is not None and self._lock is None:
+            started = self._clock.now().isoformat()
+            self._lock = Lock(self._home, Owner(pid=os.getpid(), kind=EMBEDDED, url=None, started_at=started))
+
+    def refusal(self) -> str | None:
+        """Who holds it; None once it is ours, or where there is none to hold."""
+        try:
+            self.insist()
+        except Busy as busy:
+            return str(busy)
+        return None
+
+    def release(self) -> None:
+        if self._lock is not None:
+            self._lock.release()
+            self._lock = None
