@@ -23,7 +23,7 @@ depends on what else runs. *Memory* is what is resident once it has answered. Co
 """
 PYTHON = sys.executable
 SCRIPT = str(Path(sysconfig.get_path("scripts")) / "hivelore")
-BRIDGE = str(Path(hivelore.__file__).parent / "bridge" / "__main__.py")
+BRIDGE = str(Path(hivelore.__file__).parent / "mcp" / "bridge" / "__main__.py")
 BARE = "python -I -S -c pass"
 COMMANDS: dict[str, list[str]] = {
     BARE: [PYTHON, "-I", "-S", "-c", "pass"],

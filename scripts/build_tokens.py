@@ -25,7 +25,7 @@ from tokenizers import Tokenizer
 from hivelore.search.late_interaction import DIMENSIONS
 from hivelore.search.tokenizer import STOP_WORDS
 
-MODEL = Path(__file__).resolve().parent.parent / "src" / "hivelore" / "adapters" / "onnx" / "model"
+MODEL = Path(__file__).resolve().parent.parent / "src" / "hivelore" / "models" / "onnx" / "model"
 SEED = 3
 TEXTS = 1_500
 SHORTEST, LONGEST = 80, 1_200

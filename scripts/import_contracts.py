@@ -68,6 +68,51 @@ class ImportedOnlyBy(ChainContract):
                     yield importer, module
 
 
+class PureDecisions(ChainContract):
+    """Modules of ``capabilities``, except the ``services``, reach no module of ``technology``, directly or through
+    others."""
+
+    type_name = "pure_decisions"
+    modules = fields.ListField(subfield=fields.StringField(), default=[])
+    capabilities = fields.ListField(subfield=fields.StringField())
+    technology = fields.ListField(subfield=fields.StringField())
+    services = fields.ListField(subfield=fields.StringField())
+
+    def forbidden_chains(self, graph: ImportGraph) -> Iterator[Chain]:
+        capabilities = [f"hivelore.{name}" for name in cast(list[str], self.capabilities)]
+        technology = [f"hivelore.{name}" for name in cast(list[str], self.technology)]
+        services = [f"hivelore.{name}" for name in cast(list[str], self.services)]
+        unknown = [name for name in services if name not in graph.modules]
+        if unknown:
+            raise ValueError(f"These services do not exist: {', '.join(unknown)}")
+        for module in sorted(_with_descendants(graph, capabilities)):
+            if _lies_in(module, services):
+                continue
+            for reached in sorted(graph.find_upstream_modules(module)):
+                if _lies_in(reached, technology):
+                    chain = graph.find_shortest_chain(importer=module, imported=reached)
+                    if chain:
+                        yield chain
+                        break
+
+
+class AcyclicModules(ChainContract):
+    """No module reaches itself, whether imports stand at the top of a file or inside a function."""
+
+    type_name = "acyclic_modules"
+    modules = fields.ListField(subfield=fields.StringField(), default=[])
+
+    def forbidden_chains(self, graph: ImportGraph) -> Iterator[Chain]:
+        for module in sorted(graph.modules):
+            if not module.startswith("hivelore"):
+                continue
+            for imported in sorted(graph.find_modules_directly_imported_by(module)):
+                chain = graph.find_shortest_chain(importer=imported, imported=module)
+                if chain:
+                    yield (module, *chain)
+                    break
+
+
 def _with_descendants(graph: ImportGraph, modules: Iterable[str]) -> set[str]:
     present = [module for module in modules if module in graph.modules]
     return {*present, *(inner for module in present for inner in graph.find_descendants(module))}

@@ -16,9 +16,9 @@ from hivelore.core.text import Clean
 from hivelore.errors import Conflict, NotFound
 from hivelore.indexing.model import BEGINNING, ChangeKind, DocumentKey, ModelKey
 from hivelore.memories.model import Action, Memory, MemoryId
+from hivelore.memories.whole import Counts, WholeMemory
 from hivelore.storage.inmemory.store import InMemoryStore
 from hivelore.storage.ports import MemoryStore, Transaction, View
-from hivelore.transfer.migrate.model import Counts, WholeMemory
 from support.batches import a_batch, a_preimage, put_batch
 from support.clocks import START, FixedClock
 from support.happenings import a_cooldown, an_event, log_events, put_cooldowns

@@ -11,7 +11,7 @@ import hivelore
 from hivelore.core.token_count import estimate
 
 ROOT = Path(__file__).parents[2]
-TOKENIZER = Path(hivelore.__file__).parent / "adapters" / "onnx" / "model" / "tokenizer.json"
+TOKENIZER = Path(hivelore.__file__).parent / "models" / "onnx" / "model" / "tokenizer.json"
 
 
 @pytest.mark.parametrize(

@@ -19,8 +19,8 @@ from hivelore.observations.model import Kind
 from hivelore.observations.outcomes import Effect
 from hivelore.review.model import Decision, Proposal, ProposalKind
 from hivelore.runtime.app import Application
-from hivelore.runtime.leader_lease import Leading
 from hivelore.runtime.settings import load
+from hivelore.storage.leader_lease import Leading
 from support.language_server import LanguageServer
 from support.remote_embedder import KEY
 from support.waiting import until

@@ -12,7 +12,7 @@ from hivelore.errors import Unauthenticated
 from hivelore.indexes.keywords.postings.engine import Postings
 from hivelore.indexing.model import BEGINNING, ChangeKind
 from hivelore.memories.drafts import Draft, Edit
-from hivelore.runtime.leader_lease import RENEWED, Leading
+from hivelore.storage.leader_lease import RENEWED, Leading
 from hivelore.storage.ports import MemoryStore
 from support.clocks import START, SteppingClock
 from support.embedders import FaultyEmbedder

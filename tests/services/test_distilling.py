@@ -19,7 +19,6 @@ from hivelore.models.extractive import Extractive
 from hivelore.observations.curation import Choice
 from hivelore.observations.marker_ingest import Marking
 from hivelore.observations.markers import CATEGORIES
-from hivelore.runtime.leader_lease import Leading
 from hivelore.sessions.lessons.summary_draft import READ
 from hivelore.sessions.model import AgentEvent, EventId, HandoverState, Kind, SubAgent, Summary, Task, Transcript
 from hivelore.sessions.ports import Summarizer
@@ -27,6 +26,7 @@ from hivelore.sessions.summaries import ATTEMPTS, DISTILLING, FIRST_PAUSE, KEPT,
 from hivelore.sessions.transcript_files import TranscriptFiles
 from hivelore.storage.inmemory.keywords import ExactKeywords
 from hivelore.storage.inmemory.store import InMemoryStore
+from hivelore.storage.leader_lease import Leading
 from support.clocks import START, SteppingClock
 from support.fences import fenced
 from support.memories import EVERYTHING

@@ -16,7 +16,7 @@ from hivelore.indexing.model import Vector
 from hivelore.indexing.rebuild import Reindexing
 from hivelore.indexing.writer import Shelf
 from hivelore.memories.drafts import Draft
-from hivelore.runtime.leader_lease import RENEWED, Leading
+from hivelore.storage.leader_lease import RENEWED, Leading
 from hivelore.storage.ports import MemoryStore, Transaction
 from support.clocks import SteppingClock
 from support.embedders import FaultyEmbedder

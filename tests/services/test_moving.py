@@ -17,13 +17,13 @@ from hivelore.folders.model import KnownFile
 from hivelore.indexes.ports import KeywordIndex
 from hivelore.indexing.model import Stored
 from hivelore.indexing.writer import Shelf
+from hivelore.memories import whole_reader
 from hivelore.search.query_analysis import query_terms
 from hivelore.sessions.model import EventId, Handover, HandoverState
 from hivelore.storage.inmemory.store import InMemoryStore
 from hivelore.storage.ports import MemoryStore, Transaction
-from hivelore.transfer.migrate import bulk
 from hivelore.transfer.migrate.copy import ENDED_BY_MOVE, Moving
-from hivelore.transfer.migrate.progress import MOVE, Stand, refuse_unfinished
+from hivelore.storage.migration_state import MOVE, Stand, refuse_unfinished
 from support.clocks import START, FixedClock, SteppingClock
 from support.laws import examples
 from support.memories import EVERYTHING, a_memory, memory_id, whole
@@ -45,7 +45,7 @@ WAYS = [
 
 @pytest.fixture
 def few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bulk, "AT_A_TIME", 2)
+    monkeypatch.setattr(whole_reader, "AT_A_TIME", 2)
     monkeypatch.setattr("hivelore.transfer.migrate.copy.PAGE", 2)
 
 
@@ -139,7 +139,7 @@ def test_what_is_known_of_files_arrives_and_what_was_dropped_meanwhile_goes(ends
 def test_whatever_happens_in_whatever_order_both_are_equal_in_the_end(script: list[Deed | str], kind: str) -> None:
     clock = SteppingClock()
     with pytest.MonkeyPatch.context() as changes, TemporaryDirectory() as folder:
-        changes.setattr(bulk, "AT_A_TIME", 2)
+        changes.setattr(whole_reader, "AT_A_TIME", 2)
         source, target = InMemoryStore(FixedClock()), STORES[KEYWORDS[kind].store].open(Path(folder), clock)
         index = KEYWORDS[kind].index()
         with closing(target):
@@ -316,14 +316,14 @@ def test_a_move_is_not_finished_while_somebody_writes(ends: Ends, monkeypatch: p
     add(ends.source, a_memory())
     move = moving(ends.source, ends.target, ends.index)
     move.begin()
-    compare = bulk.digests
+    compare = whole_reader.digests
 
-    def beside(load: bulk.Load) -> object:
+    def beside(load: whole_reader.Load) -> object:
         add(ends.source, a_memory())
         return compare(load)
 
     with monkeypatch.context() as changes:
-        changes.setattr(bulk, "digests", beside)
+        changes.setattr(whole_reader, "digests", beside)
         assert move.finish() is None
     with ends.target.read() as view:
         stand = Stand.of(view)
@@ -356,5 +356,5 @@ def test_large_memories_travel_in_small_loads() -> None:
     sized = [a_memory("x" * size) for size in (1, 900_000, 2_000_000, 5)]
     keys = [add(store, memory, whole(memory.content)).key for memory in sized]
     with store.read() as view:
-        assert list(bulk.portions(view, keys)) == [keys[:3], keys[3:]]
-        assert [len(one) for one in bulk.portions(view, keys[:1] * 250)] == [100, 100, 50]
+        assert list(whole_reader.portions(view, keys)) == [keys[:3], keys[3:]]
+        assert [len(one) for one in whole_reader.portions(view, keys[:1] * 250)] == [100, 100, 50]

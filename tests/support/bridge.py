@@ -13,7 +13,7 @@ from typing import Any, Self
 import hivelore
 
 PACKAGE = Path(hivelore.__file__).parent
-DIRECT = [sys.executable, "-I", "-S", str(PACKAGE / "bridge" / "__main__.py")]
+DIRECT = [sys.executable, "-I", "-S", str(PACKAGE / "mcp" / "bridge" / "__main__.py")]
 """How the bridge starts quickest."""
 PATIENCE = 60.0
 """Seconds after which a test is given up; nothing here is expected to take them."""

@@ -19,6 +19,7 @@ from typing import TypeVar
 
 from hivelore.changes.journal import Keeping
 from hivelore.core.agents import AgentId, Door, LeadSees, Role, Viewer
+from hivelore.core.ids import batch_id, memory_id, proposal_id
 from hivelore.core.redaction import Redactor
 from hivelore.core.text import Clean
 from hivelore.embeddings import queue
@@ -36,7 +37,6 @@ from hivelore.memories.ttl import Lifetimes
 from hivelore.models.hashing import HashingEmbedder
 from hivelore.review.proposals import Proposing
 from hivelore.runtime.clock import SystemClock
-from hivelore.runtime.ids import batch_id, memory_id, proposal_id
 from hivelore.search.model import Visibility
 from hivelore.storage.ports import Transaction, View
 from hivelore.storage.sqlite.store import SqliteStore

@@ -18,11 +18,11 @@ from typing import Any, TypeVar, cast
 
 from hivelore.indexes.keywords.postings.engine import Postings
 from hivelore.indexing import rebuild
+from hivelore.memories import whole_reader
 from hivelore.runtime.clock import SystemClock
 from hivelore.storage.ports import MemoryStore, Transaction
 from hivelore.storage.postgres.store import PostgresStore
 from hivelore.storage.sqlite.store import SqliteSource, SqliteStore
-from hivelore.transfer.migrate import bulk
 from support.moving import moved
 
 T = TypeVar("T")
@@ -69,7 +69,7 @@ def opened(target: str) -> MemoryStore:
 
 
 def move(source: str, target: str, place: Place, nth: int) -> bool:
-    bulk.AT_A_TIME = rebuild.AT_A_TIME = 3
+    whole_reader.AT_A_TIME = rebuild.AT_A_TIME = 3
     with closing(SqliteSource(Path(source), clock=SystemClock())) as here, closing(opened(target)) as there:
         return moved(here, cast(MemoryStore, Killing(there, place, nth)), Postings()).is_equal
 

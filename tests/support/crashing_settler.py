@@ -20,6 +20,7 @@ from typing import TypeVar
 
 from hivelore.changes.journal import Keeping
 from hivelore.core.agents import AgentId, Door, LeadSees, Role, Viewer
+from hivelore.core.ids import batch_id, memory_id, proposal_id
 from hivelore.core.redaction import Redactor
 from hivelore.indexes.keywords.postings.compaction import Begin, Fill, Gathering, Sizes, SwitchOn, Work
 from hivelore.indexes.keywords.postings.engine import Postings
@@ -34,7 +35,6 @@ from hivelore.memories.service import Remembering
 from hivelore.memories.ttl import Lifetimes
 from hivelore.review.proposals import Proposing
 from hivelore.runtime.clock import SystemClock
-from hivelore.runtime.ids import batch_id, memory_id, proposal_id
 from hivelore.storage.ports import MemoryStore, Transaction
 from hivelore.storage.sql.view import SqlView
 from hivelore.storage.sqlite.store import SqliteStore

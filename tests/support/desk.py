@@ -10,7 +10,7 @@ from hivelore.core.text import Clean
 from hivelore.folders.sync import Folders
 from hivelore.folders.workspace import WorkspaceFiles
 from hivelore.memories.model import Memory
-from hivelore.runtime.leader_lease import Leading
+from hivelore.storage.leader_lease import Leading
 from support.world import AS_OPERATOR, World
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 from threading import Thread
 
 from hivelore.core.agents import AgentId, Door
+from hivelore.core.ids import memory_id
 from hivelore.core.text import Clean
 from hivelore.memories.model import Chunk, Memory, Passage, Provenance, Scope, Source
 from hivelore.runtime.clock import SystemClock
-from hivelore.runtime.ids import memory_id
 from hivelore.storage.sqlite.store import SqliteStore
 
 THREADS = 4

@@ -1,0 +1,1 @@
+"""The change journal: previous states of memories, batches and undo."""

@@ -15,11 +15,11 @@ from hivelore.core.clock import Clock
 from hivelore.core.text import Clean
 from hivelore.indexing.model import DocumentKey, Stored
 from hivelore.memories.model import Memory, MemoryId, Scope, Version
+from hivelore.memories.whole_reader import canonical
 from hivelore.observations.model import Observation
 from hivelore.review.model import Proposal
 from hivelore.search.model import EVERYTHING
 from hivelore.storage.ports import MemoryStore, Transaction, View
-from hivelore.transfer.migrate.bulk import canonical
 
 T = TypeVar("T")
 

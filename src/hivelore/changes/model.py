@@ -10,9 +10,9 @@ from hivelore.core.text import Clean
 from hivelore.events.model import Event
 from hivelore.indexing.model import DocumentKey
 from hivelore.memories.model import MemoryId
+from hivelore.memories.whole import WholeMemory
 from hivelore.review.model import Proposal
 from hivelore.search.model import Visibility
-from hivelore.transfer.migrate.model import WholeMemory
 
 BatchId = NewType("BatchId", str)
 """A UUID (version 7) in its lower-case text form."""

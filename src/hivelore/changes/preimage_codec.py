@@ -13,11 +13,11 @@ from hivelore.indexing.model import ChunkKey, DocumentKey, PassageKey, StoredChu
 from hivelore.memories import codec, version_codec
 from hivelore.memories.codec import Object, instant
 from hivelore.memories.model import Chunk, Passage
+from hivelore.memories.whole import WholeMemory
 from hivelore.observations.model import Confidence, Kind, Observation
 from hivelore.observations.observation_codec import observation
 from hivelore.review import proposal_codec
 from hivelore.search.model import RecallId
-from hivelore.transfer.migrate.model import WholeMemory
 
 
 def former(value: Former) -> Object:

@@ -11,17 +11,17 @@ from hivelore.changes.model import Preimage
 from hivelore.feedback.recalls import Evidence, together
 from hivelore.indexing.model import DocumentKey, Stored
 from hivelore.indexing.writer import Shelf
+from hivelore.memories import whole_reader
 from hivelore.memories.model import MemoryId
 from hivelore.memories.temporal import has_place, link
+from hivelore.memories.whole import WholeMemory
 from hivelore.review.model import Proposal
 from hivelore.storage.ports import Transaction
-from hivelore.transfer.migrate import bulk
-from hivelore.transfer.migrate.model import WholeMemory
 
 
 def restore(tx: Transaction, shelf: Shelf, parts: Sequence[Preimage], *, reopen: bool) -> None:
     """Let these be as they were before. ``reopen``: what was proposed about them waits for a decision again."""
-    present = bulk.read(tx, [one.key for one in parts])
+    present = whole_reader.read(tx, [one.key for one in parts])
     there = {one.key: one for one in present.memories}
     proposals = [one for key in there for one in tx.proposals_about(key)]
     events = [one for key in there for one in tx.events_about(key)]

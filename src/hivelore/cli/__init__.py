@@ -1,1 +1,1 @@
-"""The command line: every verb talks to the service, which it starts on demand."""
+"""The command line: every verb talks to the service and starts it when needed."""

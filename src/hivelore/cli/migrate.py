@@ -13,10 +13,10 @@ from hivelore.cli.options import AsJson
 from hivelore.errors import Conflict, HiveloreError, Invalid
 
 if TYPE_CHECKING:
+    from hivelore.memories.whole import Counts
     from hivelore.runtime.settings import Settings
     from hivelore.transfer.migrate.copy import Comparison, Moving
     from hivelore.transfer.migrate.endpoints import End, Place, Target
-    from hivelore.transfer.migrate.model import Counts
 
 _ROUNDS = 10
 """So often at most the service is followed, before it is said that it has to stop."""

@@ -1,0 +1,1 @@
+"""The embedding queue, the active embedding model and re-embedding."""

@@ -1,0 +1,1 @@
+"""The event log and cooldowns of running services."""

@@ -43,8 +43,8 @@ class Cooldowns:
     ) -> Cooldown:
         """Let an action of a service rest for some ``minutes`` or ``until`` an instant, and answer what holds then: set
         again, it counts once more and never ends sooner than it was to, unless the same session just repeats itself
-        (``events.cooldown_rules``). ``at``: since when, if not now; what is over by now is kept nowhere. Raises Invalid,
-        also for what lasts longer than the viewer may say, and Conflict where there are too many."""
+        (``events.cooldown_rules``). ``at``: since when, if not now; what is over by now is kept nowhere. Raises
+        Invalid, also for what lasts longer than the viewer may say, and Conflict where there are too many."""
         now = self._clock.now()
         since = now if at is None else min(at, now)
         new = Cooldown(
@@ -85,7 +85,8 @@ class Cooldowns:
         ]
 
     def told(self, service: str | None = None, deadline: float | None = None) -> str:
-        """The same as a text for the environment of an agent (``events.cooldown_rules.told``); empty where none holds."""
+        """The same as a text for the environment of an agent (``events.cooldown_rules.told``); empty where none
+        holds."""
         return cooldown_rules.told(self.holding(service, deadline), self._clock.now())
 
     def clear(self, service: str, action: str | None, viewer: Viewer, deadline: float | None = None) -> int:

@@ -1,0 +1,1 @@
+"""Memory folders: files of agents that become memories and follow their changes."""

@@ -22,7 +22,7 @@ from hivelore.memories.identity import same_record
 from hivelore.memories.model import Memory, Scope, Source
 from hivelore.memories.normalizer import CONTENT_LENGTH
 from hivelore.memories.service import Remembering
-from hivelore.runtime.leader_lease import Leading
+from hivelore.storage.leader_lease import Leading
 from hivelore.storage.ports import MemoryStore, Transaction
 
 _LOG = logging.getLogger("hivelore")

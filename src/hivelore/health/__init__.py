@@ -1,0 +1,1 @@
+"""The health of a running service: problems, worker records and the monitor."""

@@ -245,7 +245,7 @@ def _leave(event: Event, *, again: bool) -> None:
 
     from hivelore.hooks.fallback import see_to
 
-    see_to(event, again=again)
+    see_to(event, again=again, longest=LONGEST)
 
 
 def _go_on_alone(event: Event) -> None:

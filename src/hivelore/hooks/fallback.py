@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from hivelore.core.redaction import KEY_BYTES, Redactor
 from hivelore.errors import HiveloreError
-from hivelore.hooks.client import LONGEST
 from hivelore.local import endpoint, launcher, private_files
 from hivelore.local.lock import read_lock
 from hivelore.sessions.fence import unfenced
@@ -33,10 +32,10 @@ _KEY_LENGTH = 20
 """Characters of a key that may be seen: namespace and number, without the secret."""
 
 
-def see_to(event: "Event", *, again: bool) -> None:
+def see_to(event: "Event", *, again: bool, longest: float) -> None:
     """``again``: whether somebody may take the event later."""
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    signal.setitimer(signal.ITIMER_REAL, LONGEST)
+    signal.setitimer(signal.ITIMER_REAL, longest)
     folder = Path(endpoint.home_folder()) / endpoint.SPOOL
     try:
         told: Json = json.loads(event.body())

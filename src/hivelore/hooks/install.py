@@ -19,7 +19,7 @@ from hivelore.local import endpoint, private_files
 _FILE = "hivelore-hook"
 MODULES = (
     "__init__.py",
-    "domain/__init__.py",
+    "core/__init__.py",
     "core/text.py",
     "local/endpoint.py",
     "errors.py",
@@ -28,7 +28,7 @@ MODULES = (
     "hooks/client.py",
     "local/launcher.py",
     "local/lock.py",
-    "policies/__init__.py",
+    "sessions/__init__.py",
     "sessions/fence.py",
     "core/redaction/__init__.py",
     "core/redaction/assignments.py",

@@ -1,0 +1,1 @@
+"""The HTTP service: authentication, request guard, thread pools, metrics and the REST interface."""

@@ -1,0 +1,1 @@
+"""Ports of the keyword and vector indexes, and their engines."""

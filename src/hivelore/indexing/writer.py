@@ -18,10 +18,10 @@ from hivelore.indexes.ports import KeywordIndex
 from hivelore.indexing.model import ChunkKey, DocumentKey, KeywordEntry, Stored, StoredChunk
 from hivelore.memories.model import Action, Chunk, Memory
 from hivelore.memories.temporal import has_place, kept, link, loosen, settle, stays
+from hivelore.memories.whole import WholeMemory
 from hivelore.observations.model import Kind
 from hivelore.search.tokenizer import document_terms
 from hivelore.storage.ports import Transaction, View
-from hivelore.transfer.migrate.model import WholeMemory
 
 CHUNKS_BEFORE = 2
 CHUNKS_AFTER = 1

@@ -1,0 +1,1 @@
+"""Purging, merging, duplicate detection, integrity checks and housekeeping."""

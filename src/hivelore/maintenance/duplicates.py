@@ -11,12 +11,12 @@ from hivelore.embeddings.active_model import Serving
 from hivelore.indexing.model import DocumentKey, Stored
 from hivelore.maintenance.merge_rules import may_merge
 from hivelore.memories.model import Memory
+from hivelore.memories.whole_reader import in_batches
 from hivelore.observations.contradiction.judging import Verdict, judge, may_be_same
 from hivelore.review.model import Decision, Proposal, ProposalKind
 from hivelore.search.diversity import says_the_same
 from hivelore.search.model import EVERYTHING, Filter, Visibility
 from hivelore.storage.ports import MemoryStore, View
-from hivelore.transfer.migrate.bulk import in_batches
 
 LOOKED_AT = 2_000
 """Of the newest memories, the nearest are looked for among all; the same words are found among all."""

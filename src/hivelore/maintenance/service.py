@@ -25,11 +25,11 @@ from hivelore.maintenance.model import Alike, Expired, Maintained, Wish
 from hivelore.maintenance.purge_limits import most, refuse_too_many
 from hivelore.memories.model import Action
 from hivelore.memories.temporal import beside
+from hivelore.memories.whole_reader import in_batches
 from hivelore.review.model import ProposalKind
 from hivelore.review.proposals import Proposing
 from hivelore.search.model import EVERYTHING, Filter
 from hivelore.storage.ports import MemoryStore, Transaction, View
-from hivelore.transfer.migrate.bulk import in_batches
 
 EXAMPLES = 1_000
 """Of those that are to go, so many are shown."""

@@ -1,0 +1,1 @@
+"""The MCP interface: tools, schemas and the stdio bridge."""

@@ -1,0 +1,1 @@
+"""The life of a memory: writing, editing, forgetting, versions, valid time and expiry."""

@@ -1,5 +1,5 @@
-"""An embedding server behind a circuit breaker (``models.circuit_breaker``): one that hangs keeps few questions waiting, and
-those once."""
+"""An embedding server behind a circuit breaker (``models.circuit_breaker``): one that hangs keeps few questions
+waiting, and those once."""
 
 from collections.abc import Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait

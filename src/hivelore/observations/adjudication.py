@@ -18,7 +18,7 @@ from hivelore.observations.contradiction import asking
 from hivelore.observations.contradiction.asking import Opinion
 from hivelore.review.inbox import Reviewing
 from hivelore.review.model import Case, Proposal, ProposalFilter, ProposalId, ProposalKind
-from hivelore.runtime.leader_lease import Leading
+from hivelore.storage.leader_lease import Leading
 from hivelore.storage.ports import MemoryStore
 
 ADJUDICATING = "adjudicating"

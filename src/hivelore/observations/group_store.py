@@ -1,5 +1,5 @@
-"""Memories about running things as groups of observations (``observations.grouping``): read from the store, and put there
-again as they are with one observation more, as a part of a unit of work."""
+"""Memories about running things as groups of observations (``observations.grouping``): read from the store, and put
+there again as they are with one observation more, as a part of a unit of work."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,1 +1,1 @@
-"""The Python API: one way to remember and recall, embedded in this process or through a service."""
+"""The Python API: embedded in this process, or remote through a service."""

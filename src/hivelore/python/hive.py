@@ -305,8 +305,8 @@ class Hive(LookingBack, Happenings, Maintaining, ABC):
         status: ProposalStatus = "open",
         kind: ProposalKind | str | None = None,
     ) -> ProposalPage:
-        """The review inbox, newest first: what waits for a decision (``runtime.status``: open, decided, all). ``after`` is the
-        ``next`` of the page before. A worker sees its own proposals."""
+        """The review inbox, newest first: what waits for a decision (``runtime.status``: open, decided, all).
+        ``after`` is the ``next`` of the page before. A worker sees its own proposals."""
 
     @abstractmethod
     def proposal(self, proposal: str) -> Case:

@@ -1,0 +1,1 @@
+"""Proposals and the review inbox."""

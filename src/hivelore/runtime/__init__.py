@@ -1,0 +1,1 @@
+"""Builds the application from its settings and runs its background workers."""

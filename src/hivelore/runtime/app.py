@@ -7,6 +7,7 @@ from contextlib import ExitStack, suppress
 from functools import cached_property
 
 from hivelore.changes.undo import Undoing
+from hivelore.core import ids as randomness
 from hivelore.core.agents import Door
 from hivelore.core.clock import Clock
 from hivelore.core.redaction import Redactor
@@ -43,10 +44,8 @@ from hivelore.observations.service import Observing
 from hivelore.observations.token_budget import Budget, budget
 from hivelore.review.inbox import Reviewing
 from hivelore.runtime import engines, status, wiring
-from hivelore.runtime import ids as randomness
 from hivelore.runtime.background import niced
 from hivelore.runtime.clock import SystemClock
-from hivelore.runtime.leader_lease import Leading
 from hivelore.runtime.settings import Settings
 from hivelore.runtime.wiring import Parts
 from hivelore.runtime.workers import Beside
@@ -65,10 +64,11 @@ from hivelore.sessions.spool import Draining
 from hivelore.sessions.spool_folder import SpoolFolder
 from hivelore.sessions.summaries import Distilling
 from hivelore.sessions.transcript_files import TranscriptFiles
+from hivelore.storage.leader_lease import Leading
 from hivelore.storage.notifier import Notice
 from hivelore.storage.ports import MemoryStore
 from hivelore.storage.sqlite.store import NAMESPACE
-from hivelore.transfer.migrate.progress import refuse_unfinished
+from hivelore.storage.migration_state import refuse_unfinished
 
 WIPING = 2.0
 """Seconds that closing takes at most to wipe what was forgotten."""

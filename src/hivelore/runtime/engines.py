@@ -5,6 +5,7 @@ from contextlib import ExitStack, contextmanager
 
 from pydantic import SecretStr
 
+from hivelore.core import ids
 from hivelore.core.clock import Clock
 from hivelore.embeddings.active_model import SERVING, Model, Serving
 from hivelore.errors import Invalid
@@ -23,7 +24,6 @@ from hivelore.models.onnx.pairs import OnnxPairReader
 from hivelore.models.onnx.provider import OnnxEmbedder
 from hivelore.models.ports import EmbeddingProvider, LanguageModel, PairReader
 from hivelore.models.quota import Spending
-from hivelore.runtime import ids
 from hivelore.runtime.settings import Embedder, Judges, Keywords, Settings, Summarizers, Vectors
 from hivelore.sessions.model_summarizer import ByModel
 from hivelore.sessions.ports import Summarizer

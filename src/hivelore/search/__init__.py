@@ -1,0 +1,1 @@
+"""Recall: query analysis, candidates, ranking, selection and snippets."""

@@ -199,7 +199,8 @@ class Hit:
     passage: Excerpt
     score: Score
     fit: float = 0.0
-    """How far it has to do with the question at all (``search.relevance_floor``), 0..3; ``score`` only compares hits."""
+    """How far it has to do with the question at all (``search.relevance_floor``), 0..3; ``score`` only compares
+    hits."""
     fits: bool = False
     """Whether it is worth giving to somebody who did not ask."""
     alike: int = 0

@@ -20,7 +20,6 @@ from hivelore.feedback.implicit import Watching
 from hivelore.indexing.model import Stored
 from hivelore.memories.identity import same_record
 from hivelore.memories.service import Remembering
-from hivelore.runtime.leader_lease import Leading
 from hivelore.sessions.fence import unfenced
 from hivelore.sessions.lessons.extractive import lessons
 from hivelore.sessions.lessons.summary_draft import READ, draft_of, is_of_later_end
@@ -28,6 +27,7 @@ from hivelore.sessions.model import Ended, Handover, HandoverState, Task, Transc
 from hivelore.sessions.novelty import Knowing
 from hivelore.sessions.ports import Summarizer, Transcripts
 from hivelore.sessions.transcripts import everything, latest, without_ours
+from hivelore.storage.leader_lease import Leading
 from hivelore.storage.ports import MemoryStore, Transaction
 
 END_OF_FILE = 8_000_000

@@ -11,8 +11,8 @@ _SUFFIX = ".jsonl"
 
 
 class TranscriptFiles:
-    """Implements ``storage.ports.Transcripts``. Whoever has a key may name any path, so only those inside ``folders`` are
-    opened, wherever links lead."""
+    """Implements ``storage.ports.Transcripts``. Whoever has a key may name any path, so only those inside
+    ``folders`` are opened, wherever links lead."""
 
     def __init__(self, folders: Sequence[Path]) -> None:
         self._folders = folders

@@ -1,0 +1,1 @@
+"""Ports of the stores and what every store shares."""

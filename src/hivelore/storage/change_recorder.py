@@ -6,13 +6,14 @@ from typing import cast
 
 from hivelore.changes.model import Former
 from hivelore.indexing.model import DocumentKey
+from hivelore.memories.whole import WholeMemory
 from hivelore.search.model import EVERYTHING
 from hivelore.storage.ports import View
-from hivelore.transfer.migrate.model import WholeMemory
 
 
 class Noting:
-    """The part of ``storage.ports.MemoryTransaction`` that keeps. Whatever changes a memory calls ``_note`` before it does."""
+    """The part of ``storage.ports.MemoryTransaction`` that keeps. Whatever changes a memory calls ``_note`` before
+    it does."""
 
     _noted: dict[DocumentKey, Former | None] | None = None
 

@@ -32,12 +32,12 @@ from hivelore.indexing.model import (
     Waiting,
 )
 from hivelore.memories.model import Action, Chunk, Memory, MemoryId, Standing, Statement, Topic, Version
+from hivelore.memories.whole import Counts, WholeMemory
 from hivelore.observations.model import Held, Observation
 from hivelore.review.model import Proposal, ProposalFilter, ProposalId
 from hivelore.search.model import Filter, RecallId, Stats, Visibility
 from hivelore.sessions.model import EventId, Handover, HandoverState, Session
 from hivelore.storage.notifier import Notice
-from hivelore.transfer.migrate.model import Counts, WholeMemory
 
 T = TypeVar("T")
 Later = Callable[[], T]

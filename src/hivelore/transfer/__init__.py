@@ -1,0 +1,1 @@
+"""Import, export, indexing of files, backfill and migration between databases."""

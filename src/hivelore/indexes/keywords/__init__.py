@@ -1,0 +1,1 @@
+"""Keyword engines."""

@@ -1,4 +1,4 @@
-"""The quickest way to start the bridge: ``python -I -S .../hivelore/mcp/bridge/__main__.py``, wherever that is installed.
+"""The quickest way to start the bridge: ``python -I -S .../hivelore/mcp/bridge/__main__.py``, wherever it is installed.
 
 Neither ``site`` nor a search for packages is needed; only this file is compiled anew each time, so it stays small.
 """

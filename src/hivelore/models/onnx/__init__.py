@@ -1,0 +1,1 @@
+"""The models that ship with Hivelore, run by ONNX Runtime."""

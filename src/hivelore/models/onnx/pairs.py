@@ -22,7 +22,8 @@ LONGEST = 1_000
 
 
 class OnnxPairReader:
-    """Implements ``storage.ports.PairReader`` on the CPU; safe from many threads. Loads the model when it is first asked."""
+    """Implements ``storage.ports.PairReader`` on the CPU; safe from many threads. Loads the model when it is first
+    asked."""
 
     def __init__(self, folder: Path | None = None) -> None:
         """``folder``: has ``model`` and ``judge``; None: the one in this package."""

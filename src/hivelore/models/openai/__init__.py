@@ -1,0 +1,1 @@
+"""Models served over the OpenAI protocol."""

@@ -1,1 +1,1 @@
-"""Whether two notes about one service say the same, contradict each other, or say different things."""
+"""The contradiction judge: compares two notes as same, conflicting, different or uncertain."""

@@ -1,0 +1,1 @@
+"""Decisions that turn a transcript into the points of a session summary."""

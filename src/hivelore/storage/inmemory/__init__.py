@@ -1,0 +1,1 @@
+"""A store in memory, the reference for the contract tests."""

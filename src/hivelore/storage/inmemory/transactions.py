@@ -26,6 +26,7 @@ from hivelore.indexing.model import (
     Waiting,
 )
 from hivelore.memories.model import Action, Chunk, Memory, MemoryId
+from hivelore.memories.whole import WholeMemory
 from hivelore.observations.model import Held, Kind, Observation
 from hivelore.storage.change_recorder import Noting
 from hivelore.storage.inmemory import events, proposals
@@ -44,7 +45,6 @@ from hivelore.storage.inmemory.state import (
 )
 from hivelore.storage.inmemory.swarm import InMemorySwarm
 from hivelore.storage.inmemory.views import detached
-from hivelore.transfer.migrate.model import WholeMemory
 
 
 class InMemoryTransaction(Noting, InMemorySwarm):

@@ -32,6 +32,7 @@ from hivelore.indexing.model import (
     Waiting,
 )
 from hivelore.memories.model import Memory, MemoryId, Scope, Source, Standing, Statement, Topic, Version, standing
+from hivelore.memories.whole import Counts
 from hivelore.observations.model import Observation
 from hivelore.search.model import Filter, Stats
 from hivelore.storage.inmemory.state import (
@@ -48,7 +49,6 @@ from hivelore.storage.inmemory.state import (
 )
 from hivelore.storage.inmemory.swarm_views import InMemorySwarmView
 from hivelore.storage.ports import Later
-from hivelore.transfer.migrate.model import Counts
 
 BATCH: Final = 1_000
 PAGE: Final = 1_000

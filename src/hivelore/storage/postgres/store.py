@@ -8,8 +8,8 @@ import psycopg
 from psycopg import errors
 
 from hivelore.core.clock import Clock
+from hivelore.core.ids import uuid7
 from hivelore.errors import Expired, HiveloreError, Unavailable
-from hivelore.runtime.ids import uuid7
 from hivelore.search.model import Visibility
 from hivelore.storage.null_watch import Unwatched
 from hivelore.storage.ports import StoreWatch, Transaction
@@ -51,7 +51,8 @@ _UNKNOWN = (
 
 
 class PostgresStore:
-    """Implements ``storage.ports.MemoryStore`` on one namespace of a database, in the first schema of the role's search path.
+    """Implements ``storage.ports.MemoryStore`` on one namespace of a database, in the first schema of the role's
+    search path.
 
     Snapshots and units of work are transactions of isolation level REPEATABLE READ. A unit that would change what
     another has changed since it began is run again, so nothing is lost; what it decides by something not being there

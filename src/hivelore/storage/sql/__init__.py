@@ -1,0 +1,1 @@
+"""SQL, rows and transactions that SQLite and PostgreSQL share."""

@@ -23,6 +23,7 @@ from hivelore.indexing.model import (
     StoredChunk,
 )
 from hivelore.memories.model import END, Action, Chunk, Json, Memory, Passage, Provenance, Standing, Statement, asks
+from hivelore.memories.whole import Counts
 from hivelore.storage.sql import digests, usefulness
 from hivelore.storage.sql import operational as running
 from hivelore.storage.sql.codes import (
@@ -43,7 +44,6 @@ from hivelore.storage.sql.codes import (
 )
 from hivelore.storage.sql.instants import from_micros, from_micros_or_none, to_micros, to_micros_or_none
 from hivelore.storage.sql.where import Param
-from hivelore.transfer.migrate.model import Counts
 
 Row = Sequence[Any]
 
@@ -60,7 +60,8 @@ MEMORY_COLUMNS = (
 
 def filled(statements: Mapping[str, str], *, beside: str, vectors: str, given: str, now: str) -> Mapping[str, str]:
     """Statements with their places filled: the columns of a memory and of its use, what joins the tables that some of
-    them are in (``runtime.workers``, where ``{table}`` and ``{name}`` stand for each), the name of the table of vectors, what
+    them are in (``runtime.workers``, where ``{table}`` and ``{name}`` stand for each), the name of the table of
+    vectors, what
     lets a row have the key that it is given, the instant that leases go by, and the statement ``decided_with``."""
     places = {
         "{memory}": MEMORY_COLUMNS,

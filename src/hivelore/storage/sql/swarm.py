@@ -37,8 +37,8 @@ class Facts:
 
 
 class SqlSwarm(ABC):
-    """Implements ``storage.ports.SwarmView`` but for recalls and events. A dialect brings its statements and a way to run
-    them."""
+    """Implements ``storage.ports.SwarmView`` but for recalls and events. A dialect brings its statements and a way
+    to run them."""
 
     SQL: ClassVar[Mapping[str, str]]
     """The named statements of this dialect."""

@@ -28,7 +28,8 @@ from hivelore.storage.sql.where import Param, Params
 
 
 class SqlSwarmTransaction(SqlView):
-    """Implements ``storage.ports.SwarmTransaction``. A dialect brings what writes: how statements are run, and units nested."""
+    """Implements ``storage.ports.SwarmTransaction``. A dialect brings what writes: how statements are run, and
+    units nested."""
 
     @abstractmethod
     def count(self, name: str, params: Params) -> int:

@@ -28,6 +28,7 @@ from hivelore.indexing.model import (
     Waiting,
 )
 from hivelore.memories.model import Memory, MemoryId, Scope, Source, Standing, Statement, Topic, Version
+from hivelore.memories.whole import Counts
 from hivelore.observations.model import Observation
 from hivelore.search.model import Filter, RecallId, Stats
 from hivelore.storage.ports import Later
@@ -37,7 +38,6 @@ from hivelore.storage.sql.codes import SCOPE, SCOPE_OF, SOURCE_OF
 from hivelore.storage.sql.instants import to_micros
 from hivelore.storage.sql.swarm import SqlSwarm
 from hivelore.storage.sql.where import AMONG, Param, condition, parts
-from hivelore.transfer.migrate.model import Counts
 
 _BATCH = 2_000
 _COMMON = 1_000

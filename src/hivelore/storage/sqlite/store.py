@@ -10,10 +10,10 @@ from typing import TypeVar
 import apsw
 
 from hivelore.core.clock import Clock
+from hivelore.core.ids import uuid7
 from hivelore.errors import Conflict, HiveloreError, NotFound, Unavailable
 from hivelore.local import private_files
 from hivelore.local.protection import database_files
-from hivelore.runtime.ids import uuid7
 from hivelore.search.model import Visibility
 from hivelore.storage.null_watch import Unwatched
 from hivelore.storage.ports import StoreWatch, Transaction, View
@@ -149,7 +149,8 @@ class SqliteStore:
 
 
 class SqliteSource:
-    """Implements ``storage.ports.Snapshots`` on a file that others may be writing to meanwhile; changes nothing of it."""
+    """Implements ``storage.ports.Snapshots`` on a file that others may be writing to meanwhile; changes nothing of
+    it."""
 
     def __init__(self, path: Path, *, clock: Clock) -> None:
         """Raises NotFound where there is no file, Conflict for one of an older version, Broken for one of a newer

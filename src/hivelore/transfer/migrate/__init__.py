@@ -1,0 +1,1 @@
+"""Migration of a swarm from one database to another."""

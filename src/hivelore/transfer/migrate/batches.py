@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from hashlib import sha256
 
 from hivelore.changes.model import Batch, BatchFilter, BatchId, Preimage
+from hivelore.memories.whole_reader import canonical
 from hivelore.search.model import EVERYTHING
 from hivelore.storage.ports import MemoryStore, Transaction, View
-from hivelore.transfer.migrate.bulk import canonical
 
 PAGE = 100
 _ALL = BatchFilter(seen=EVERYTHING.visibility)

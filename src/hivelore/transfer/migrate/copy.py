@@ -21,17 +21,17 @@ from hivelore.indexes.ports import KeywordIndex
 from hivelore.indexing.model import ChangeKind, DocumentKey, Moment, Stored
 from hivelore.indexing.rebuild import INDEX, Reindexing
 from hivelore.indexing.writer import Shelf
+from hivelore.memories import whole_reader
+from hivelore.memories.whole import Counts
+from hivelore.memories.whole_reader import Load, Sum
 from hivelore.search.model import EVERYTHING, RecallId
 from hivelore.sessions.model import EventId, Handover
 from hivelore.storage.planner_statistics import Learning
 from hivelore.storage.ports import MemoryStore, Snapshots, Transaction, View
 from hivelore.transfer.migrate import batches as moving_batches
-from hivelore.transfer.migrate import bulk
 from hivelore.transfer.migrate import events as happenings
 from hivelore.transfer.migrate import proposals as moving_proposals
-from hivelore.transfer.migrate.bulk import Load, Sum
-from hivelore.transfer.migrate.model import Counts
-from hivelore.transfer.migrate.progress import MOVE, Stand, fitting, known, origin_of
+from hivelore.storage.migration_state import MOVE, Stand, fitting, known, origin_of
 
 PAGE = 1_000
 """Rows of a log that are read at a time."""
@@ -81,8 +81,8 @@ class Moving:
         settings: Sequence[str] = (),
         progress: Progress = unseen,
     ) -> None:
-        """``runtime.engines``: the keyword index of the target, then others that its store may have had. ``settings``: the
-        names of those that belong to the swarm; all others are facts about a store."""
+        """``runtime.engines``: the keyword index of the target, then others that its store may have had.
+        ``settings``: the names of those that belong to the swarm; all others are facts about a store."""
         self._source = source
         self._target = target
         self._keywords, *others = engines
@@ -161,7 +161,7 @@ class Moving:
             stand = known(there)
         done = 0 if stand.shown is None else self._catch_up(view, stand, stand.shown)
         stand = replace(stand, shown=view.moment())
-        models = [(fingerprint, view.dimension(model)) for fingerprint, model in bulk.models(view)]
+        models = [(fingerprint, view.dimension(model)) for fingerprint, model in whole_reader.models(view)]
 
         def work(tx: Transaction) -> None:
             for fingerprint, dimension in models:
@@ -172,8 +172,8 @@ class Moving:
         new = sorted(key for key in view.matching(EVERYTHING) if key > stand.upto)
         with self._progress("Copying", len(new)) as advance:
             copied = 0
-            for portion in bulk.portions(view, new):
-                self._put(bulk.read(view, portion), replace(stand, upto=portion[-1]))
+            for portion in whole_reader.portions(view, new):
+                self._put(whole_reader.read(view, portion), replace(stand, upto=portion[-1]))
                 copied += len(portion)
                 advance(copied)
                 self._learning.wrote(len(portion))
@@ -190,20 +190,20 @@ class Moving:
                     changed.setdefault(change.document, set()).add(change.kind)
         embedded = sorted(key for key, kinds in changed.items() if kinds == {ChangeKind.VECTORS})
         self._rewrite(view, sorted(changed.keys() - set(embedded)))
-        for portion in bulk.portions(view, embedded):
-            load = bulk.read(view, portion)
+        for portion in whole_reader.portions(view, embedded):
+            load = whole_reader.read(view, portion)
             self._target.write(lambda tx, load=load: _put_vectors(tx, load))
         return len(changed)
 
     def _rewrite(self, view: View, keys: Sequence[DocumentKey]) -> None:
         """Take memories away, then put those back that the source has."""
         left: list[DocumentKey] = []
-        for some in bulk.in_batches(keys, bulk.AT_A_TIME):
+        for some in whole_reader.in_batches(keys, whole_reader.AT_A_TIME):
             here = view.standings(some, EVERYTHING).keys()
             self._target.write(lambda tx, some=some, here=here: self._take_away(tx, some, here))
             left += sorted(here)
-        for portion in bulk.portions(view, left):
-            self._put(bulk.read(view, portion), None)
+        for portion in whole_reader.portions(view, left):
+            self._put(whole_reader.read(view, portion), None)
 
     def _take_away(self, tx: Transaction, keys: Sequence[DocumentKey], to_return: Collection[DocumentKey]) -> None:
         indexed = _has_index(tx)
@@ -255,7 +255,7 @@ class Moving:
 
     def _copy_reads(self, view: View) -> None:
         """Access counts: reading a memory is no change that the log tells of."""
-        for some in bulk.in_batches(sorted(view.matching(EVERYTHING)), PAGE):
+        for some in whole_reader.in_batches(sorted(view.matching(EVERYTHING)), PAGE):
             wanted = view.standings(some, EVERYTHING)
             with self._target.read() as there:
                 found = there.standings(some, EVERYTHING)
@@ -324,8 +324,8 @@ class Moving:
             keys = sorted({*view.matching(EVERYTHING), *target.matching(EVERYTHING)})
         with self._progress("Comparing", len(keys)) as advance:
             done = 0
-            for portion in bulk.portions(view, keys):
-                wanted = bulk.digests(bulk.read(view, portion))
+            for portion in whole_reader.portions(view, keys):
+                wanted = whole_reader.digests(whole_reader.read(view, portion))
                 found = self._found(portion)
                 wrong = [key for key in portion if wanted.get(key) != found.get(key)]
                 if wrong and mend:
@@ -345,7 +345,7 @@ class Moving:
 
     def _found(self, keys: Sequence[DocumentKey]) -> dict[DocumentKey, bytes]:
         with self._target.read() as there:
-            return bulk.digests(bulk.read(there, keys))
+            return whole_reader.digests(whole_reader.read(there, keys))
 
 
 def _has_index(tx: Transaction) -> bool:

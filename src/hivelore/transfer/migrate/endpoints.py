@@ -21,7 +21,7 @@ from hivelore.runtime.settings import Settings, database_at
 from hivelore.storage.ports import MemoryStore, Snapshots
 from hivelore.storage.sqlite.store import SqliteSource, SqliteStore
 from hivelore.transfer.migrate.copy import Moving, Progress
-from hivelore.transfer.migrate.progress import fitting, origin_of
+from hivelore.storage.migration_state import fitting, origin_of
 
 if TYPE_CHECKING:
     from hivelore.storage.postgres.store import PostgresStore

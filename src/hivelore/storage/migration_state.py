@@ -5,8 +5,8 @@ from dataclasses import asdict, dataclass
 
 from hivelore.errors import Conflict, Invalid
 from hivelore.indexing.model import Moment
+from hivelore.memories.whole import Counts
 from hivelore.storage.ports import View
-from hivelore.transfer.migrate.model import Counts
 
 MOVE = "move"
 """The setting of a target with all of that."""

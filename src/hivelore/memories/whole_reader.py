@@ -10,9 +10,9 @@ import orjson
 
 from hivelore.core.vectors import to_blob
 from hivelore.indexing.model import DocumentKey, ModelKey, PassageKey, TokenCodes, Vector
+from hivelore.memories.whole import WholeMemory
 from hivelore.search.model import EVERYTHING
 from hivelore.storage.ports import View
-from hivelore.transfer.migrate.model import WholeMemory
 
 AT_A_TIME = 100
 """Memories in a load, at most."""
