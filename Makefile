@@ -8,7 +8,7 @@
 #   BENCH_SCALE=0.1            a part of its work, to try it out: shown, not kept
 
 .DEFAULT_GOAL := help
-.PHONY: help run run-postgres test test-agents soak check lint format types imports docs bench bench-quality bench-speed runtime dev
+.PHONY: help run run-postgres test test-agents soak check lint format types imports docs shape bench bench-quality bench-speed runtime dev
 
 PYTEST_WORKERS ?= 2
 # Tests that share a service stay together, as far as that keeps all workers busy.
@@ -42,7 +42,7 @@ soak: ## Run the long tests that `make test` leaves out, try laws on many more e
 	@$(with_data); export HIVELORE_TEST_SOAK=1; $(bin)/python -m pytest $(spread) -m "slow or hypothesis" $(PYTEST_ARGS)
 	@$(MAKE) --no-print-directory bench BENCH_ARGS=speed-1m
 
-check: lint format types imports docs ## Check style, types, the direction of imports and the documents
+check: lint format types imports docs shape ## Check style, types, the direction of imports and the documents
 
 lint: dev
 	@$(bin)/ruff check
@@ -58,6 +58,9 @@ imports: dev
 
 docs: dev
 	@$(bin)/python scripts/check_docs.py
+
+shape: dev
+	@$(bin)/python scripts/shape.py
 
 bench: ## Measure speed and search quality; writes bench/README.md
 	@sh scripts/bootstrap.sh bench

@@ -2,12 +2,18 @@
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import closing
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
 from support import laws, places
+from support.clocks import SteppingClock
 from support.shown import Show
+from support.stores import KEYWORDS, STORES
+from support.world import World, hashing
 
 _SHOWN = "shown"
 
@@ -23,6 +29,22 @@ if (_folder := places.of_everything()) is not None:
 @pytest.fixture
 def show(record_property: Callable[[str, object], None]) -> Show:
     return lambda heading, lines: record_property(_SHOWN, (heading, tuple(lines)))
+
+
+@pytest.fixture
+def clock() -> SteppingClock:
+    return SteppingClock()
+
+
+# Gathering is the same on both databases, and slow where each statement travels to a server.
+@pytest.fixture(params=[name for name in KEYWORDS if name != "postings on postgres, gathered at once"])
+def world(request: pytest.FixtureRequest, clock: SteppingClock) -> Generator[World]:
+    kind = KEYWORDS[request.param]
+    with (
+        TemporaryDirectory(dir=places.IN_MEMORY) as folder,
+        closing(STORES[kind.store].open(Path(folder), clock)) as store,
+    ):
+        yield World(store, kind.index(), clock, embedder=hashing())
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -16,29 +16,25 @@ Judge = Callable[[tuple[str, ...]], tuple[bool, str]]
 FORBIDDEN = [
     ("layers", "hivelore.errors", "hivelore.core.text"),
     ("layers", "hivelore.local.endpoint", "hivelore.core.text"),
-    ("layers", "hivelore.core.text", "hivelore.local.endpoint"),
-    ("layers", "hivelore.domain", "hivelore.core.access"),
-    ("layers", "hivelore.policies", "hivelore.storage.ports"),
-    ("layers", "hivelore.storage.ports", "hivelore.search.service"),
-    ("layers", "hivelore.services", "hivelore.runtime.clock"),
-    ("layers", "hivelore.adapters", "hivelore.runtime.settings"),
+    ("layers", "hivelore.search.service", "hivelore.runtime.app"),
+    ("layers", "hivelore.storage.ports", "hivelore.http.pools"),
     ("layers", "hivelore.runtime.settings", "hivelore.python.client"),
-    ("layers", "hivelore.python.client", "hivelore.runtime.app"),
-    ("layers", "hivelore.runtime.app", "hivelore.runner"),
-    ("layers", "hivelore.hooks", "hivelore.mcp.bridge"),
-    ("layers", "hivelore.server", "hivelore.cli"),
+    ("layers", "hivelore.python.client", "hivelore.integrations"),
+    ("layers", "hivelore.http", "hivelore.cli"),
     ("layers", "hivelore.mcp.bridge", "hivelore.integrations"),
-    ("adapters", "hivelore.http.rest", "hivelore.runtime.clock"),
-    ("adapters", "hivelore.cli", "hivelore.storage.sqlite.store"),
-    ("layers", "hivelore.server", "hivelore.python"),
-    ("config", "hivelore.http.rest", "hivelore.runtime.settings"),
+    ("decisions", "hivelore.search.fusion", "hivelore.storage.ports"),
+    ("decisions", "hivelore.memories.model", "hivelore.memories.service"),
+    ("decisions", "hivelore.core.access", "hivelore.models.ports"),
+    ("technology", "hivelore.http.rest", "hivelore.models.onnx"),
+    ("technology", "hivelore.cli", "hivelore.storage.sqlite.store"),
+    ("settings", "hivelore.http.rest", "hivelore.runtime.settings"),
     ("sql", "hivelore.indexes.vectors", "hivelore.storage.sql.rows"),
     ("sql", "hivelore.storage.inmemory", "hivelore.storage.sql.where"),
     ("light", "hivelore.python.client", "numpy"),
     ("light", "hivelore.mcp.bridge", "hivelore.indexing.model"),
     ("light", "hivelore.hooks", "hivelore.search.scoring"),
-    ("endpoint", "hivelore.local.endpoint", "platformdirs"),
-    ("endpoint", "hivelore.errors", "rich"),
+    ("local", "hivelore.local.endpoint", "platformdirs"),
+    ("local", "hivelore.errors", "rich"),
 ]
 
 
@@ -97,6 +93,13 @@ def test_a_forbidden_import_is_found(copy: Path, judge: Judge, rule: str, import
     kept, output = judge((rule,))
     assert not kept
     assert f"{importer} -> {imported} (l." in output
+
+
+def test_a_cycle_is_found(copy: Path, judge: Judge) -> None:
+    plant(copy, "hivelore.memories.model", "hivelore.memories.service")
+    kept, output = judge(("cycles",))
+    assert not kept
+    assert "hivelore.memories.model -> hivelore.memories.service (l." in output
 
 
 def test_a_module_without_a_place_is_found(copy: Path, judge: Judge) -> None:

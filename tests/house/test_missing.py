@@ -13,8 +13,8 @@ from support.missing import missing
 from support.postgres_sql import plan
 
 TESTS = Path(__file__).parents[1]
-NEED_DATA = {"doors/test_real_notes.py", "house/test_bench.py"}
-NEED_A_PLATFORM = {"adapters/test_onnx.py", "agents/conftest.py"}
+NEED_DATA = {"interfaces/test_real_notes.py", "house/test_bench.py"}
+NEED_A_PLATFORM = {"models/test_onnx.py", "agents/conftest.py"}
 
 
 @pytest.fixture(params=["", "true"])

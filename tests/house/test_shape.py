@@ -1,19 +1,15 @@
-"""Files and functions that fit into a head, and excepts that know what they catch."""
+"""Excepts that catch everything have a reason, and the shape report prints the longest files and functions."""
 
 import ast
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import shape
 
 SOURCE = Path(__file__).parents[2] / "src"
-LINES_OF_A_FILE = 400
-LINES_OF_A_FUNCTION = 50
 BROAD = {"Exception", "BaseException"}
 
-# Each with the reason why it is better so: a path below src, or path::name of a function or method.
-LONG_FILES = {"hivelore/storage/ports.py": "what we ask of the world stands on one page"}
-LONG_FUNCTIONS: dict[str, str] = {}
+# Each with its reason, by path::name of the function or method.
 BROAD_EXCEPTS = {
     "hivelore/storage/sqlite/checkpoints.py::Checkpoints._run": "it goes on and tells the log: else that would grow",
     "hivelore/storage/sqlite/writer.py::Writer._commit": "it belongs to whoever waits for the group",
@@ -24,34 +20,6 @@ BROAD_EXCEPTS = {
     "hivelore/http/incidents.py::Mishaps.noted": "what nobody foresaw is logged, and answered without a word of it",
 }
 
-Function = ast.FunctionDef | ast.AsyncFunctionDef
-
-
-def functions(node: ast.AST, prefix: str = "") -> Iterator[tuple[str, Function]]:
-    """Every function under a node with its dotted name."""
-    for child in ast.iter_child_nodes(node):
-        name = f"{prefix}{child.name}" if isinstance(child, Function | ast.ClassDef) else prefix
-        if isinstance(child, Function):
-            yield name, child
-        yield from functions(child, f"{name}." if isinstance(child, Function | ast.ClassDef) else prefix)
-
-
-def long_files(source: Path) -> set[str]:
-    return {
-        path.relative_to(source).as_posix()
-        for path in source.rglob("*.py")
-        if len(path.read_text(encoding="utf-8").splitlines()) > LINES_OF_A_FILE
-    }
-
-
-def long_functions(source: Path) -> set[str]:
-    return {
-        f"{path.relative_to(source).as_posix()}::{name}"
-        for path in source.rglob("*.py")
-        for name, function in functions(ast.parse(path.read_text(encoding="utf-8")))
-        if (function.end_lineno or function.lineno) - function.lineno + 1 > LINES_OF_A_FUNCTION
-    }
-
 
 def broad_excepts(source: Path) -> set[str]:
     """The functions (or files) with an except that is bare or names Exception or BaseException, and keeps what it
@@ -59,7 +27,7 @@ def broad_excepts(source: Path) -> set[str]:
     found: set[str] = set()
     for path in source.rglob("*.py"):
         tree, file = ast.parse(path.read_text(encoding="utf-8")), path.relative_to(source).as_posix()
-        names = {id(inner): name for name, function in functions(tree) for inner in ast.walk(function)}
+        names = {id(inner): name for name, function in shape.functions(tree) for inner in ast.walk(function)}
         for node in ast.walk(tree):
             if isinstance(node, ast.ExceptHandler) and catches_everything(node) and not raises_again(node):
                 found.add(f"{file}::{names[id(node)]}" if id(node) in names else file)
@@ -78,30 +46,16 @@ def raises_again(handler: ast.ExceptHandler) -> bool:
     return isinstance(last, ast.Raise) and last.exc is None
 
 
-def test_no_file_is_longer_than_its_reason() -> None:
-    assert long_files(SOURCE) == set(LONG_FILES)
-
-
-def test_no_function_is_longer_than_its_reason() -> None:
-    assert long_functions(SOURCE) == set(LONG_FUNCTIONS)
-
-
 def test_no_except_catches_everything_without_a_reason() -> None:
     assert broad_excepts(SOURCE) == set(BROAD_EXCEPTS)
 
 
-def test_a_file_over_the_limit_is_found(tmp_path: Path) -> None:
-    (tmp_path / "fits.py").write_text("x = 1\n" * LINES_OF_A_FILE)
-    (tmp_path / "long.py").write_text("x = 1\n" * (LINES_OF_A_FILE + 1))
-    assert long_files(tmp_path) == {"long.py"}
-
-
-def test_a_function_over_the_limit_is_found(tmp_path: Path) -> None:
-    body = "        x = 1\n"
-    fits = "    def fits(self):\n" + body * (LINES_OF_A_FUNCTION - 1)
-    long = "    async def long(self):\n" + body * LINES_OF_A_FUNCTION
-    (tmp_path / "module.py").write_text("class Thing:\n" + fits + long)
-    assert long_functions(tmp_path) == {"module.py::Thing.long"}
+def test_the_report_names_the_longest_files_and_functions(tmp_path: Path) -> None:
+    (tmp_path / "short.py").write_text("x = 1")
+    body = "; ".join(["x = 1"] * 9).replace("; ", "\n        ")
+    (tmp_path / "long.py").write_text(f"class Thing:\n    def long(self):\n        {body}")
+    function = "    10  long.py::Thing.long"
+    assert shape.report(tmp_path, 1) == ["Longest files:", "    11  long.py", "Longest functions:", function]
 
 
 @pytest.mark.parametrize("caught", ["", " Exception", " (OSError, BaseException)", " Exception as error"])

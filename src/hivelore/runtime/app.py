@@ -65,10 +65,10 @@ from hivelore.sessions.spool_folder import SpoolFolder
 from hivelore.sessions.summaries import Distilling
 from hivelore.sessions.transcript_files import TranscriptFiles
 from hivelore.storage.leader_lease import Leading
+from hivelore.storage.migration_state import refuse_unfinished
 from hivelore.storage.notifier import Notice
 from hivelore.storage.ports import MemoryStore
 from hivelore.storage.sqlite.store import NAMESPACE
-from hivelore.storage.migration_state import refuse_unfinished
 
 WIPING = 2.0
 """Seconds that closing takes at most to wipe what was forgotten."""

@@ -26,12 +26,12 @@ from hivelore.memories.whole import Counts
 from hivelore.memories.whole_reader import Load, Sum
 from hivelore.search.model import EVERYTHING, RecallId
 from hivelore.sessions.model import EventId, Handover
+from hivelore.storage.migration_state import MOVE, Stand, fitting, known, origin_of
 from hivelore.storage.planner_statistics import Learning
 from hivelore.storage.ports import MemoryStore, Snapshots, Transaction, View
 from hivelore.transfer.migrate import batches as moving_batches
 from hivelore.transfer.migrate import events as happenings
 from hivelore.transfer.migrate import proposals as moving_proposals
-from hivelore.storage.migration_state import MOVE, Stand, fitting, known, origin_of
 
 PAGE = 1_000
 """Rows of a log that are read at a time."""

@@ -18,10 +18,10 @@ from hivelore.runtime.app import REDACTION_KEY
 from hivelore.runtime.clock import SystemClock
 from hivelore.runtime.engines import keyword_engines, postgres_package
 from hivelore.runtime.settings import Settings, database_at
+from hivelore.storage.migration_state import fitting, origin_of
 from hivelore.storage.ports import MemoryStore, Snapshots
 from hivelore.storage.sqlite.store import SqliteSource, SqliteStore
 from hivelore.transfer.migrate.copy import Moving, Progress
-from hivelore.storage.migration_state import fitting, origin_of
 
 if TYPE_CHECKING:
     from hivelore.storage.postgres.store import PostgresStore

@@ -21,9 +21,9 @@ from hivelore.memories import whole_reader
 from hivelore.search.query_analysis import query_terms
 from hivelore.sessions.model import EventId, Handover, HandoverState
 from hivelore.storage.inmemory.store import InMemoryStore
+from hivelore.storage.migration_state import MOVE, Stand, refuse_unfinished
 from hivelore.storage.ports import MemoryStore, Transaction
 from hivelore.transfer.migrate.copy import ENDED_BY_MOVE, Moving
-from hivelore.storage.migration_state import MOVE, Stand, refuse_unfinished
 from support.clocks import START, FixedClock, SteppingClock
 from support.laws import examples
 from support.memories import EVERYTHING, a_memory, memory_id, whole
