@@ -12,7 +12,7 @@ from time import perf_counter
 
 import numpy as np
 
-from hivelore.core.agents import Door, Viewer
+from hivelore.core.agents import Interface, Viewer
 from hivelore.identity.service import LOCAL_AGENT
 from hivelore.indexing.model import TextEmbedding, Vector
 from hivelore.local import endpoint
@@ -119,4 +119,4 @@ def _put_vectors(app: Application, lines: Lines) -> None:
 def local(app: Application) -> Viewer:
     """This machine's agent, as the operator speaks for it."""
     key = (app.settings.home / endpoint.OPERATOR_KEY).read_text(encoding="ascii").strip()
-    return app.agents.viewer(key, Door.PYTHON, LOCAL_AGENT)
+    return app.agents.viewer(key, Interface.PYTHON, LOCAL_AGENT)

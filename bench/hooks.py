@@ -75,7 +75,7 @@ def run(bench: Bench) -> Section:
             os.kill(service.pid, signal.SIGCONT)
     ill |= _turns(prompts, rounds, {"no service runs": hook}, given)
     tables = [_table("**All is well**", well, well[BARE]), _table("**It is not**", ill, well[BARE])]
-    return Section("Hooks", TEXT.format(memories=memories), tables)
+    return Section("HookService", TEXT.format(memories=memories), tables)
 
 
 def _curl(service: Service) -> Mapping[str, Sequence[str]]:

@@ -29,14 +29,14 @@ Json = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class NormalizedDraft:
     corpus: Sequence[Json]
     queries: Sequence[Json]
     left_out: int
     """Questions for which the file names nothing that answers them."""
 
 
-def locomo(samples: Sequence[Json]) -> Prepared:
+def locomo(samples: Sequence[Json]) -> NormalizedDraft:
     """A collection for each conversation, an item for each turn. Captions of photos belong to the text of a turn."""
     corpus: list[Json] = []
     queries: list[Json] = []
@@ -54,7 +54,7 @@ def locomo(samples: Sequence[Json]) -> Prepared:
                 queries.append(
                     _question(f"{name}/q{number}", name, one["question"], CATEGORIES[one["category"]], relevant)
                 )
-    return Prepared(corpus, queries, left_out)
+    return NormalizedDraft(corpus, queries, left_out)
 
 
 def _locomo_turns(name: str, conversation: Json) -> Iterator[Json]:
@@ -68,7 +68,7 @@ def _locomo_turns(name: str, conversation: Json) -> Iterator[Json]:
                 yield _item(f"{name}/{turn['dia_id']}", name, turn["speaker"], said, at, session, number)
 
 
-def longmemeval(instances: Sequence[Json]) -> Prepared:
+def longmemeval(instances: Sequence[Json]) -> NormalizedDraft:
     """A collection for each question, an item for each turn. Turns that are marked to have the answer are relevant."""
     corpus: list[Json] = []
     queries: list[Json] = []
@@ -89,7 +89,7 @@ def longmemeval(instances: Sequence[Json]) -> Prepared:
             queries.append(_question(name, name, one["question"], one["question_type"], relevant))
         else:
             left_out += 1
-    return Prepared(corpus, queries, left_out)
+    return NormalizedDraft(corpus, queries, left_out)
 
 
 def _item(place: str, name: str, speaker: str, said: str, at: datetime, session: int, number: int) -> Json:
@@ -113,7 +113,7 @@ def _question(qid: str, name: str, query: str, category: str, relevant: Sequence
     return {"qid": qid, "collection": name, "query": query, "category": category, "relevant": relevant}
 
 
-KINDS: Mapping[str, Callable[[Sequence[Json]], Prepared]] = {"locomo": locomo, "longmemeval": longmemeval}
+KINDS: Mapping[str, Callable[[Sequence[Json]], NormalizedDraft]] = {"locomo": locomo, "longmemeval": longmemeval}
 
 
 def _spread(records: Sequence[Json], most: int | None) -> Sequence[Json]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from bench.material import Bench
 from bench.report import Section, Table
-from hivelore.core.agents import AgentId, Door
+from hivelore.core.agents import AgentId, Interface
 from hivelore.core.text import Clean
 from hivelore.indexes.ports import VectorIndex
 from hivelore.indexes.vectors.exact import ExactVectors
@@ -70,7 +70,7 @@ def memory(number: int) -> tuple[Memory, Chunk]:
         source=Source.MANUAL,
         created_at=BORN,
         updated_at=BORN,
-        provenance=Provenance(actor=owner, door=Door.PYTHON),
+        provenance=Provenance(actor=owner, door=Interface.PYTHON),
         session=Clean(f"session {number // 20}"),
     ), Chunk(index=0, start=0, stop=len(text), headings=(), passages=spans)
 

@@ -7,16 +7,16 @@ from datetime import datetime
 from bench.quality.baselines import Ask
 from bench.quality.stores import Store
 from hivelore.core.text import Clean
-from hivelore.embeddings.active_model import Serving
-from hivelore.search.boosts import Priors
-from hivelore.search.fusion import Weighting
+from hivelore.embeddings.active_model import ActiveModel
+from hivelore.search.boosts import Boosts
+from hivelore.search.fusion import FusionWeights
 from hivelore.search.model import Hit, Query
-from hivelore.search.recency_conflicts import Updating
+from hivelore.search.recency_conflicts import RecencyConflicts
 from hivelore.search.scoring import Ranking
-from hivelore.search.service import Recalling
+from hivelore.search.service import SearchService
 
-NO_PRIORS = Priors(company=0.0, brevity=0.0, question=0.0, author=0.0, date=0.0)
-NO_UPDATES = Updating(among=0)
+NO_PRIORS = Boosts(company=0.0, brevity=0.0, question=0.0, author=0.0, date=0.0)
+NO_UPDATES = RecencyConflicts(among=0)
 AGELESS = Ranking(tie_weight=0.0, tie_access_weight=0.0)
 
 
@@ -25,40 +25,40 @@ class Recipe:
     """What a recall is made with; by default the shipped constants. ``meaning`` False: as without a model."""
 
     ranking: Ranking = field(default_factory=Ranking)
-    weighting: Weighting = field(default_factory=Weighting)
-    priors: Priors = field(default_factory=Priors)
-    updating: Updating = field(default_factory=Updating)
+    weighting: FusionWeights = field(default_factory=FusionWeights)
+    priors: Boosts = field(default_factory=Boosts)
+    updating: RecencyConflicts = field(default_factory=RecencyConflicts)
     meaning: bool = True
 
 
 OURS = "ours"
 KEYWORDS = "ours, keywords alone"
 WITHOUT_UPDATES = "without updates"
-VECTORS = Recipe(ranking=AGELESS, weighting=Weighting.fixed(1.0, tokens=0.0), priors=NO_PRIORS, updating=NO_UPDATES)
+VECTORS = Recipe(ranking=AGELESS, weighting=FusionWeights.fixed(1.0, tokens=0.0), priors=NO_PRIORS, updating=NO_UPDATES)
 WITHOUT: Mapping[str, Recipe] = {
     KEYWORDS: Recipe(meaning=False),
-    "half and half": Recipe(weighting=Weighting.fixed(0.5)),
-    "without tokens": Recipe(weighting=Weighting(tokens=0.0)),
+    "half and half": Recipe(weighting=FusionWeights.fixed(0.5)),
+    "without tokens": Recipe(weighting=FusionWeights(tokens=0.0)),
     WITHOUT_UPDATES: Recipe(updating=NO_UPDATES),
     "without priors": Recipe(priors=NO_PRIORS),
-    "without company": Recipe(priors=Priors(company=0.0)),
-    "without brevity": Recipe(priors=Priors(brevity=0.0)),
-    "without question": Recipe(priors=Priors(question=0.0)),
-    "without author": Recipe(priors=Priors(author=0.0)),
-    "without dates": Recipe(priors=Priors(date=0.0)),
+    "without company": Recipe(priors=Boosts(company=0.0)),
+    "without brevity": Recipe(priors=Boosts(brevity=0.0)),
+    "without question": Recipe(priors=Boosts(question=0.0)),
+    "without author": Recipe(priors=Boosts(author=0.0)),
+    "without dates": Recipe(priors=Boosts(date=0.0)),
 }
 """Ours with one ingredient switched off in each."""
 
 
-def recalling(store: Store, recipe: Recipe) -> Recalling:
+def recalling(store: Store, recipe: Recipe) -> SearchService:
     app = store.app
     if recipe.meaning:
         return app.recalling_by(recipe.ranking, recipe.weighting, recipe.priors, recipe.updating)
-    return Recalling(
+    return SearchService(
         store=app.store,
         keywords=app.keywords,
         keywords_complete=lambda: True,
-        serving=Serving(None),
+        serving=ActiveModel(None),
         ranking=recipe.ranking,
         weighting=recipe.weighting,
         priors=recipe.priors,
@@ -80,7 +80,7 @@ def asking(store: Store, recipe: Recipe, now: datetime | None = None) -> Ask:
     return ask
 
 
-def hits(store: Store, by: Recalling, text: str, limit: int, now: datetime | None) -> Sequence[Hit]:
+def hits(store: Store, by: SearchService, text: str, limit: int, now: datetime | None) -> Sequence[Hit]:
     query = replace(_QUERY, text=store.app.redactor.clean(text), limit=limit, now=now)
     return by.recall(query, store.viewer).hits
 

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from hivelore.changes.journal import Keeping
+from hivelore.changes.journal import ChangeJournal
 from hivelore.changes.model import Batch, BatchId, BatchKind
 from hivelore.core.agents import LeadSees, Viewer
 from hivelore.core.text import Clean
 from hivelore.errors import Conflict, Forbidden, NotFound, Proposed
 from hivelore.feedback.model import Use
 from hivelore.feedback.recalls import Sign
-from hivelore.maintenance.model import Wish
+from hivelore.maintenance.model import MaintenancePlan
 from hivelore.memories.drafts import Draft, Edit
 from hivelore.memories.model import Action, Memory, MemoryId, Scope, Source, Trust
 from hivelore.observations.outcomes import Change
@@ -377,7 +377,7 @@ def test_an_operator_drops_what_is_kept(world: World) -> None:
 
 def test_where_nothing_is_to_be_kept_nothing_is(world: World) -> None:
     memory = world.remember(PORT)
-    world.remembering._keeping = Keeping(world.store, world.clock, lambda _: BatchId("b"), timedelta())
+    world.remembering._keeping = ChangeJournal(world.store, world.clock, lambda _: BatchId("b"), timedelta())
     world.remembering.edit(memory.id, Edit(content="The port is 1."), AS_ADA)
     assert batches_of(world.store) == []
     with pytest.raises(NotFound):
@@ -392,7 +392,7 @@ def texts_kept(world: World) -> str:
 def test_what_is_forgotten_is_in_no_batch_though_it_was_merged_and_parted_again(world: World) -> None:
     older = world.remember("The zanzibar port is 5432.", scope=Scope.SWARM)
     newer = world.remember("the Zanzibar  port is 5432.", scope=Scope.SWARM)
-    world.maintenance.apply(Wish(merge=True), AS_OPERATOR)
+    world.maintenance.apply(MaintenancePlan(merge=True), AS_OPERATOR)
     (proposal,) = world.reviewing.page(AS_OPERATOR, None, 9).proposals
     world.reviewing.decide(proposal.id, Decision.ACCEPTED, AS_OPERATOR, reason="zanzibar twice")
     undo(world, edited(world, newer, AS_OPERATOR, content="Zanzibar moved."))

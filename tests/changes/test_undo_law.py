@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from hivelore.core.text import Clean
 from hivelore.errors import HiveloreError
-from hivelore.maintenance.model import Wish
+from hivelore.maintenance.model import MaintenancePlan
 from hivelore.memories.drafts import Draft, Edit
 from hivelore.memories.model import Memory, Scope
-from hivelore.observations.model import Kind
+from hivelore.observations.model import ObservationKind
 from hivelore.observations.outcomes import Change
 from hivelore.review.model import Decision, ProposalKind
 from hivelore.search.model import EVERYTHING
@@ -163,7 +163,7 @@ def _live_on(world: World, deed: Deed, one: Memory) -> None:
         case "edit":
             world.remembering.edit(one.id, Edit(**EDITS[deed.number]), AS_OPERATOR)
         case "see" if stored.memory.operational is not None:
-            held, seen = stored.memory.operational.held, an_observation(Kind.REINFORCED, world.clock.now())
+            held, seen = stored.memory.operational.held, an_observation(ObservationKind.REINFORCED, world.clock.now())
             world.store.write(lambda tx: tx.observe(stored.key, held, seen))
         case "use":
             world.store.write(lambda tx: tx.add_evidence({stored.key: [evidence(session=f"s{deed.number}")]}))
@@ -191,10 +191,10 @@ def do(world: World, deed: Deed) -> None:
     with suppress(HiveloreError):
         match deed.what:
             case "purge":
-                world.maintenance.apply(Wish(purge_expired=True), AS_OPERATOR)
+                world.maintenance.apply(MaintenancePlan(purge_expired=True), AS_OPERATOR)
             case "merge" | "decide":
                 if deed.what == "merge":
-                    world.maintenance.apply(Wish(merge=True), AS_OPERATOR)
+                    world.maintenance.apply(MaintenancePlan(merge=True), AS_OPERATOR)
                 for proposal in world.reviewing.page(AS_OPERATOR, None, 100, is_open=True).proposals:
                     is_twin = proposal.kind is ProposalKind.DUPLICATE
                     how = Decision.MERGED if not is_twin and deed.number % 2 else Decision.ACCEPTED

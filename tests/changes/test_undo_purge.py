@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from hivelore.indexes.keywords.fts5 import Fts5
-from hivelore.maintenance.housekeeping import Upkeep
-from hivelore.maintenance.model import Wish
+from hivelore.maintenance.housekeeping import Housekeeping
+from hivelore.maintenance.model import MaintenancePlan
 from hivelore.memories.drafts import Edit
 from hivelore.memories.model import Memory
-from hivelore.observations.model import Kind
+from hivelore.observations.model import ObservationKind
 from hivelore.observations.outcomes import Change, Effect
 from hivelore.storage.sqlite.store import SqliteStore
 from support.batches import batches_of
@@ -30,7 +30,7 @@ def edited(world: World, memory: Memory) -> None:
 
 def purged(world: World, memory: Memory) -> None:
     world.clock.advance(timedelta(hours=2))
-    assert world.maintenance.apply(Wish(purge_expired=True), AS_OPERATOR, 1).purged == 1
+    assert world.maintenance.apply(MaintenancePlan(purge_expired=True), AS_OPERATOR, 1).purged == 1
 
 
 def forget(world: World, memory: Memory) -> None:
@@ -53,7 +53,7 @@ def test_no_word_of_it_is_left(
     clock, keywords = SteppingClock(), Fts5()
     with closing(SqliteStore(tmp_path / "hivelore.db", clock=clock)) as store:
         world = World(store, keywords, clock, embedder=hashing())
-        upkeep = Upkeep(store, keywords, clock)
+        upkeep = Housekeeping(store, keywords, clock)
         memory = world.remember(f"The {WORD} sleeps.", expires_at=START + timedelta(hours=1))
         done(world, memory)
         upkeep.tend()
@@ -72,7 +72,7 @@ def test_no_word_of_it_is_left_where_it_contradicted_another(tmp_path: Path, *, 
     clock, keywords, words = SteppingClock(), Fts5(), "Listens on port 48923"
     with closing(SqliteStore(tmp_path / "hivelore.db", clock=clock)) as store:
         world = World(store, keywords, clock, embedder=hashing())
-        upkeep = Upkeep(store, keywords, clock)
+        upkeep = Housekeeping(store, keywords, clock)
         first = world.observe("Listens on port 8096").memory
         seen = world.observe(words)
         assert (seen.effect, seen.about) == (Effect.CONTRADICTED, (first.id,))
@@ -84,6 +84,6 @@ def test_no_word_of_it_is_left_where_it_contradicted_another(tmp_path: Path, *, 
             clock.advance(timedelta(minutes=2))
             upkeep.tend()
         life = world.operations.life(first.id, AS_OPERATOR)
-        assert [one.kind for one in life.observations] == [Kind.CREATED, Kind.CONTRADICTED]
+        assert [one.kind for one in life.observations] == [ObservationKind.CREATED, ObservationKind.CONTRADICTED]
         upkeep.finish(10)
     assert words.encode() not in in_files(tmp_path)

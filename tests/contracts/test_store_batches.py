@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.changes.model import Batch, BatchFilter, BatchId, BatchKind, Former
+from hivelore.changes.model import Batch, BatchFilter, BatchId, BatchKind, PreviousState
 from hivelore.core.text import Clean
 from hivelore.indexing.model import DocumentKey, Stored
 from hivelore.memories.model import Action, Memory
@@ -39,10 +39,10 @@ from support.proposals import a_proposal, put
 from support.stores import Fresh, add, change, forget, law
 
 
-def kept(store: MemoryStore, work: Callable[[Transaction], object]) -> dict[DocumentKey, Former | None]:
+def kept(store: MemoryStore, work: Callable[[Transaction], object]) -> dict[DocumentKey, PreviousState | None]:
     """What is noted while work is done."""
 
-    def noting(tx: Transaction) -> dict[DocumentKey, Former | None]:
+    def noting(tx: Transaction) -> dict[DocumentKey, PreviousState | None]:
         with tx.keeping() as noted:
             assert tx.is_keeping
             work(tx)
@@ -53,7 +53,7 @@ def kept(store: MemoryStore, work: Callable[[Transaction], object]) -> dict[Docu
     return store.write(noting)
 
 
-def now(store: MemoryStore, key: DocumentKey) -> Former | None:
+def now(store: MemoryStore, key: DocumentKey) -> PreviousState | None:
     with store.read() as view:
         return former(view, key)
 
@@ -145,7 +145,7 @@ def test_what_was_noted_comes_back_as_it_was_put(fresh: Fresh, data: st.DataObje
         assert now(store, stored.key) == preimage.before
 
 
-def _back(tx: Transaction, was: Former | None) -> None:
+def _back(tx: Transaction, was: PreviousState | None) -> None:
     assert was is not None
     tx.move_in([was.whole])
     for proposal in was.proposals:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.core.agents import Door
+from hivelore.core.agents import Interface
 from hivelore.core.text import Clean
 from hivelore.errors import Conflict, NotFound, Stale
 from hivelore.indexing.model import DocumentKey
@@ -148,11 +148,13 @@ def test_a_path_that_was_left_is_free_again(store: MemoryStore) -> None:
 
 
 def test_the_history_tells_every_version_and_who_made_it_oldest_first(store: MemoryStore) -> None:
-    first = a_memory("one", provenance=Provenance(actor=None, door=Door.CLI), tags=(Clean("t"),), project=Clean("p"))
+    first = a_memory(
+        "one", provenance=Provenance(actor=None, door=Interface.CLI), tags=(Clean("t"),), project=Clean("p")
+    )
     stored = add(store, first)
     second = next_version(first, "two", name=Clean("Renamed"), expires_at=instant(9), tags=())
     change(store, stored.key, second, whole("two"), Action.EDITED)
-    third = next_version(second, scope=Scope.SWARM, provenance=Provenance(actor=ADA, door=Door.HOOK))
+    third = next_version(second, scope=Scope.SWARM, provenance=Provenance(actor=ADA, door=Interface.HOOK))
     change(store, stored.key, third, None, Action.PROMOTED)
     assert list(history(store, stored.key)) == [
         Version(
@@ -160,7 +162,7 @@ def test_the_history_tells_every_version_and_who_made_it_oldest_first(store: Mem
             at=first.updated_at,
             action=Action.CREATED,
             actor=None,
-            door=Door.CLI,
+            door=Interface.CLI,
             reason=None,
             scope=Scope.AGENT,
             name=first.name,
@@ -178,7 +180,7 @@ def test_the_history_tells_every_version_and_who_made_it_oldest_first(store: Mem
             at=second.updated_at,
             action=Action.EDITED,
             actor=BOB,
-            door=Door.REST,
+            door=Interface.REST,
             reason=Clean("it was wrong"),
             scope=Scope.AGENT,
             name=Clean("Renamed"),
@@ -196,7 +198,7 @@ def test_the_history_tells_every_version_and_who_made_it_oldest_first(store: Mem
             at=third.updated_at,
             action=Action.PROMOTED,
             actor=ADA,
-            door=Door.HOOK,
+            door=Interface.HOOK,
             reason=None,
             scope=Scope.SWARM,
             name=Clean("Renamed"),

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.core.agents import Door
+from hivelore.core.agents import Interface
 from hivelore.core.text import Clean
 from hivelore.events.model import Cooldown, Event, EventFilter, Level, LoggedId
 from hivelore.memories.model import Scope
@@ -185,7 +185,10 @@ def test_what_a_session_told_in_the_same_words_is_found(
 ) -> None:
     told = replace(SAID, service=service)
     log_events(store, told, replace(an_event(), service=service, session=S1, at=instant(30)))
-    assert same(store, replace(told, id=LoggedId("new"), actor=BOB, door=Door.REST, at=instant(minute))) == (told, told)
+    assert same(store, replace(told, id=LoggedId("new"), actor=BOB, door=Interface.REST, at=instant(minute))) == (
+        told,
+        told,
+    )
 
 
 @pytest.mark.parametrize(

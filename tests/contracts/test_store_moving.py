@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.core.agents import Agent, ApiKey, Door, KeyId, Role
+from hivelore.core.agents import Agent, ApiKey, Interface, KeyId, Role
 from hivelore.core.audit import AuditEntry
 from hivelore.core.jobs import Job, JobId, JobState
 from hivelore.core.text import Clean
@@ -223,7 +223,7 @@ def test_histories_are_those_of_each_memory(store: MemoryStore) -> None:
 
 
 def _entry(minute: int, memory: MemoryId) -> AuditEntry:
-    return AuditEntry(at=instant(minute), actor=ADA, door=Door.REST, action=Action.EDITED, memory=memory)
+    return AuditEntry(at=instant(minute), actor=ADA, door=Interface.REST, action=Action.EDITED, memory=memory)
 
 
 def test_the_audit_trail_is_read_from_its_beginning_in_pages(store: MemoryStore) -> None:

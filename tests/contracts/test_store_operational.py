@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hivelore.core.text import Clean
 from hivelore.indexing.model import ChangeKind, DocumentKey
 from hivelore.memories.model import Memory, Scope
-from hivelore.observations.model import GENERAL, Confidence, Held, Kind, Observation, Operational
+from hivelore.observations.model import GENERAL, Confidence, Held, Observation, ObservationKind, Operational
 from hivelore.search.model import Filter
 from hivelore.storage.inmemory.store import InMemoryStore
 from hivelore.storage.ports import MemoryStore, Transaction
@@ -196,7 +196,7 @@ def test_whatever_is_observed_is_told_as_in_memory(
 
 
 def test_what_was_observed_outlives_its_process(open_durable: Callable[[], MemoryStore]) -> None:
-    seen = [an_observation(Kind.CREATED, to=0.7), an_observation(Kind.SET, START, "Sure.", 1.0)]
+    seen = [an_observation(ObservationKind.CREATED, to=0.7), an_observation(ObservationKind.SET, START, "Sure.", 1.0)]
     with closing(open_durable()) as store:
         stored = add(store, a_memory(operational=operational("jellyfin")))
         observe(store, stored.key, LESS_SURE, *seen)
@@ -207,9 +207,12 @@ def test_what_was_observed_outlives_its_process(open_durable: Callable[[], Memor
 
 def test_words_are_blanked_where_they_contradicted_something(store: MemoryStore) -> None:
     first, other = (add(store, a_memory(text, operational=operational())) for text in ("one", "other"))
-    against = [an_observation(Kind.CONTRADICTED, text=text) for text in ("new", "newer", "new", "else")]
+    against = [an_observation(ObservationKind.CONTRADICTED, text=text) for text in ("new", "newer", "new", "else")]
     observe(store, first.key, LESS_SURE, *against)
-    kept = [an_observation(Kind.REINFORCED, text="new"), an_observation(Kind.CONTRADICTED, text="news")]
+    kept = [
+        an_observation(ObservationKind.REINFORCED, text="new"),
+        an_observation(ObservationKind.CONTRADICTED, text="news"),
+    ]
     observe(store, other.key, LESS_SURE, *kept)
     assert list(store.write(lambda tx: tx.unquote([Clean("new"), Clean("newer"), Clean("none")]))) == [first.key]
     assert [one.text for one in observed(store, first.key)] == [None, None, None, "else"]

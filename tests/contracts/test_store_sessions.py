@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from hivelore.core.text import Clean
-from hivelore.sessions.model import EventId, Session, Told
+from hivelore.sessions.model import EventId, InjectedMemory, Session
 from hivelore.storage.ports import MemoryStore
 from support.memories import ADA, BOB, instant, memory_id
 
@@ -17,7 +17,7 @@ SESSION = Session(
     goal=Clean("Fix the login – 直す"),
     asked=Clean("and the tests"),
     briefed=EventId("e1"),
-    told=(Told(memory_id(1), 1, EventId("e1")), Told(memory_id(2), 3, EventId("e2"))),
+    told=(InjectedMemory(memory_id(1), 1, EventId("e1")), InjectedMemory(memory_id(2), 3, EventId("e2"))),
 )
 EMPTY = Session(agent=ADA, id=Clean("codex:s2"), updated_at=instant(6))
 

@@ -11,8 +11,8 @@ import pytest
 from hivelore.core.jobs import JobState
 from hivelore.core.text import Clean
 from hivelore.embeddings import queue
-from hivelore.embeddings.active_model import SERVING, Model, Serving
-from hivelore.embeddings.queue import BATCH, NEWEST, TAKEN_UP, Embedding
+from hivelore.embeddings.active_model import SERVING, ActiveModel, Model
+from hivelore.embeddings.queue import BATCH, NEWEST, TAKEN_UP, EmbeddingQueue
 from hivelore.embeddings.retry import FIRST_PAUSE
 from hivelore.errors import Conflict, Forbidden, Invalid, Unavailable
 from hivelore.indexes.vectors.exact import ExactVectors
@@ -38,7 +38,7 @@ def _write(world: World, *texts: str) -> None:
 
 
 @contextmanager
-def _in_background(embedding: Embedding) -> Generator[None]:
+def _in_background(embedding: EmbeddingQueue) -> Generator[None]:
     """As in a service in which nobody writes: the thread is never woken."""
     stop = Event()
     thread = Thread(target=embedding.run, args=(stop, 3_600.0))
@@ -193,8 +193,8 @@ def test_the_old_model_serves_until_the_new_one_is_complete(world: World) -> Non
     old, new = hashing(), HashingEmbedder(32, salt="new")
     before = Model(old, ExactVectors(old.fingerprint, old.dimension))
     wanted = Model(new, ExactVectors(new.fingerprint, new.dimension))
-    serving = Serving(wanted, before=before)
-    embedding = Embedding(world.store, serving, world.clock)
+    serving = ActiveModel(wanted, before=before)
+    embedding = EmbeddingQueue(world.store, serving, world.clock)
     assert serving.current is before
     while embedding.step():
         assert serving.current is before or embedding.pending() == 0
@@ -219,12 +219,12 @@ def test_a_question_is_answered_by_the_model_that_embedded_it_though_another_ser
     world.remember("alpha")
     world.remember("beta")
     old, new = hashing(), HashingEmbedder(64, salt="new")
-    serving = Serving(
+    serving = ActiveModel(
         Model(new, ExactVectors(new.fingerprint, new.dimension)),
         before=Model(old, ExactVectors(old.fingerprint, old.dimension)),
     )
     question = serving.embed_query(Clean("alpha"))
-    embedding = Embedding(world.store, serving, world.clock)
+    embedding = EmbeddingQueue(world.store, serving, world.clock)
     while embedding.step():
         pass
     assert not serving.swapping
@@ -292,7 +292,7 @@ def test_vectors_of_a_model_that_serves_no_more_are_dropped(world: World) -> Non
 def test_a_model_that_cannot_be_called_any_more_leaves_keywords_that_say_so(world: World) -> None:
     world.remember("alpha")
     new = HashingEmbedder(32, salt="new")
-    serving = Serving(Model(new, ExactVectors(new.fingerprint, new.dimension)), incomplete=True)
+    serving = ActiveModel(Model(new, ExactVectors(new.fingerprint, new.dimension)), incomplete=True)
     asked = serving.embed_query(Clean("alpha"))
     assert asked.vector is None
     assert asked.why_not is not None
@@ -396,10 +396,10 @@ class _Telling(HashingEmbedder):
         return super().embed_query(text)
 
 
-def _telling(*, beside: bool = True, processors: int = 2) -> tuple[_Telling, Serving]:
+def _telling(*, beside: bool = True, processors: int = 2) -> tuple[_Telling, ActiveModel]:
     embedder = _Telling()
     model = Model(embedder, ExactVectors(embedder.fingerprint, embedder.dimension), beside=beside)
-    return embedder, Serving(model, processors=processors)
+    return embedder, ActiveModel(model, processors=processors)
 
 
 def test_a_question_is_embedded_beside_whoever_asks() -> None:

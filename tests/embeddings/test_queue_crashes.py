@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from hivelore.core.text import Clean
-from hivelore.embeddings.active_model import Model, Serving
-from hivelore.embeddings.queue import Embedding
+from hivelore.embeddings.active_model import ActiveModel, Model
+from hivelore.embeddings.queue import EmbeddingQueue
 from hivelore.indexes.keywords.postings.engine import Postings
 from hivelore.indexes.vectors.scan import ScanVectors
 from hivelore.indexing.model import PassageKey, StoredChunk
@@ -107,8 +107,8 @@ def test_what_was_acknowledged_before_a_kill_is_embedded_after_it(point: Point, 
 def embed_all(store: MemoryStore) -> None:
     """What the next process does, without a word from anybody."""
     provider = embedder()
-    serving = Serving(Model(provider, ScanVectors(provider.fingerprint, provider.dimension)))
-    embedding = Embedding(store, serving, SystemClock())
+    serving = ActiveModel(Model(provider, ScanVectors(provider.fingerprint, provider.dimension)))
+    embedding = EmbeddingQueue(store, serving, SystemClock())
     while embedding.step():
         pass
     assert embedding.pending() == 0

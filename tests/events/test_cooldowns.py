@@ -12,7 +12,7 @@ from hivelore.errors import Conflict, Forbidden, Invalid, TooLarge
 from hivelore.events import cooldowns
 from hivelore.events.cooldown_rules import MOST_OF_A_WORKER
 from hivelore.events.model import ACTION_LENGTH, LONGEST, REASON_LENGTH, Cooldown
-from hivelore.maintenance.housekeeping import Upkeep
+from hivelore.maintenance.housekeeping import Housekeeping
 from hivelore.observations.model import SERVICE_LENGTH
 from support.fake_secrets import shapes
 from support.happenings import holding
@@ -222,5 +222,5 @@ def test_what_is_over_is_removed_by_and_by(world: World) -> None:
     world.clock.advance(29 * MINUTE)
     kept = rest(world, "caddy")
     world.clock.advance(MINUTE)
-    Upkeep(world.store, world.keywords, world.clock).tend()
+    Housekeeping(world.store, world.keywords, world.clock).tend()
     assert list(holding(world.store, EVER)) == [kept]

@@ -10,7 +10,7 @@ from hivelore.core.agents import LeadSees, Viewer
 from hivelore.core.labels import SESSION_LENGTH
 from hivelore.errors import Forbidden, Invalid, NotFound, TooLarge
 from hivelore.events.model import TEXT_LENGTH, Event, Level, LoggedId
-from hivelore.maintenance.housekeeping import PRUNE_EVERY, PRUNED, Upkeep
+from hivelore.maintenance.housekeeping import PRUNE_EVERY, PRUNED, Housekeeping
 from hivelore.memories.drafts import Edit
 from hivelore.memories.model import Scope
 from hivelore.memories.normalizer import CLOCK_SLACK
@@ -158,7 +158,7 @@ def test_only_operators_take_an_event_out_of_the_log(world: World) -> None:
 
 
 def test_events_go_when_they_are_old_a_few_at_a_time(world: World) -> None:
-    upkeep = Upkeep(world.store, world.keywords, world.clock, events=10 * DAY)
+    upkeep = Housekeeping(world.store, world.keywords, world.clock, events=10 * DAY)
     log_events(world.store, *(an_event(at=world.clock.now()) for _ in range(PRUNED + 1)))
     world.clock.advance(10 * DAY + timedelta(seconds=1))
     log_events(world.store, an_event(at=world.clock.now()))
@@ -173,7 +173,7 @@ def test_events_go_when_there_are_too_many(world: World, monkeypatch: pytest.Mon
     monkeypatch.setattr("hivelore.maintenance.housekeeping.EVENTS", 3)
     told = [an_event(at=world.clock.now() + timedelta(seconds=number)) for number in range(5)]
     log_events(world.store, *told)
-    upkeep = Upkeep(world.store, world.keywords, world.clock)
+    upkeep = Housekeeping(world.store, world.keywords, world.clock)
     upkeep.tend()
     assert list(logged_events(world.store)) == told[:1:-1]
     log_events(world.store, an_event(at=world.clock.now() + DAY))

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from hivelore.core.text import Clean
-from hivelore.feedback.implicit import Watching
+from hivelore.feedback.implicit import ImplicitFeedback
 from hivelore.feedback.model import UNKNOWN, Use
 from hivelore.memories.drafts import Draft
 from hivelore.memories.model import Memory
 from hivelore.search.model import RecallId
-from hivelore.sessions.model import AgentEvent, Ended, EventId, Kind, Origin, SubAgent, Task
+from hivelore.sessions.model import AgentEvent, Ended, EventId, EventKind, Origin, SubAgent, Task
 from hivelore.sessions.transcripts import everything
 from support.clocks import START
 from support.memories import ADA
@@ -32,20 +32,20 @@ class Stage:
 
     def __init__(self, world: World) -> None:
         self.world = world
-        self.watching = Watching(world.store, world.keywords)
+        self.watching = ImplicitFeedback(world.store, world.keywords)
         fillers = [f"The kettle number {number} boils in the kitchen {number % 7}." for number in range(FILLERS)]
         world.remembering.remember_many([Draft(content=filler) for filler in fillers], AS_ADA)
         self.memory = world.remember(PROXY)
         self.count = 0
 
-    def event(self, kind: Kind, text: str | None = None, **more: Any) -> AgentEvent:
+    def event(self, kind: EventKind, text: str | None = None, **more: Any) -> AgentEvent:
         self.count += 1
         about: dict[str, Any] = {"at": START, **more}
         said = None if text is None else Clean(text)
         name = EventId(f"e{self.count}")
         return AgentEvent(id=name, kind=kind, program="claude-code", session=Clean("s1"), text=said, **about)
 
-    def told(self, kind: Kind = Kind.ASKED, text: str | None = ABOUT_PROXY, **more: Any) -> str:
+    def told(self, kind: EventKind = EventKind.ASKED, text: str | None = ABOUT_PROXY, **more: Any) -> str:
         """What is put into the conversation."""
         return self.world.capture.take(self.event(kind, text, **more), AS_ADA).context or ""
 
@@ -128,7 +128,7 @@ def test_what_was_not_seen_whole_shows_no_lack_of_use(stage: Stage, cut: str) ->
 
 def test_notes_that_were_told_because_they_are_new_were_not_recalled(stage: Stage) -> None:
     note = stage.world.remember("Deploys happen on Friday with the zebra script, zebra-run-9981.")
-    assert "zebra" in stage.told(Kind.STARTED, None)
+    assert "zebra" in stage.told(EventKind.STARTED, None)
     stage.ends(ClaudeSession().user("Hello."))
     assert stage.use(note) == UNKNOWN
     stage.ends(ClaudeSession().user("Hello.").runs("./zebra-run-9981"))
@@ -145,11 +145,11 @@ def test_what_was_opened_is_not_called_unused(stage: Stage) -> None:
 
 def test_it_is_known_across_a_compaction_and_not_where_the_answer_never_arrived(stage: Stage) -> None:
     stage.told()
-    stage.told(Kind.COMPACTING, None)
-    stage.told(Kind.STARTED, None, origin=Origin.COMPACTED)
+    stage.told(EventKind.COMPACTING, None)
+    stage.told(EventKind.STARTED, None, origin=Origin.COMPACTED)
     stage.ends(ClaudeSession().runs(USES))
     assert stage.use() == Use(applied=1)
-    lost = stage.event(Kind.ASKED, ABOUT_PROXY)
+    lost = stage.event(EventKind.ASKED, ABOUT_PROXY)
     late = replace(lost, session=Clean("s2"))
     stage.world.capture.take(late, AS_ADA)
     stage.world.capture.take_late(late, AS_ADA)
@@ -160,7 +160,7 @@ def test_it_is_known_across_a_compaction_and_not_where_the_answer_never_arrived(
 def test_a_sub_agent_is_a_session_of_its_own(stage: Stage) -> None:
     helper = SubAgent("h1", "Explore")
     stage.told()
-    stage.told(Kind.SUBAGENT_STARTED, None, subagent=helper)
+    stage.told(EventKind.SUBAGENT_STARTED, None, subagent=helper)
     stage.ends(ClaudeSession(sidechain=True).runs(USES), subagent=helper)
     assert stage.use() == Use(applied=1)
     stage.ends(ClaudeSession().user(ABOUT_PROXY).runs(USES))
@@ -206,7 +206,7 @@ def test_in_a_small_store_no_word_is_rare_enough_to_tell(world: World) -> None:
     memory = world.remember(PROXY)
     event = AgentEvent(
         id=EventId("e1"),
-        kind=Kind.ASKED,
+        kind=EventKind.ASKED,
         program="claude-code",
         session=Clean("s1"),
         text=Clean(ABOUT_PROXY),
@@ -216,5 +216,5 @@ def test_in_a_small_store_no_word_is_rare_enough_to_tell(world: World) -> None:
     world.tally.flush()
     ended: Ended = an_end("/s1.jsonl", at=world.clock.now(), goes_on=True)
     lines = ClaudeSession().user(ABOUT_PROXY).runs(USES).lines
-    Watching(world.store, world.keywords).watch(ended, ADA, everything("claude-code", lines))
+    ImplicitFeedback(world.store, world.keywords).watch(ended, ADA, everything("claude-code", lines))
     assert world.rating.of(memory.id, AS_ADA).use == UNKNOWN

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from hivelore.core.agents import LeadSees, Viewer
 from hivelore.errors import NotFound, Unavailable
-from hivelore.feedback.buffer import RECALLS, UNIT, Tally
+from hivelore.feedback.buffer import RECALLS, UNIT, WriteBehindBuffer
 from hivelore.feedback.recalls import QUESTION_LENGTH, Recall
-from hivelore.maintenance.housekeeping import PRUNE_EVERY, PRUNED, Upkeep
+from hivelore.maintenance.housekeeping import PRUNE_EVERY, PRUNED, Housekeeping
 from hivelore.memories.drafts import Edit
 from hivelore.memories.model import Scope
-from hivelore.search.model import Path
+from hivelore.search.model import RetrievalMode
 from hivelore.storage.inmemory.keywords import ExactKeywords
 from hivelore.storage.inmemory.store import InMemoryStore
 from hivelore.storage.ports import Transaction
@@ -84,7 +84,7 @@ def test_an_answer_of_the_most_recent_ones_is_logged_as_that(small: World) -> No
     memory = small.remember("The build needs Java 21.")
     small.recall("wombat")
     (one,) = page(small)
-    assert (one.path, one.candidates, [hit.memory for hit in one.hits]) == (Path.RECENT, 0, [memory.id])
+    assert (one.path, one.candidates, [hit.memory for hit in one.hits]) == (RetrievalMode.RECENT, 0, [memory.id])
 
 
 def test_a_recall_waits_for_no_write(small: World, store: Faulty) -> None:
@@ -175,7 +175,7 @@ def test_pages_go_on_where_the_last_one_ended(small: World) -> None:
 def test_the_log_loses_the_oldest_where_nothing_can_be_written_and_counts_them(steps: list[int | bool]) -> None:
     """A number: so many recalls; True or False: a flush that succeeds, or does not."""
     store = Faulty(SteppingClock())
-    tally = Tally(store, recalls=2 * UNIT + 50)
+    tally = WriteBehindBuffer(store, recalls=2 * UNIT + 50)
     told: list[Recall] = []
     waiting: list[Recall] = []
     written: list[Recall] = []
@@ -201,7 +201,7 @@ def test_the_log_loses_the_oldest_where_nothing_can_be_written_and_counts_them(s
 
 
 def test_recalls_are_written_in_units_of_some(store: Faulty) -> None:
-    tally = Tally(store)
+    tally = WriteBehindBuffer(store)
     for _ in range(3 * UNIT + 1):
         tally.log(a_recall())
     tally.flush()
@@ -213,7 +213,7 @@ def test_recalls_are_written_in_units_of_some(store: Faulty) -> None:
 
 
 def test_recalls_go_when_they_are_old_a_few_at_a_time(store: Faulty, clock: SteppingClock) -> None:
-    upkeep = Upkeep(store, ExactKeywords(), clock, recalls=10 * DAY)
+    upkeep = Housekeeping(store, ExactKeywords(), clock, recalls=10 * DAY)
     old = [a_recall(at=clock.now()) for _ in range(2 * PRUNED + 1)]
     store.write(lambda tx: tx.log_recalls(old))
     clock.advance(10 * DAY)
@@ -234,12 +234,12 @@ def test_recalls_go_when_there_are_too_many(
     monkeypatch.setattr("hivelore.maintenance.housekeeping.RECALLS", 3)
     told = [a_recall(at=clock.now() + timedelta(seconds=number)) for number in range(5)]
     store.write(lambda tx: tx.log_recalls(told))
-    Upkeep(store, ExactKeywords(), clock).tend()
+    Housekeeping(store, ExactKeywords(), clock).tend()
     assert list(logged(store)) == told[:1:-1]
 
 
 def test_a_log_that_was_turned_off_empties(store: Faulty, clock: SteppingClock) -> None:
     store.write(lambda tx: tx.log_recalls([a_recall(at=clock.now())]))
     clock.advance(timedelta(seconds=1))
-    Upkeep(store, ExactKeywords(), clock, recalls=timedelta(0)).tend()
+    Housekeeping(store, ExactKeywords(), clock, recalls=timedelta(0)).tend()
     assert list(logged(store)) == []

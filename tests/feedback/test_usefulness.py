@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from hivelore.core.agents import Door, Role, Viewer
+from hivelore.core.agents import Interface, Role, Viewer
 from hivelore.errors import Forbidden, Invalid, NotFound, TooLarge, Unavailable
 from hivelore.feedback import usefulness
 from hivelore.feedback.buffer import UNIT
@@ -19,7 +19,7 @@ from support.world import AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, World
 
 PROXY = "Port 8443 is taken by the proxy."
 ABOUT_PROXY = "Which port is taken by the proxy?"
-ACTING_FOR_ADA = Viewer(role=Role.WORKER, agent=ADA, door=Door.REST, acting=True)
+ACTING_FOR_ADA = Viewer(role=Role.WORKER, agent=ADA, door=Interface.REST, acting=True)
 
 
 def evidence_of(world: World, memory: Memory) -> Sequence[Evidence]:

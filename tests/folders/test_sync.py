@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from hivelore.core.agents import Door
+from hivelore.core.agents import Interface
 from hivelore.errors import Unavailable
-from hivelore.folders.sync import Folders
+from hivelore.folders.sync import FolderSync
 from hivelore.memories.drafts import Edit
 from hivelore.memories.model import Scope, Source
 from support.desk import Desk
@@ -35,7 +35,7 @@ def test_a_file_becomes_a_memory_of_its_folder(desk: Desk) -> None:
     desk.look()
     mine = desk.memory(NOTE, "mine")
     assert (mine.name, mine.content, mine.source) == ("auth-header-fix", TEXT, Source.FILE_INDEX)
-    assert (mine.scope, mine.owner, mine.provenance.door) == (Scope.AGENT, desk.local.agent, Door.SERVICE)
+    assert (mine.scope, mine.owner, mine.provenance.door) == (Scope.AGENT, desk.local.agent, Interface.SERVICE)
     assert desk.memory(PLAN).scope is Scope.SWARM
     assert desk.memory("shared/thoughts/idea.txt").scope is Scope.SWARM
     assert desk.world.found("when do we ship", AS_ADA) == ["We ship on Friday."]
@@ -168,7 +168,7 @@ def test_a_process_that_was_killed_right_after_it_took_a_file_did_not_take_it_in
 ) -> None:
     file = desk.write(PLAN, "We ship on Friday.")
     with monkeypatch.context() as patch:
-        patch.setattr(Folders, "_write_down", _nothing)
+        patch.setattr(FolderSync, "_write_down", _nothing)
         desk.look()
     before = desk.memory(PLAN)
     match meanwhile:

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from hivelore.core.agents import Door, Role
+from hivelore.core.agents import Interface, Role
 from hivelore.errors import Conflict, Forbidden, Invalid, NotFound, Unauthenticated
 from support.world import World
 
@@ -13,8 +13,8 @@ from support.world import World
 def test_a_new_agent_comes_in_with_its_key(world: World) -> None:
     issued = world.agents.add("Zed", Role.WORKER)
     assert issued.agent is not None
-    viewer = world.agents.viewer(issued.text, Door.REST)
-    assert (viewer.agent, viewer.role, viewer.door) == (issued.agent.id, Role.WORKER, Door.REST)
+    viewer = world.agents.viewer(issued.text, Interface.REST)
+    assert (viewer.agent, viewer.role, viewer.door) == (issued.agent.id, Role.WORKER, Interface.REST)
 
 
 def test_the_secret_is_not_kept(world: World) -> None:
@@ -29,42 +29,42 @@ def test_a_key_that_is_not_quite_right_is_no_key(world: World, key: str | None) 
     _, _, identity, secret = issued.text.split("_")
     bad = None if key is None else key.format(id=identity, secret=secret, full=issued.text)
     with pytest.raises(Unauthenticated):
-        world.agents.viewer(bad, Door.REST)
+        world.agents.viewer(bad, Interface.REST)
 
 
 def test_a_revoked_key_is_refused_and_says_so(world: World) -> None:
     issued = world.agents.add("Zed", Role.WORKER)
     assert world.agents.revoke("Zed") == 1
     with pytest.raises(Unauthenticated, match="revoked"):
-        world.agents.viewer(issued.text, Door.REST)
+        world.agents.viewer(issued.text, Interface.REST)
 
 
 def test_an_expired_key_is_refused_to_the_second(world: World) -> None:
     issued = world.agents.add("Zed", Role.WORKER, world.clock.now() + timedelta(hours=1))
     world.clock.advance(timedelta(minutes=59))
-    world.agents.viewer(issued.text, Door.REST)
+    world.agents.viewer(issued.text, Interface.REST)
     world.clock.advance(timedelta(minutes=1))
     with pytest.raises(Unauthenticated, match="expired"):
-        world.agents.viewer(issued.text, Door.REST)
+        world.agents.viewer(issued.text, Interface.REST)
 
 
 def test_only_an_operator_acts_for_others_and_then_has_their_rights_only(world: World) -> None:
     operator = world.agents.issue(None).text
-    viewer = world.agents.viewer(operator, Door.REST, "bob")
+    viewer = world.agents.viewer(operator, Interface.REST, "bob")
     assert (viewer.agent, viewer.role, viewer.acting) == ("bob", Role.WORKER, True)
     worker = world.agents.add("Zed", Role.WORKER)
     with pytest.raises(Forbidden):
-        world.agents.viewer(worker.text, Door.REST, "bob")
+        world.agents.viewer(worker.text, Interface.REST, "bob")
     assert worker.agent is not None
-    assert world.agents.viewer(worker.text, Door.REST, worker.agent.name).agent == worker.agent.id
+    assert world.agents.viewer(worker.text, Interface.REST, worker.agent.name).agent == worker.agent.id
 
 
 def test_an_operator_may_bring_in_an_agent_by_its_uuid_and_by_nothing_else(world: World) -> None:
     operator = world.agents.issue(None).text
     identity = "0190C2A4-5F3B-7C11-9D7E-3A5B6C7D8E9F"
-    assert world.agents.viewer(operator, Door.REST, identity).agent == identity.lower()
+    assert world.agents.viewer(operator, Interface.REST, identity).agent == identity.lower()
     with pytest.raises(NotFound, match="agent add"):
-        world.agents.viewer(operator, Door.REST, "typo")
+        world.agents.viewer(operator, Interface.REST, "typo")
 
 
 def test_names_are_unique_and_sensible(world: World) -> None:
@@ -81,11 +81,11 @@ def test_an_agent_without_a_good_key_gets_a_new_one_and_stays_who_it_was(world: 
     world.agents.revoke("Zed")
     second = world.agents.add("Zed", Role.WORKER)
     assert first.agent is not None
-    viewer = world.agents.viewer(second.text, Door.REST)
+    viewer = world.agents.viewer(second.text, Interface.REST)
     assert (viewer.agent, viewer.role) == (first.agent.id, Role.WORKER)
     assert second.agent == replace(first.agent, role=Role.WORKER)
     with pytest.raises(Unauthenticated):
-        world.agents.viewer(first.text, Door.REST)
+        world.agents.viewer(first.text, Interface.REST)
     assert [agent.name for agent, _ in world.agents.all()].count("Zed") == 1
 
 
@@ -95,7 +95,7 @@ def test_an_agent_whose_key_has_expired_gets_a_new_one(world: World) -> None:
         world.agents.add("Zed", Role.WORKER)
     world.clock.advance(timedelta(hours=1))
     second = world.agents.add("Zed", Role.WORKER)
-    assert world.agents.viewer(second.text, Door.REST).agent == (first.agent and first.agent.id)
+    assert world.agents.viewer(second.text, Interface.REST).agent == (first.agent and first.agent.id)
 
 
 def test_one_good_key_of_several_is_enough_for_a_conflict(world: World) -> None:

@@ -20,7 +20,7 @@ from hivelore.indexes.keywords.postings import sql
 from hivelore.indexes.keywords.postings.engine import Postings
 from hivelore.indexes.keywords.postings.sql import SEARCHED
 from hivelore.indexing.model import DocumentKey, Stored
-from hivelore.indexing.writer import Shelf
+from hivelore.indexing.writer import IndexWriter
 from hivelore.memories.model import MemoryId
 from hivelore.runtime.clock import SystemClock
 from hivelore.search.query_analysis import query_terms
@@ -212,4 +212,4 @@ def answers(store: SqliteStore, index: Postings, terms: list[str]) -> Found:
 def index_anew(tx: Transaction, index: Postings) -> None:
     index.clear(tx)
     for key, memory in tx.admitted(tx.matching(EVERYTHING), EVERYTHING).items():
-        Shelf(index).index(tx, Stored(key, memory))
+        IndexWriter(index).index(tx, Stored(key, memory))

@@ -22,7 +22,7 @@ SECRET = "aardwolf"
 STEPS = 1_000
 CHUNKS = 300
 
-Beside = Callable[[int], None]
+BackgroundWorkers = Callable[[int], None]
 """Called with the number of the step that was just done."""
 
 
@@ -60,7 +60,7 @@ class Index:
         with self.store.read() as view:
             return self.engine.is_tidy(view)
 
-    def tidy(self, beside: Beside = lambda step: None) -> int:
+    def tidy(self, beside: BackgroundWorkers = lambda step: None) -> int:
         """Answers how many steps it took."""
         for step in range(STEPS):
             if self.is_tidy():

@@ -10,8 +10,8 @@ from hivelore.indexes.keywords.fts5 import Fts5
 from hivelore.indexes.keywords.postings.engine import Postings
 from hivelore.indexes.ports import KeywordIndex
 from hivelore.indexing import rebuild
-from hivelore.indexing.rebuild import BUILDING, INDEX, Reindexing
-from hivelore.indexing.writer import Shelf
+from hivelore.indexing.rebuild import BUILDING, INDEX, IndexRebuild
+from hivelore.indexing.writer import IndexWriter
 from hivelore.memories.drafts import Edit
 from hivelore.search.service import INCOMPLETE
 from hivelore.storage.sqlite.store import SqliteStore
@@ -40,7 +40,7 @@ class Process:
     def __init__(self, store: SqliteStore, engine: str, clock: SteppingClock) -> None:
         self.store, self.keywords = store, ENGINES[engine]()
         others = [make() for name, make in ENGINES.items() if name != engine]
-        self.reindexing = Reindexing(store, self.keywords, others, Shelf(self.keywords), clock)
+        self.reindexing = IndexRebuild(store, self.keywords, others, IndexWriter(self.keywords), clock)
         self.reindexing.begin()
         self.world = World(store, self.keywords, clock, keywords_complete=lambda: self.reindexing.is_done)
 
@@ -132,7 +132,7 @@ def test_what_is_written_meanwhile_is_found_as_it_is_then(store: SqliteStore, cl
     second.world.remembering.edit(old.id, Edit(content="The new teapot."), AS_ADA)
     second.world.remembering.forget(gone.id, AS_ADA)
     text = "Another kettle."
-    store.write(lambda tx: Shelf(second.keywords).add(tx, a_memory(text), whole(text)))
+    store.write(lambda tx: IndexWriter(second.keywords).add(tx, a_memory(text), whole(text)))
     second.finish()
     assert (second.found("kettl"), second.found("teapot")) == (1, 1)
 

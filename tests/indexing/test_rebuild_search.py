@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from hivelore.indexing import rebuild
 from hivelore.indexing.model import ChunkKey, DocumentKey, Stored
-from hivelore.indexing.rebuild import BUILDING, REPAIR, Reindexing
-from hivelore.indexing.writer import Shelf
+from hivelore.indexing.rebuild import BUILDING, REPAIR, IndexRebuild
+from hivelore.indexing.writer import IndexWriter
 from hivelore.search.service import INCOMPLETE
 from hivelore.storage.inmemory.keywords import ExactKeywords
 from hivelore.storage.ports import Transaction, View
@@ -24,11 +24,11 @@ from support.stores import KEYWORDS, STORES, law
 from support.world import AS_ADA, World
 
 
-class Replica(Reindexing):
+class Replica(IndexRebuild):
     """Another process on the same store; ``meanwhile`` is done in the middle of each step."""
 
     def __init__(self, world: World, meanwhile: Callable[[], object] = lambda: None) -> None:
-        class Interrupted(Shelf):
+        class Interrupted(IndexWriter):
             def prepare(self, view: View, documents: Collection[Stored]) -> None:
                 super().prepare(view, documents)
                 meanwhile()
@@ -174,10 +174,10 @@ def test_what_cannot_be_indexed_is_told_and_keeps_nobody_busy(world: World, monk
     lose(world, 0, 1, 2)
     tried: list[int] = []
 
-    def fail(shelf: Shelf, tx: Transaction, documents: Collection[Stored]) -> None:
+    def fail(shelf: IndexWriter, tx: Transaction, documents: Collection[Stored]) -> None:
         tried.append(len(documents))
 
-    monkeypatch.setattr(Shelf, "index_all", fail)
+    monkeypatch.setattr(IndexWriter, "index_all", fail)
     leader = Replica(world)
     for _ in range(20):
         leader.go_on()

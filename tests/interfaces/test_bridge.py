@@ -12,7 +12,7 @@ import pytest
 from mcp import Client as McpClient
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
-from hivelore.core.agents import Door
+from hivelore.core.agents import Interface
 from hivelore.http.request_guard import LARGEST_BODY
 from hivelore.mcp.bridge.messages import REPEATABLE
 from hivelore.mcp.bridge.relay import LARGEST_MESSAGE
@@ -148,7 +148,7 @@ def test_a_wrong_key_is_an_error_that_says_so(start: Start) -> None:
 
 def test_a_given_key_wins_over_the_file(service: Service, start: Start) -> None:
     bridge = start(HIVELORE_KEY=service.add("wren"))
-    mine = service.app.agents.viewer(service.agent_key, Door.MCP).agent
+    mine = service.app.agents.viewer(service.agent_key, Interface.MCP).agent
     assert bridge.call("memory-search", query="anything")["yourAgentId"] != mine
 
 

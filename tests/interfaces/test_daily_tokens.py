@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hivelore.core.agents import Door, Role, Viewer
+from hivelore.core.agents import Interface, Role, Viewer
 from hivelore.runtime.app import Application, open_application
 from hivelore.runtime.settings import load
 from support.language_server import LanguageServer
@@ -54,7 +54,7 @@ def hand_over_many(app: Application, folder: Path) -> None:
     path = folder / "sessions" / "s.jsonl"
     path.parent.mkdir()
     path.write_text("\n".join(a_fix().lines), encoding="utf-8")
-    viewer = Viewer(role=Role.WORKER, agent=app.agents.local().id, door=Door.HOOK)
+    viewer = Viewer(role=Role.WORKER, agent=app.agents.local().id, door=Interface.HOOK)
     for number in range(SESSIONS):
         app.distilling.hand_over(an_end(path, session=f"s{number}", project=f"p{number}"), viewer)
 

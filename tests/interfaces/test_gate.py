@@ -10,9 +10,9 @@ from threading import Event
 import psycopg
 import pytest
 
-from hivelore.core.agents import Door, Role, Viewer
+from hivelore.core.agents import Interface, Role, Viewer
 from hivelore.errors import Unauthenticated
-from hivelore.http.auth import FRESH, Gate
+from hivelore.http.auth import FRESH, Authenticator
 from hivelore.http.pools import Pools
 from hivelore.identity.service import Agents
 from hivelore.runtime.app import Application
@@ -29,11 +29,11 @@ class Replica:
         self.clock = SteppingClock()
         self.app = Application(load(home=home, database=database, embedder=Embedder.NONE), clock=self.clock)
         self.pools = Pools()
-        self.gate = Gate(self.app.agents, self.pools, self.clock, self.app.health)
+        self.gate = Authenticator(self.app.agents, self.pools, self.clock, self.app.health)
 
     def lets_in(self, key: str) -> bool:
         try:
-            asyncio.run(self.gate.known(key, None, Door.REST))
+            asyncio.run(self.gate.known(key, None, Interface.REST))
         except Unauthenticated:
             return False
         return True
@@ -105,7 +105,7 @@ def test_a_key_that_is_revoked_while_it_is_checked_is_not_believed_after(
     key = replica.app.agents.add("eve", Role.WORKER).text
     checked = Agents.viewer
 
-    def slow(agents: Agents, key: str | None, door: Door, acting_for: str | None = None) -> Viewer:
+    def slow(agents: Agents, key: str | None, door: Interface, acting_for: str | None = None) -> Viewer:
         viewer = checked(agents, key, door, acting_for)
         agents.revoke("eve")
         return viewer

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hivelore.core.agents import Door
+from hivelore.core.agents import Interface
 from hivelore.errors import Invalid, NotFound, Unauthenticated
 from hivelore.python.client import Client
 from support.fences import inside
@@ -146,7 +146,7 @@ def test_the_programs_summary_of_a_compaction_is_kept_with_where_it_came_from(se
     assert program.tells("PostCompact", trigger="auto", compact_summary=summary) is None
     (kept,) = client.call("GET", "/api/memory")["memories"]
     assert (kept["content"], kept["source"], kept["project"]) == (summary, "session_summary", PROJECT)
-    assert kept["provenance"]["door"] == Door.HOOK.value
+    assert kept["provenance"]["door"] == Interface.HOOK.value
 
 
 @pytest.mark.parametrize("name", ["claude-code", "codex"])

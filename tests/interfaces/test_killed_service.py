@@ -17,7 +17,7 @@ from hivelore.embeddings.queue import BATCH
 from hivelore.local import launcher
 from hivelore.python.client import Client
 from support.command_line import HIVELORE, CommandLine, environment
-from support.embedding_server import Asked, EmbeddingServer, Exchange, silence
+from support.embedding_server import EmbeddingServer, Exchange, QueryAnalysis, silence
 from support.service import Service
 from support.waiting import until
 
@@ -166,7 +166,7 @@ class Remote:
         exchange.handler.send(200, exchange.answer())
 
 
-def _is_of_passages(asked: Asked) -> bool:
+def _is_of_passages(asked: QueryAnalysis) -> bool:
     return asked.inputs[0].startswith(OF_PASSAGES)
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hivelore.core.agents import Door, Role, Viewer
+from hivelore.core.agents import Interface, Role, Viewer
 from hivelore.runtime.app import open_application
 from hivelore.runtime.settings import load
 from support.local_model import local_model, weights
@@ -32,7 +32,7 @@ def test_a_small_model_on_this_machine_is_asked_and_held_to_the_form_and_to_the_
     with local_model() as url:
         monkeypatch.setenv("HIVELORE_SUMMARIZER_URL", f"{url}/v1")
         with closing(open_application(load(embedder="none"), kind="embedded")) as app:
-            viewer = Viewer(role=Role.WORKER, agent=app.agents.local().id, door=Door.HOOK)
+            viewer = Viewer(role=Role.WORKER, agent=app.agents.local().id, door=Interface.HOOK)
             app.distilling.hand_over(an_end(transcript), viewer)
             until(lambda: app.status()["pendingSummaries"] == 0)
             status, spent = app.status(), app.spending.today()

@@ -13,7 +13,7 @@ import pytest
 from mcp import Client as McpClient
 from mcp.client.streamable_http import streamable_http_client
 
-from hivelore.core.agents import Door, Role, Viewer
+from hivelore.core.agents import Interface, Role, Viewer
 from hivelore.errors import Proposed, Unauthenticated
 from hivelore.memories.drafts import Edit
 from hivelore.memories.model import Action, MemoryId, Scope, Trust
@@ -188,7 +188,7 @@ def _of_the_web(service: Service, memory: str) -> str:
     assert stored is not None
     distrusted = replace(stored.memory, version=2, provenance=replace(stored.memory.provenance, trust=Trust.WEB))
     service.app.store.write(lambda tx: tx.change(stored.key, distrusted, None, Action.EDITED))
-    owner = Viewer(role=Role.WORKER, agent=stored.memory.owner, door=Door.MCP)
+    owner = Viewer(role=Role.WORKER, agent=stored.memory.owner, door=Interface.MCP)
     with pytest.raises(Proposed) as told:
         service.app.remembering.edit(stored.memory.id, Edit(scope=Scope.SWARM), owner)
     return told.value.proposal

@@ -20,18 +20,18 @@ from mcp import Client as McpClient
 from mcp.client.streamable_http import streamable_http_client
 
 import hivelore
-from hivelore.core.agents import Door, Role, Viewer
+from hivelore.core.agents import Interface, Role, Viewer
 from hivelore.core.text import Clean
 from hivelore.python.hive import Hive
 from hivelore.runtime.app import Application
 from hivelore.runtime.clock import SystemClock
 from hivelore.runtime.settings import load
-from hivelore.search.boosts import Priors
-from hivelore.search.fusion import Weighting
+from hivelore.search.boosts import Boosts
+from hivelore.search.fusion import FusionWeights
 from hivelore.search.model import Query
-from hivelore.search.recency_conflicts import Updating
+from hivelore.search.recency_conflicts import RecencyConflicts
 from hivelore.search.scoring import Profile, Ranking
-from hivelore.search.service import Recalling
+from hivelore.search.service import SearchService
 from support.bridge import Bridge
 from support.command_line import HIVELORE
 from support.missing import missing
@@ -51,7 +51,7 @@ WANTED = {
     APPLE: ("agent-swarm/fd5c2b2ded6c", 5),
 }
 """The note a question is about, and the place it must have at least."""
-OPERATOR = Viewer(role=Role.OPERATOR, agent=None, door=Door.PYTHON)
+OPERATOR = Viewer(role=Role.OPERATOR, agent=None, door=Interface.PYTHON)
 
 Ids = Sequence[str]
 
@@ -154,7 +154,7 @@ def test_age_buries_nothing(notes: Notes) -> None:
             assert model is not None
             model.index.build(view)
         ours, relevance, documented = (
-            app.recalling_by(ranking, Weighting(), Priors(), Updating())
+            app.recalling_by(ranking, FusionWeights(), Boosts(), RecencyConflicts())
             for ranking in (
                 app.settings.ranking_constants,
                 replace(app.settings.ranking_constants, tie_weight=0.0, tie_access_weight=0.0),
@@ -243,7 +243,7 @@ def _about_the_oldest(lines: Sequence[str], asked: Sequence[str], count: int) ->
     return sorted(pairs, key=lambda pair: born[pair[1]])[:count]
 
 
-def _rank(recalling: Recalling, question: str, wanted: str) -> int:
+def _rank(recalling: SearchService, question: str, wanted: str) -> int:
     answer = recalling.recall(Query(text=Clean(question), limit=50), OPERATOR)
     places = [hit.memory.external_id for hit in answer.hits]
     return places.index(Clean(wanted)) + 1 if wanted in places else len(places) + 1

@@ -13,7 +13,7 @@ from hivelore.hooks.fallback import put_aside
 from hivelore.memories.model import Json
 from hivelore.python.remote import RemoteHive
 from hivelore.transfer.jsonl import export
-from support.doors import OK, McpDoor, RestDoor
+from support.doors import OK, McpServer, RestDoor
 from support.postgres import DATABASES, service_on
 from support.secret_shapes import Shape, shapes
 from support.service import Service
@@ -65,7 +65,7 @@ def test_secrets_are_nowhere_in_the_home_the_database_the_logs_or_an_export(
     hook_id = "gh" + "p_" + "a1B2" * 9
     with Service(tmp_path, **(settings := service_on(database))) as service:
         key = service.add("worker")
-        rest, mcp = RestDoor(service.port, key), McpDoor(service.port, key)
+        rest, mcp = RestDoor(service.port, key), McpServer(service.port, key)
         for index, shape in enumerate(SOME):
             text = f"note {index}\n{shape.text}"
             if index % 3 == 0:

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from hivelore.cli.dispatch import VERBS, build
-from hivelore.core.agents import Door, Role, Viewer
+from hivelore.core.agents import Interface, Role, Viewer
 from hivelore.core.text import Clean
 from hivelore.errors import HiveloreError, Unauthenticated
 from hivelore.events.model import Level
@@ -515,7 +515,7 @@ def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 def _tell_of(app: Application, memory: MemoryId, word: str) -> None:
     """An event that says what a memory says."""
-    operator = Viewer(role=Role.OPERATOR, agent=None, door=Door.SERVICE)
+    operator = Viewer(role=Role.OPERATOR, agent=None, door=Interface.SERVICE)
     event = app.events.prepared(Level.INFO, f"New: the {word} sleeps", operator, memory=memory)
     app.store.write(lambda tx: tx.log_events([event]))
 

@@ -8,7 +8,7 @@ import pytest
 from hivelore.changes.model import BatchId
 from hivelore.core.agents import Viewer
 from hivelore.errors import Conflict, Forbidden, NotFound, Stale
-from hivelore.maintenance.model import Wish
+from hivelore.maintenance.model import MaintenancePlan
 from hivelore.memories.drafts import Edit
 from hivelore.memories.model import Action, Memory, MemoryId, Scope
 from support.batches import batches_of, preimages_of
@@ -28,7 +28,7 @@ def expiring(world: World, content: str, **more: Any) -> Memory:
 
 def purge(world: World, count: int) -> BatchId:
     world.clock.advance(timedelta(hours=2))
-    done = world.maintenance.apply(Wish(purge_expired=True), AS_OPERATOR, count)
+    done = world.maintenance.apply(MaintenancePlan(purge_expired=True), AS_OPERATOR, count)
     assert (done.purged, done.batch is None) == (count, False)
     assert done.batch is not None
     return done.batch

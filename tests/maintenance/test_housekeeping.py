@@ -10,7 +10,7 @@ import pytest
 from hivelore.indexes.keywords.fts5 import Fts5
 from hivelore.indexes.keywords.postings.engine import Postings
 from hivelore.indexing.model import ChunkKey, DocumentKey, KeywordEntry
-from hivelore.maintenance.housekeeping import AT_A_TIME, REST, SETTLING, Upkeep
+from hivelore.maintenance.housekeeping import AT_A_TIME, REST, SETTLING, Housekeeping
 from hivelore.storage.ports import MemoryStore, Transaction
 from hivelore.storage.sqlite.store import SqliteStore
 from support.clocks import SteppingClock
@@ -39,7 +39,7 @@ class House:
         self.clock = SteppingClock()
         self.keywords = SlowFts5(self.clock)
         self.store = SqliteStore(folder / "hivelore.db", clock=self.clock, durable=False)
-        self.upkeep = Upkeep(self.store, self.keywords, self.clock)
+        self.upkeep = Housekeeping(self.store, self.keywords, self.clock)
         self.chunk = 0
 
     def put(self, terms: Sequence[str]) -> ChunkKey:
@@ -139,7 +139,7 @@ def test_the_end_is_held_up_for_so_long_and_the_next_start_goes_on(house: House)
     house.upkeep.finish(0.3)
     assert house.keywords.steps == 6
     assert house.holds("xylophonist")
-    Upkeep(house.store, house.keywords, house.clock).finish(1_000.0)
+    Housekeeping(house.store, house.keywords, house.clock).finish(1_000.0)
     house.store.close()
     assert not house.holds("xylophonist")
 
@@ -148,7 +148,7 @@ def test_what_lay_in_the_log_when_a_process_was_killed_is_wiped_at_the_next_star
     house.store.write(lambda tx: tx.set_setting("note", "xylophonist"))
     house.store.write(lambda tx: tx.set_setting("note", ""))
     assert house.holds("xylophonist")
-    Upkeep(house.store, house.keywords, house.clock).tend()
+    Housekeeping(house.store, house.keywords, house.clock).tend()
     assert not house.holds("xylophonist")
 
 
@@ -183,7 +183,7 @@ def test_the_index_settles_by_and_by(tmp_path: Path) -> None:
     clock = SteppingClock()
     keywords = SlowPostings(clock)
     with closing(SqliteStore(tmp_path / "hivelore.db", clock=clock, durable=False)) as store:
-        upkeep = Upkeep(store, keywords, clock)
+        upkeep = Housekeeping(store, keywords, clock)
         entries = [
             KeywordEntry(ChunkKey(number), DocumentKey(1), ("a", f"w{number}"), (), ()) for number in range(1, 9)
         ]

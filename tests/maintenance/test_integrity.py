@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hivelore.maintenance.integrity import Checked, Checking
+from hivelore.maintenance.integrity import Checked, IntegrityCheck
 from hivelore.storage.ports import Transaction
 from hivelore.storage.sql.transaction import SqlTransaction
 from support.clocks import SteppingClock
@@ -25,11 +25,11 @@ def world(request: pytest.FixtureRequest, clock: SteppingClock, tmp_path: Path) 
 
 
 @pytest.fixture
-def checking(world: World) -> Checking:
+def checking(world: World) -> IntegrityCheck:
     world.reindexing.begin()
     for number in range(4):
         world.remember(f"The kettle number {number} boils.")
-    return Checking(world.store.check, world.store, world.reindexing, world.embedding)
+    return IntegrityCheck(world.store.check, world.store, world.reindexing, world.embedding)
 
 
 def lose_vectors(world: World, limit: int) -> None:
@@ -42,13 +42,13 @@ def lose_vectors(world: World, limit: int) -> None:
     world.store.write(work)
 
 
-def test_what_lacks_nothing_is_sound(world: World, checking: Checking) -> None:
+def test_what_lacks_nothing_is_sound(world: World, checking: IntegrityCheck) -> None:
     assert checking.check() == SOUND
     world.reindexing.go_on()
     assert checking.check() == SOUND
 
 
-def test_words_that_are_missing_are_told_and_indexed_again(world: World, checking: Checking) -> None:
+def test_words_that_are_missing_are_told_and_indexed_again(world: World, checking: IntegrityCheck) -> None:
     world.reindexing.go_on()
     with world.store.read() as view:
         chunks = [view.chunks(key)[0].key for key in sorted(view.matching(EVERYTHING))[:3]]
@@ -60,13 +60,13 @@ def test_words_that_are_missing_are_told_and_indexed_again(world: World, checkin
     assert (checking.check(), world.reindexing.left) == (SOUND, 0)
 
 
-def test_an_index_that_is_just_being_built_lacks_nothing(world: World, checking: Checking) -> None:
+def test_an_index_that_is_just_being_built_lacks_nothing(world: World, checking: IntegrityCheck) -> None:
     world.store.write(lambda tx: tx.set_setting("keywords.index", "another 1"))
     world.reindexing.begin()
     assert (checking.check(), world.reindexing.left) == (SOUND, 4)
 
 
-def test_vectors_that_are_missing_are_told_and_made_again(world: World, checking: Checking) -> None:
+def test_vectors_that_are_missing_are_told_and_made_again(world: World, checking: IntegrityCheck) -> None:
     lose_vectors(world, 3)
     assert world.embedding.pending() == 0
     (said,) = checking.check().repairs

@@ -5,18 +5,18 @@ from typing import Any
 
 import pytest
 
-from hivelore.changes.journal import Keeping
+from hivelore.changes.journal import ChangeJournal
 from hivelore.changes.model import BatchKind
 from hivelore.core.agents import Viewer
 from hivelore.core.progress import Progress
 from hivelore.errors import Conflict, Forbidden, Invalid, Stale
 from hivelore.feedback.recalls import Sign
 from hivelore.maintenance import service
-from hivelore.maintenance.housekeeping import Upkeep
-from hivelore.maintenance.model import Maintained, Wish
+from hivelore.maintenance.housekeeping import Housekeeping
+from hivelore.maintenance.model import MaintenancePlan, MaintenanceResult
 from hivelore.memories.drafts import Edit
 from hivelore.memories.model import Action, Memory, MemoryId, Scope, Trust
-from hivelore.observations.model import Kind
+from hivelore.observations.model import ObservationKind
 from hivelore.review.model import Decision, ProposalId, ProposalKind
 from hivelore.search.model import EVERYTHING
 from support.batches import batches_of, preimages_of
@@ -28,7 +28,7 @@ from support.stores import present
 from support.undoing import known, whole
 from support.world import AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, World
 
-PURGE, MERGE = Wish(purge_expired=True), Wish(merge=True)
+PURGE, MERGE = MaintenancePlan(purge_expired=True), MaintenancePlan(merge=True)
 HOUR = timedelta(hours=1)
 
 
@@ -45,7 +45,7 @@ def filled(world: World, kept: int = 20) -> list[Memory]:
     return [gone]
 
 
-def purge(world: World, yes: int | None = None) -> Maintained:
+def purge(world: World, yes: int | None = None) -> MaintenanceResult:
     return world.maintenance.apply(PURGE, AS_OPERATOR, yes)
 
 
@@ -63,8 +63,8 @@ def undo(world: World, which: str | None) -> None:
 # purging
 
 
-@pytest.mark.parametrize("wish", [PURGE, MERGE, Wish(reindex=True), Wish(vacuum=True)], ids=str)
-def test_a_preview_writes_nothing(world: World, wish: Wish) -> None:
+@pytest.mark.parametrize("wish", [PURGE, MERGE, MaintenancePlan(reindex=True), MaintenancePlan(vacuum=True)], ids=str)
+def test_a_preview_writes_nothing(world: World, wish: MaintenancePlan) -> None:
     filled(world)
     world.remember("Note 1 is about b!")
     before = whole(world)
@@ -213,7 +213,7 @@ def test_what_was_renewed_meanwhile_stays(world: World) -> None:
     key = present(world.store, gone).key
     looked = world.maintenance._looked
 
-    def late(wish: Wish, viewer: Viewer, progress: Progress) -> Any:
+    def late(wish: MaintenancePlan, viewer: Viewer, progress: Progress) -> Any:
         found = looked(wish, viewer, progress)
         world.store.write(lambda tx: tx.renew(key, None))
         return found
@@ -236,7 +236,7 @@ def test_a_fact_that_was_told_meanwhile_keeps_its_place(world: World) -> None:
 def test_what_is_kept_of_a_purge_is_wiped_after_a_while(world: World) -> None:
     filled(world)
     done = purge(world)
-    upkeep = Upkeep(world.store, world.keywords, world.clock, undo=timedelta(days=7))
+    upkeep = Housekeeping(world.store, world.keywords, world.clock, undo=timedelta(days=7))
     upkeep.tend()
     assert len(batches_of(world.store)) == 1
     world.clock.advance(timedelta(days=7, minutes=1))
@@ -249,7 +249,7 @@ def test_what_is_kept_of_a_purge_is_wiped_after_a_while(world: World) -> None:
 
 def test_where_nothing_is_kept_a_purge_is_for_good(world: World) -> None:
     filled(world)
-    world.maintenance._keeping = Keeping(world.store, world.clock, world.keeping._batch_id, timedelta())
+    world.maintenance._keeping = ChangeJournal(world.store, world.clock, world.keeping._batch_id, timedelta())
     done = purge(world)
     assert (done.purged, done.batch) == (1, None)
     assert batches_of(world.store) == []
@@ -275,7 +275,7 @@ def test_an_edit_of_before_a_purge_is_taken_back_after_that(world: World) -> Non
 
 def test_reindexing_finds_the_same_again(world: World) -> None:
     world.remember("The heron sleeps.")
-    done = world.maintenance.apply(Wish(reindex=True, vacuum=True), AS_OPERATOR)
+    done = world.maintenance.apply(MaintenancePlan(reindex=True, vacuum=True), AS_OPERATOR)
     assert done.done == {"reindex": True, "vacuum": True}
     while not world.reindexing.is_done:
         world.reindexing.go_on()
@@ -295,7 +295,7 @@ def test_only_operators_do_maintenance(world: World, viewer: Any) -> None:
 
 def test_nothing_to_do_is_an_error(world: World) -> None:
     with pytest.raises(Invalid, match="purgeExpired"):
-        world.maintenance.preview(Wish(), AS_OPERATOR)
+        world.maintenance.preview(MaintenancePlan(), AS_OPERATOR)
     with pytest.raises(Invalid, match="purge"):
         world.maintenance.apply(MERGE, AS_OPERATOR, 3)
 
@@ -355,7 +355,7 @@ def test_accepting_makes_one_of_two_and_taking_that_back_two_of_one(world: World
 def test_of_what_is_about_running_things_the_observations_of_both_are_kept(world: World) -> None:
     older = world.remember("Takes 60 s.", scope=Scope.SWARM, category="timing", operational=operational("jellyfin"))
     newer = world.remember("takes 60 s", scope=Scope.SWARM, category="timing", operational=operational("jellyfin"))
-    seen = an_observation(at=world.clock.now(), kind=Kind.CONTRADICTED)
+    seen = an_observation(at=world.clock.now(), kind=ObservationKind.CONTRADICTED)
     for one in (older, newer):
         stored = present(world.store, one)
         assert stored.memory.operational is not None
@@ -367,8 +367,8 @@ def test_of_what_is_about_running_things_the_observations_of_both_are_kept(world
     one = present(world.store, newer)
     with world.store.read() as view:
         first, *observed = [(each.kind, each.text) for each in view.observations(one.key)]
-    assert first == (Kind.CREATED, newer.content)
-    assert observed == [(Kind.REINFORCED, older.content), (seen.kind, seen.text), (seen.kind, seen.text)]
+    assert first == (ObservationKind.CREATED, newer.content)
+    assert observed == [(ObservationKind.REINFORCED, older.content), (seen.kind, seen.text), (seen.kind, seen.text)]
     assert present(world.store, older).memory.valid_until is not None
     undo(world, newer.id)
     assert known(world) == before

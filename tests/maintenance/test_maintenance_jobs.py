@@ -14,7 +14,7 @@ from hivelore.maintenance import duplicates, service
 from hivelore.maintenance import jobs as maintenance_jobs
 from hivelore.maintenance.duplicates import Duplicates
 from hivelore.maintenance.jobs import LATEST, MaintenanceJobs
-from hivelore.maintenance.model import Wish
+from hivelore.maintenance.model import MaintenancePlan
 from hivelore.memories.model import Memory
 from support.batches import batches_of
 from support.clocks import START
@@ -23,7 +23,7 @@ from support.stores import present
 from support.waiting import until
 from support.world import AS_ADA, AS_LEA, AS_OPERATOR, World
 
-MERGE = Wish(merge=True)
+MERGE = MaintenancePlan(merge=True)
 NOBODY = JobId("00000000-0000-7000-8000-000000000000")
 
 
@@ -94,10 +94,10 @@ def test_the_same_is_joined_and_anything_else_is_a_conflict(world: World, jobs: 
     with pytest.raises(Conflict, match=job.id):
         jobs.begin(MERGE, AS_OPERATOR, apply=True)
     with pytest.raises(Conflict, match=job.id):
-        jobs.begin(Wish(vacuum=True), AS_OPERATOR)
+        jobs.begin(MaintenancePlan(vacuum=True), AS_OPERATOR)
     jobs.cancel(job.id, AS_OPERATOR)
     barrier.let_go.set()
-    assert jobs.wait(jobs.begin(Wish(vacuum=True), AS_OPERATOR).id, AS_OPERATOR).state is JobState.DONE
+    assert jobs.wait(jobs.begin(MaintenancePlan(vacuum=True), AS_OPERATOR).id, AS_OPERATOR).state is JobState.DONE
 
 
 def test_a_cancelled_job_does_nothing_more(world: World, jobs: MaintenanceJobs, barrier: Held) -> None:
@@ -158,7 +158,7 @@ def test_a_process_that_ends_ends_its_job(world: World, jobs: MaintenanceJobs, b
 
 
 def test_what_it_fails_with_is_told(world: World, jobs: MaintenanceJobs, monkeypatch: pytest.MonkeyPatch) -> None:
-    job = jobs.begin(Wish(merge=True, purge_expired=True), AS_OPERATOR, apply=True, yes_delete=10**30)
+    job = jobs.begin(MaintenancePlan(merge=True, purge_expired=True), AS_OPERATOR, apply=True, yes_delete=10**30)
     seen = jobs.wait(job.id, AS_OPERATOR)
     assert seen.state is JobState.FAILED
     assert "nothing was done" in str(seen.error)
@@ -245,7 +245,7 @@ def test_a_purge_that_is_stopped_is_one_batch_and_comes_back(world: World, monke
             super().advance(units)
 
     with pytest.raises(Stopped):
-        world.maintenance.apply(Wish(purge_expired=True), AS_OPERATOR, 6, TwoBatches())
+        world.maintenance.apply(MaintenancePlan(purge_expired=True), AS_OPERATOR, 6, TwoBatches())
     (batch,) = batches_of(world.store)
     world.clock.advance(timedelta(minutes=1))
     assert len(world.undoing.undo(batch.id, AS_OPERATOR).memories) == 4

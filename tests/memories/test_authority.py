@@ -8,7 +8,7 @@ import pytest
 
 from hivelore.core.agents import Viewer
 from hivelore.errors import Forbidden, Proposed, Stale
-from hivelore.memories.drafts import Draft, Edit, Remembered
+from hivelore.memories.drafts import Draft, Edit, WriteResult
 from hivelore.memories.model import Memory, Scope, Source
 from hivelore.review.model import Decision, ProposalId, ProposalKind
 from support.desk import Desk
@@ -23,7 +23,7 @@ def shared(world: World, content: str, by: Viewer, **more: Any) -> Memory:
     return world.remember(content, by, scope=Scope.SWARM, **more)
 
 
-def told(world: World, content: str, by: Viewer = AS_BOB, **more: Any) -> Remembered:
+def told(world: World, content: str, by: Viewer = AS_BOB, **more: Any) -> WriteResult:
     world.clock.advance(timedelta(seconds=1))
     return world.remembering.remember(Draft(content=content, scope=Scope.SWARM, **more), by)
 

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hivelore.core.agents import Door
+from hivelore.core.agents import Interface
 from hivelore.core.text import Clean
 from hivelore.errors import HiveloreError
-from hivelore.maintenance.model import Wish
+from hivelore.maintenance.model import MaintenancePlan
 from hivelore.memories.drafts import Draft, Edit
 from hivelore.memories.model import Memory, MemoryId, Scope, Source
 from hivelore.observations.model import Confidence, Held, Operational
@@ -42,7 +42,7 @@ def swarm(request: pytest.FixtureRequest) -> Generator[Swarm]:
     kind, clock = KEYWORDS[request.param], SteppingClock()
     with TemporaryDirectory(dir=IN_MEMORY) as folder, closing(STORES[kind.store].open(Path(folder), clock)) as store:
         world = World(store, kind.index(), clock, embedder=hashing())
-        scan = replace(AS_LEA, door=Door.SERVICE)
+        scan = replace(AS_LEA, door=Interface.SERVICE)
         told = [
             shared(world, AS_LEA, "A note of the lead.", expires_at=START + timedelta(days=90)),
             shared(world, AS_BOB, "A document of Bob.", source=Source.FILE_INDEX, source_path=PATH),
@@ -168,7 +168,7 @@ def do(world: World, call: Call, others: list[MemoryId]) -> None:
         case "renew":
             world.remembering.renew(which, AS_ADA)
         case "merge":
-            world.maintenance.apply(Wish(purge_expired=call.sure, merge=True), AS_ADA)
+            world.maintenance.apply(MaintenancePlan(purge_expired=call.sure, merge=True), AS_ADA)
         case _:
             for one in world.reviewing.page(AS_ADA, None, 5).proposals:
                 with pytest.raises(HiveloreError):

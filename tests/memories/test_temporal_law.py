@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from hivelore.errors import HiveloreError
 from hivelore.indexing.model import Stored
-from hivelore.maintenance.model import Wish
+from hivelore.maintenance.model import MaintenancePlan
 from hivelore.memories import codec
 from hivelore.memories.drafts import UNSET, Edit
 from hivelore.memories.model import Memory, Scope
@@ -135,9 +135,9 @@ def test_a_purge_lets_nothing_hold_again(happened: list[Deed]) -> None:
     world = lived(happened)
     world.clock.advance(timedelta(hours=2))
     ended = {one.id for one in everything(world) if one.valid_until is not None}
-    shown = {one.id for one in world.maintenance.preview(Wish(purge_expired=True), AS_OPERATOR).examples}
+    shown = {one.id for one in world.maintenance.preview(MaintenancePlan(purge_expired=True), AS_OPERATOR).examples}
     before = {one.id for one in everything(world)}
-    world.maintenance.apply(Wish(purge_expired=True), AS_OPERATOR)
+    world.maintenance.apply(MaintenancePlan(purge_expired=True), AS_OPERATOR)
     left = {one.id: one for one in everything(world)}
     assert before - left.keys() == shown
     assert all(left[one].valid_until is not None for one in ended & left.keys())

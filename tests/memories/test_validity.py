@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.core.agents import Door
+from hivelore.core.agents import Interface
 from hivelore.core.text import Clean
 from hivelore.memories.diff import difference
 from hivelore.memories.model import Action, Memory, Scope, Version
@@ -21,7 +21,7 @@ def a_version(number: int, content: str = "one", at: datetime | None = None) -> 
         at=at or instant(number),
         action=Action.EDITED,
         actor=BOB,
-        door=Door.CLI,
+        door=Interface.CLI,
         reason=Clean("why"),
         scope=Scope.AGENT,
         name=Clean("A note"),

@@ -9,7 +9,7 @@ from hivelore.models.circuit_breaker import (
     FIRST_WAITERS,
     LONGEST_PAUSE,
     SILENCE,
-    Breaker,
+    CircuitBreaker,
     Verdict,
     answered,
     failed,
@@ -23,8 +23,8 @@ instants = st.floats(0.0, 1e6)
 waits = st.floats(0.0, 2 * LONGEST_PAUSE)
 
 
-def after_failures(count: int, now: float = 0.0) -> Breaker:
-    breaker = Breaker()
+def after_failures(count: int, now: float = 0.0) -> CircuitBreaker:
+    breaker = CircuitBreaker()
     for _ in range(count):
         breaker = failed(breaker, now, now)
     return breaker
@@ -77,7 +77,7 @@ def test_one_answer_closes_it_and_calls_that_began_before_do_not_open_it_again(
 
 @given(st.lists(st.tuples(st.floats(0.0, 5.0), st.booleans()), max_size=200))
 def test_a_server_that_never_answers_is_asked_seldom(calls: list[tuple[float, bool]]) -> None:
-    breaker, now, asked = Breaker(), 0.0, 0
+    breaker, now, asked = CircuitBreaker(), 0.0, 0
     for later, fails_at_once in calls:
         now += later
         what = verdict(breaker, now)

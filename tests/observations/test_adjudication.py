@@ -8,19 +8,19 @@ from threading import Event, Thread
 
 import pytest
 
-from hivelore.core.agents import Door
+from hivelore.core.agents import Interface
 from hivelore.errors import Invalid
 from hivelore.memories.drafts import Edit
 from hivelore.memories.model import MemoryId
 from hivelore.models.openai.chat import ChatModel
-from hivelore.models.quota import Spending
-from hivelore.observations.adjudication import ADJUDICATING, LEASE, Adjudicating
-from hivelore.observations.model import Kind
+from hivelore.models.quota import TokenQuota
+from hivelore.observations.adjudication import ADJUDICATING, LEASE, Adjudicator
+from hivelore.observations.model import ObservationKind
 from hivelore.observations.outcomes import Effect
 from hivelore.review.model import Decision, Proposal, ProposalKind
 from hivelore.runtime.app import Application
 from hivelore.runtime.settings import load
-from hivelore.storage.leader_lease import Leading
+from hivelore.storage.leader_lease import LeaderLease
 from support.language_server import LanguageServer
 from support.remote_embedder import KEY
 from support.waiting import until
@@ -43,7 +43,7 @@ def says(server: LanguageServer, verdict: str, *, sure: bool = True) -> None:
 
 
 @pytest.fixture
-def judge(world: World, server: LanguageServer) -> Generator[Adjudicating]:
+def judge(world: World, server: LanguageServer) -> Generator[Adjudicator]:
     with closing(a_model(world, server)) as model:
         yield judged_by(world, model)
 
@@ -52,13 +52,13 @@ def a_model(world: World, server: LanguageServer) -> ChatModel:
     return ChatModel(clock=world.clock, base_url=f"{server.url}/v1", api_key=KEY, model="small")
 
 
-def judged_by(world: World, model: ChatModel, cap: int = CAP, holder: str = "one") -> Adjudicating:
-    return Adjudicating(
+def judged_by(world: World, model: ChatModel, cap: int = CAP, holder: str = "one") -> Adjudicator:
+    return Adjudicator(
         store=world.store,
         reviewing=world.reviewing,
         model=model,
-        spending=Spending(world.store, world.clock, cap),
-        leading=Leading(world.store, world.clock, holder, ADJUDICATING, LEASE),
+        spending=TokenQuota(world.store, world.clock, cap),
+        leading=LeaderLease(world.store, world.clock, holder, ADJUDICATING, LEASE),
     )
 
 
@@ -80,18 +80,18 @@ def confidence(world: World, memory: MemoryId) -> float:
 
 
 def test_a_contradiction_that_the_model_is_sure_of_is_accepted(
-    world: World, judge: Adjudicating, server: LanguageServer
+    world: World, judge: Adjudicator, server: LanguageServer
 ) -> None:
     older, newer = doubt(world)
     assert judge.step()
     (proposal,) = inbox(world)
     assert proposal.decided is not None
     assert (proposal.decided.how, proposal.decided.actor) == (Decision.ACCEPTED, None)
-    assert proposal.decided.door is Door.SERVICE
+    assert proposal.decided.door is Interface.SERVICE
     assert proposal.decided.reason == "openai small: conflict: another host"
     assert (confidence(world, older), confidence(world, newer)) == (0.5, 0.7)
     (*_, last) = world.operations.life(older, AS_OPERATOR).observations
-    assert (last.kind, last.door, last.text) == (Kind.DISPROVED, Door.SERVICE, NEWER)
+    assert (last.kind, last.door, last.text) == (ObservationKind.DISPROVED, Interface.SERVICE, NEWER)
     (asked,) = server.asked
     assert OLDER in asked[2]["messages"][0]["content"]
     assert NEWER in asked[2]["messages"][0]["content"]
@@ -99,7 +99,7 @@ def test_a_contradiction_that_the_model_is_sure_of_is_accepted(
 
 @pytest.mark.parametrize("verdict", ["same", "different"])
 def test_what_is_no_contradiction_is_rejected_and_nothing_else_changes(
-    world: World, judge: Adjudicating, server: LanguageServer, verdict: str
+    world: World, judge: Adjudicator, server: LanguageServer, verdict: str
 ) -> None:
     says(server, verdict)
     memories = doubt(world)
@@ -112,7 +112,7 @@ def test_what_is_no_contradiction_is_rejected_and_nothing_else_changes(
 
 @pytest.mark.parametrize(("verdict", "sure"), [("conflict", False), ("unsure", True)])
 def test_where_the_model_is_not_sure_a_person_decides_and_it_is_not_asked_again(
-    world: World, judge: Adjudicating, server: LanguageServer, verdict: str, sure: bool
+    world: World, judge: Adjudicator, server: LanguageServer, verdict: str, sure: bool
 ) -> None:
     says(server, verdict, sure=sure)
     doubt(world)
@@ -125,7 +125,7 @@ def test_where_the_model_is_not_sure_a_person_decides_and_it_is_not_asked_again(
         assert not judged_by(world, model).step()
 
 
-def test_each_is_asked_about_once_oldest_first(world: World, judge: Adjudicating, server: LanguageServer) -> None:
+def test_each_is_asked_about_once_oldest_first(world: World, judge: Adjudicator, server: LanguageServer) -> None:
     for service in ("a", "b", "c"):
         doubt(world, service)
     assert judge.step()
@@ -138,7 +138,7 @@ def test_each_is_asked_about_once_oldest_first(world: World, judge: Adjudicating
     assert len(server.asked) == 4
 
 
-def test_what_a_person_has_decided_costs_nothing(world: World, judge: Adjudicating, server: LanguageServer) -> None:
+def test_what_a_person_has_decided_costs_nothing(world: World, judge: Adjudicator, server: LanguageServer) -> None:
     doubt(world)
     world.reviewing.decide(inbox(world)[0].id, Decision.REJECTED, AS_OPERATOR)
     assert not judge.step()
@@ -146,7 +146,7 @@ def test_what_a_person_has_decided_costs_nothing(world: World, judge: Adjudicati
 
 
 def test_a_note_that_has_changed_since_is_left_to_a_person(
-    world: World, judge: Adjudicating, server: LanguageServer
+    world: World, judge: Adjudicator, server: LanguageServer
 ) -> None:
     older, _ = doubt(world)
     world.remembering.edit(older, Edit(content="The scheduler gives up"), AS_OPERATOR)
@@ -164,11 +164,11 @@ def test_no_more_is_spent_than_a_day_has(world: World, server: LanguageServer) -
         assert server.asked == []
         judge = judged_by(world, model)
         assert judge.step()
-        assert Spending(world.store, world.clock, CAP).today() == server.tokens
+        assert TokenQuota(world.store, world.clock, CAP).today() == server.tokens
 
 
 def test_a_model_that_cannot_be_reached_is_asked_again_later(
-    world: World, judge: Adjudicating, server: LanguageServer
+    world: World, judge: Adjudicator, server: LanguageServer
 ) -> None:
     server.script(503, 503)
     doubt(world)
@@ -182,7 +182,7 @@ def test_a_model_that_cannot_be_reached_is_asked_again_later(
 
 
 def test_a_question_that_is_refused_again_and_again_is_left_to_a_person(
-    world: World, judge: Adjudicating, server: LanguageServer
+    world: World, judge: Adjudicator, server: LanguageServer
 ) -> None:
     server.script(400, 400, 400)
     doubt(world)
@@ -190,7 +190,7 @@ def test_a_question_that_is_refused_again_and_again_is_left_to_a_person(
     assert inbox(world)[0].decided is None
 
 
-def test_only_one_process_asks(world: World, judge: Adjudicating, server: LanguageServer) -> None:
+def test_only_one_process_asks(world: World, judge: Adjudicator, server: LanguageServer) -> None:
     doubt(world)
     with closing(a_model(world, server)) as model:
         other = judged_by(world, model, holder="two")
@@ -199,7 +199,7 @@ def test_only_one_process_asks(world: World, judge: Adjudicating, server: Langua
         assert other.step() is not world.store.is_shared
 
 
-def test_it_runs_until_it_is_told_to_stop(world: World, judge: Adjudicating) -> None:
+def test_it_runs_until_it_is_told_to_stop(world: World, judge: Adjudicator) -> None:
     doubt(world)
     stop = Event()
     thread = Thread(target=judge.run, args=(stop, 0.01))

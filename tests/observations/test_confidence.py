@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.core.agents import Door
+from hivelore.core.agents import Interface
 from hivelore.core.text import Clean
 from hivelore.observations.confidence import (
     Lifecycle,
@@ -22,7 +22,15 @@ from hivelore.observations.confidence import (
     point,
     replayed,
 )
-from hivelore.observations.model import GENERAL, SERVICE_LENGTH, Confidence, Held, Kind, Observation, Operational
+from hivelore.observations.model import (
+    GENERAL,
+    SERVICE_LENGTH,
+    Confidence,
+    Held,
+    Observation,
+    ObservationKind,
+    Operational,
+)
 from hivelore.observations.outcomes import Point, State
 
 NOW = datetime(2026, 11, 1, 12, 0, tzinfo=UTC)
@@ -37,8 +45,8 @@ def known(base: float = 0.7, since: datetime = NOW, *, persistent: bool = False,
     return Operational(held=Held(base=Confidence(base), since=since, is_off=is_off), persistent=persistent)
 
 
-def seen(kind: Kind, at: datetime = NOW, to: float | None = None) -> Observation:
-    return Observation(at=at, kind=kind, actor=None, door=Door.REST, to=None if to is None else Confidence(to))
+def seen(kind: ObservationKind, at: datetime = NOW, to: float | None = None) -> Observation:
+    return Observation(at=at, kind=kind, actor=None, door=Interface.REST, to=None if to is None else Confidence(to))
 
 
 def then(what: Operational, *observations: Observation) -> Operational:
@@ -53,9 +61,11 @@ def last(*told: Observation) -> Step:
 
 
 any_known = st.builds(known, bases, instants, persistent=st.booleans(), is_off=st.booleans())
-observed = st.sampled_from([Kind.REINFORCED, Kind.CONTRADICTED])
-judged = st.sampled_from([Kind.SWITCHED_OFF, Kind.MADE_PERSISTENT, Kind.MADE_PASSING])
-observations = st.builds(seen, observed | judged, instants) | st.builds(seen, st.just(Kind.SET), instants, bases)
+observed = st.sampled_from([ObservationKind.REINFORCED, ObservationKind.CONTRADICTED])
+judged = st.sampled_from([ObservationKind.SWITCHED_OFF, ObservationKind.MADE_PERSISTENT, ObservationKind.MADE_PASSING])
+observations = st.builds(seen, observed | judged, instants) | st.builds(
+    seen, st.just(ObservationKind.SET), instants, bases
+)
 
 
 @pytest.mark.parametrize(
@@ -90,8 +100,8 @@ def test_a_time_before_it_was_observed_takes_nothing() -> None:
 def test_the_threshold_is_met_to_the_letter() -> None:
     assert is_active(known(), NOW + 58 * DAY, DOCUMENTED)
     assert not is_active(known(), NOW + 58 * DAY + timedelta(seconds=1), DOCUMENTED)
-    assert is_active(then(known(0.5), seen(Kind.CONTRADICTED)), NOW, DOCUMENTED)
-    assert not is_active(then(known(0.49), seen(Kind.CONTRADICTED)), NOW, DOCUMENTED)
+    assert is_active(then(known(0.5), seen(ObservationKind.CONTRADICTED)), NOW, DOCUMENTED)
+    assert not is_active(then(known(0.49), seen(ObservationKind.CONTRADICTED)), NOW, DOCUMENTED)
 
 
 def test_what_is_persistent_is_not_worn_off() -> None:
@@ -101,33 +111,35 @@ def test_what_is_persistent_is_not_worn_off() -> None:
 
 
 def test_seen_again_it_is_surer_and_fresh() -> None:
-    again = then(known(), seen(Kind.REINFORCED, NOW + 37 * DAY))
+    again = then(known(), seen(ObservationKind.REINFORCED, NOW + 37 * DAY))
     assert again.held == Held(base=Confidence(0.7), since=NOW + 37 * DAY)
-    assert then(known(0.95), seen(Kind.REINFORCED)).held.base == 1.0
+    assert then(known(0.95), seen(ObservationKind.REINFORCED)).held.base == 1.0
 
 
 def test_the_opposite_makes_it_less_sure_and_no_fresher() -> None:
-    assert then(known(), seen(Kind.CONTRADICTED, NOW + 37 * DAY)).held == Held(base=Confidence(0.5), since=NOW)
+    assert then(known(), seen(ObservationKind.CONTRADICTED, NOW + 37 * DAY)).held == Held(
+        base=Confidence(0.5), since=NOW
+    )
 
 
 @pytest.mark.parametrize("gone", [known(0.0), known(0.15), known(1.0, NOW - 5_000 * DAY), known(0.9, is_off=True)])
 def test_what_is_inactive_comes_back_when_it_is_seen_again(gone: Operational) -> None:
     assert not is_active(gone, NOW, DOCUMENTED)
-    assert is_active(then(gone, seen(Kind.REINFORCED)), NOW, DOCUMENTED)
+    assert is_active(then(gone, seen(ObservationKind.REINFORCED)), NOW, DOCUMENTED)
 
 
 def test_an_operator_takes_it_out_of_use_and_back() -> None:
-    off = then(known(), seen(Kind.SWITCHED_OFF))
+    off = then(known(), seen(ObservationKind.SWITCHED_OFF))
     assert not is_active(off, NOW, DOCUMENTED)
-    assert not is_active(then(off, seen(Kind.CONTRADICTED)), NOW, DOCUMENTED)
-    assert is_active(then(off, seen(Kind.SET, to=0.3)), NOW, DOCUMENTED)
+    assert not is_active(then(off, seen(ObservationKind.CONTRADICTED)), NOW, DOCUMENTED)
+    assert is_active(then(off, seen(ObservationKind.SET, to=0.3)), NOW, DOCUMENTED)
 
 
 def test_the_figures_are_settings() -> None:
     other = Lifecycle(grace=DAY, decay=0.7, threshold=0.5, reinforcement=0.2, contradiction=0.4)
     assert confidence_at(known(), NOW + 2 * DAY, other) == pytest.approx(0.6)
     assert not is_active(known(0.45), NOW, other)
-    assert after(known(), seen(Kind.CONTRADICTED), other).held.base == pytest.approx(0.3)
+    assert after(known(), seen(ObservationKind.CONTRADICTED), other).held.base == pytest.approx(0.3)
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("-inf"), -0.1])
@@ -148,28 +160,28 @@ def test_later_it_is_never_surer(what: Operational, one: datetime, other: dateti
 
 @given(any_known, instants)
 def test_to_be_seen_again_never_lowers(what: Operational, at: datetime) -> None:
-    again = then(what, seen(Kind.REINFORCED, at))
+    again = then(what, seen(ObservationKind.REINFORCED, at))
     assert confidence_at(again, at, DOCUMENTED) >= confidence_at(what, at, DOCUMENTED)
     assert is_active(again, at, DOCUMENTED)
 
 
 @given(any_known, instants, instants)
 def test_the_opposite_never_raises_now_or_later(what: Operational, at: datetime, now: datetime) -> None:
-    contradicted = then(what, seen(Kind.CONTRADICTED, at))
+    contradicted = then(what, seen(ObservationKind.CONTRADICTED, at))
     assert confidence_at(contradicted, now, DOCUMENTED) <= confidence_at(what, now, DOCUMENTED)
 
 
 @given(st.lists(observations, max_size=12))
 def test_the_order_in_which_observations_arrive_changes_nothing(arrived: list[Observation]) -> None:
-    created = seen(Kind.CREATED, NOW, 0.7)
+    created = seen(ObservationKind.CREATED, NOW, 0.7)
     later = [replace(one, at=one.at + timedelta(microseconds=place)) for place, one in enumerate(arrived)]
     straight = list(replayed(known(), [created, *later], DOCUMENTED))
     assert list(replayed(known(), [*reversed(later), created], DOCUMENTED)) == straight
 
 
-@given(any_known, st.lists(st.just(Kind.CONTRADICTED), max_size=3), instants)
+@given(any_known, st.lists(st.just(ObservationKind.CONTRADICTED), max_size=3), instants)
 def test_contradictions_come_to_the_same_whenever_they_were_seen(
-    what: Operational, kinds: list[Kind], at: datetime
+    what: Operational, kinds: list[ObservationKind], at: datetime
 ) -> None:
     at_once = then(what, *(seen(kind) for kind in kinds))
     assert then(what, *(seen(kind, at) for kind in kinds)).held == at_once.held
@@ -179,7 +191,11 @@ def test_contradictions_come_to_the_same_whenever_they_were_seen(
 def test_what_was_seen_before_an_operator_said_how_sure_it_is_changes_nothing_of_it(
     early: list[Observation], at: datetime, to: float, late: list[Observation]
 ) -> None:
-    told = [seen(Kind.CREATED, NOW, 0.7), seen(Kind.SET, at, to), *(one for one in late if one.at > at)]
+    told = [
+        seen(ObservationKind.CREATED, NOW, 0.7),
+        seen(ObservationKind.SET, at, to),
+        *(one for one in late if one.at > at),
+    ]
     delayed = [one for one in early if one.at < at]
     assert last(*told, *delayed).after == last(*told).after
 
@@ -188,8 +204,8 @@ def test_what_was_seen_before_an_operator_said_how_sure_it_is_changes_nothing_of
 def test_what_was_seen_before_an_operator_switched_it_off_does_not_bring_it_back(
     early: list[Observation], at: datetime
 ) -> None:
-    off, delayed = seen(Kind.SWITCHED_OFF, at), [one for one in early if one.at < at]
-    assert last(seen(Kind.CREATED, NOW, 0.7), off, *delayed).after.held.is_off
+    off, delayed = seen(ObservationKind.SWITCHED_OFF, at), [one for one in early if one.at < at]
+    assert last(seen(ObservationKind.CREATED, NOW, 0.7), off, *delayed).after.held.is_off
 
 
 @given(st.lists(observations, max_size=6), instants, st.timedeltas(timedelta(), 100 * DAY))
@@ -197,19 +213,22 @@ def test_to_be_seen_once_more_never_lowers_even_if_it_is_told_late(
     arrived: list[Observation], at: datetime, later: timedelta
 ) -> None:
     # To make it persistent takes back what wore off: of the greater base, which may be the older one.
-    told = [seen(Kind.CREATED, NOW, 0.7), *(one for one in arrived if one.kind is not Kind.MADE_PERSISTENT)]
+    told = [
+        seen(ObservationKind.CREATED, NOW, 0.7),
+        *(one for one in arrived if one.kind is not ObservationKind.MADE_PERSISTENT),
+    ]
     now = max(at, *(one.at for one in told)) + later
-    without, with_it = last(*told).after, last(*told, seen(Kind.REINFORCED, at)).after
+    without, with_it = last(*told).after, last(*told, seen(ObservationKind.REINFORCED, at)).after
     assert confidence_at(with_it, now, DOCUMENTED) >= confidence_at(without, now, DOCUMENTED)
 
 
 def test_replayed_it_is_what_it_was() -> None:
     story = [
-        seen(Kind.CREATED, NOW, 0.7),
-        seen(Kind.REINFORCED, NOW + DAY),
-        seen(Kind.CONTRADICTED, NOW + 2 * DAY),
-        seen(Kind.SET, NOW + 3 * DAY, 0.4),
-        seen(Kind.REINFORCED, NOW + 40 * DAY),
+        seen(ObservationKind.CREATED, NOW, 0.7),
+        seen(ObservationKind.REINFORCED, NOW + DAY),
+        seen(ObservationKind.CONTRADICTED, NOW + 2 * DAY),
+        seen(ObservationKind.SET, NOW + 3 * DAY, 0.4),
+        seen(ObservationKind.REINFORCED, NOW + 40 * DAY),
     ]
     assert [(one.seen, one.after) for one in replayed(known(), story, DOCUMENTED)] == [
         (one, then(known(), *story[1 : number + 1])) for number, one in enumerate(story)
@@ -218,18 +237,22 @@ def test_replayed_it_is_what_it_was() -> None:
 
 @pytest.mark.parametrize("is_persistent", [True, False])
 def test_whether_it_was_persistent_is_told_by_what_changed_it(*, is_persistent: bool) -> None:
-    story = [seen(Kind.CREATED, NOW, 0.7), seen(Kind.REINFORCED, NOW + 100 * DAY)]
-    changed = seen(Kind.MADE_PASSING if is_persistent else Kind.MADE_PERSISTENT, NOW + 101 * DAY)
+    story = [seen(ObservationKind.CREATED, NOW, 0.7), seen(ObservationKind.REINFORCED, NOW + 100 * DAY)]
+    changed = seen(ObservationKind.MADE_PASSING if is_persistent else ObservationKind.MADE_PERSISTENT, NOW + 101 * DAY)
     told = [one.after for one in replayed(known(persistent=not is_persistent), [*story, changed], DOCUMENTED)]
     assert [one.persistent for one in told] == [is_persistent, is_persistent, not is_persistent]
     assert told[1].held.base == (0.8 if is_persistent else 0.7)
 
 
 def test_what_was_seen_before_it_was_created_counts_from_then() -> None:
-    told = list(replayed(known(), [seen(Kind.REINFORCED, NOW - DAY), seen(Kind.CREATED, NOW, 0.7)], DOCUMENTED))
+    told = list(
+        replayed(
+            known(), [seen(ObservationKind.REINFORCED, NOW - DAY), seen(ObservationKind.CREATED, NOW, 0.7)], DOCUMENTED
+        )
+    )
     assert [(one.seen.kind, one.at, one.after.held.base) for one in told] == [
-        (Kind.CREATED, NOW, 0.7),
-        (Kind.REINFORCED, NOW, 0.8),
+        (ObservationKind.CREATED, NOW, 0.7),
+        (ObservationKind.REINFORCED, NOW, 0.8),
     ]
     assert told[-1].after.held.since == NOW
 
@@ -248,7 +271,11 @@ def shown(points: list[Point]) -> list[tuple[float, float, bool]]:
 
 
 def test_what_wore_off_is_drawn_before_what_is_seen_then() -> None:
-    denied = life(seen(Kind.CREATED, NOW, 0.7), seen(Kind.CONTRADICTED, NOW + 54 * DAY), until=NOW + 54 * DAY)
+    denied = life(
+        seen(ObservationKind.CREATED, NOW, 0.7),
+        seen(ObservationKind.CONTRADICTED, NOW + 54 * DAY),
+        until=NOW + 54 * DAY,
+    )
     assert shown(denied) == [
         (0, 0.7, True),
         (30, 0.7, True),
@@ -256,7 +283,9 @@ def test_what_wore_off_is_drawn_before_what_is_seen_then() -> None:
         (54, 0.1571, False),
         (54, 0.1571, False),
     ]
-    again = life(seen(Kind.CREATED, NOW, 0.7), seen(Kind.REINFORCED, NOW + 65 * DAY), until=NOW + 200 * DAY)
+    again = life(
+        seen(ObservationKind.CREATED, NOW, 0.7), seen(ObservationKind.REINFORCED, NOW + 65 * DAY), until=NOW + 200 * DAY
+    )
     assert shown(again) == [
         (0, 0.7, True),
         (30, 0.7, True),
@@ -272,10 +301,10 @@ def test_what_wore_off_is_drawn_before_what_is_seen_then() -> None:
 
 def test_what_an_operator_does_is_drawn() -> None:
     story = [
-        seen(Kind.CREATED, NOW, 0.7),
-        seen(Kind.SWITCHED_OFF, NOW + DAY),
-        seen(Kind.SET, NOW + 2 * DAY, 0.4),
-        seen(Kind.MADE_PERSISTENT, NOW + 3 * DAY),
+        seen(ObservationKind.CREATED, NOW, 0.7),
+        seen(ObservationKind.SWITCHED_OFF, NOW + DAY),
+        seen(ObservationKind.SET, NOW + 2 * DAY, 0.4),
+        seen(ObservationKind.MADE_PERSISTENT, NOW + 3 * DAY),
     ]
     assert shown(life(*story, until=NOW + 900 * DAY)) == [
         (0, 0.7, True),
@@ -291,7 +320,7 @@ def test_what_an_operator_does_is_drawn() -> None:
 
 @given(st.lists(observations, max_size=8), instants, st.floats(0.001, 0.999))
 def test_the_line_is_straight_from_point_to_point(told: list[Observation], until: datetime, share: float) -> None:
-    created = seen(Kind.CREATED, NOW, 0.7)
+    created = seen(ObservationKind.CREATED, NOW, 0.7)
     steps = list(replayed(known(), [created, *told], DOCUMENTED))
     until = max(until, steps[-1].at)
     points = life(created, *told, until=until)

@@ -7,10 +7,10 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.core.agents import AgentId, Door
+from hivelore.core.agents import AgentId, Interface
 from hivelore.core.text import Clean
 from hivelore.observations.confidence import Lifecycle, confidence_at, is_active, replayed
-from hivelore.observations.model import Confidence, Held, Kind, Observation, Operational
+from hivelore.observations.model import Confidence, Held, Observation, ObservationKind, Operational
 
 NOW = datetime(2026, 11, 1, 12, 0, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -19,10 +19,12 @@ KNOWN = Operational(held=Held(base=Confidence(0.7), since=NOW))
 STEP = 1e-6
 
 
-def seen(kind: Kind, actor: str | None, day: int = 0, session: str | None = None) -> Observation:
-    to = Confidence(0.7) if kind is Kind.CREATED else None
+def seen(kind: ObservationKind, actor: str | None, day: int = 0, session: str | None = None) -> Observation:
+    to = Confidence(0.7) if kind is ObservationKind.CREATED else None
     who, told = None if actor is None else AgentId(actor), None if session is None else Clean(session)
-    return Observation(at=NOW + day * DAY, kind=kind, actor=who, door=Door.REST, session=told, text=Clean("It."), to=to)
+    return Observation(
+        at=NOW + day * DAY, kind=kind, actor=who, door=Interface.REST, session=told, text=Clean("It."), to=to
+    )
 
 
 def stands(told: Sequence[Observation]) -> Operational:
@@ -34,16 +36,17 @@ def sure(told: Sequence[Observation]) -> float:
     return stands(told).held.base
 
 
-CREATED = seen(Kind.CREATED, "ada")
+CREATED = seen(ObservationKind.CREATED, "ada")
 days = st.integers(0, 28)
 sessions = st.sampled_from([None, "a", "b", "c", "d"])
-kinds = st.sampled_from([Kind.REINFORCED, Kind.CONTRADICTED])
+kinds = st.sampled_from([ObservationKind.REINFORCED, ObservationKind.CONTRADICTED])
 of_bob = st.lists(st.builds(seen, kinds, st.just("bob"), days, sessions), max_size=8)
 support = st.lists(
-    st.builds(seen, st.just(Kind.REINFORCED), st.sampled_from(["ada", "cid"]), days, sessions), max_size=4
+    st.builds(seen, st.just(ObservationKind.REINFORCED), st.sampled_from(["ada", "cid"]), days, sessions), max_size=4
 )
 of_all = st.lists(
-    st.builds(seen, kinds | st.just(Kind.DISPROVED), st.sampled_from(["ada", "bob", None]), days, sessions), max_size=8
+    st.builds(seen, kinds | st.just(ObservationKind.DISPROVED), st.sampled_from(["ada", "bob", None]), days, sessions),
+    max_size=8,
 )
 
 
@@ -54,7 +57,7 @@ def test_the_order_in_which_observations_were_noted_makes_no_difference(
     noted = [CREATED, *told]
     random.shuffle(noted)
     # Decisions of one instant stay in their order.
-    noted.sort(key=lambda one: told.index(one) if one.kind is Kind.DISPROVED else -1)
+    noted.sort(key=lambda one: told.index(one) if one.kind is ObservationKind.DISPROVED else -1)
     assert stands(noted) == stands([CREATED, *told])
 
 
@@ -69,56 +72,64 @@ def test_one_agent_alone_changes_little_of_what_another_has_seen(
     assert is_active(with_bob, now, DOCUMENTED)
 
 
-@given(st.lists(st.builds(seen, st.just(Kind.REINFORCED), st.just("ada"), days, st.none()), max_size=8))
+@given(st.lists(st.builds(seen, st.just(ObservationKind.REINFORCED), st.just("ada"), days, st.none()), max_size=8))
 def test_who_names_no_session_is_one_observer(told: list[Observation]) -> None:
     assert sure([CREATED, *told]) == 0.7
 
 
 def test_each_session_of_who_saw_it_first_counts_and_any_other_agent_counts_once() -> None:
-    again = [seen(Kind.REINFORCED, "ada", 1, session) for session in "ab"]
+    again = [seen(ObservationKind.REINFORCED, "ada", 1, session) for session in "ab"]
     assert sure([CREATED, *again, *again]) == 0.9
-    bob = [seen(Kind.REINFORCED, "bob", 1, session) for session in "ab"]
+    bob = [seen(ObservationKind.REINFORCED, "bob", 1, session) for session in "ab"]
     assert sure([CREATED, *bob]) == 0.8
-    assert sure([CREATED, *bob, seen(Kind.REINFORCED, "cid", 2)]) == 0.9
+    assert sure([CREATED, *bob, seen(ObservationKind.REINFORCED, "cid", 2)]) == 0.9
 
 
 def test_every_word_of_an_operator_counts() -> None:
-    assert sure([CREATED, *[seen(Kind.REINFORCED, None, day) for day in (1, 2)]]) == 0.9
-    assert sure([CREATED, *[seen(Kind.CONTRADICTED, None, day) for day in (1, 2, 3)]]) == 0.1
+    assert sure([CREATED, *[seen(ObservationKind.REINFORCED, None, day) for day in (1, 2)]]) == 0.9
+    assert sure([CREATED, *[seen(ObservationKind.CONTRADICTED, None, day) for day in (1, 2, 3)]]) == 0.1
 
 
 def test_the_last_word_of_an_observer_counts() -> None:
     told = [CREATED]
     for day, (kind, expected) in enumerate(
-        [(Kind.CONTRADICTED, 0.5), (Kind.REINFORCED, 0.8), (Kind.CONTRADICTED, 0.5), (Kind.CONTRADICTED, 0.5)], 1
+        [
+            (ObservationKind.CONTRADICTED, 0.5),
+            (ObservationKind.REINFORCED, 0.8),
+            (ObservationKind.CONTRADICTED, 0.5),
+            (ObservationKind.CONTRADICTED, 0.5),
+        ],
+        1,
     ):
         told.append(seen(kind, "bob", day))
         assert sure(told) == expected
 
 
 def test_two_agents_together_make_inactive_what_another_has_seen() -> None:
-    told = [CREATED, seen(Kind.CONTRADICTED, "bob", 1), seen(Kind.CONTRADICTED, "cid", 2)]
+    told = [CREATED, seen(ObservationKind.CONTRADICTED, "bob", 1), seen(ObservationKind.CONTRADICTED, "cid", 2)]
     assert sure(told) == 0.3
-    assert sure([*told, seen(Kind.CONTRADICTED, "dan", 3)]) == 0.1
+    assert sure([*told, seen(ObservationKind.CONTRADICTED, "dan", 3)]) == 0.1
 
 
 def test_one_agent_makes_inactive_what_only_it_has_seen() -> None:
-    assert sure([CREATED, *[seen(Kind.CONTRADICTED, "ada", 1, session) for session in "abc"]]) == 0.1
+    assert sure([CREATED, *[seen(ObservationKind.CONTRADICTED, "ada", 1, session) for session in "abc"]]) == 0.1
 
 
 def test_what_came_back_is_contradicted_anew() -> None:
-    told = [CREATED, *[seen(Kind.CONTRADICTED, "ada", 1, session) for session in "abc"]]
-    back = [*told, seen(Kind.REINFORCED, "ada", 2, "d")]
+    told = [CREATED, *[seen(ObservationKind.CONTRADICTED, "ada", 1, session) for session in "abc"]]
+    back = [*told, seen(ObservationKind.REINFORCED, "ada", 2, "d")]
     assert sure(back) == 0.3
-    assert sure([*back, seen(Kind.CONTRADICTED, "ada", 3, "a")]) == 0.1
+    assert sure([*back, seen(ObservationKind.CONTRADICTED, "ada", 3, "a")]) == 0.1
 
 
 def test_what_was_decided_counts_each_time() -> None:
-    assert sure([CREATED, *[seen(Kind.DISPROVED, "lea", day) for day in (1, 2, 3)]]) == 0.1
+    assert sure([CREATED, *[seen(ObservationKind.DISPROVED, "lea", day) for day in (1, 2, 3)]]) == 0.1
 
 
 @given(
-    st.lists(st.builds(seen, st.just(Kind.REINFORCED), st.just("ada"), st.integers(0, 300), sessions), max_size=6),
+    st.lists(
+        st.builds(seen, st.just(ObservationKind.REINFORCED), st.just("ada"), st.integers(0, 300), sessions), max_size=6
+    ),
     st.integers(-300, 300),
 )
 def test_to_have_been_seen_once_more_never_lowers(told: list[Observation], day: int) -> None:
@@ -129,7 +140,7 @@ def test_to_have_been_seen_once_more_never_lowers(told: list[Observation], day: 
         return [
             Observation(
                 at=first.at,
-                kind=Kind.CREATED,
+                kind=ObservationKind.CREATED,
                 actor=first.actor,
                 door=first.door,
                 session=first.session,
@@ -139,8 +150,8 @@ def test_to_have_been_seen_once_more_never_lowers(told: list[Observation], day: 
             *rest,
         ]
 
-    base = [seen(Kind.REINFORCED, "ada"), *told]
-    more = [*base, seen(Kind.REINFORCED, "ada", day, "e")]
+    base = [seen(ObservationKind.REINFORCED, "ada"), *told]
+    more = [*base, seen(ObservationKind.REINFORCED, "ada", day, "e")]
     now = NOW + 300 * DAY
     without, with_it = (confidence_at(stands(begun(one)), now, DOCUMENTED) for one in (base, more))
     assert with_it >= without - STEP

@@ -9,17 +9,17 @@ import pytest
 from hivelore.core.token_count import estimate
 from hivelore.memories.model import MemoryId
 from hivelore.observations.curation import Choice
-from hivelore.observations.marker_ingest import Marking
-from hivelore.observations.markers import CATEGORIES, Noticed, Reader, texts
+from hivelore.observations.marker_ingest import MarkerIngest
+from hivelore.observations.markers import CATEGORIES, ObservationMarker, Reader, texts
 from hivelore.observations.outcomes import Change, Effect, Matching, Rated, State
 from support.world import AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, World
 
 SLOW = "Takes 60s to start"
 
 
-def marked(text: str) -> list[Noticed]:
+def marked(text: str) -> list[ObservationMarker]:
     reader = Reader(CATEGORIES)
-    return [one for one in (*reader.read(text), *reader.end()) if isinstance(one, Noticed)]
+    return [one for one in (*reader.read(text), *reader.end()) if isinstance(one, ObservationMarker)]
 
 
 def made(world: World, text: str = SLOW, confidence: float | None = None, service: str | None = "jellyfin") -> MemoryId:
@@ -40,7 +40,7 @@ def told(world: World, budget: int = 2_000) -> str:
 
 
 def test_a_marker_with_a_category_and_a_service_is_stored(world: World) -> None:
-    Marking(world.observing, world.events, world.cooldowns, CATEGORIES).take(
+    MarkerIngest(world.observing, world.events, world.cooldowns, CATEGORIES).take(
         f"[MEMORY:timing:jellyfin] {SLOW}", AS_ADA, "s-1", world.clock.now()
     )
     (one,) = world.operations.page(Choice(), AS_ADA, None).memories
@@ -50,7 +50,7 @@ def test_a_marker_with_a_category_and_a_service_is_stored(world: World) -> None:
 
 
 def test_a_marker_without_a_service_is_general() -> None:
-    assert marked("[MEMORY:behavior] Look first") == [Noticed("behavior", None, "Look first")]
+    assert marked("[MEMORY:behavior] Look first") == [ObservationMarker("behavior", None, "Look first")]
 
 
 @pytest.mark.parametrize(

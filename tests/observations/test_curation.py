@@ -15,7 +15,7 @@ from hivelore.memories.drafts import Draft, Edit
 from hivelore.memories.model import Action, MemoryId, Scope
 from hivelore.observations.confidence import Lifecycle
 from hivelore.observations.curation import Choice
-from hivelore.observations.model import Confidence, Held, Kind, Operational
+from hivelore.observations.model import Confidence, Held, ObservationKind, Operational
 from hivelore.observations.outcomes import Change, Rated, State
 from hivelore.observations.records import note
 from support.memories import an_observation
@@ -187,7 +187,7 @@ def test_what_an_operator_makes_is_of_tier_0_and_of_no_session(world: World) -> 
     assert memory.operational is not None
     assert (memory.operational.tier, memory.session, memory.owner) == (0, None, None)
     (seen,) = world.operations.life(memory.id, AS_ADA).observations
-    assert (seen.kind, seen.to, seen.actor) == (Kind.CREATED, 0.4, None)
+    assert (seen.kind, seen.to, seen.actor) == (ObservationKind.CREATED, 0.4, None)
 
 
 @pytest.mark.parametrize(("given", "kept"), [(7.0, 1.0), (-0.1, 0.0), (0.55, 0.55), (None, 0.7)])
@@ -209,7 +209,7 @@ def test_the_life_of_what_was_remembered_begins_as_sure_as_it_was_said_to_be(wor
     memory = world.remembering.remember(told, AS_OPERATOR).memory
     world.observe(SLOW, viewer=AS_BOB)
     life = world.operations.life(memory.id, AS_ADA)
-    assert [one.kind for one in life.observations] == [Kind.CREATED, Kind.REINFORCED]
+    assert [one.kind for one in life.observations] == [ObservationKind.CREATED, ObservationKind.REINFORCED]
     assert [one.at for one in life.timeline[:-1]] == [life.observations[place].at for place in (0, 1, 1)]
     assert [one.confidence for one in life.timeline] == [0.5, 0.5, 0.6, 0.6]
     assert life.timeline[0].at == since
@@ -260,7 +260,7 @@ def test_a_memory_that_is_told_again_of_running_things_begins_its_life_then(worl
         world.remembering.remember(again, replace(AS_ADA, role=Role.OPERATOR))
     assert world.operations.get(plain.id, AS_ADA).memory.operational == Operational(held=held)
     seen = world.operations.life(plain.id, AS_ADA).observations
-    assert [one.kind for one in seen] == [Kind.CREATED, Kind.SWITCHED_OFF]
+    assert [one.kind for one in seen] == [ObservationKind.CREATED, ObservationKind.SWITCHED_OFF]
 
 
 def test_a_new_text_does_not_touch_how_sure_it_is(world: World) -> None:

@@ -8,7 +8,7 @@ from threading import Barrier
 import pytest
 
 from hivelore.observations.curation import Choice
-from hivelore.observations.marker_ingest import Marking
+from hivelore.observations.marker_ingest import MarkerIngest
 from hivelore.observations.markers import CATEGORIES
 from support.fences import fenced
 from support.world import AS_ADA, AS_BOB, AS_OPERATOR, World
@@ -23,15 +23,15 @@ MINUTE = timedelta(minutes=1)
 
 
 @pytest.fixture
-def marking(world: World) -> Marking:
-    return Marking(world.observing, world.events, world.cooldowns, CATEGORIES)
+def marking(world: World) -> MarkerIngest:
+    return MarkerIngest(world.observing, world.events, world.cooldowns, CATEGORIES)
 
 
 def known(world: World) -> list[str]:
     return [one.memory.content for one in world.operations.page(Choice(), AS_OPERATOR, None).memories]
 
 
-def test_each_kind_is_kept(world: World, marking: Marking) -> None:
+def test_each_kind_is_kept(world: World, marking: MarkerIngest) -> None:
     assert marking.take(SAID, AS_ADA, "s-1", world.clock.now()) == 3
     assert known(world) == ["Takes 60s to start"]
     late, recorded = world.events.page(AS_BOB, None, 10).events
@@ -43,13 +43,13 @@ def test_each_kind_is_kept(world: World, marking: Marking) -> None:
     assert (cooldown.service, cooldown.action, cooldown.session) == ("jellyfin", "restart", "s-1")
 
 
-def test_what_we_told_ourselves_is_none(world: World, marking: Marking) -> None:
+def test_what_we_told_ourselves_is_none(world: World, marking: MarkerIngest) -> None:
     assert marking.take(f"Look: {fenced(SAID)}", AS_ADA, "s-1", world.clock.now()) == 0
     assert known(world) == []
 
 
 def test_one_that_cannot_be_kept_is_logged_and_the_others_are(
-    world: World, marking: Marking, caplog: pytest.LogCaptureFixture
+    world: World, marking: MarkerIngest, caplog: pytest.LogCaptureFixture
 ) -> None:
     said = f"[MEMORY:weather] Rain\n[MEMORY:timing] a\0b\n{SAID}"
     with caplog.at_level(logging.WARNING, "hivelore"):
@@ -64,7 +64,7 @@ def counted(world: World) -> tuple[list[str], list[int]]:
     return list(told), [one.count for one in world.cooldowns.holding()]
 
 
-def test_what_a_session_says_twice_within_an_hour_counts_once(world: World, marking: Marking) -> None:
+def test_what_a_session_says_twice_within_an_hour_counts_once(world: World, marking: MarkerIngest) -> None:
     began = world.clock.now()
     for _ in range(3):
         assert marking.take(SAID, AS_ADA, "s-1", world.clock.now()) == 3
@@ -77,7 +77,7 @@ def test_what_a_session_says_twice_within_an_hour_counts_once(world: World, mark
     ("session", "later", "said"), [("s-2", MINUTE, SAID), ("s-1", MINUTE, OTHERWISE), ("s-1", 61 * MINUTE, SAID)]
 )
 def test_what_another_session_says_or_the_same_otherwise_or_later_counts_again(
-    world: World, marking: Marking, session: str, later: timedelta, said: str
+    world: World, marking: MarkerIngest, session: str, later: timedelta, said: str
 ) -> None:
     first = SAID.replace("30", "90")
     marking.take(first, AS_ADA, "s-1", world.clock.now())
@@ -87,7 +87,7 @@ def test_what_another_session_says_or_the_same_otherwise_or_later_counts_again(
     assert (len(events), counts) == (2, [2])
 
 
-def test_what_is_told_late_rests_from_when_it_was_said(world: World, marking: Marking) -> None:
+def test_what_is_told_late_rests_from_when_it_was_said(world: World, marking: MarkerIngest) -> None:
     said_at = world.clock.now()
     world.clock.advance(10 * MINUTE)
     marking.take(SAID, AS_ADA, "s-1", said_at)
@@ -99,7 +99,7 @@ def test_what_is_told_late_rests_from_when_it_was_said(world: World, marking: Ma
     assert world.cooldowns.holding() == []
 
 
-def test_what_arrives_twice_at_the_same_time_counts_once(world: World, marking: Marking) -> None:
+def test_what_arrives_twice_at_the_same_time_counts_once(world: World, marking: MarkerIngest) -> None:
     at = world.clock.now()
     for number in range(5):
         together = Barrier(4)
@@ -117,7 +117,7 @@ def test_what_arrives_twice_at_the_same_time_counts_once(world: World, marking: 
         assert [one.confidence for one in known] == [0.7] * (number + 1)
 
 
-def test_the_same_text_again_is_no_new_observation(world: World, marking: Marking) -> None:
+def test_the_same_text_again_is_no_new_observation(world: World, marking: MarkerIngest) -> None:
     for _ in range(2):
         marking.take("[MEMORY:timing:jellyfin] Takes 60s to start", AS_ADA, "s-1", world.clock.now())
     (one,) = world.operations.page(Choice(), AS_OPERATOR, None).memories

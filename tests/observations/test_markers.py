@@ -16,17 +16,17 @@ from hivelore.observations.markers import (
     LONGEST_COOLDOWN,
     LONGEST_LINE,
     LONGEST_NAME,
-    Cooling,
-    Happened,
+    CooldownMarker,
+    EventMarker,
+    InvalidMarker,
     Marker,
-    Noticed,
+    ObservationMarker,
     Reader,
-    Wrong,
     texts,
 )
 from support.laws import examples
 
-SLOW = Noticed("timing", "jellyfin", "Takes 60s to start")
+SLOW = ObservationMarker("timing", "jellyfin", "Takes 60s to start")
 
 
 def found(*pieces: str, categories: Sequence[str] | None = None) -> list[Marker]:
@@ -38,23 +38,23 @@ def found(*pieces: str, categories: Sequence[str] | None = None) -> list[Marker]
     ("text", "marker"),
     [
         ("[MEMORY:timing:jellyfin] Takes 60s to start", SLOW),
-        ("[MEMORY:timing] DNS takes a minute", Noticed("timing", None, "DNS takes a minute")),
+        ("[MEMORY:timing] DNS takes a minute", ObservationMarker("timing", None, "DNS takes a minute")),
         ("[MEMORY:timing:jellyfin]Takes 60s to start", SLOW),
         ("[MEMORY:timing:jellyfin]\t Takes 60s to start \t", SLOW),
         ("I note: [MEMORY:timing:jellyfin] Takes 60s to start", SLOW),
         ("- **[MEMORY:timing:jellyfin] Takes 60s to start", SLOW),
-        ("[MEMORY:behavior:a_b-C9] Ünïcode 数据库", Noticed("behavior", "a_b-C9", "Ünïcode 数据库")),
-        ("[MEMORY:timing:a] one [MEMORY:timing:b] two", Noticed("timing", "a", "one [MEMORY:timing:b] two")),
+        ("[MEMORY:behavior:a_b-C9] Ünïcode 数据库", ObservationMarker("behavior", "a_b-C9", "Ünïcode 数据库")),
+        ("[MEMORY:timing:a] one [MEMORY:timing:b] two", ObservationMarker("timing", "a", "one [MEMORY:timing:b] two")),
         ("Use `x` here: [MEMORY:timing:jellyfin] Takes 60s to start", SLOW),
         ("Use ``a ` b`` then [MEMORY:timing:jellyfin] Takes 60s to start", SLOW),
         ("It` slow: [MEMORY:timing:jellyfin] Takes 60s to start", SLOW),
         ("It`` slow: [MEMORY:timing:jellyfin] Takes 60s to start", SLOW),
-        ("A \\` and [MEMORY:timing:a] another `", Noticed("timing", "a", "another `")),
-        (f"[MEMORY:timing:{'a' * LONGEST_NAME}] slow", Noticed("timing", "a" * LONGEST_NAME, "slow")),
-        ("[EVENT:warning:backup] It is late", Happened(Level.WARNING, "backup", "It is late")),
-        ("[EVENT:critical] The disk is full", Happened(Level.CRITICAL, None, "The disk is full")),
-        ("[COOLDOWN:jellyfin:restart] 30", Cooling("jellyfin", "restart", 30)),
-        ("[COOLDOWN:jellyfin:restart] 30 minutes, that is", Cooling("jellyfin", "restart", 30)),
+        ("A \\` and [MEMORY:timing:a] another `", ObservationMarker("timing", "a", "another `")),
+        (f"[MEMORY:timing:{'a' * LONGEST_NAME}] slow", ObservationMarker("timing", "a" * LONGEST_NAME, "slow")),
+        ("[EVENT:warning:backup] It is late", EventMarker(Level.WARNING, "backup", "It is late")),
+        ("[EVENT:critical] The disk is full", EventMarker(Level.CRITICAL, None, "The disk is full")),
+        ("[COOLDOWN:jellyfin:restart] 30", CooldownMarker("jellyfin", "restart", 30)),
+        ("[COOLDOWN:jellyfin:restart] 30 minutes, that is", CooldownMarker("jellyfin", "restart", 30)),
     ],
 )
 def test_a_marker_is_found_and_understood(text: str, marker: Marker) -> None:
@@ -117,7 +117,7 @@ def test_what_is_no_marker_or_is_only_shown_is_passed_over(text: str) -> None:
 )
 def test_what_was_meant_as_a_marker_is_told_with_what_is_wrong(text: str) -> None:
     (wrong,) = found(text)
-    assert isinstance(wrong, Wrong)
+    assert isinstance(wrong, InvalidMarker)
     assert wrong.why
     assert len(wrong.marker) < LONGEST_NAME * 2
 
@@ -156,13 +156,15 @@ def test_each_text_begins_outside_of_code() -> None:
 
 def test_several_stand_in_one_text_one_a_line() -> None:
     text = "[MEMORY:timing:jellyfin] Takes 60s to start\r\nand\r[EVENT:info] done\n\n[COOLDOWN:a:b] 5"
-    assert found(text) == [SLOW, Happened(Level.INFO, None, "done"), Cooling("a", "b", 5)]
+    assert found(text) == [SLOW, EventMarker(Level.INFO, None, "done"), CooldownMarker("a", "b", 5)]
 
 
 def test_categories_are_a_setting() -> None:
-    assert found("[MEMORY:gossip] Slow, they say", categories=["gossip"]) == [Noticed("gossip", None, "Slow, they say")]
+    assert found("[MEMORY:gossip] Slow, they say", categories=["gossip"]) == [
+        ObservationMarker("gossip", None, "Slow, they say")
+    ]
     (wrong,) = found("[MEMORY:timing] Slow", categories=["gossip"])
-    assert isinstance(wrong, Wrong)
+    assert isinstance(wrong, InvalidMarker)
 
 
 def test_a_marker_is_told_as_soon_as_its_line_ends() -> None:
@@ -173,7 +175,7 @@ def test_a_marker_is_told_as_soon_as_its_line_ends() -> None:
 
 def test_a_very_long_line_is_looked_at_as_far_as_is_worth_it() -> None:
     (marker,) = found("[MEMORY:timing:jellyfin] " + "x" * 10_000_000)
-    assert isinstance(marker, Noticed)
+    assert isinstance(marker, ObservationMarker)
     assert len(marker.text) == LONGEST
     assert found("x" * LONGEST_LINE + "[MEMORY:timing:jellyfin] Takes 60s") == []
 
@@ -188,7 +190,7 @@ def said(text: str) -> set[str]:
 
 
 def texts_of(markers: Sequence[Marker]) -> set[str]:
-    return {re.findall(r"m\d+", one.text)[0] for one in markers if isinstance(one, Noticed)}
+    return {re.findall(r"m\d+", one.text)[0] for one in markers if isinstance(one, ObservationMarker)}
 
 
 RUNS = st.lists(st.sampled_from(["`", "``", "```", " ", "a", "\\"]), max_size=10).map("".join)

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from hivelore.core.agents import Viewer
 from hivelore.core.text import Clean
 from hivelore.observations.curation import Choice
-from hivelore.observations.model import Kind
-from hivelore.observations.outcomes import Effect, Seen, Stance
+from hivelore.observations.model import ObservationKind
+from hivelore.observations.outcomes import Effect, ObservationInput, Stance
 from hivelore.observations.service import ATTEMPTS
 from hivelore.storage.inmemory.keywords import ExactKeywords
 from hivelore.storage.inmemory.store import InMemoryStore
@@ -99,7 +99,7 @@ def test_what_was_seen_earlier_in_other_words_takes_the_place_of_what_is_there(w
     (only,) = world.operations.page(Choice(service="jellyfin"), AS_ADA, None).memories
     assert (only.memory.id, only.memory.owner, only.confidence) == (first.id, "bob", 0.8)
     kinds = [one.kind for one in world.operations.life(first.id, AS_ADA).observations]
-    assert kinds == [Kind.CREATED, Kind.REINFORCED, Kind.REINFORCED]
+    assert kinds == [ObservationKind.CREATED, ObservationKind.REINFORCED, ObservationKind.REINFORCED]
     assert world.found("takes 60s to start") == ["Takes 60s to start"]
     assert [(one.action, one.memory) for one in world.audit()[:2]] == [("forgotten", other.id), ("edited", first.id)]
 
@@ -125,7 +125,9 @@ class Interrupting:
         if self._left and self.world is not None:
             self._left -= 1
             text, at = f"Listens on port {9_000 + self._left}", self.world.clock.now() - timedelta(milliseconds=500)
-            self.world.observing.observe(Seen(text=text, category="timing", service="jellyfin", at=at), AS_BOB)
+            self.world.observing.observe(
+                ObservationInput(text=text, category="timing", service="jellyfin", at=at), AS_BOB
+            )
         return Stance(same=0.0, conflict=1.0, different=0.0)
 
 

@@ -15,8 +15,8 @@ from hivelore.errors import Broken, Invalid, TooLarge, Unavailable
 from hivelore.memories.model import MemoryId, Scope
 from hivelore.observations.comparison import MOST_NEAR
 from hivelore.observations.curation import Choice
-from hivelore.observations.model import Kind
-from hivelore.observations.outcomes import Effect, Matching, Observed, Seen, Stance
+from hivelore.observations.model import ObservationKind
+from hivelore.observations.outcomes import Effect, Matching, ObservationInput, ObservationResult, Stance
 from hivelore.review.model import ProposalKind
 from hivelore.storage.inmemory.keywords import ExactKeywords
 from hivelore.storage.inmemory.store import InMemoryStore
@@ -41,7 +41,7 @@ def test_what_is_new_is_kept_for_the_whole_swarm(world: World) -> None:
     assert (rated.memory.operational.service, rated.memory.operational.tier) == ("jellyfin", 1)
     assert (rated.confidence, rated.state) == (0.7, "active")
     (seen,) = world.operations.life(done.memory.id, AS_ADA).observations
-    assert (seen.kind, seen.session, seen.text, seen.actor) == (Kind.CREATED, "run-1", SLOW, "ada")
+    assert (seen.kind, seen.session, seen.text, seen.actor) == (ObservationKind.CREATED, "run-1", SLOW, "ada")
 
 
 @pytest.mark.parametrize("again", [SLOW, "Takes about a minute to start", "takes 1 min to start"])
@@ -208,7 +208,7 @@ def test_secrets_in_it_are_masked(world: World) -> None:
 def test_what_cannot_be_taken_in_changes_nothing(
     world: World, wrong: dict[str, Any], error: type[Exception], says: str
 ) -> None:
-    seen = replace(Seen(text=SLOW, category="timing", service="jellyfin"), **wrong)
+    seen = replace(ObservationInput(text=SLOW, category="timing", service="jellyfin"), **wrong)
     with pytest.raises(error, match=says):
         world.observing.observe(seen, AS_ADA)
     assert not world.operations.page(Choice(), AS_OPERATOR, None).memories
@@ -258,12 +258,12 @@ STATEMENTS = ("Takes 60s to start", "takes about a minute to start", "Listens on
 @settings(max_examples=examples(15), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(st.lists(st.sampled_from(STATEMENTS), max_size=8))
 def test_whatever_is_seen_each_memory_is_as_sure_as_its_observations_say(world: World, seen: list[str]) -> None:
-    done: list[Observed] = [world.observe(text, service=f"s{len(seen)}") for text in seen]
+    done: list[ObservationResult] = [world.observe(text, service=f"s{len(seen)}") for text in seen]
     for memory in {one.memory.id for one in done}:
         rated, life = world.operations.get(memory, AS_ADA), world.operations.life(memory, AS_ADA)
         assert 0.0 <= rated.confidence <= 1.0
         assert life.timeline[-1].confidence == life.timeline[-2].confidence == rated.confidence
-        assert life.observations[0].kind is Kind.CREATED
+        assert life.observations[0].kind is ObservationKind.CREATED
 
 
 @pytest.fixture

@@ -8,11 +8,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hivelore.api.requests import listed_life
-from hivelore.maintenance.model import Wish
+from hivelore.maintenance.model import MaintenancePlan
 from hivelore.memories.drafts import UNSET
 from hivelore.memories.model import Memory
 from hivelore.observations.confidence import Lifecycle, replayed
-from hivelore.observations.model import Kind, Observation
+from hivelore.observations.model import Observation, ObservationKind
 from hivelore.observations.outcomes import Change, State
 from hivelore.observations.records import note
 from hivelore.review.model import Decision
@@ -38,7 +38,7 @@ def arrives(world: World, memory: Memory, *seen: Observation) -> None:
 def test_the_timeline_tells_what_time_wore_off(world: World) -> None:
     memory, began = made(world), world.clock.now()
     world.clock.advance(timedelta(days=54))
-    arrives(world, memory, an_observation(Kind.CONTRADICTED, world.clock.now()))
+    arrives(world, memory, an_observation(ObservationKind.CONTRADICTED, world.clock.now()))
     told = world.operations.life(memory.id, AS_ADA).timeline
     assert [round(one.confidence, 3) for one in told] == [0.7, 0.7, 0.357, 0.157, 0.157]
     assert [one.state is State.ACTIVE for one in told] == [True, True, True, False, False]
@@ -72,7 +72,7 @@ def test_what_was_seen_before_an_operator_judged_does_not_bring_it_back(
         arrives(world, memory, before)
     rated, life = world.operations.get(memory.id, AS_ADA), world.operations.life(memory.id, AS_ADA)
     assert (rated.state, rated.confidence) == (State.INACTIVE, confidence)
-    assert [one.kind for one in life.observations][:2] == [Kind.CREATED, Kind.REINFORCED]
+    assert [one.kind for one in life.observations][:2] == [ObservationKind.CREATED, ObservationKind.REINFORCED]
     world.clock.advance(timedelta(days=1))
     arrives(world, memory, an_observation(at=world.clock.now()))
     assert world.operations.get(memory.id, AS_ADA).state is State.ACTIVE
@@ -83,11 +83,15 @@ def test_what_becomes_persistent_by_a_merge_says_so(world: World) -> None:
     world.clock.advance(timedelta(days=1))
     newer = made(world, "takes 60 s")
     world.embed()
-    world.maintenance.apply(Wish(merge=True), AS_OPERATOR)
+    world.maintenance.apply(MaintenancePlan(merge=True), AS_OPERATOR)
     (proposal,) = world.reviewing.page(AS_OPERATOR, None, 10, is_open=True).proposals
     world.reviewing.decide(proposal.id, Decision.ACCEPTED, AS_OPERATOR)
     life = world.operations.life(newer.id, AS_ADA)
-    assert [one.kind for one in life.observations] == [Kind.CREATED, Kind.REINFORCED, Kind.MADE_PERSISTENT]
+    assert [one.kind for one in life.observations] == [
+        ObservationKind.CREATED,
+        ObservationKind.REINFORCED,
+        ObservationKind.MADE_PERSISTENT,
+    ]
     known = life.memory.operational
     assert known is not None
     assert known.persistent
@@ -103,7 +107,7 @@ changes = st.builds(
 )
 arrivals = st.builds(
     an_observation,
-    st.sampled_from([Kind.REINFORCED, Kind.CONTRADICTED]),
+    st.sampled_from([ObservationKind.REINFORCED, ObservationKind.CONTRADICTED]),
     st.timedeltas(-timedelta(days=9), timedelta(days=200)).map(lambda age: START + age),
 )
 

@@ -10,10 +10,10 @@ import pytest
 from hivelore.core.agents import AgentId, LeadSees, Role, Viewer
 from hivelore.core.text import Clean
 from hivelore.errors import Conflict, Forbidden, HiveloreError, Invalid, NotFound, Proposed, Stale
-from hivelore.maintenance.housekeeping import Upkeep
+from hivelore.maintenance.housekeeping import Housekeeping
 from hivelore.memories.drafts import Draft, Edit
 from hivelore.memories.model import Action, Memory, Scope, Trust
-from hivelore.observations.model import Kind, Observation
+from hivelore.observations.model import Observation, ObservationKind
 from hivelore.observations.outcomes import Change, State
 from hivelore.review import proposals
 from hivelore.review.model import Decision, Deletion, Proposal, ProposalId, ProposalKind, Wanted
@@ -73,7 +73,7 @@ def seen(world: World, memory: Memory) -> Sequence[Observation]:
     """All but the first, that it was created."""
     with world.store.read() as view:
         first, *later = view.observations(present(world.store, memory).key)
-    assert first.kind is Kind.CREATED
+    assert first.kind is ObservationKind.CREATED
     return later
 
 
@@ -265,7 +265,7 @@ def test_an_accepted_contradiction_makes_the_older_one_less_sure(world: World) -
     assert confidence(world, older) == pytest.approx(0.5)
     assert confidence(world, newer) == pytest.approx(0.7)
     (judged,) = seen(world, older)
-    assert (judged.kind, judged.actor, judged.text) == (Kind.DISPROVED, LEA, newer.content)
+    assert (judged.kind, judged.actor, judged.text) == (ObservationKind.DISPROVED, LEA, newer.content)
     assert decided.decided is not None
     assert (decided.decided.how, decided.decided.actor) == (Decision.ACCEPTED, LEA)
     assert world.reviewing.case(proposal.id, AS_ADA).proposal == decided
@@ -292,8 +292,8 @@ def test_merging_a_contradiction_reinforces_the_older_one_and_keeps_the_words_of
     assert confidence(world, older) == pytest.approx(0.8)  # Both are of Bob.
     assert not is_there(world, newer)
     assert [(one.kind, one.actor, one.session, one.text) for one in seen(world, older)] == [
-        (Kind.REINFORCED, AS_BOB.agent, "s2", newer.content),
-        (Kind.REINFORCED, again.actor, again.session, again.text),
+        (ObservationKind.REINFORCED, AS_BOB.agent, "s2", newer.content),
+        (ObservationKind.REINFORCED, again.actor, again.session, again.text),
     ]
     assert world.found("90 s") == ["Takes 60 s to start."]
     told = world.reviewing.case(proposal.id, AS_ADA)
@@ -367,7 +367,7 @@ def test_what_an_agent_asks_of_what_is_known_is_done_as_one_change_by_the_operat
     assert after.operational is not None
     assert (after.content, after.operational.service, after.operational.held.base) == ("Takes 70 s.", "caddy", 1.0)
     (said,) = seen(world, memory)
-    assert (said.kind, said.to, said.actor, said.text) == (Kind.SET, 1.0, None, "timed it")
+    assert (said.kind, said.to, said.actor, said.text) == (ObservationKind.SET, 1.0, None, "timed it")
 
 
 def test_what_went_out_of_use_comes_back_where_an_operator_agrees(world: World) -> None:
@@ -446,7 +446,7 @@ def test_what_is_not_about_running_things_any_more_contradicts_nothing(world: Wo
 
 
 def tend(world: World, **more: Any) -> None:
-    Upkeep(world.store, world.keywords, world.clock, **more).tend()
+    Housekeeping(world.store, world.keywords, world.clock, **more).tend()
 
 
 def test_what_was_decided_goes_after_a_while_and_what_waits_stays(world: World) -> None:

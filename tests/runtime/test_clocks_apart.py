@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from hivelore.core.agents import Door, Role
+from hivelore.core.agents import Interface, Role
 from hivelore.errors import Unauthenticated
 from hivelore.indexes.keywords.postings.engine import Postings
 from hivelore.indexing.model import BEGINNING, ChangeKind
 from hivelore.memories.drafts import Draft, Edit
-from hivelore.storage.leader_lease import RENEWED, Leading
+from hivelore.storage.leader_lease import RENEWED, LeaderLease
 from hivelore.storage.ports import MemoryStore
 from support.clocks import START, SteppingClock
 from support.embedders import FaultyEmbedder
@@ -44,7 +44,7 @@ def both(request: pytest.FixtureRequest, services: tuple[Service, Service]) -> t
 
 
 def test_one_leads_whatever_the_clock_of_the_other_says(both: tuple[Service, Service]) -> None:
-    one, other = (Leading(service.store, service.clock, name) for service, name in zip(both, "ab", strict=True))
+    one, other = (LeaderLease(service.store, service.clock, name) for service, name in zip(both, "ab", strict=True))
     for _ in range(3):
         assert (one.leads(), other.leads()) == (True, False)
         for service in both:
@@ -69,11 +69,11 @@ def test_a_new_key_is_good_and_a_revoked_one_is_not_on_both(both: tuple[Service,
     one, other = both
     issued = one.agents.add("eve", Role.WORKER)
     for service in both:
-        assert service.agents.viewer(issued.text, Door.REST).role is Role.WORKER
+        assert service.agents.viewer(issued.text, Interface.REST).role is Role.WORKER
     other.agents.revoke("eve")
     for service in both:
         with pytest.raises(Unauthenticated, match="was revoked"):
-            service.agents.viewer(issued.text, Door.REST)
+            service.agents.viewer(issued.text, Interface.REST)
 
 
 def test_a_key_and_a_memory_expire_earlier_or_later_by_the_difference(services: tuple[Service, Service]) -> None:
@@ -85,7 +85,7 @@ def test_a_key_and_a_memory_expire_earlier_or_later_by_the_difference(services: 
     def good(service: Service) -> bool:
         found = service.found("ants") == ["a note about ants"]
         try:
-            service.agents.viewer(key, Door.REST)
+            service.agents.viewer(key, Interface.REST)
         except Unauthenticated:
             assert not found
             return False

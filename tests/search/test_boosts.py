@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.memories.model import MemoryId, Standing, asks
-from hivelore.search.boosts import Priors, prior
+from hivelore.memories.model import MemoryId, RankFeatures, asks
+from hivelore.search.boosts import Boosts, prior
 from hivelore.search.dates import Span
 
-PLAIN = Standing(
+PLAIN = RankFeatures(
     id=MemoryId("m"),
     created_at=datetime(2026, 3, 1, tzinfo=UTC),
     accessed_at=None,
@@ -22,12 +22,12 @@ PLAIN = Standing(
     length=400,
     asks=False,
 )
-CONSTANTS = Priors(company=0.25, brevity=0.1, enough=100, question=0.05, author=0.2)
+CONSTANTS = Boosts(company=0.25, brevity=0.1, enough=100, question=0.05, author=0.2)
 
 standings = st.dictionaries(
     st.sampled_from("abcdef"),
     st.builds(
-        Standing,
+        RankFeatures,
         id=st.just(MemoryId("m")),
         created_at=st.just(PLAIN.created_at),
         accessed_at=st.none(),
@@ -43,7 +43,7 @@ relevances = st.fixed_dictionaries({key: st.floats(0.0, 1.0) for key in "abcdef"
 questions = st.sampled_from(["", "what did Ada say?", "Grace and Hopper", "grace"])
 
 
-def added(one: Standing, question: str = "") -> float:
+def added(one: RankFeatures, question: str = "") -> float:
     return prior({"it": one}, {"it": 0.5}, question, CONSTANTS)["it"]
 
 
@@ -92,7 +92,7 @@ def test_a_part_of_the_best_of_a_session_comes_to_the_others() -> None:
 
 @given(standings, relevances, questions)
 def test_it_stays_small_and_lifts_nothing_above_its_sessions_best_by_company_alone(
-    found: dict[str, Standing], relevance: dict[str, float], question: str
+    found: dict[str, RankFeatures], relevance: dict[str, float], question: str
 ) -> None:
     nobody = {key: one._replace(author=None, asks=False, length=400) for key, one in found.items()}
     for key, extra in prior(nobody, relevance, question, CONSTANTS).items():
@@ -105,7 +105,7 @@ def test_it_stays_small_and_lifts_nothing_above_its_sessions_best_by_company_alo
 
 @given(standings, relevances, questions)
 def test_more_relevance_never_makes_less(
-    found: dict[str, Standing], relevance: dict[str, float], question: str
+    found: dict[str, RankFeatures], relevance: dict[str, float], question: str
 ) -> None:
     for key in found:
         more = {**relevance, key: min(relevance[key] + 0.1, 1.0)}
@@ -125,7 +125,7 @@ MAY = Span(datetime(2025, 5, 1, tzinfo=UTC), datetime(2025, 6, 1, tzinfo=UTC), 0
 ages = st.dictionaries(st.sampled_from("abcdef"), st.integers(0, 2_000), min_size=1)
 
 
-def of_ages(days: dict[str, int]) -> dict[str, Standing]:
+def of_ages(days: dict[str, int]) -> dict[str, RankFeatures]:
     return {key: PLAIN._replace(created_at=PLAIN.created_at - timedelta(days=age)) for key, age in days.items()}
 
 

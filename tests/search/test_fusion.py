@@ -9,11 +9,11 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from hivelore.search.fusion import Spread, Weighting, fuse, prominence
+from hivelore.search.fusion import FusionWeights, Spread, fuse, prominence
 
 Scores = Mapping[str, float]
 
-WEIGHTING = Weighting(
+WEIGHTING = FusionWeights(
     slope=0.6, start=0.0, low=0.3, high=0.85, noise=0.2, words=0.5, trust=0.0, tokens=0.25, contrast=1.0
 )
 WIDE = Spread(count=100, mean=0.1, deviation=0.1)
@@ -27,10 +27,10 @@ spreads = st.builds(
 weightings = st.sampled_from(
     [
         WEIGHTING,
-        Weighting.fixed(0.3),
-        Weighting(slope=5.0, low=0.1, high=1.0),
-        Weighting(low=0.7),
-        Weighting(tokens=1.0),
+        FusionWeights.fixed(0.3),
+        FusionWeights(slope=5.0, low=0.1, high=1.0),
+        FusionWeights(low=0.7),
+        FusionWeights(tokens=1.0),
     ]
 )
 answers = st.floats(0.0, 3.0)
@@ -56,7 +56,7 @@ def test_two_empty_lists_make_an_empty_one() -> None:
 
 @given(*lists)
 def test_every_candidate_of_either_list_and_no_other_is_fused(
-    keywords: Scores, cosines: Scores, tokens: Scores, spread: Spread, answered: float, weighting: Weighting
+    keywords: Scores, cosines: Scores, tokens: Scores, spread: Spread, answered: float, weighting: FusionWeights
 ) -> None:
     assert (
         fuse(keywords, cosines, told(tokens, cosines), spread, answered, weighting).keys()
@@ -71,7 +71,7 @@ def test_the_order_of_the_candidates_does_not_matter(
     tokens: Scores,
     spread: Spread,
     answered: float,
-    weighting: Weighting,
+    weighting: FusionWeights,
     chance: Random,
 ) -> None:
     shuffled = fuse(
@@ -87,7 +87,7 @@ def test_the_order_of_the_candidates_does_not_matter(
 
 @given(*lists)
 def test_relevance_and_both_its_sides_lie_between_zero_and_one(
-    keywords: Scores, cosines: Scores, tokens: Scores, spread: Spread, answered: float, weighting: Weighting
+    keywords: Scores, cosines: Scores, tokens: Scores, spread: Spread, answered: float, weighting: FusionWeights
 ) -> None:
     for one in fuse(keywords, cosines, told(tokens, cosines), spread, answered, weighting).values():
         assert 0.0 <= one.keyword <= 1.0
@@ -97,7 +97,7 @@ def test_relevance_and_both_its_sides_lie_between_zero_and_one(
 
 @given(*lists)
 def test_what_is_better_in_both_lists_is_never_less_relevant(
-    keywords: Scores, cosines: Scores, tokens: Scores, spread: Spread, answered: float, weighting: Weighting
+    keywords: Scores, cosines: Scores, tokens: Scores, spread: Spread, answered: float, weighting: FusionWeights
 ) -> None:
     fused = fuse(keywords, cosines, told(tokens, cosines), spread, answered, weighting)
     for better, worse in ((one, other) for one in fused for other in fused):
@@ -109,7 +109,7 @@ def test_what_is_better_in_both_lists_is_never_less_relevant(
 
 @given(keyword_lists, spreads, answers, weightings)
 def test_keywords_alone_decide_where_there_are_no_vectors(
-    keywords: Scores, spread: Spread, answered: float, weighting: Weighting
+    keywords: Scores, spread: Spread, answered: float, weighting: FusionWeights
 ) -> None:
     for one in fuse(keywords, {}, {}, spread, answered, weighting).values():
         assert (one.vector, one.fused) == (0.0, one.keyword)
@@ -117,7 +117,7 @@ def test_keywords_alone_decide_where_there_are_no_vectors(
 
 @given(*lists)
 def test_keywords_alone_judge_what_is_not_embedded_yet(
-    keywords: Scores, cosines: Scores, tokens: Scores, spread: Spread, answered: float, weighting: Weighting
+    keywords: Scores, cosines: Scores, tokens: Scores, spread: Spread, answered: float, weighting: FusionWeights
 ) -> None:
     fused = fuse(keywords, cosines, told(tokens, cosines), spread, answered, weighting)
     for one in keywords.keys() - cosines.keys():
@@ -126,7 +126,7 @@ def test_keywords_alone_judge_what_is_not_embedded_yet(
 
 @given(cosine_lists, spreads, weightings)
 def test_the_plain_cosine_decides_where_no_keyword_matches(
-    cosines: Scores, spread: Spread, weighting: Weighting
+    cosines: Scores, spread: Spread, weighting: FusionWeights
 ) -> None:
     for key, one in fuse({}, cosines, {}, spread, 0.0, weighting).items():
         assert (one.keyword, one.vector, one.fused) == (0.0, max(cosines[key], 0.0), max(cosines[key], 0.0))
@@ -139,7 +139,7 @@ def test_the_scale_of_a_keyword_engine_does_not_matter(
     tokens: Scores,
     spread: Spread,
     answered: float,
-    weighting: Weighting,
+    weighting: FusionWeights,
     exponent: int,
 ) -> None:
     scaled = {key: math.ldexp(score, exponent) for key, score in keywords.items()}
@@ -197,7 +197,7 @@ def test_the_more_the_keywords_answer_beyond_that_the_less_the_vectors_weigh() -
 def test_a_fixed_share_is_the_same_for_every_question() -> None:
     for answered in (0.0, 0.4, 1.2):
         for best in (0.1, 0.9):
-            fused = fuse({"k": 1.0}, {"v": best, "k": 0.0}, {}, WIDE, answered, Weighting.fixed(0.3))
+            fused = fuse({"k": 1.0}, {"v": best, "k": 0.0}, {}, WIDE, answered, FusionWeights.fixed(0.3))
             assert fused["v"].fused == pytest.approx(0.3)
 
 
@@ -205,7 +205,7 @@ def test_tokens_decide_a_part_of_the_vector_side() -> None:
     # Cosines 0.3 and 0.1, tokens 0.4 and 0.8: in deviations +1 and -1, -1 and +1. With a part of a quarter that is
     # 0.75 - 0.25 = 0.5 and -0.5; with three quarters the other one is better.
     a_little, much = (
-        fuse({"k": 1.0}, {"a": 0.3, "b": 0.1}, {"a": 0.4, "b": 0.8}, WIDE, 0.5, Weighting(tokens=part))
+        fuse({"k": 1.0}, {"a": 0.3, "b": 0.1}, {"a": 0.4, "b": 0.8}, WIDE, 0.5, FusionWeights(tokens=part))
         for part in (0.25, 0.75)
     )
     assert (a_little["a"].vector, a_little["b"].vector) == (1.0, 0.0)
@@ -214,7 +214,7 @@ def test_tokens_decide_a_part_of_the_vector_side() -> None:
 
 def test_contrast_takes_from_what_is_behind_the_nearest() -> None:
     plain, sharp = (
-        fuse({"k": 1.0}, {"a": 0.5, "b": 0.3, "c": 0.1}, {}, WIDE, 0.5, Weighting(contrast=power))
+        fuse({"k": 1.0}, {"a": 0.5, "b": 0.3, "c": 0.1}, {}, WIDE, 0.5, FusionWeights(contrast=power))
         for power in (1.0, 2.0)
     )
     assert [plain[key].vector for key in "abc"] == pytest.approx([1.0, 0.5, 0.0])
@@ -223,12 +223,12 @@ def test_contrast_takes_from_what_is_behind_the_nearest() -> None:
 
 def test_what_tells_of_no_tokens_is_judged_by_its_vector_alone() -> None:
     cosines = {"a": 0.5, "b": 0.3, "c": 0.1}
-    fused = fuse({"k": 1.0}, cosines, {"a": 0.2, "c": 0.2}, WIDE, 0.5, Weighting(tokens=0.5, contrast=1.0))
+    fused = fuse({"k": 1.0}, cosines, {"a": 0.2, "c": 0.2}, WIDE, 0.5, FusionWeights(tokens=0.5, contrast=1.0))
     # a and c are told to be alike, so they move half of their way to the middle, where b is.
     assert [fused[key].vector for key in "abc"] == pytest.approx([1.0, 0.5, 0.0])
-    assert fuse({"k": 1.0}, cosines, {}, WIDE, 0.5, Weighting(tokens=0.5, contrast=1.0))["b"].vector == pytest.approx(
-        0.5
-    )
+    assert fuse({"k": 1.0}, cosines, {}, WIDE, 0.5, FusionWeights(tokens=0.5, contrast=1.0))[
+        "b"
+    ].vector == pytest.approx(0.5)
 
 
 def test_a_vector_like_any_other_does_not_outvote_a_keyword_and_an_outstanding_one_does() -> None:

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.search.recency_conflicts import Updating, is_update, reach
+from hivelore.search.recency_conflicts import RecencyConflicts, is_update, reach
 
-CONSTANTS = Updating(overlap=0.4, gap=0.15)
+CONSTANTS = RecencyConflicts(overlap=0.4, gap=0.15)
 terms = st.frozensets(st.sampled_from("abcdefgh"))
 
 

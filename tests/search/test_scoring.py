@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hivelore.feedback.model import UNKNOWN, Use
 from hivelore.feedback.rating import Worth, factor
 from hivelore.memories.model import standing
-from hivelore.search.boosts import Priors
+from hivelore.search.boosts import Boosts
 from hivelore.search.fusion import Relevance
 from hivelore.search.model import Score
 from hivelore.search.scoring import Profile, Ranking, access_boost, recency, score
@@ -108,7 +108,7 @@ def test_priors_add_to_relevance_as_far_as_there_is_room(fused: float, prior: fl
 
 
 def test_a_prior_tells_two_apart_that_are_both_as_relevant_as_can_be() -> None:
-    author = Priors().author
+    author = Boosts().author
     assert ranked(1.0, MEASURED, prior=author).total > ranked(1.0, MEASURED, prior=author / 2).total
     assert author < MEASURED.prior_room
 

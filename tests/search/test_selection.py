@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 from datetime import UTC, datetime
-from pathlib import Path as FilePath
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,8 +13,8 @@ from hivelore.core.text import Clean
 from hivelore.core.token_count import estimate
 from hivelore.indexes.vectors.exact import ExactVectors
 from hivelore.indexing.model import DocumentKey, Neighbours, Vector
-from hivelore.memories.model import Memory, MemoryId, Standing
-from hivelore.search.model import Filter, Path, Query, Score
+from hivelore.memories.model import Memory, MemoryId, RankFeatures
+from hivelore.search.model import Filter, Query, RetrievalMode, Score
 from hivelore.search.recency_conflicts import Ranked
 from hivelore.search.relevance_floor import FLOOR, fit
 from hivelore.search.selection import Signal, chosen
@@ -34,7 +34,7 @@ LONG = "The lamp of the {room} was repaired by the electrician, who came late an
 
 
 @pytest.fixture
-def plain_world(clock: SteppingClock, tmp_path: FilePath) -> World:
+def plain_world(clock: SteppingClock, tmp_path: Path) -> World:
     """A world without an embedder."""
     return World(STORES["inmemory"].open(tmp_path, clock), KEYWORDS["exact"].index(), clock)
 
@@ -89,7 +89,7 @@ def test_a_hit_fits_in_the_company_of_one_that_was_not_asked_for() -> None:
     ranked = [
         Ranked(
             DocumentKey(number),
-            Standing(MemoryId(f"m{number}"), at, None, 0, None, None, 100 * number, asks=False),
+            RankFeatures(MemoryId(f"m{number}"), at, None, 0, None, None, 100 * number, asks=False),
             Score(total=1.0 - number / 10, similarity=1.0),
         )
         for number in (1, 2, 3)
@@ -137,10 +137,10 @@ def test_a_nod_before_a_question_takes_nothing_away_from_it(world: World, plain_
 
 def test_the_most_recent_ones_never_fit(plain_world: World) -> None:
     notes(plain_world)
-    assert plain_world.recall("zzz").path is Path.RECENT
+    assert plain_world.recall("zzz").path is RetrievalMode.RECENT
     assert not plain_world.recall("zzz").fits
     silent = plain_world.recall("zzz", only_fitting=True)
-    assert (silent.hits, silent.path) == ((), Path.KEYWORDS)
+    assert (silent.hits, silent.path) == ((), RetrievalMode.KEYWORDS)
 
 
 def test_what_says_the_same_is_given_once_the_newest_with_a_count(world: World) -> None:
@@ -217,7 +217,7 @@ def test_what_is_counted_does_not_depend_on_how_many_are_asked_for(
     ranked = [
         Ranked(
             DocumentKey(number),
-            Standing(MemoryId(f"m{number}"), BORN, None, 0, None, None, 30, asks=False),
+            RankFeatures(MemoryId(f"m{number}"), BORN, None, 0, None, None, 30, asks=False),
             Score(total=1.0 - number / 100, similarity=1.0),
         )
         for number in range(len(texts))

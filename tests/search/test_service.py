@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from datetime import timedelta
-from pathlib import Path as FilePath
+from pathlib import Path
 
 import pytest
 
@@ -13,7 +13,7 @@ from hivelore.errors import Invalid
 from hivelore.feedback.recalls import Sign
 from hivelore.memories.drafts import Draft
 from hivelore.memories.model import Action, Scope, Source
-from hivelore.search.model import Path, ScopeChoice
+from hivelore.search.model import RetrievalMode, ScopeChoice
 from hivelore.search.scoring import Profile, Ranking
 from hivelore.storage.inmemory.keywords import ExactKeywords
 from hivelore.storage.inmemory.store import InMemoryStore
@@ -186,7 +186,7 @@ def test_another_projects_memories_stay_out_and_those_of_none_count(world: World
 def test_without_an_embedder_the_answer_says_keywords_only(plain_world: World) -> None:
     plain_world.remember("Use pnpm here.")
     answer = plain_world.recall("pnpm")
-    assert answer.path is Path.KEYWORDS
+    assert answer.path is RetrievalMode.KEYWORDS
     assert "keywords only" in answer.message
 
 
@@ -203,7 +203,7 @@ def test_without_an_embedder_and_a_match_the_most_recent_are_given_and_said_to_b
     plain_world.remember("first")
     plain_world.remember("second")
     answer = plain_world.recall("zzz")
-    assert answer.path is Path.RECENT
+    assert answer.path is RetrievalMode.RECENT
     assert [hit.memory.content for hit in answer.hits] == ["second", "first"]
     assert "recent" in answer.message
 
@@ -219,7 +219,7 @@ def test_an_embedder_that_is_down_costs_no_answer(world: World) -> None:
         embedder=FaultyEmbedder(hashing(), down_for=None),
     )
     answer = down.recall("pnpm")
-    assert answer.path is Path.KEYWORDS
+    assert answer.path is RetrievalMode.KEYWORDS
     assert [hit.memory.content for hit in answer.hits] == ["Use pnpm here."]
 
 
@@ -413,6 +413,6 @@ def test_stats_count_what_the_viewer_may_see(world: World) -> None:
 
 
 @pytest.fixture
-def plain_world(clock: SteppingClock, tmp_path: FilePath) -> World:
+def plain_world(clock: SteppingClock, tmp_path: Path) -> World:
     """A world without an embedder."""
     return World(STORES["inmemory"].open(tmp_path, clock), KEYWORDS["exact"].index(), clock)

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from hivelore.core.agents import Door, Viewer
+from hivelore.core.agents import Interface, Viewer
 from hivelore.core.text import Clean
 from hivelore.errors import Forbidden, Unauthenticated
 from hivelore.memories.drafts import Edit
 from hivelore.memories.model import Scope, Source
 from hivelore.observations.outcomes import Change
 from hivelore.sessions.fence import unfenced
-from hivelore.sessions.model import AgentEvent, Ended, EventId, Kind, Origin, SubAgent, Task
+from hivelore.sessions.model import AgentEvent, Ended, EventId, EventKind, Origin, SubAgent, Task
 from support.fences import fenced, inside
 from support.world import AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, World
 
@@ -31,7 +31,7 @@ class Told:
         self.world, self.session, self.viewer = world, Clean(session), viewer
         self.count = 0
 
-    def event(self, kind: Kind, text: str | None = None, **more: Any) -> AgentEvent:
+    def event(self, kind: EventKind, text: str | None = None, **more: Any) -> AgentEvent:
         self.world.clock.advance(timedelta(seconds=1))
         self.count += 1
         about: dict[str, Any] = {"project": HERE, **more}
@@ -45,7 +45,7 @@ class Told:
             **about,
         )
 
-    def __call__(self, kind: Kind, text: str | None = None, **more: Any) -> str:
+    def __call__(self, kind: EventKind, text: str | None = None, **more: Any) -> str:
         """What is told at an event."""
         return self.take(self.event(kind, text, **more))
 
@@ -53,10 +53,10 @@ class Told:
         return self.world.capture.take(event, self.viewer).context or ""
 
     def starts(self, **more: Any) -> str:
-        return self(Kind.STARTED, **more)
+        return self(EventKind.STARTED, **more)
 
     def asks(self, text: str = ABOUT_PROXY, **more: Any) -> str:
-        return self(Kind.ASKED, text, **more)
+        return self(EventKind.ASKED, text, **more)
 
 
 @pytest.fixture
@@ -161,7 +161,7 @@ def test_where_no_start_follows_a_compaction_all_is_given_back_with_the_next_pro
     world.remember(PROXY, project=HERE)
     told.starts()
     told.asks("Move the proxy to another port.")
-    assert told(Kind.COMPACTING) == ""
+    assert told(EventKind.COMPACTING) == ""
     said = told.asks("And tell Bob.")
     assert "## What the session is about\nMove the proxy to another port." in said
     assert PROXY in said
@@ -208,16 +208,16 @@ def test_what_is_known_of_running_things_is_told_anew_where_the_model_knows_it_n
     world: World, told: Told, origin: Origin
 ) -> None:
     world.observe(PROXY, service="proxy")
-    for event in (told.event(Kind.STARTED), told.event(Kind.STARTED, origin=origin)):
+    for event in (told.event(EventKind.STARTED), told.event(EventKind.STARTED, origin=origin)):
         assert PROXY in told.take(event)
         assert told.asks() == ""
-    told(Kind.COMPACTING)
+    told(EventKind.COMPACTING)
     assert PROXY in told.asks()
 
 
 def test_what_is_known_of_running_things_is_told_again_where_it_did_not_arrive(world: World, told: Told) -> None:
     world.observe(PROXY, service="proxy")
-    lost = told.event(Kind.STARTED)
+    lost = told.event(EventKind.STARTED)
     assert PROXY in told.take(lost)
     world.capture.take_late(lost, AS_ADA)
     assert PROXY in told.asks()
@@ -234,9 +234,9 @@ def test_what_is_known_of_running_things_and_has_changed_is_told_again(world: Wo
 def test_a_sub_agent_is_told_what_has_to_do_with_the_request_once_each(world: World, told: Told) -> None:
     world.remember(PROXY, project=HERE)
     told.asks()
-    assert PROXY in told(Kind.SUBAGENT_STARTED, subagent=SUBAGENT)
-    assert told(Kind.SUBAGENT_STARTED, subagent=SUBAGENT) == ""
-    assert PROXY in told(Kind.SUBAGENT_STARTED, subagent=replace(SUBAGENT, id="h2"))
+    assert PROXY in told(EventKind.SUBAGENT_STARTED, subagent=SUBAGENT)
+    assert told(EventKind.SUBAGENT_STARTED, subagent=SUBAGENT) == ""
+    assert PROXY in told(EventKind.SUBAGENT_STARTED, subagent=replace(SUBAGENT, id="h2"))
     assert told.asks() == ""
 
 
@@ -259,7 +259,7 @@ def test_the_same_session_of_another_agent_is_another_one(world: World, told: To
 
 def test_a_reply_that_did_not_arrive_is_told_again(world: World, told: Told) -> None:
     world.remember(PROXY, project=HERE)
-    lost = told.event(Kind.ASKED, ABOUT_PROXY)
+    lost = told.event(EventKind.ASKED, ABOUT_PROXY)
     assert PROXY in told.take(lost)
     world.capture.take_late(lost, AS_ADA)
     assert PROXY in told.asks()
@@ -269,27 +269,27 @@ def test_a_reply_that_did_not_arrive_is_told_again(world: World, told: Told) -> 
 
 def test_a_start_that_is_told_late_undoes_nothing(world: World, told: Told) -> None:
     world.remember(PROXY, project=HERE)
-    start = told.event(Kind.STARTED)
+    start = told.event(EventKind.STARTED)
     told.asks()
     world.capture.take_late(start, AS_ADA)
     assert told.asks() == ""
 
 
 def test_a_compaction_leaves_the_programs_own_summary(world: World, told: Told) -> None:
-    event = told.event(Kind.COMPACTED, f"We moved the parser to Rust.\n{fenced(PROXY)}")
+    event = told.event(EventKind.COMPACTED, f"We moved the parser to Rust.\n{fenced(PROXY)}")
     for _ in range(2):
         assert told.take(event) == ""
     (kept,) = world.recall("parser", source=Source.SESSION_SUMMARY).hits
     assert kept.memory.content == "We moved the parser to Rust."
     assert (kept.memory.project, kept.memory.session, kept.memory.version) == (HERE, "s1", 1)
-    told(Kind.COMPACTED, "We moved the parser to Rust, and then to Zig.")
+    told(EventKind.COMPACTED, "We moved the parser to Rust, and then to Zig.")
     (kept,) = world.recall("parser", source=Source.SESSION_SUMMARY).hits
     assert (kept.memory.version, kept.memory.content[-4:]) == (2, "Zig.")
 
 
 def test_what_says_hardly_anything_is_not_kept(world: World, told: Told) -> None:
     for text in (None, "Nothing.", fenced("A" * 500)):
-        told(Kind.COMPACTED, text)
+        told(EventKind.COMPACTED, text)
     assert world.reading.stats(AS_ADA).total == 0
 
 
@@ -297,7 +297,7 @@ def test_a_summary_of_what_is_known_is_not_kept_but_reinforces(world: World) -> 
     before = world.remember(PROXY, project=HERE)
     lamp = world.remember(LAMP)
     for number in range(3):
-        Told(world, f"s{number}")(Kind.COMPACTED, f"Which port is it?\n\n{PROXY} {LAMP}")
+        Told(world, f"s{number}")(EventKind.COMPACTED, f"Which port is it?\n\n{PROXY} {LAMP}")
     assert world.reading.stats(AS_ADA).total == 2
     assert [world.reading.get(one.id, AS_OPERATOR).access_count for one in (before, lamp)] == [3, 3]
 
@@ -307,7 +307,7 @@ def test_a_summary_of_what_is_known_is_not_kept_but_reinforces(world: World) -> 
 )
 def test_a_summary_with_any_news_is_kept_whole(world: World, told: Told, text: str) -> None:
     world.remember(PROXY, project=HERE)
-    told(Kind.COMPACTED, text)
+    told(EventKind.COMPACTED, text)
     (kept,) = world.recall("port", source=Source.SESSION_SUMMARY).hits
     assert kept.memory.content == text
 
@@ -337,7 +337,7 @@ def test_a_summary_with_any_news_is_kept_whole(world: World, told: Told, text: s
 )
 def test_a_changed_fact_is_kept_and_is_no_repetition(world: World, told: Told, known: str, told_now: str) -> None:
     before = world.remember(known, project=HERE)
-    told(Kind.COMPACTED, told_now)
+    told(EventKind.COMPACTED, told_now)
     kept = world.reading.page(world.reading.listing(AS_ADA), None, 9, AS_ADA).memories
     assert [one.content for one in kept if one.source is Source.SESSION_SUMMARY] == [told_now]
     assert world.reading.get(before.id, AS_OPERATOR).access_count == 0
@@ -346,7 +346,7 @@ def test_a_changed_fact_is_kept_and_is_no_repetition(world: World, told: Told, k
 @pytest.mark.parametrize("about", [{"project": ELSEWHERE}, {"viewer": AS_BOB}])
 def test_what_is_known_elsewhere_or_to_others_is_news(world: World, about: dict[str, Any]) -> None:
     world.remember(PROXY, about.get("viewer", AS_ADA), project=about.get("project", HERE))
-    Told(world)(Kind.COMPACTED, PROXY)
+    Told(world)(EventKind.COMPACTED, PROXY)
     assert world.recall("port", source=Source.SESSION_SUMMARY).hits
 
 
@@ -355,13 +355,15 @@ def test_what_was_told_and_comes_back_in_a_summary_does_not_let_the_store_grow(w
     for _ in range(100):
         said = told.starts()
         assert PROXY in said
-        told(Kind.COMPACTED, said)
+        told(EventKind.COMPACTED, said)
         assert unfenced(said) == ""
     assert world.reading.stats(AS_ADA).total == 1
 
 
-@pytest.mark.parametrize("kind", [Kind.ANSWERED, Kind.COMPACTING, Kind.ENDED])
-def test_an_end_that_says_nothing_of_what_was_said_is_not_handed_over(world: World, told: Told, kind: Kind) -> None:
+@pytest.mark.parametrize("kind", [EventKind.ANSWERED, EventKind.COMPACTING, EventKind.ENDED])
+def test_an_end_that_says_nothing_of_what_was_said_is_not_handed_over(
+    world: World, told: Told, kind: EventKind
+) -> None:
     told(kind)
     assert world.handed_over == []
 
@@ -369,18 +371,18 @@ def test_an_end_that_says_nothing_of_what_was_said_is_not_handed_over(world: Wor
 @pytest.mark.parametrize(
     ("kind", "goes_on"),
     [
-        (Kind.ANSWERED, True),
-        (Kind.ADVANCED, True),
-        (Kind.COMPACTING, True),
-        (Kind.SUBAGENT_ENDED, False),
-        (Kind.ENDED, False),
+        (EventKind.ANSWERED, True),
+        (EventKind.ADVANCED, True),
+        (EventKind.COMPACTING, True),
+        (EventKind.SUBAGENT_ENDED, False),
+        (EventKind.ENDED, False),
     ],
 )
-def test_what_is_over_is_handed_over_to_be_distilled(world: World, told: Told, kind: Kind, goes_on: bool) -> None:
+def test_what_is_over_is_handed_over_to_be_distilled(world: World, told: Told, kind: EventKind, goes_on: bool) -> None:
     world.remember(PROXY, project=HERE)
-    subagent = SUBAGENT if kind is Kind.SUBAGENT_ENDED else None
+    subagent = SUBAGENT if kind is EventKind.SUBAGENT_ENDED else None
     task = Task("T-7", "Move the proxy")
-    told(Kind.STARTED)
+    told(EventKind.STARTED)
     event = told.event(kind, "Moved.", subagent=subagent, task=task, transcript="/t/s1.jsonl")
     assert told.take(event) == ""
     (ended,) = world.handed_over
@@ -403,30 +405,30 @@ def test_what_is_over_is_handed_over_to_be_distilled(world: World, told: Told, k
 @pytest.mark.parametrize("begins", ["never", "for another", "for both"])
 def test_the_transcript_of_a_session_of_others_is_not_read(world: World, told: Told, begins: str) -> None:
     if begins != "never":
-        world.capture.take(told.event(Kind.STARTED), AS_BOB)
+        world.capture.take(told.event(EventKind.STARTED), AS_BOB)
     if begins == "for both":
-        told(Kind.STARTED)
+        told(EventKind.STARTED)
     with pytest.raises(Forbidden, match="not read for you"):
-        told.take(told.event(Kind.ENDED, transcript="/t/s1.jsonl"))
+        told.take(told.event(EventKind.ENDED, transcript="/t/s1.jsonl"))
     assert world.handed_over == []
-    told.take(told.event(Kind.ANSWERED, "I did it.", transcript="/t/s1.jsonl"))
+    told.take(told.event(EventKind.ANSWERED, "I did it.", transcript="/t/s1.jsonl"))
     assert [(one.transcript, one.last_message) for one in world.handed_over] == [(None, "I did it.")]
 
 
 def test_who_names_a_session_later_does_not_keep_its_agent_from_it(world: World, told: Told) -> None:
-    told(Kind.STARTED)
-    world.capture.take(replace(told.event(Kind.STARTED), at=world.clock.now() - timedelta(days=9)), AS_BOB)
-    told(Kind.STARTED)
-    told.take(told.event(Kind.ENDED, transcript="/t/s1.jsonl"))
+    told(EventKind.STARTED)
+    world.capture.take(replace(told.event(EventKind.STARTED), at=world.clock.now() - timedelta(days=9)), AS_BOB)
+    told(EventKind.STARTED)
+    told.take(told.event(EventKind.ENDED, transcript="/t/s1.jsonl"))
     assert [one.transcript for one in world.handed_over] == ["/t/s1.jsonl"]
     with pytest.raises(Forbidden, match="not read for you"):
-        world.capture.take(told.event(Kind.ENDED, transcript="/t/s1.jsonl"), AS_BOB)
+        world.capture.take(told.event(EventKind.ENDED, transcript="/t/s1.jsonl"), AS_BOB)
 
 
 def test_this_machines_agent_names_any_transcript(world: World, told: Told) -> None:
     local = world.agents.local()
-    viewer = Viewer(role=local.role, agent=local.id, door=Door.HOOK)
-    world.capture.take(told.event(Kind.ENDED, transcript="/t/other.jsonl"), viewer)
+    viewer = Viewer(role=local.role, agent=local.id, door=Interface.HOOK)
+    world.capture.take(told.event(EventKind.ENDED, transcript="/t/other.jsonl"), viewer)
     assert [one.transcript for one in world.handed_over] == ["/t/other.jsonl"]
 
 

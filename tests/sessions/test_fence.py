@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.sessions.fence import NOTICE, Unfencing, unfenced
+from hivelore.sessions.fence import NOTICE, Unfencer, unfenced
 from support.fences import BEGIN, END, fenced
 
 _SECRET = "Port 8443 is taken by the proxy."
@@ -67,13 +67,13 @@ def test_what_is_left_of_a_fence_that_was_cut_off_is_dropped(text: str, at: int)
 
 @given(texts)
 def test_a_text_may_arrive_in_lines(text: str) -> None:
-    whole, by_lines = f"before\n{fenced(text)}\nafter", Unfencing()
+    whole, by_lines = f"before\n{fenced(text)}\nafter", Unfencer()
     assert [said for line in whole.split("\n") if (said := by_lines.read(line).strip())] == ["before", "after"]
     assert not by_lines.is_inside
 
 
 def test_a_fence_without_a_beginning_takes_back_no_piece_before() -> None:
-    by_lines = Unfencing()
+    by_lines = Unfencer()
     assert [by_lines.read(piece) for piece in ("a", f"b {END} c", f"d {BEGIN} e", "f", f"g {END} h")] == [
         "a",
         "c",

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from hivelore.core.text import Clean
 from hivelore.errors import Unavailable
 from hivelore.memories.model import Json
-from hivelore.models.extractive import Extractive
-from hivelore.models.quota import Spending
+from hivelore.models.extractive import ExtractiveSummarizer
+from hivelore.models.quota import TokenQuota
 from hivelore.sessions.lessons.prompt import summary
 from hivelore.sessions.model import Summary, Task, Transcript
-from hivelore.sessions.model_summarizer import ByModel
+from hivelore.sessions.model_summarizer import ModelSummarizer
 from hivelore.sessions.transcripts import transcript
 from hivelore.storage.inmemory.store import InMemoryStore
 from hivelore.storage.ports import MemoryStore
@@ -56,10 +56,10 @@ def store(request: pytest.FixtureRequest, tmp_path: Path, clock: SteppingClock) 
         yield store
 
 
-def by_model(answer: str | Exception, cap: int = 10_000) -> tuple[ByModel, Model, Spending]:
+def by_model(answer: str | Exception, cap: int = 10_000) -> tuple[ModelSummarizer, Model, TokenQuota]:
     clock = FixedClock()
-    spending, model = Spending(InMemoryStore(clock), clock, cap), Model(answer)
-    return ByModel(model, spending, Extractive(), lambda: NONCE), model, spending
+    spending, model = TokenQuota(InMemoryStore(clock), clock, cap), Model(answer)
+    return ModelSummarizer(model, spending, ExtractiveSummarizer(), lambda: NONCE), model, spending
 
 
 def points(answer: str, session: Transcript = SESSION) -> tuple[str, ...]:
@@ -172,7 +172,7 @@ def test_what_a_failure_cost_is_counted_as_the_most() -> None:
 
 
 def test_no_more_is_reserved_than_the_cap(store: MemoryStore, clock: SteppingClock) -> None:
-    spending = Spending(store, clock, 100)
+    spending = TokenQuota(store, clock, 100)
     assert spending.reserve(60) is not None
     assert spending.reserve(41) is None
     assert spending.reserve(40) is not None
@@ -180,7 +180,7 @@ def test_no_more_is_reserved_than_the_cap(store: MemoryStore, clock: SteppingClo
 
 
 def test_what_was_not_needed_is_free_again(store: MemoryStore, clock: SteppingClock) -> None:
-    spending = Spending(store, clock, 100)
+    spending = TokenQuota(store, clock, 100)
     reserved = spending.reserve(100)
     assert reserved is not None
     spending.settle(reserved, 10)
@@ -188,7 +188,7 @@ def test_what_was_not_needed_is_free_again(store: MemoryStore, clock: SteppingCl
 
 
 def test_a_new_day_brings_a_new_cap(store: MemoryStore, clock: SteppingClock) -> None:
-    spending = Spending(store, clock, 100)
+    spending = TokenQuota(store, clock, 100)
     yesterday = spending.reserve(90)
     assert yesterday is not None
     clock.advance(timedelta(days=1))
@@ -199,21 +199,21 @@ def test_a_new_day_brings_a_new_cap(store: MemoryStore, clock: SteppingClock) ->
 
 
 def test_a_clock_that_is_set_back_brings_none(store: MemoryStore, clock: SteppingClock) -> None:
-    spending = Spending(store, clock, 100)
+    spending = TokenQuota(store, clock, 100)
     assert spending.reserve(100) is not None
     clock.advance(timedelta(days=-1))
     assert spending.reserve(1) is None
 
 
 def test_a_cap_of_0_spends_nothing(store: MemoryStore, clock: SteppingClock) -> None:
-    assert Spending(store, clock, 0).reserve(1) is None
+    assert TokenQuota(store, clock, 0).reserve(1) is None
 
 
 def test_the_cap_holds_for_many_at_once(store: MemoryStore, clock: SteppingClock) -> None:
     taken: list[object] = []
 
     def take() -> None:
-        spending = Spending(store, clock, 100)
+        spending = TokenQuota(store, clock, 100)
         taken.extend(filter(None, (spending.reserve(9) for _ in range(5))))
 
     threads = [Thread(target=take) for _ in range(4)]
@@ -222,14 +222,14 @@ def test_the_cap_holds_for_many_at_once(store: MemoryStore, clock: SteppingClock
     for thread in threads:
         thread.join()
     assert len(taken) == 11
-    assert Spending(store, clock, 100).today() == 99
+    assert TokenQuota(store, clock, 100).today() == 99
 
 
 @law
 @given(steps=st.lists(st.tuples(st.integers(0, 60), st.floats(0, 1), st.booleans()), max_size=12))
 def test_what_is_spent_never_exceeds_the_cap(steps: list[tuple[int, float, bool]]) -> None:
     clock = SteppingClock()
-    spending = Spending(InMemoryStore(clock), clock, 100)
+    spending = TokenQuota(InMemoryStore(clock), clock, 100)
     spent = 0
     for most, part, known in steps:
         reserved = spending.reserve(most)

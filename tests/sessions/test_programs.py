@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hivelore.core.text import Clean
 from hivelore.errors import Invalid
-from hivelore.sessions.model import NOTHING, AgentEvent, EventId, Kind, Origin, Reply, SubAgent
+from hivelore.sessions.model import NOTHING, AgentEvent, EventId, EventKind, Origin, Reply, SubAgent
 from hivelore.sessions.programs import PROGRAMS
 from hivelore.sessions.programs.claude_code import CLAUDE_CODE
 from hivelore.sessions.programs.dialect import LONGEST, Circumstances, Dialect
@@ -36,16 +36,18 @@ def understood(name: str, dialect: Dialect = CLAUDE_CODE, **payload: Any) -> Age
 @pytest.mark.parametrize(
     ("name", "payload", "kind", "text"),
     [
-        ("SessionStart", {"source": "startup"}, Kind.STARTED, None),
-        ("UserPromptSubmit", {"prompt": "Fix it"}, Kind.ASKED, "Fix it"),
-        ("Stop", {"last_assistant_message": "Done", "stop_hook_active": False}, Kind.ANSWERED, "Done"),
-        ("TaskCompleted", {"task_id": "3", "task_subject": "Move the proxy"}, Kind.ADVANCED, None),
-        ("PreCompact", {"trigger": "auto", "custom_instructions": "x"}, Kind.COMPACTING, None),
-        ("PostCompact", {"trigger": "auto", "compact_summary": "All of it"}, Kind.COMPACTED, "All of it"),
-        ("SessionEnd", {"reason": "other"}, Kind.ENDED, None),
+        ("SessionStart", {"source": "startup"}, EventKind.STARTED, None),
+        ("UserPromptSubmit", {"prompt": "Fix it"}, EventKind.ASKED, "Fix it"),
+        ("Stop", {"last_assistant_message": "Done", "stop_hook_active": False}, EventKind.ANSWERED, "Done"),
+        ("TaskCompleted", {"task_id": "3", "task_subject": "Move the proxy"}, EventKind.ADVANCED, None),
+        ("PreCompact", {"trigger": "auto", "custom_instructions": "x"}, EventKind.COMPACTING, None),
+        ("PostCompact", {"trigger": "auto", "compact_summary": "All of it"}, EventKind.COMPACTED, "All of it"),
+        ("SessionEnd", {"reason": "other"}, EventKind.ENDED, None),
     ],
 )
-def test_what_claude_code_tells_is_understood(name: str, payload: dict[str, Any], kind: Kind, text: str | None) -> None:
+def test_what_claude_code_tells_is_understood(
+    name: str, payload: dict[str, Any], kind: EventKind, text: str | None
+) -> None:
     event = understood(name, **payload)
     assert event is not None
     assert (event.kind, event.text, event.session, event.program) == (kind, text, "s1", "claude-code")
@@ -64,20 +66,22 @@ OF_SUBAGENT = {"agentId": "a1", "agentType": "explore", "parentAgentId": "s1"}
 @pytest.mark.parametrize(
     ("name", "payload", "kind", "text"),
     [
-        ("sessionStart", {"source": "new", "initialPrompt": "Fix it"}, Kind.STARTED, None),
-        ("userPromptSubmitted", {"prompt": "Fix it"}, Kind.ASKED, "Fix it"),
-        ("agentStop", {"transcriptPath": "/t/e.jsonl", "stopReason": "end_turn"}, Kind.ANSWERED, None),
-        ("preCompact", {"transcriptPath": "/t/e.jsonl", "trigger": "auto"}, Kind.COMPACTING, None),
-        ("subagentStart", {"agentName": "explore", **OF_SUBAGENT}, Kind.SUBAGENT_STARTED, None),
+        ("sessionStart", {"source": "new", "initialPrompt": "Fix it"}, EventKind.STARTED, None),
+        ("userPromptSubmitted", {"prompt": "Fix it"}, EventKind.ASKED, "Fix it"),
+        ("agentStop", {"transcriptPath": "/t/e.jsonl", "stopReason": "end_turn"}, EventKind.ANSWERED, None),
+        ("preCompact", {"transcriptPath": "/t/e.jsonl", "trigger": "auto"}, EventKind.COMPACTING, None),
+        ("subagentStart", {"agentName": "explore", **OF_SUBAGENT}, EventKind.SUBAGENT_STARTED, None),
         (
             "subagentStop",
             {"transcriptPath": "/t/e.jsonl", "response": "Done", **OF_SUBAGENT},
-            Kind.SUBAGENT_ENDED,
+            EventKind.SUBAGENT_ENDED,
             "Done",
         ),
     ],
 )
-def test_what_copilot_tells_is_understood(name: str, payload: dict[str, Any], kind: Kind, text: str | None) -> None:
+def test_what_copilot_tells_is_understood(
+    name: str, payload: dict[str, Any], kind: EventKind, text: str | None
+) -> None:
     dialect = PROGRAMS["copilot"]
     event = dialect.event(name, {**COPILOT, **payload}, ABOUT, clean)
     assert dialect.name_of({**COPILOT, **payload}) is None
@@ -98,21 +102,26 @@ def test_what_happens_within_a_sub_agent_is_none_of_the_sessions_events(name: st
 @pytest.mark.parametrize(
     ("name", "payload", "kind", "text"),
     [
-        ("chat.message", {"prompt": "Fix it"}, Kind.ASKED, "Fix it"),
-        ("session.idle", {"last_assistant_message": "Done"}, Kind.ANSWERED, "Done"),
-        ("session.compacting", {}, Kind.COMPACTING, None),
-        ("session.compacted", {"compact_summary": "All of it"}, Kind.COMPACTED, "All of it"),
-        ("subagent.started", {"agent_id": "s2", "agent_type": "general", "prompt": "x"}, Kind.SUBAGENT_STARTED, None),
+        ("chat.message", {"prompt": "Fix it"}, EventKind.ASKED, "Fix it"),
+        ("session.idle", {"last_assistant_message": "Done"}, EventKind.ANSWERED, "Done"),
+        ("session.compacting", {}, EventKind.COMPACTING, None),
+        ("session.compacted", {"compact_summary": "All of it"}, EventKind.COMPACTED, "All of it"),
+        (
+            "subagent.started",
+            {"agent_id": "s2", "agent_type": "general", "prompt": "x"},
+            EventKind.SUBAGENT_STARTED,
+            None,
+        ),
         (
             "subagent.idle",
             {"agent_id": "s2", "agent_type": "general", "last_assistant_message": "Done"},
-            Kind.SUBAGENT_ENDED,
+            EventKind.SUBAGENT_ENDED,
             "Done",
         ),
     ],
 )
 def test_what_the_plugin_for_opencode_tells_is_understood(
-    name: str, payload: dict[str, Any], kind: Kind, text: str | None
+    name: str, payload: dict[str, Any], kind: EventKind, text: str | None
 ) -> None:
     told = {"hook_event_name": name, "session_id": "s1", "cwd": "/w", **payload}
     event = PROGRAMS["opencode"].event(name, told, ABOUT, clean)
@@ -127,14 +136,14 @@ CURSOR = {"conversation_id": "s1", "generation_id": "g1", "workspace_roots": ["/
 @pytest.mark.parametrize(
     ("name", "payload", "kind", "text"),
     [
-        ("sessionStart", {"session_id": "s1", "composer_mode": "agent"}, Kind.STARTED, None),
-        ("beforeSubmitPrompt", {"prompt": "Fix it", "attachments": []}, Kind.ASKED, "Fix it"),
-        ("afterAgentResponse", {"text": "Done"}, Kind.ANSWERED, "Done"),
-        ("preCompact", {"trigger": "auto", "context_usage_percent": 85}, Kind.COMPACTING, None),
-        ("subagentStop", {"subagent_type": "explore", "summary": "Done"}, Kind.SUBAGENT_ENDED, "Done"),
+        ("sessionStart", {"session_id": "s1", "composer_mode": "agent"}, EventKind.STARTED, None),
+        ("beforeSubmitPrompt", {"prompt": "Fix it", "attachments": []}, EventKind.ASKED, "Fix it"),
+        ("afterAgentResponse", {"text": "Done"}, EventKind.ANSWERED, "Done"),
+        ("preCompact", {"trigger": "auto", "context_usage_percent": 85}, EventKind.COMPACTING, None),
+        ("subagentStop", {"subagent_type": "explore", "summary": "Done"}, EventKind.SUBAGENT_ENDED, "Done"),
     ],
 )
-def test_what_cursor_tells_is_understood(name: str, payload: dict[str, Any], kind: Kind, text: str | None) -> None:
+def test_what_cursor_tells_is_understood(name: str, payload: dict[str, Any], kind: EventKind, text: str | None) -> None:
     event = PROGRAMS["cursor"].event(name, {**CURSOR, "hook_event_name": name, **payload}, ABOUT, clean)
     assert event is not None
     assert (event.kind, event.text, event.session, event.program) == (kind, text, "s1", "cursor")
@@ -157,13 +166,15 @@ GEMINI = {**BASE, "timestamp": "2026-11-22T17:44:34.047Z"}
 @pytest.mark.parametrize(
     ("name", "payload", "kind", "text"),
     [
-        ("SessionStart", {"source": "startup"}, Kind.STARTED, None),
-        ("BeforeAgent", {"prompt": "<hook_context>&lt;x&gt;</hook_context>\n\nFix it"}, Kind.ASKED, "Fix it"),
-        ("AfterAgent", {"prompt": "Fix it", "prompt_response": "Done"}, Kind.ANSWERED, "Done"),
-        ("SessionEnd", {"reason": "exit"}, Kind.ENDED, None),
+        ("SessionStart", {"source": "startup"}, EventKind.STARTED, None),
+        ("BeforeAgent", {"prompt": "<hook_context>&lt;x&gt;</hook_context>\n\nFix it"}, EventKind.ASKED, "Fix it"),
+        ("AfterAgent", {"prompt": "Fix it", "prompt_response": "Done"}, EventKind.ANSWERED, "Done"),
+        ("SessionEnd", {"reason": "exit"}, EventKind.ENDED, None),
     ],
 )
-def test_what_gemini_cli_tells_is_understood(name: str, payload: dict[str, Any], kind: Kind, text: str | None) -> None:
+def test_what_gemini_cli_tells_is_understood(
+    name: str, payload: dict[str, Any], kind: EventKind, text: str | None
+) -> None:
     event = PROGRAMS["gemini"].event(name, {**GEMINI, "hook_event_name": name, **payload}, ABOUT, clean)
     assert event is not None
     assert (event.kind, (event.text or "").strip(), event.session, event.program) == (kind, text or "", "s1", "gemini")
@@ -219,7 +230,13 @@ def test_a_program_hears_words_only_where_it_takes_them(dialect: Dialect) -> Non
             assert answer == ({"hookSpecificOutput": {"hookEventName": name, **said}} if dialect.enveloped else said)
         else:
             assert answer is None
-    assert not dialect.listens & {Kind.ANSWERED, Kind.ADVANCED, Kind.SUBAGENT_ENDED, Kind.ENDED, Kind.COMPACTING}
+    assert not dialect.listens & {
+        EventKind.ANSWERED,
+        EventKind.ADVANCED,
+        EventKind.SUBAGENT_ENDED,
+        EventKind.ENDED,
+        EventKind.COMPACTING,
+    }
 
 
 @given(st.sampled_from([*CLAUDE_CODE.kinds, "Other"]), st.dictionaries(st.sampled_from([*BASE, "prompt"]), json))

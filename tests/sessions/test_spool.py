@@ -7,8 +7,8 @@ import pytest
 from hivelore.core.redaction import Redactor
 from hivelore.errors import Invalid, Unavailable
 from hivelore.memories.model import Json
-from hivelore.sessions.hook_service import Hooks
-from hivelore.sessions.spool import Draining
+from hivelore.sessions.hook_service import HookService
+from hivelore.sessions.spool import SpoolDrain
 from support.world import AS_OPERATOR, BOB, World
 
 URL = "http://127.0.0.1:4483"
@@ -50,8 +50,8 @@ def compacted(summary: str, session: str = "s1", **more: Json) -> Json:
 
 
 def drained(world: World, spool: Listed, url: str | None = URL) -> int:
-    hooks = Hooks(world.capture, Redactor(b"a key for tests only"), world.clock)
-    return Draining(spool, hooks, world.agents, url).drain()
+    hooks = HookService(world.capture, Redactor(b"a key for tests only"), world.clock)
+    return SpoolDrain(spool, hooks, world.agents, url).drain()
 
 
 def kept(world: World) -> list[str]:
@@ -117,8 +117,8 @@ def test_another_port_is_another_service(world: World, url: str) -> None:
 
 def test_what_is_for_another_service_is_read_once(world: World) -> None:
     spool = Listed(compacted(FIRST, url="http://elsewhere"))
-    hooks = Hooks(world.capture, Redactor(b"a key for tests only"), world.clock)
-    draining = Draining(spool, hooks, world.agents, URL)
+    hooks = HookService(world.capture, Redactor(b"a key for tests only"), world.clock)
+    draining = SpoolDrain(spool, hooks, world.agents, URL)
     assert draining.drain() == 0
     spool.works = False
     assert draining.drain() == 0
@@ -138,6 +138,6 @@ def test_what_cannot_be_kept_now_waits_with_all_behind_it(world: World) -> None:
 
 
 def test_it_says_how_many_wait_and_how_many_were_lost(world: World) -> None:
-    hooks = Hooks(world.capture, Redactor(b"a key for tests only"), world.clock)
-    draining = Draining(Listed(compacted(FIRST), None), hooks, world.agents, None)
+    hooks = HookService(world.capture, Redactor(b"a key for tests only"), world.clock)
+    draining = SpoolDrain(Listed(compacted(FIRST), None), hooks, world.agents, None)
     assert (draining.waiting(), draining.lost()) == (2, 3)

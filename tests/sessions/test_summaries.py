@@ -12,21 +12,21 @@ from hivelore.core.agents import Viewer
 from hivelore.core.redaction import Redactor
 from hivelore.core.text import Clean
 from hivelore.errors import Invalid, Unavailable
-from hivelore.feedback.implicit import Watching
+from hivelore.feedback.implicit import ImplicitFeedback
 from hivelore.feedback.model import Use
 from hivelore.memories.model import Json, Memory, Scope, Source, Trust
-from hivelore.models.extractive import Extractive
+from hivelore.models.extractive import ExtractiveSummarizer
 from hivelore.observations.curation import Choice
-from hivelore.observations.marker_ingest import Marking
+from hivelore.observations.marker_ingest import MarkerIngest
 from hivelore.observations.markers import CATEGORIES
 from hivelore.sessions.lessons.summary_draft import READ
-from hivelore.sessions.model import AgentEvent, EventId, HandoverState, Kind, SubAgent, Summary, Task, Transcript
+from hivelore.sessions.model import AgentEvent, EventId, EventKind, HandoverState, SubAgent, Summary, Task, Transcript
 from hivelore.sessions.ports import Summarizer
-from hivelore.sessions.summaries import ATTEMPTS, DISTILLING, FIRST_PAUSE, KEPT, LAG, LEASE, Distilling
+from hivelore.sessions.summaries import ATTEMPTS, DISTILLING, FIRST_PAUSE, KEPT, LAG, LEASE, SessionSummaries
 from hivelore.sessions.transcript_files import TranscriptFiles
 from hivelore.storage.inmemory.keywords import ExactKeywords
 from hivelore.storage.inmemory.store import InMemoryStore
-from hivelore.storage.leader_lease import Leading
+from hivelore.storage.leader_lease import LeaderLease
 from support.clocks import START, SteppingClock
 from support.fences import fenced
 from support.memories import EVERYTHING
@@ -36,7 +36,7 @@ from support.world import AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, World
 SAID = "The root cause of the slow start was the cache, which is built anew each time."
 
 
-class Failing(Extractive):
+class Failing(ExtractiveSummarizer):
     """Raises what it is told to, so often; then works."""
 
     def __init__(self, error: Exception, times: int) -> None:
@@ -56,21 +56,21 @@ class Service:
         self.store = InMemoryStore(self.clock)
         self.world = World(self.store, ExactKeywords(), self.clock)
         self.folder = folder
-        self.distilling = self.with_summarizer(Extractive())
+        self.distilling = self.with_summarizer(ExtractiveSummarizer())
 
-    def with_summarizer(self, summarizer: Summarizer) -> Distilling:
-        self.distilling = Distilling(
+    def with_summarizer(self, summarizer: Summarizer) -> SessionSummaries:
+        self.distilling = SessionSummaries(
             store=self.store,
             remembering=self.world.remembering,
             knowing=self.world.knowing,
-            watching=Watching(self.store, self.world.keywords),
+            watching=ImplicitFeedback(self.store, self.world.keywords),
             transcripts=TranscriptFiles([self.folder]),
             summarizer=summarizer,
-            fallback=Extractive(),
+            fallback=ExtractiveSummarizer(),
             redactor=Redactor(b"a key for tests only"),
             clock=self.clock,
-            leading=Leading(self.store, self.clock, "one", DISTILLING, LEASE),
-            marked=Marking(self.world.observing, self.world.events, self.world.cooldowns, CATEGORIES).take,
+            leading=LeaderLease(self.store, self.clock, "one", DISTILLING, LEASE),
+            marked=MarkerIngest(self.world.observing, self.world.events, self.world.cooldowns, CATEGORIES).take,
         )
         return self.distilling
 
@@ -87,7 +87,7 @@ class Service:
         """What a prompt of a session is told."""
         event = AgentEvent(
             id=EventId(f"asked-{session}"),
-            kind=Kind.ASKED,
+            kind=EventKind.ASKED,
             program="claude-code",
             session=Clean(session),
             text=Clean(text),

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from hivelore.core.agents import Door, Role, Viewer
+from hivelore.core.agents import Interface, Role, Viewer
 from hivelore.sessions.transcript_access import is_file_of, may_read_transcript
 from support.memories import ADA, BOB, instant
 
 ID = "5973b6c0-94b8-487b-a530-2aeb6098ae0e"
-WORKER = Viewer(role=Role.WORKER, agent=BOB, door=Door.HOOK)
+WORKER = Viewer(role=Role.WORKER, agent=BOB, door=Interface.HOOK)
 
 
 @pytest.mark.parametrize(

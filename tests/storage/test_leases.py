@@ -9,14 +9,14 @@ import pytest
 
 from hivelore.core.text import Clean
 from hivelore.embeddings import queue
-from hivelore.embeddings.queue import BATCH, Embedding
+from hivelore.embeddings.queue import BATCH, EmbeddingQueue
 from hivelore.errors import Unavailable
 from hivelore.indexes.keywords.postings.engine import Postings
 from hivelore.indexing.model import Vector
-from hivelore.indexing.rebuild import Reindexing
-from hivelore.indexing.writer import Shelf
+from hivelore.indexing.rebuild import IndexRebuild
+from hivelore.indexing.writer import IndexWriter
 from hivelore.memories.drafts import Draft
-from hivelore.storage.leader_lease import RENEWED, Leading
+from hivelore.storage.leader_lease import RENEWED, LeaderLease
 from hivelore.storage.ports import MemoryStore, Transaction
 from support.clocks import SteppingClock
 from support.embedders import FaultyEmbedder
@@ -87,7 +87,7 @@ def test_what_one_embeds_another_one_does_not(services: tuple[Service, Service])
 def test_who_has_more_than_it_can_embed_at_once_asks_for_help(services: tuple[Service, Service]) -> None:
     one, other = services
     asked: list[int] = []
-    busy = Embedding(one.store, one.serving, one.clock, ask_for_help=lambda: asked.append(other.embedding.step()))
+    busy = EmbeddingQueue(one.store, one.serving, one.clock, ask_for_help=lambda: asked.append(other.embedding.step()))
     write(one, BATCH - 1)
     assert (busy.step(), asked) == (BATCH - 1, [])
     write(one, 2 * BATCH + 9)  # Of which it has the first ones.
@@ -128,8 +128,8 @@ def test_what_a_killed_one_had_taken_is_embedded_when_its_lease_is_over(
 # Leading.
 
 
-def leader(service: Service, clock: SteppingClock, name: str) -> Leading:
-    return Leading(service.store, clock, name)
+def leader(service: Service, clock: SteppingClock, name: str) -> LeaderLease:
+    return LeaderLease(service.store, clock, name)
 
 
 def test_one_leads_until_it_steps_back(services: tuple[Service, Service], clock: SteppingClock) -> None:
@@ -145,14 +145,14 @@ def test_one_leads_until_it_steps_back(services: tuple[Service, Service], clock:
 def test_when_the_leader_was_killed_another_one_takes_over(
     services: tuple[Service, Service], clock: SteppingClock
 ) -> None:
-    assert Leading(services[0].store, clock, "killed", lease=NO_TIME).leads()
+    assert LeaderLease(services[0].store, clock, "killed", lease=NO_TIME).leads()
     assert leader(services[1], clock, "other").leads()
 
 
 def test_who_alone_has_the_store_leads_without_a_lease(tmp_path: Path, clock: SteppingClock) -> None:
     with closing(STORES["sqlite"].open(tmp_path, clock)) as store:
-        assert Leading(store, clock, "a").leads()
-        assert Leading(store, clock, "b").leads()
+        assert LeaderLease(store, clock, "a").leads()
+        assert LeaderLease(store, clock, "b").leads()
 
 
 # Indexing anew.
@@ -162,7 +162,7 @@ def test_who_does_not_lead_sees_how_far_the_other_one_has_come(
     services: tuple[Service, Service], clock: SteppingClock
 ) -> None:
     one, other = (
-        Reindexing(service.store, service.keywords, (), Shelf(service.keywords), clock) for service in services
+        IndexRebuild(service.store, service.keywords, (), IndexWriter(service.keywords), clock) for service in services
     )
     write(services[0], 3)
     one.begin()
@@ -179,7 +179,7 @@ def test_who_is_late_does_not_begin_anew_what_another_one_has_done(
     services: tuple[Service, Service], clock: SteppingClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one, other = (
-        Reindexing(service.store, service.keywords, (), Shelf(service.keywords), clock) for service in services
+        IndexRebuild(service.store, service.keywords, (), IndexWriter(service.keywords), clock) for service in services
     )
     write(services[0], 1)
     write_late = services[1].store.write

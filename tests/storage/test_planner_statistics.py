@@ -11,7 +11,7 @@ from hivelore.memories.drafts import Draft
 from hivelore.storage import planner_statistics
 from hivelore.storage.inmemory.keywords import ExactKeywords
 from hivelore.storage.inmemory.store import InMemoryStore
-from hivelore.storage.planner_statistics import MANY, Learning
+from hivelore.storage.planner_statistics import MANY, PlannerStatistics
 from support.clocks import SteppingClock
 from support.memories import a_memory
 from support.moving import moving
@@ -46,7 +46,7 @@ def a_world(store: Looking) -> World:
 
 
 def test_a_small_load_is_not_worth_a_look(store: Looking) -> None:
-    load = Learning(store)
+    load = PlannerStatistics(store)
     load.wrote(MANY - 1)
     load.ended()
     assert store.looks == 0
@@ -57,7 +57,7 @@ def test_a_small_load_is_not_worth_a_look(store: Looking) -> None:
 @given(st.lists(st.integers(1, 3 * MANY), min_size=1, max_size=200))
 def test_it_looks_seldom_and_never_knows_less_than_half_of_a_great_load(counts: list[int]) -> None:
     with closing(Looking()) as store:
-        load, known, written = Learning(store), 0, 0
+        load, known, written = PlannerStatistics(store), 0, 0
         for count in counts:
             looks = store.looks
             load.wrote(count)

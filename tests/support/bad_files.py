@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from support.bad_input import INVALID, NAMED, TOO_LARGE, Expected, Known, Row
-from support.doors import LEFT_OUT, OK, Door, Outcome
+from support.doors import LEFT_OUT, OK, Interface, Outcome
 
 HERE = dict.fromkeys(NAMED, LEFT_OUT)
 """Where files are read: in Python and on the command line. REST and MCP are sent what is in them."""
@@ -39,8 +39,8 @@ def file_rows() -> Iterator[Row]:
     yield Row("file that vanishes when it is opened", _indexing_what_vanishes("b.md"), A_NAME)
 
 
-def _indexing(content: bytes) -> Callable[[Door, Known], Outcome]:
-    def ask(door: Door, known: Known) -> Outcome:
+def _indexing(content: bytes) -> Callable[[Interface, Known], Outcome]:
+    def ask(door: Interface, known: Known) -> Outcome:
         file = known.folder / "file.md"
         file.write_bytes(content)
         return door.ask("index", path=file)
@@ -48,7 +48,7 @@ def _indexing(content: bytes) -> Callable[[Door, Known], Outcome]:
     return ask
 
 
-def _indexing_a_pipe(door: Door, known: Known) -> Outcome:
+def _indexing_a_pipe(door: Interface, known: Known) -> Outcome:
     """Nobody writes into it: whoever opens it waits for ever."""
     if door.name in ("rest", "mcp", "bridge"):
         return door.ask("index", path=known.folder / "pipe")
@@ -56,10 +56,10 @@ def _indexing_a_pipe(door: Door, known: Known) -> Outcome:
     return door.ask("index", path=known.folder / "pipe")
 
 
-def _indexing_what_vanishes(trigger: str) -> Callable[[Door, Known], Outcome]:
+def _indexing_what_vanishes(trigger: str) -> Callable[[Interface, Known], Outcome]:
     """Two files of a folder, of which the second goes as soon as ``trigger`` is opened."""
 
-    def ask(door: Door, known: Known) -> Outcome:
+    def ask(door: Interface, known: Known) -> Outcome:
         (known.folder / "a.md").write_text(f"Stays, at {door.name}.")
         (known.folder / "b.md").write_text("Goes.")
         with _vanishing(known.folder / "b.md", when_opened=known.folder / trigger):

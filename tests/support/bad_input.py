@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from support.doors import LEFT_OUT, OK, Door, Outcome
+from support.doors import LEFT_OUT, OK, Interface, Outcome
 from support.pasted import PROMPT, TRACE
 
 NAMED = ("embedded", "client", "rest", "mcp", "cli")
@@ -31,7 +31,7 @@ def names_every_door(expected: Expected) -> bool:
 @dataclass(frozen=True, slots=True)
 class Row:
     input: str
-    ask: Callable[[Door, "Known"], Outcome]
+    ask: Callable[[Interface, "Known"], Outcome]
     expected: Expected
     edits: bool = False
     """Where it is accepted, the memory of who asks is another one afterwards."""
@@ -82,10 +82,10 @@ LARGE = "x" * 5_000_000
 NOWHERE = "01a00000-0000-7000-8000-000000000000"
 
 
-def asking(verb: str, **given: Any) -> Callable[[Door, Known], Outcome]:
+def asking(verb: str, **given: Any) -> Callable[[Interface, Known], Outcome]:
     """Ask for this; OWN among the arguments is the id of a memory of who asks."""
 
-    def ask(door: Door, known: Known) -> Outcome:
+    def ask(door: Interface, known: Known) -> Outcome:
         return door.ask(verb, **{name: known.own if value is OWN else value for name, value in given.items()})
 
     return ask
@@ -103,7 +103,7 @@ TEXTS: Mapping[str, str] = {
     "NUL": "before\0after",
     "lone surrogate": "before\ud800after",
 }
-PLACES: Mapping[str, Callable[[str], Callable[[Door, Known], Outcome]]] = {
+PLACES: Mapping[str, Callable[[str], Callable[[Interface, Known], Outcome]]] = {
     "content": lambda text: asking("remember", content=text),
     "name": lambda text: asking("remember", content="Named badly.", name=text),
     "query": lambda text: asking("recall", query=text),
@@ -192,7 +192,7 @@ VALUES: Mapping[str, Any] = {
 class Typed:
     """A place that takes values of some types. ``takes``: by door, those that it accepts."""
 
-    ask: Callable[[Any], Callable[[Door, Known], Outcome]]
+    ask: Callable[[Any], Callable[[Interface, Known], Outcome]]
     takes: Mapping[str, Set[str]]
     refused: Expected = field(default_factory=lambda: INVALID)
     but: Mapping[str, Expected] = field(default_factory=dict[str, Expected])
@@ -306,7 +306,7 @@ def typed_rows() -> Iterator[Row]:
 
 # Choices there are not, and numbers out of range.
 
-OTHERS: Mapping[str, tuple[Callable[[Door, Known], Outcome], Expected]] = {
+OTHERS: Mapping[str, tuple[Callable[[Interface, Known], Outcome], Expected]] = {
     "unknown scope to remember": (asking("remember", content="x y", scope="everyone"), INVALID | USAGE),
     "unknown source to remember": (asking("remember", content="x y", source="rumour"), INVALID | USAGE),
     "unknown scope to recall": (asking("recall", query="x", scope="mine"), INVALID | USAGE),
@@ -370,11 +370,11 @@ def question_rows() -> Iterator[Row]:
 # Ids of others.
 
 
-def hidden(verb: str, place: str = "id", **given: Any) -> Callable[[Door, Known], Outcome]:
+def hidden(verb: str, place: str = "id", **given: Any) -> Callable[[Interface, Known], Outcome]:
     """Ask for a memory of somebody else, having asked for one that is not there: the answers are the same, byte by
     byte, but for the id."""
 
-    def ask(door: Door, known: Known) -> Outcome:
+    def ask(door: Interface, known: Known) -> Outcome:
         unknown = door.ask(verb, **{place: NOWHERE}, **given)
         outcome = door.ask(verb, **{place: known.hidden}, **given)
         assert outcome.shown.replace(known.hidden, NOWHERE) == unknown.shown

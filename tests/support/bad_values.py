@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 
 from support.bad_input import INVALID, KEPT, NO_SUCH_TOOL, Expected, Known, Row, asking
-from support.doors import LEFT_OUT, Door, Outcome
+from support.doors import LEFT_OUT, Interface, Outcome
 
 NO_SUCH_ARGUMENT = {"mcp": "tool error"}
 LINE = {"cli": LEFT_OUT}
@@ -62,10 +62,10 @@ def value_rows() -> Iterator[Row]:
         yield Row(f"{name} as tag to list", asking("list", tag=letters), TAKEN | {"mcp": NO_SUCH_TOOL})
 
 
-def _at(place: str, time: str) -> Callable[[Door, Known], Outcome]:
+def _at(place: str, time: str) -> Callable[[Interface, Known], Outcome]:
     """In Python an instant, where there is such a one."""
 
-    def ask(door: Door, known: Known) -> Outcome:
+    def ask(door: Interface, known: Known) -> Outcome:
         value: str | datetime = time
         if door.name in ("embedded", "client"):
             try:

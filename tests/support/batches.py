@@ -9,7 +9,7 @@ from typing import TypedDict, Unpack
 from hypothesis import strategies as st
 
 from hivelore.changes.model import Batch, BatchFilter, BatchId, BatchKind, Preimage
-from hivelore.core.agents import AgentId, Door
+from hivelore.core.agents import AgentId, Interface
 from hivelore.core.text import Clean
 from hivelore.indexing.model import Stored
 from hivelore.storage.change_recorder import former
@@ -35,7 +35,7 @@ class Parts(TypedDict, total=False):
 def a_batch(**parts: Unpack[Parts]) -> Batch:
     """Of Ada's, an edit; ids ascend in the order of calls."""
     number = BatchId(f"b{next(_numbers):06}")
-    plain = Batch(id=number, kind=BatchKind.EDITED, at=START, actor=ADA, door=Door.CLI, changes=1, is_private=True)
+    plain = Batch(id=number, kind=BatchKind.EDITED, at=START, actor=ADA, door=Interface.CLI, changes=1, is_private=True)
     return replace(plain, **parts)
 
 
@@ -67,7 +67,7 @@ def batches(draw: st.DrawFn) -> Batch:
         kind=draw(st.sampled_from(BatchKind)),
         at=draw(instants),
         actor=draw(st.none() | agents),
-        door=draw(st.sampled_from(Door)),
+        door=draw(st.sampled_from(Interface)),
         reason=draw(st.none() | texts),
         changes=draw(st.integers(0, 2**31 - 1)),
         is_private=draw(st.booleans()),

@@ -17,25 +17,25 @@ from pathlib import Path
 from threading import Event, Thread, current_thread, main_thread
 from typing import TypeVar
 
-from hivelore.changes.journal import Keeping
-from hivelore.core.agents import AgentId, Door, LeadSees, Role, Viewer
+from hivelore.changes.journal import ChangeJournal
+from hivelore.core.agents import AgentId, Interface, LeadSees, Role, Viewer
 from hivelore.core.ids import batch_id, memory_id, proposal_id
 from hivelore.core.redaction import Redactor
 from hivelore.core.text import Clean
 from hivelore.embeddings import queue
-from hivelore.embeddings.active_model import Model, Serving
-from hivelore.embeddings.queue import Embedding
+from hivelore.embeddings.active_model import ActiveModel, Model
+from hivelore.embeddings.queue import EmbeddingQueue
 from hivelore.indexes.keywords.postings.engine import Postings
 from hivelore.indexes.vectors.exact import ExactVectors
 from hivelore.indexing.model import Vector
-from hivelore.indexing.writer import Shelf
+from hivelore.indexing.writer import IndexWriter
 from hivelore.memories.drafts import Draft, Edit
 from hivelore.memories.model import Memory
-from hivelore.memories.normalizer import Drafting
-from hivelore.memories.service import Remembering
+from hivelore.memories.normalizer import Normalizer
+from hivelore.memories.service import MemoryService
 from hivelore.memories.ttl import Lifetimes
 from hivelore.models.hashing import HashingEmbedder
-from hivelore.review.proposals import Proposing
+from hivelore.review.proposals import Proposals
 from hivelore.runtime.clock import SystemClock
 from hivelore.search.model import Visibility
 from hivelore.storage.ports import Transaction, View
@@ -48,7 +48,7 @@ BATCH = 8
 AT_ONCE = 3 * BATCH
 """Notes of a round that are written before embedding begins; more follow one by one."""
 ONE_BY_ONE = 4
-AS_ADA = Viewer(role=Role.WORKER, agent=AgentId("ada"), door=Door.PYTHON)
+AS_ADA = Viewer(role=Role.WORKER, agent=AgentId("ada"), door=Interface.PYTHON)
 
 
 class Point(StrEnum):
@@ -126,15 +126,15 @@ def live(path: Path, number: int, halt: Halt) -> None:
     clock = SystemClock()
     store = HaltingStore(path, halt)
     provider = HaltingEmbedder(halt)
-    serving = Serving(Model(provider, ExactVectors(provider.fingerprint, provider.dimension)))
-    embedding = Embedding(store, serving, clock)
+    serving = ActiveModel(Model(provider, ExactVectors(provider.fingerprint, provider.dimension)))
+    embedding = EmbeddingQueue(store, serving, clock)
     lifetimes = Lifetimes()
-    remembering = Remembering(
+    remembering = MemoryService(
         store=store,
-        shelf=Shelf(Postings()),
-        drafting=Drafting(Redactor(b"a key for tests only"), lifetimes, clock, memory_id),
-        proposing=Proposing(clock, proposal_id),
-        keeping=Keeping(store, clock, batch_id, timedelta(days=7)),
+        shelf=IndexWriter(Postings()),
+        drafting=Normalizer(Redactor(b"a key for tests only"), lifetimes, clock, memory_id),
+        proposing=Proposals(clock, proposal_id),
+        keeping=ChangeJournal(store, clock, batch_id, timedelta(days=7)),
         lifetimes=lifetimes,
         lead_sees=LeadSees.ALL,
         clock=clock,

@@ -18,22 +18,22 @@ from pathlib import Path
 from threading import Event, Thread, current_thread
 from typing import TypeVar
 
-from hivelore.changes.journal import Keeping
-from hivelore.core.agents import AgentId, Door, LeadSees, Role, Viewer
+from hivelore.changes.journal import ChangeJournal
+from hivelore.core.agents import AgentId, Interface, LeadSees, Role, Viewer
 from hivelore.core.ids import batch_id, memory_id, proposal_id
 from hivelore.core.redaction import Redactor
-from hivelore.indexes.keywords.postings.compaction import Begin, Fill, Gathering, Sizes, SwitchOn, Work
+from hivelore.indexes.keywords.postings.compaction import Begin, Compaction, Fill, Sizes, SwitchOn, Work
 from hivelore.indexes.keywords.postings.engine import Postings
 from hivelore.indexes.keywords.postings.sql import Segment
-from hivelore.indexing.writer import Shelf
+from hivelore.indexing.writer import IndexWriter
 from hivelore.maintenance import housekeeping
-from hivelore.maintenance.housekeeping import Upkeep
+from hivelore.maintenance.housekeeping import Housekeeping
 from hivelore.memories.drafts import Draft, Edit
 from hivelore.memories.model import Memory
-from hivelore.memories.normalizer import Drafting
-from hivelore.memories.service import Remembering
+from hivelore.memories.normalizer import Normalizer
+from hivelore.memories.service import MemoryService
 from hivelore.memories.ttl import Lifetimes
-from hivelore.review.proposals import Proposing
+from hivelore.review.proposals import Proposals
 from hivelore.runtime.clock import SystemClock
 from hivelore.storage.ports import MemoryStore, Transaction
 from hivelore.storage.sql.view import SqlView
@@ -45,7 +45,7 @@ SIZES = Sizes(newest=3, segment=6, alike=2, postings=8)
 """Small, so that few notes make many steps of every kind."""
 AT_ONCE = 8
 ONE_BY_ONE = 16
-AS_ADA = Viewer(role=Role.WORKER, agent=AgentId("ada"), door=Door.PYTHON)
+AS_ADA = Viewer(role=Role.WORKER, agent=AgentId("ada"), door=Interface.PYTHON)
 _TENDING = "tending"
 
 
@@ -121,7 +121,7 @@ class HaltingStore(SqliteStore):
         return done
 
 
-class NamingGathering(Gathering):
+class NamingGathering(Compaction):
     """Says which step comes next."""
 
     def __init__(self, sizes: Sizes, halt: Halt) -> None:
@@ -159,12 +159,12 @@ def live(path: Path, number: int, halt: Halt) -> None:
     """Write the notes of a round while upkeep goes on, until killed."""
     clock, lifetimes, keywords = SystemClock(), Lifetimes(), NamingPostings(halt)
     store = HaltingStore(path, halt)
-    remembering = Remembering(
+    remembering = MemoryService(
         store=store,
-        shelf=Shelf(keywords),
-        drafting=Drafting(Redactor(b"a key for tests only"), lifetimes, clock, memory_id),
-        proposing=Proposing(clock, proposal_id),
-        keeping=Keeping(store, clock, batch_id, timedelta(days=7)),
+        shelf=IndexWriter(keywords),
+        drafting=Normalizer(Redactor(b"a key for tests only"), lifetimes, clock, memory_id),
+        proposing=Proposals(clock, proposal_id),
+        keeping=ChangeJournal(store, clock, batch_id, timedelta(days=7)),
         lifetimes=lifetimes,
         lead_sees=LeadSees.ALL,
         clock=clock,
@@ -173,7 +173,7 @@ def live(path: Path, number: int, halt: Halt) -> None:
     begun, written = Event(), Event()
 
     def tend() -> None:
-        house = Upkeep(store, keywords, clock)
+        house = Housekeeping(store, keywords, clock)
         begun.wait()  # Upkeep writes of itself too: a kill there, with nothing kept, would show nothing.
         while True:
             last = written.is_set()
@@ -190,7 +190,7 @@ def live(path: Path, number: int, halt: Halt) -> None:
     Event().wait()
 
 
-def write(remembering: Remembering, number: int, begun: Event) -> None:
+def write(remembering: MemoryService, number: int, begun: Event) -> None:
     def tell(memory: Memory) -> None:
         say("kept", memory.id, memory.content)
 

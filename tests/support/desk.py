@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 
-from hivelore.core.agents import Door, Viewer
+from hivelore.core.agents import Interface, Viewer
 from hivelore.core.redaction import Redactor
 from hivelore.core.text import Clean
-from hivelore.folders.sync import Folders
+from hivelore.folders.sync import FolderSync
 from hivelore.folders.workspace import WorkspaceFiles
 from hivelore.memories.model import Memory
-from hivelore.storage.leader_lease import Leading
+from hivelore.storage.leader_lease import LeaderLease
 from support.world import AS_OPERATOR, World
 
 
@@ -22,14 +22,14 @@ class Desk:
         self.files = WorkspaceFiles(root, root / "nowhere")
         self.files.make()
         local = world.agents.local()
-        self.local = Viewer(role=local.role, agent=local.id, door=Door.CLI)
+        self.local = Viewer(role=local.role, agent=local.id, door=Interface.CLI)
         self.restart()
 
-    def restart(self, holder: str = "one") -> Folders:
+    def restart(self, holder: str = "one") -> FolderSync:
         """As a new process, which knows what is written down."""
         place = ":/w"
-        self.leading = Leading(self.world.store, self.world.clock, holder, f"folders {place}")
-        self.service = Folders(
+        self.leading = LeaderLease(self.world.store, self.world.clock, holder, f"folders {place}")
+        self.service = FolderSync(
             store=self.world.store,
             workspace=self.files,
             place=Clean(place),

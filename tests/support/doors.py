@@ -34,14 +34,14 @@ class Outcome:
     """Everything that came back."""
 
 
-class Door(ABC):
+class Interface(ABC):
     name: str
 
     @abstractmethod
     def ask(self, verb: str, /, **given: Any) -> Outcome: ...
 
 
-class PythonDoor(Door):
+class PythonDoor(Interface):
     """An exception that is none of ours is let through: it fails whatever test asked."""
 
     def __init__(self, name: str, hive: Hive) -> None:
@@ -69,7 +69,7 @@ _SNAKE = {
 }
 
 
-class RestDoor(Door):
+class RestDoor(Interface):
     name = "rest"
 
     def __init__(self, port: int, key: str | None) -> None:
@@ -108,7 +108,7 @@ class RestDoor(Door):
         return _problem(status, kind, shown)
 
 
-class McpDoor(Door):
+class McpServer(Interface):
     """JSON-RPC by hand: a client of the official SDK would look at the arguments first."""
 
     name = "mcp"
@@ -143,7 +143,7 @@ class McpDoor(Door):
         return answered(json.loads(shown))
 
 
-class BridgeDoor(McpDoor):
+class BridgeDoor(McpServer):
     """The same through ``hivelore mcp``. A line end in a message makes two of it: then the first answer counts, and
     none of them may have been accepted."""
 
@@ -173,7 +173,7 @@ def answered(answer: Any) -> Outcome:
     return Outcome("tool error" if result["isError"] else OK, said["message"], shown)
 
 
-class CliDoor(Door):
+class CliDoor(Interface):
     """In this process, with ``--json``. What has a type goes in as a line of JSON, by ``import``."""
 
     name = "cli"

@@ -23,7 +23,7 @@ from hivelore.models.hashing import HashingEmbedder
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class QueryAnalysis:
     """One request as it arrived; header names in lower case."""
 
     path: str
@@ -44,7 +44,7 @@ class EmbeddingServer:
     """
 
     def __init__(self, dimension: int = 512, tls: SSLContext | None = None) -> None:
-        self.asked: list[Asked] = []
+        self.asked: list[QueryAnalysis] = []
         self.poison: set[str] = set()
         self.degenerate: set[str] = set()
         self.always: Fault | None = None
@@ -84,7 +84,7 @@ class EmbeddingServer:
         self._http.server_close()
         self._thread.join()
 
-    def next_fault(self, asked: Asked) -> "Fault | None":
+    def next_fault(self, asked: QueryAnalysis) -> "Fault | None":
         with self._lock:
             self.asked.append(asked)
             return self._script.popleft() if self._script else self.always
@@ -92,7 +92,7 @@ class EmbeddingServer:
     def refuses(self, texts: Sequence[str]) -> bool:
         return any(not text or any(part in text for part in self.poison) for text in texts)
 
-    def answer(self, asked: Asked) -> dict[str, Any]:
+    def answer(self, asked: QueryAnalysis) -> dict[str, Any]:
         dimension = asked.body.get("dimensions", self._dimension)
         model = HashingEmbedder(dimension)
         rows = [model.embed_documents([Clean(text)])[0] * np.float32(3) for text in asked.inputs]
@@ -152,7 +152,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        asked = Asked(self.path, {name.lower(): value for name, value in self.headers.items()}, body)
+        asked = QueryAnalysis(self.path, {name.lower(): value for name, value in self.headers.items()}, body)
         fault = self._owner.next_fault(asked)
         if fault is not None:
             fault(Exchange(self, self._owner, asked))
@@ -185,7 +185,7 @@ class Exchange:
 
     handler: _Handler
     server: EmbeddingServer
-    asked: Asked
+    asked: QueryAnalysis
 
     def answer(self) -> bytes:
         return json.dumps(self.server.answer(self.asked)).encode()

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from threading import Thread
 
-from hivelore.core.agents import AgentId, Door
+from hivelore.core.agents import AgentId, Interface
 from hivelore.core.ids import memory_id
 from hivelore.core.text import Clean
 from hivelore.memories.model import Chunk, Memory, Passage, Provenance, Scope, Source
@@ -36,7 +36,7 @@ def main(path: Path) -> None:
                 source=Source.MANUAL,
                 created_at=now,
                 updated_at=now,
-                provenance=Provenance(actor=ADA, door=Door.PYTHON),
+                provenance=Provenance(actor=ADA, door=Interface.PYTHON),
             )
             store.write(lambda tx, memory=memory: tx.add(memory, CHUNKS))
             os.write(sys.stdout.fileno(), f"{memory.id}\n".encode())

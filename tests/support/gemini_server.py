@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from support.model_script import Said, Say, full_name, next_step
-from support.model_server import Answer, Asked, Events, ModelServer
+from support.model_server import Answer, EventLog, ModelServer, QueryAnalysis
 
 USAGE = {"promptTokenCount": 100, "candidatesTokenCount": 20, "totalTokenCount": 120}
 
@@ -29,7 +29,7 @@ def tools_of(body: Mapping[str, Any]) -> list[str]:
     return [function["name"] for tool in body.get("tools", ()) for function in tool.get("functionDeclarations", ())]
 
 
-def _answer(asked: Asked) -> Answer:
+def _answer(asked: QueryAnalysis) -> Answer:
     action = asked.path.rpartition(":")[2]
     if action == "countTokens":
         return {"totalTokens": 100}
@@ -42,4 +42,4 @@ def _answer(asked: Asked) -> Answer:
         part = {"functionCall": {"name": full_name(step.tool, tools_of(asked.body)), "args": step.arguments}}
     candidate = {"content": {"role": "model", "parts": [part]}, "finishReason": "STOP", "index": 0}
     response = {"candidates": [candidate], "usageMetadata": USAGE, "modelVersion": "stand-in"}
-    return Events([("", response)]) if action == "streamGenerateContent" else response
+    return EventLog([("", response)]) if action == "streamGenerateContent" else response

@@ -4,12 +4,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from hivelore.core.agents import AgentId, Door
+from hivelore.core.agents import AgentId, Interface
 from hivelore.core.text import Clean
 from hivelore.observations.confidence import Lifecycle, order_of, replayed
 from hivelore.observations.contradiction.judging import Verdict
 from hivelore.observations.grouping import Group, Judge, is_known, placed
-from hivelore.observations.model import Confidence, Held, Kind, Observation, Operational
+from hivelore.observations.model import Confidence, Held, Observation, ObservationKind, Operational
 
 DEFAULT = Confidence(0.7)
 
@@ -17,7 +17,12 @@ DEFAULT = Confidence(0.7)
 def seen(text: str, at: datetime, actor: str = "ada", session: str | None = None) -> Observation:
     told = None if session is None else Clean(session)
     return Observation(
-        at=at, kind=Kind.REINFORCED, actor=AgentId(actor), door=Door.REST, session=told, text=Clean(text)
+        at=at,
+        kind=ObservationKind.REINFORCED,
+        actor=AgentId(actor),
+        door=Interface.REST,
+        session=told,
+        text=Clean(text),
     )
 
 
@@ -28,12 +33,12 @@ def in_order_of_time(told: Iterable[Observation], judge: Judge) -> list[Group]:
         judged = [judge(group.text, one.text) for group in groups]
         same = [number for number, found in enumerate(judged) if found.verdict is Verdict.SAME]
         home = min(same, key=lambda number: (-judged[number].confidence, order_of(groups[number].first)), default=None)
-        against = replace(one, kind=Kind.CONTRADICTED)
+        against = replace(one, kind=ObservationKind.CONTRADICTED)
         for number, found in enumerate(judged):
             if found.verdict is Verdict.CONFLICT:
                 groups[number] = replace(groups[number], others=(*groups[number].others, against))
         if home is None:
-            first = replace(one, kind=Kind.CREATED, to=DEFAULT)
+            first = replace(one, kind=ObservationKind.CREATED, to=DEFAULT)
             groups.append(Group(memory=None, text=one.text, project=None, first=first))
         else:
             groups[home] = replace(groups[home], again=(*groups[home].again, one))

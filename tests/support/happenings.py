@@ -8,7 +8,7 @@ from typing import TypedDict, Unpack
 
 from hypothesis import strategies as st
 
-from hivelore.core.agents import AgentId, Door
+from hivelore.core.agents import AgentId, Interface
 from hivelore.core.text import Clean
 from hivelore.events.model import ACTION_LENGTH, Cooldown, Event, EventFilter, Level, LoggedId
 from hivelore.memories.model import MemoryId
@@ -42,14 +42,14 @@ class CooldownParts(TypedDict, total=False):
 def an_event(**parts: Unpack[EventParts]) -> Event:
     """A warning of Ada's; ids ascend in the order of calls."""
     number = LoggedId(f"e{next(_numbers):06}")
-    plain = Event(id=number, at=START, level=Level.WARNING, text=Clean("It is late."), actor=ADA, door=Door.MCP)
+    plain = Event(id=number, at=START, level=Level.WARNING, text=Clean("It is late."), actor=ADA, door=Interface.MCP)
     return replace(plain, **parts)
 
 
 def a_cooldown(service: str = "jellyfin", action: str = "restart", **parts: Unpack[CooldownParts]) -> Cooldown:
     """For half an hour, set by Ada."""
     plain = Cooldown(
-        service=Clean(service), action=Clean(action), until=instant(30), set_at=START, actor=ADA, door=Door.MCP
+        service=Clean(service), action=Clean(action), until=instant(30), set_at=START, actor=ADA, door=Interface.MCP
     )
     return replace(plain, **parts)
 
@@ -63,7 +63,7 @@ def events(draw: st.DrawFn, memories: Sequence[MemoryId]) -> Event:
         level=draw(st.sampled_from(Level)),
         text=draw(contents),
         actor=draw(st.none() | agents),
-        door=draw(st.sampled_from(Door)),
+        door=draw(st.sampled_from(Interface)),
         service=draw(st.none() | services),
         session=draw(st.none() | texts),
         memory=draw(st.sampled_from([None, *memories])),
@@ -78,7 +78,7 @@ cooldowns = st.builds(
     until=instants,
     set_at=instants,
     actor=st.none() | agents,
-    door=st.sampled_from(Door),
+    door=st.sampled_from(Interface),
     session=st.none() | texts,
     reason=st.none() | texts,
     count=st.integers(1, 2**31),

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from hypothesis import strategies as st
 
-from hivelore.core.agents import AgentId, Door
+from hivelore.core.agents import AgentId, Interface
 from hivelore.core.text import Clean
 from hivelore.feedback.recalls import Evidence, Sign
 from hivelore.memories.model import (
@@ -25,7 +25,15 @@ from hivelore.memories.model import (
     Source,
     Trust,
 )
-from hivelore.observations.model import SERVICE_LENGTH, TIERS, Confidence, Held, Kind, Observation, Operational
+from hivelore.observations.model import (
+    SERVICE_LENGTH,
+    TIERS,
+    Confidence,
+    Held,
+    Observation,
+    ObservationKind,
+    Operational,
+)
 from hivelore.search.model import Filter, RecallId, Visibility
 from support.clocks import START
 
@@ -86,7 +94,7 @@ def a_memory(content: str = "The build needs Java 21.", /, **parts: Unpack[Parts
         source=Source.MANUAL,
         created_at=START,
         updated_at=START,
-        provenance=Provenance(actor=ADA, door=Door.MCP),
+        provenance=Provenance(actor=ADA, door=Interface.MCP),
     )
     return replace(plain, **parts)
 
@@ -99,13 +107,16 @@ def operational(
 
 
 def an_observation(
-    kind: Kind = Kind.REINFORCED, at: datetime = START, text: str = "Took 61 s.", to: float | None = None
+    kind: ObservationKind = ObservationKind.REINFORCED,
+    at: datetime = START,
+    text: str = "Took 61 s.",
+    to: float | None = None,
 ) -> Observation:
     return Observation(
         at=at,
         kind=kind,
         actor=BOB,
-        door=Door.HOOK,
+        door=Interface.HOOK,
         session=Clean("s1"),
         text=Clean(text),
         to=None if to is None else Confidence(to),
@@ -125,7 +136,7 @@ def next_version(memory: Memory, content: str | None = None, /, **parts: Unpack[
         content=memory.content if content is None else Clean(content),
         version=memory.version + 1,
         updated_at=memory.updated_at + timedelta(minutes=1),
-        provenance=Provenance(actor=BOB, door=Door.REST, reason=Clean("it was wrong")),
+        provenance=Provenance(actor=BOB, door=Interface.REST, reason=Clean("it was wrong")),
     )
     return replace(revised, **parts)
 
@@ -174,7 +185,7 @@ metadata = st.dictionaries(st.text(characters, max_size=5), json_values, max_siz
 provenances = st.builds(
     Provenance,
     actor=st.none() | agents,
-    door=st.sampled_from(Door),
+    door=st.sampled_from(Interface),
     trust=st.sampled_from(Trust),
     reason=st.none() | texts,
 )
@@ -200,15 +211,15 @@ evidences = st.builds(
 
 @st.composite
 def observations(draw: st.DrawFn) -> Observation:
-    kind = draw(st.sampled_from(Kind))
+    kind = draw(st.sampled_from(ObservationKind))
     return Observation(
         at=draw(instants),
         kind=kind,
         actor=draw(st.none() | agents),
-        door=draw(st.sampled_from(Door)),
+        door=draw(st.sampled_from(Interface)),
         session=draw(st.none() | texts),
         text=draw(st.none() | texts),
-        to=draw(confidences) if kind in (Kind.CREATED, Kind.SET) else None,
+        to=draw(confidences) if kind in (ObservationKind.CREATED, ObservationKind.SET) else None,
     )
 
 

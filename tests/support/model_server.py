@@ -11,7 +11,7 @@ from typing import Any, Self
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class QueryAnalysis:
     """One request as it arrived; header names in lower case, no query behind the path."""
 
     path: str
@@ -24,13 +24,13 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Events:
+class EventLog:
     """An answer that is streamed: events with a name each, or with an empty one, which is not told."""
 
     events: Iterable[tuple[str, Mapping[str, Any]]]
 
 
-Answer = Mapping[str, Any] | Events | None
+Answer = Mapping[str, Any] | EventLog | None
 """None: there is nothing at that path."""
 
 
@@ -40,19 +40,19 @@ _TURNS = ("/v1/messages", "/v1/responses", ":streamGenerateContent")
 class ModelServer:
     """Answers until it leaves its ``with`` block, with what ``answer`` makes of a request."""
 
-    def __init__(self, answer: Callable[[Asked], Answer]) -> None:
-        self.asked: list[Asked] = []
+    def __init__(self, answer: Callable[[QueryAnalysis], Answer]) -> None:
+        self.asked: list[QueryAnalysis] = []
         self._answer = answer
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Handler, self))
         self._http.daemon_threads = True  # Agent programs keep connections open for as long as they run.
         self._thread = Thread(target=self._http.serve_forever, args=(0.01,), name="model-server")
         self.url = f"http://127.0.0.1:{self._http.server_port}"
 
-    def turns(self) -> Sequence[Asked]:
+    def turns(self) -> Sequence[QueryAnalysis]:
         """What was asked of the model itself, first to last."""
         return [asked for asked in self.asked if asked.path.endswith(_TURNS)]
 
-    def answered(self, asked: Asked) -> Answer:
+    def answered(self, asked: QueryAnalysis) -> Answer:
         self.asked.append(asked)
         return self._answer(asked)
 
@@ -95,8 +95,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _reply(self, body: Any) -> None:
         headers = {name.lower(): value for name, value in self.headers.items()}
-        answer = self._owner.answered(Asked(self.path.partition("?")[0], headers, body))
-        if isinstance(answer, Events):
+        answer = self._owner.answered(QueryAnalysis(self.path.partition("?")[0], headers, body))
+        if isinstance(answer, EventLog):
             self._send(200, "text/event-stream", "".join(_line(name, data) for name, data in answer.events))
         elif answer is None:
             self._send(404, "application/json", '{"error": {"type": "not_found_error", "message": "no such path"}}')

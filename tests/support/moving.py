@@ -10,7 +10,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from hivelore.changes.model import Preimage
-from hivelore.core.agents import Agent, AgentId, ApiKey, Door, KeyId, Role
+from hivelore.core.agents import Agent, AgentId, ApiKey, Interface, KeyId, Role
 from hivelore.core.audit import AuditEntry
 from hivelore.core.jobs import Job, JobId, JobState
 from hivelore.core.text import Clean
@@ -23,7 +23,7 @@ from hivelore.observations.model import Confidence, Held
 from hivelore.runtime.clock import SystemClock
 from hivelore.storage.change_recorder import former
 from hivelore.storage.ports import MemoryStore, Snapshots, Transaction
-from hivelore.transfer.migrate.copy import Comparison, Moving
+from hivelore.transfer.migrate.copy import Comparison, Migrator
 from support.batches import a_batch
 from support.clocks import START
 from support.happenings import a_cooldown, an_event
@@ -48,8 +48,8 @@ MODELS = ("m", "n")
 _numbers = count(1)
 
 
-def moving(source: Snapshots, target: MemoryStore, index: KeywordIndex) -> Moving:
-    return Moving(source, target, (index,), SystemClock(), settings=SETTINGS)
+def moving(source: Snapshots, target: MemoryStore, index: KeywordIndex) -> Migrator:
+    return Migrator(source, target, (index,), SystemClock(), settings=SETTINGS)
 
 
 def moved(source: Snapshots, target: MemoryStore, index: KeywordIndex) -> Comparison:
@@ -124,7 +124,7 @@ def _do(tx: Transaction, deed: Deed) -> None:
                 tx.put_proposal(replace(one, decided=a_decision()))
         case "audit":
             memory = a_memory().id
-            tx.record(AuditEntry(at=START, actor=ADA, door=Door.MCP, action=Action.READ, memory=memory))
+            tx.record(AuditEntry(at=START, actor=ADA, door=Interface.MCP, action=Action.READ, memory=memory))
         case "swarm":
             _join(tx, deed)
         case "drop":

@@ -8,11 +8,11 @@ from typing import TypedDict, Unpack
 
 from hypothesis import strategies as st
 
-from hivelore.core.agents import AgentId, Door, Role
+from hivelore.core.agents import AgentId, Interface, Role
 from hivelore.core.text import Clean
-from hivelore.feedback.recalls import Given, Recall, RecallFilter
+from hivelore.feedback.recalls import Recall, RecalledMemory, RecallFilter
 from hivelore.memories.model import MemoryId
-from hivelore.search.model import Path, RecallId, Score
+from hivelore.search.model import RecallId, RetrievalMode, Score
 from hivelore.storage.ports import MemoryStore
 from support.clocks import START
 from support.memories import ADA, EVERYTHING, agents, instants, texts
@@ -36,13 +36,13 @@ def a_recall(*given: MemoryId, **parts: Unpack[Parts]) -> Recall:
         at=START,
         agent=ADA,
         role=Role.WORKER,
-        door=Door.MCP,
+        door=Interface.MCP,
         project=None,
         session=None,
         question=Clean("Which Java?"),
-        path=Path.HYBRID,
+        path=RetrievalMode.HYBRID,
         candidates=7,
-        hits=tuple(Given(memory, rank, score, 1.5, True) for rank, memory in enumerate(given, start=1)),
+        hits=tuple(RecalledMemory(memory, rank, score, 1.5, True) for rank, memory in enumerate(given, start=1)),
     )
     return replace(plain, **parts)
 
@@ -61,14 +61,14 @@ def recalls(draw: st.DrawFn, memories: Sequence[MemoryId]) -> Recall:
         at=draw(instants),
         agent=draw(st.none() | agents),
         role=draw(st.sampled_from(Role)),
-        door=draw(st.sampled_from(Door)),
+        door=draw(st.sampled_from(Interface)),
         project=draw(st.none() | texts),
         session=draw(st.none() | texts),
         question=draw(texts),
-        path=draw(st.sampled_from(Path)),
+        path=draw(st.sampled_from(RetrievalMode)),
         candidates=draw(st.integers(0, 2**31)),
         hits=tuple(
-            Given(memory, rank, draw(scores), draw(exact), draw(st.booleans()))
+            RecalledMemory(memory, rank, draw(scores), draw(exact), draw(st.booleans()))
             for rank, memory in enumerate(given, start=1)
         ),
     )

@@ -6,7 +6,7 @@ from itertools import count
 from typing import Any
 
 from support.model_script import Said, Say, Use, full_name, next_step
-from support.model_server import Answer, Asked, Events, ModelServer
+from support.model_server import Answer, EventLog, ModelServer, QueryAnalysis
 
 USAGE = {
     "input_tokens": 100,
@@ -20,11 +20,11 @@ USAGE = {
 def responses_server() -> ModelServer:
     numbers = count(1)
 
-    def answer(asked: Asked) -> Answer:
+    def answer(asked: QueryAnalysis) -> Answer:
         if asked.path != "/v1/responses":
             return None
         step = next_step(conversation(asked.body["input"]))
-        return Events(_streamed(_item(step, tools_of(asked.body), next(numbers))))
+        return EventLog(_streamed(_item(step, tools_of(asked.body), next(numbers))))
 
     return ModelServer(answer)
 

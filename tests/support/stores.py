@@ -12,7 +12,7 @@ from hivelore.indexes.keywords.fts5 import Fts5
 from hivelore.indexes.keywords.postings.compaction import Sizes
 from hivelore.indexes.keywords.postings.engine import Postings
 from hivelore.indexes.ports import KeywordIndex
-from hivelore.indexing.model import BEGINNING, Change, DocumentKey, Moment, Stored, StoredChunk
+from hivelore.indexing.model import BEGINNING, Change, ChangeCursor, DocumentKey, Stored, StoredChunk
 from hivelore.memories.model import Action, Chunk, Memory, Version
 from hivelore.search.model import Filter
 from hivelore.storage.inmemory.keywords import ExactKeywords
@@ -129,6 +129,6 @@ def listed(store: MemoryStore, where: Filter = EVERYTHING) -> Sequence[Memory]:
         return view.page(where, None, 1_000)
 
 
-def told(view: MemoryView, since: Moment = BEGINNING) -> list[Change]:
+def told(view: MemoryView, since: ChangeCursor = BEGINNING) -> list[Change]:
     """The changes that a view shows and ``since`` did not."""
     return [change for _, batch in view.changes(since) for change in batch]

@@ -7,67 +7,67 @@ from functools import cached_property
 from itertools import count
 from typing import Any
 
-from hivelore.changes.journal import Keeping
+from hivelore.changes.journal import ChangeJournal
 from hivelore.changes.model import BatchId
-from hivelore.changes.undo import Undoing
-from hivelore.core.agents import Agent, AgentId, Door, KeyId, LeadSees, Role, Viewer
+from hivelore.changes.undo import UndoService
+from hivelore.core.agents import Agent, AgentId, Interface, KeyId, LeadSees, Role, Viewer
 from hivelore.core.audit import AuditEntry
 from hivelore.core.jobs import JobId
 from hivelore.core.redaction import Redactor
 from hivelore.core.text import Clean
-from hivelore.embeddings.active_model import Model, Serving
-from hivelore.embeddings.queue import Embedding
-from hivelore.embeddings.reembed import Reembedding
+from hivelore.embeddings.active_model import ActiveModel, Model
+from hivelore.embeddings.queue import EmbeddingQueue
+from hivelore.embeddings.reembed import Reembedder
 from hivelore.events.cooldowns import Cooldowns
-from hivelore.events.log import Events
+from hivelore.events.log import EventLog
 from hivelore.events.model import LoggedId
-from hivelore.feedback.buffer import Tally
+from hivelore.feedback.buffer import WriteBehindBuffer
 from hivelore.feedback.rating import Worth
 from hivelore.feedback.recall_log import RecallLog
 from hivelore.feedback.usefulness import Rating
 from hivelore.identity.service import Agents, Random
 from hivelore.indexes.ports import KeywordIndex, VectorIndex
 from hivelore.indexes.vectors.exact import ExactVectors
-from hivelore.indexing.rebuild import Reindexing
-from hivelore.indexing.writer import Shelf
+from hivelore.indexing.rebuild import IndexRebuild
+from hivelore.indexing.writer import IndexWriter
 from hivelore.maintenance.duplicates import Duplicates
 from hivelore.maintenance.jobs import MaintenanceJobs
 from hivelore.maintenance.service import Maintenance
 from hivelore.memories.drafts import Draft
 from hivelore.memories.model import Memory, MemoryId
-from hivelore.memories.normalizer import Drafting
-from hivelore.memories.reader import Reading
-from hivelore.memories.service import Remembering
+from hivelore.memories.normalizer import Normalizer
+from hivelore.memories.reader import MemoryReader
+from hivelore.memories.service import MemoryService
 from hivelore.memories.ttl import Lifetimes
 from hivelore.models.hashing import HashingEmbedder
 from hivelore.models.ports import EmbeddingProvider, PairReader
 from hivelore.observations.confidence import Lifecycle
-from hivelore.observations.curation import Operations
-from hivelore.observations.outcomes import Matching, Observed, Seen
-from hivelore.observations.service import Observing
+from hivelore.observations.curation import CurationService
+from hivelore.observations.outcomes import Matching, ObservationInput, ObservationResult
+from hivelore.observations.service import ObservationService
 from hivelore.observations.token_budget import Budget
-from hivelore.review.inbox import Reviewing
+from hivelore.review.inbox import ReviewInbox
 from hivelore.review.model import ProposalId
-from hivelore.review.proposals import Proposing
-from hivelore.search.boosts import Priors
-from hivelore.search.fusion import Weighting
-from hivelore.search.model import Answer, Query, RecallId
-from hivelore.search.recency_conflicts import Updating
+from hivelore.review.proposals import Proposals
+from hivelore.search.boosts import Boosts
+from hivelore.search.fusion import FusionWeights
+from hivelore.search.model import Query, RecallId, RecallResult
+from hivelore.search.recency_conflicts import RecencyConflicts
 from hivelore.search.scoring import Ranking
-from hivelore.search.service import Recalling
-from hivelore.sessions.capture import Capture
-from hivelore.sessions.injection import Briefing, Budgets
+from hivelore.search.service import SearchService
+from hivelore.sessions.capture import CaptureService
+from hivelore.sessions.injection import Budgets, InjectionService
 from hivelore.sessions.model import Ended
-from hivelore.sessions.novelty import Knowing
+from hivelore.sessions.novelty import NoveltyFilter
 from hivelore.storage.ports import MemoryStore
 from support.clocks import SteppingClock
 from support.fences import NONCE
 
 ADA, BOB, LEA = AgentId("ada"), AgentId("bob"), AgentId("lea")
-AS_ADA = Viewer(role=Role.WORKER, agent=ADA, door=Door.PYTHON)
-AS_BOB = Viewer(role=Role.WORKER, agent=BOB, door=Door.PYTHON)
-AS_LEA = Viewer(role=Role.LEAD, agent=LEA, door=Door.PYTHON)
-AS_OPERATOR = Viewer(role=Role.OPERATOR, agent=None, door=Door.CLI)
+AS_ADA = Viewer(role=Role.WORKER, agent=ADA, door=Interface.PYTHON)
+AS_BOB = Viewer(role=Role.WORKER, agent=BOB, door=Interface.PYTHON)
+AS_LEA = Viewer(role=Role.LEAD, agent=LEA, door=Interface.PYTHON)
+AS_OPERATOR = Viewer(role=Role.OPERATOR, agent=None, door=Interface.CLI)
 
 
 class World:
@@ -92,16 +92,16 @@ class World:
     ) -> None:
         self.store, self.keywords, self.clock = store, keywords, clock
         model = None if embedder is None else Model(embedder, vectors or _exact(embedder))
-        self.serving = Serving(model)
-        self.tally = Tally(store)
+        self.serving = ActiveModel(model)
+        self.tally = WriteBehindBuffer(store)
         ids = count(first_id)
-        shelf, redactor = Shelf(keywords), Redactor(b"a key for tests only")
-        drafting = Drafting(redactor, Lifetimes(), clock, lambda _: MemoryId(f"m{next(ids):04}"))
-        self.events = Events(store, redactor, clock, lead_sees, lambda _: LoggedId(f"e{next(ids):04}"))
+        shelf, redactor = IndexWriter(keywords), Redactor(b"a key for tests only")
+        drafting = Normalizer(redactor, Lifetimes(), clock, lambda _: MemoryId(f"m{next(ids):04}"))
+        self.events = EventLog(store, redactor, clock, lead_sees, lambda _: LoggedId(f"e{next(ids):04}"))
         self.cooldowns = Cooldowns(store, redactor, clock)
-        self.proposing = Proposing(clock, lambda _: ProposalId(f"p{next(ids):04}"))
-        self.keeping = Keeping(store, clock, lambda _: BatchId(f"b{next(ids):04}"), timedelta(days=7))
-        self.remembering = Remembering(
+        self.proposing = Proposals(clock, lambda _: ProposalId(f"p{next(ids):04}"))
+        self.keeping = ChangeJournal(store, clock, lambda _: BatchId(f"b{next(ids):04}"), timedelta(days=7))
+        self.remembering = MemoryService(
             store=store,
             shelf=shelf,
             drafting=drafting,
@@ -112,7 +112,7 @@ class World:
             clock=clock,
             written=lambda: None,
         )
-        self.observing = Observing(
+        self.observing = ObservationService(
             store=store,
             shelf=shelf,
             drafting=drafting,
@@ -126,7 +126,7 @@ class World:
             reader=reader,
             written=lambda: None,
         )
-        self.operations = Operations(
+        self.operations = CurationService(
             store=store,
             shelf=shelf,
             drafting=drafting,
@@ -140,7 +140,7 @@ class World:
             clock=clock,
             written=lambda: None,
         )
-        self.reviewing = Reviewing(
+        self.reviewing = ReviewInbox(
             store=store,
             shelf=shelf,
             keeping=self.keeping,
@@ -153,7 +153,7 @@ class World:
             clock=clock,
             written=lambda: None,
         )
-        self.undoing = Undoing(
+        self.undoing = UndoService(
             store=store,
             shelf=shelf,
             keeping=self.keeping,
@@ -172,14 +172,14 @@ class World:
             lifetime=logged_for,
             recall_id=lambda _: RecallId(f"r{next(ids):04}"),
         )
-        self.recalling = Recalling(
+        self.recalling = SearchService(
             store=store,
             keywords=keywords,
             serving=self.serving,
             ranking=ranking or Ranking(),
-            weighting=Weighting(),
-            priors=Priors(),
-            updating=Updating(),
+            weighting=FusionWeights(),
+            priors=Boosts(),
+            updating=RecencyConflicts(),
             lifecycle=Lifecycle(),
             lead_sees=lead_sees,
             tally=self.tally,
@@ -187,10 +187,12 @@ class World:
             keywords_complete=keywords_complete,
             log=self.recall_log,
         )
-        self.reading = Reading(store=store, serving=self.serving, lead_sees=lead_sees, tally=self.tally, clock=clock)
+        self.reading = MemoryReader(
+            store=store, serving=self.serving, lead_sees=lead_sees, tally=self.tally, clock=clock
+        )
         redactor = Redactor(b"a key for tests only")
         self.rating = Rating(store=store, worth=Worth(), lead_sees=lead_sees, redactor=redactor, clock=clock)
-        briefing = Briefing(
+        briefing = InjectionService(
             self.recalling,
             self.reading,
             self.operations,
@@ -199,12 +201,12 @@ class World:
             lambda: NONCE,
         )
         self.handed_over: list[Ended] = []
-        self.knowing = Knowing(store, keywords, Lifetimes(), clock)
-        self.capture = Capture(
+        self.knowing = NoveltyFilter(store, keywords, Lifetimes(), clock)
+        self.capture = CaptureService(
             store, briefing, self.remembering, self.knowing, lambda ended, viewer: self.handed_over.append(ended), clock
         )
-        self.embedding = Embedding(store, self.serving, clock)
-        self.reembedding = Reembedding(store, self.serving, self.embedding, clock, lambda _: JobId(f"job{next(ids)}"))
+        self.embedding = EmbeddingQueue(store, self.serving, clock)
+        self.reembedding = Reembedder(store, self.serving, self.embedding, clock, lambda _: JobId(f"job{next(ids)}"))
         self.agents = Agents(
             store, 1, clock, Random(_numbered("agent", AgentId), lambda: KeyId(f"{next(ids):010x}"), _secret)
         )
@@ -213,8 +215,8 @@ class World:
             store.write(lambda tx, known=known: tx.put_agent(known))
 
     @cached_property
-    def reindexing(self) -> Reindexing:
-        return Reindexing(self.store, self.keywords, (), self._shelf, self.clock)
+    def reindexing(self) -> IndexRebuild:
+        return IndexRebuild(self.store, self.keywords, (), self._shelf, self.clock)
 
     @cached_property
     def maintenance(self) -> Maintenance:
@@ -253,10 +255,10 @@ class World:
         category: str = "timing",
         viewer: Viewer = AS_ADA,
         **more: Any,
-    ) -> Observed:
+    ) -> ObservationResult:
         """Take in what was seen of running things and give it its vector; a second later than the last time."""
         self.clock.advance(timedelta(seconds=1))
-        seen = Seen(text=text, category=category, service=service, **more)
+        seen = ObservationInput(text=text, category=category, service=service, **more)
         done = self.observing.observe(seen, viewer)
         while self.embedding.step():
             pass
@@ -275,7 +277,7 @@ class World:
         while self.embedding.step():
             pass
 
-    def recall(self, text: str, viewer: Viewer = AS_ADA, **more: Any) -> Answer:
+    def recall(self, text: str, viewer: Viewer = AS_ADA, **more: Any) -> RecallResult:
         return self.recalling.recall(replace(Query(text=Clean(text)), **more), viewer)
 
     def found(self, text: str, viewer: Viewer = AS_ADA, **more: Any) -> list[str]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from hivelore.indexes.vectors.cosines import best_per_document, cosines, neighbours, spread
 from hivelore.indexes.vectors.exact import ExactVectors
-from hivelore.indexing.model import ChunkKey, DocumentKey, Near, Neighbours, PassageKey, Vector
+from hivelore.indexing.model import ChunkKey, DocumentKey, Neighbour, Neighbours, PassageKey, Vector
 from hivelore.search.model import Filter
 from hivelore.storage.ports import View
 from support.memories import EVERYTHING
@@ -54,7 +54,7 @@ class SearchesIn(ExactVectors):
         self, view: View, query: Vector, where: Filter, limit: int, also: Collection[DocumentKey] = ()
     ) -> Neighbours:
         found = [
-            Near(document, chunk, passage, float(cosines(vector[np.newaxis], query)[0]))
+            Neighbour(document, chunk, passage, float(cosines(vector[np.newaxis], query)[0]))
             for document, chunk, passage, vector in self.rows(view)
         ]
         return neighbours(best_per_document(found, limit, also), spread(np.array([near.cosine for near in found])))

@@ -16,14 +16,14 @@ from hivelore.errors import Conflict, Invalid
 from hivelore.folders.model import KnownFile
 from hivelore.indexes.ports import KeywordIndex
 from hivelore.indexing.model import Stored
-from hivelore.indexing.writer import Shelf
+from hivelore.indexing.writer import IndexWriter
 from hivelore.memories import whole_reader
 from hivelore.search.query_analysis import query_terms
 from hivelore.sessions.model import EventId, Handover, HandoverState
 from hivelore.storage.inmemory.store import InMemoryStore
-from hivelore.storage.migration_state import MOVE, Stand, refuse_unfinished
+from hivelore.storage.migration_state import MOVE, MigrationState, refuse_unfinished
 from hivelore.storage.ports import MemoryStore, Transaction
-from hivelore.transfer.migrate.copy import ENDED_BY_MOVE, Moving
+from hivelore.transfer.migrate.copy import ENDED_BY_MOVE, Migrator
 from support.clocks import START, FixedClock, SteppingClock
 from support.laws import examples
 from support.memories import EVERYTHING, a_memory, memory_id, whole
@@ -172,7 +172,7 @@ def _indexed_anew(store: MemoryStore, index: KeywordIndex) -> dict[str, list[tup
     def work(tx: Transaction) -> None:
         index.clear(tx)
         found = tx.admitted(sorted(tx.matching(EVERYTHING)), EVERYTHING)
-        Shelf(index).index_all(tx, [Stored(key, memory) for key, memory in found.items()])
+        IndexWriter(index).index_all(tx, [Stored(key, memory) for key, memory in found.items()])
 
     store.write(work)
     return _indexed(store, index)
@@ -318,7 +318,7 @@ def test_a_move_is_not_finished_while_somebody_writes(ends: Ends, monkeypatch: p
     move.begin()
     compare = whole_reader.digests
 
-    def beside(load: whole_reader.Load) -> object:
+    def beside(load: whole_reader.MemoryBatch) -> object:
         add(ends.source, a_memory())
         return compare(load)
 
@@ -326,7 +326,7 @@ def test_a_move_is_not_finished_while_somebody_writes(ends: Ends, monkeypatch: p
         changes.setattr(whole_reader, "digests", beside)
         assert move.finish() is None
     with ends.target.read() as view:
-        stand = Stand.of(view)
+        stand = MigrationState.of(view)
     assert stand is not None
     assert stand.finished_at is None
     finished = move.finish()
@@ -343,7 +343,7 @@ def test_a_difference_that_cannot_be_mended_is_told(ends: Ends, monkeypatch: pyt
         """Where what is to be written goes."""
 
     with monkeypatch.context() as changes:
-        changes.setattr(Moving, "_put", nothing)
+        changes.setattr(Migrator, "_put", nothing)
         compared = move.finish()
     assert compared is not None
     assert not compared.is_equal

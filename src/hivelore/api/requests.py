@@ -5,30 +5,30 @@ from datetime import datetime
 from typing import Literal
 
 from hivelore.changes.model import BatchId, BatchPage
-from hivelore.changes.undo import Undoing
+from hivelore.changes.undo import UndoService
 from hivelore.core.agents import AgentId, Viewer
 from hivelore.core.redaction import Redactor
 from hivelore.core.text import Clean
 from hivelore.errors import Invalid, TooLarge
-from hivelore.events.log import Events
+from hivelore.events.log import EventLog
 from hivelore.events.model import EventPage, Level, LoggedId
 from hivelore.feedback.recall_log import RecallLog
 from hivelore.feedback.recalls import RecallPage
 from hivelore.memories.model import NAME_LENGTH, MemoryId, Source
 from hivelore.memories.normalizer import CONTENT_LENGTH, FIELD_LENGTH, TAGS, plain_subject, utc
-from hivelore.memories.reader import Reading
-from hivelore.observations.curation import Operations
-from hivelore.observations.outcomes import Life
-from hivelore.review.inbox import Reviewing
+from hivelore.memories.reader import MemoryReader
+from hivelore.observations.curation import CurationService
+from hivelore.observations.outcomes import ConfidenceTimeline
+from hivelore.review.inbox import ReviewInbox
 from hivelore.review.model import ProposalId, ProposalKind, ProposalPage
 from hivelore.search.model import (
     BUDGET_RANGE,
     DEFAULT_LIMIT,
     LIMIT_RANGE,
-    Answer,
-    Page,
+    MemoryPage,
     Query,
     RecallId,
+    RecallResult,
     ScopeChoice,
     narrowed_to,
 )
@@ -94,7 +94,7 @@ def asked(
     )
 
 
-def answered(answer: Answer, query: Query, project: str | None) -> Answer:
+def answered(answer: RecallResult, query: Query, project: str | None) -> RecallResult:
     """The answer as a door gives it: it says so when no project narrowed the search (N16)."""
     if query.project is not None or project is not None:
         return answer
@@ -122,7 +122,7 @@ class Listing:
     created_before: datetime | None = None
 
 
-def listed(reading: Reading, redactor: Redactor, listing: Listing, viewer: Viewer) -> Page:
+def listed(reading: MemoryReader, redactor: Redactor, listing: Listing, viewer: Viewer) -> MemoryPage:
     """A page of what the viewer may see."""
     _within(listing.limit, PAGE_RANGE)
     as_of = utc(listing.as_of, "asOf")
@@ -188,7 +188,7 @@ class EventListing:
     until: datetime | None = None
 
 
-def listed_events(log: Events, listing: EventListing, viewer: Viewer, deadline: float | None = None) -> EventPage:
+def listed_events(log: EventLog, listing: EventListing, viewer: Viewer, deadline: float | None = None) -> EventPage:
     """A page of what happened, as far as the viewer may see it."""
     _within(listing.limit, PAGE_RANGE)
     after = position_of(listing.after)
@@ -216,7 +216,7 @@ class ProposalListing:
 
 
 def listed_proposals(
-    reviewing: Reviewing, listing: ProposalListing, viewer: Viewer, deadline: float | None = None
+    reviewing: ReviewInbox, listing: ProposalListing, viewer: Viewer, deadline: float | None = None
 ) -> ProposalPage:
     """A page of the proposals that the viewer may see."""
     _within(listing.limit, PROPOSALS_RANGE)
@@ -240,7 +240,9 @@ class BatchListing:
     memory: str | None = None
 
 
-def listed_batches(undoing: Undoing, listing: BatchListing, viewer: Viewer, deadline: float | None = None) -> BatchPage:
+def listed_batches(
+    undoing: UndoService, listing: BatchListing, viewer: Viewer, deadline: float | None = None
+) -> BatchPage:
     """A page of the batches that the viewer may see."""
     _within(listing.limit, BATCHES_RANGE)
     after = position_of(listing.after)
@@ -254,8 +256,8 @@ def listed_batches(undoing: Undoing, listing: BatchListing, viewer: Viewer, dead
 
 
 def listed_life(
-    operations: Operations, memory: MemoryId, viewer: Viewer, *, limit: int = 50, after: str | None = None
-) -> Life:
+    operations: CurationService, memory: MemoryId, viewer: Viewer, *, limit: int = 50, after: str | None = None
+) -> ConfidenceTimeline:
     """A page of what was observed of a memory."""
     _within(limit, PAGE_RANGE)
     position = position_of(after)
@@ -272,7 +274,7 @@ def project_of(redactor: Redactor, project: str | None) -> Clean | None:
 
 
 def subject_of(redactor: Redactor, subject: str | None) -> Clean | None:
-    """As it is kept (``Drafting.subject``)."""
+    """As it is kept (``Normalizer.subject``)."""
     clean = _clean(redactor, subject, "subject")
     return None if clean is None else plain_subject(clean)
 

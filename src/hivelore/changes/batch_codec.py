@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from hivelore.changes.model import Batch, BatchCase, BatchId, BatchKind, BatchPage, Touched, Undone
-from hivelore.core.agents import AgentId, Door
+from hivelore.changes.model import Batch, BatchDetail, BatchId, BatchKind, BatchPage, Touched, UndoResult
+from hivelore.core.agents import AgentId, Interface
 from hivelore.core.jobs import Job
-from hivelore.maintenance.model import Alike, Expired, Maintained, Wish
+from hivelore.maintenance.model import DuplicateGroup, Expired, MaintenancePlan, MaintenanceResult
 from hivelore.memories.codec import Object, instant, job, read_instant
 from hivelore.memories.model import MemoryId
 
@@ -34,7 +34,7 @@ def read_batch(data: Mapping[str, Any]) -> Batch:
         kind=BatchKind(data["kind"]),
         at=_at(data["at"]),
         actor=None if data["actor"] is None else AgentId(data["actor"]),
-        door=Door(data["door"]),
+        door=Interface(data["door"]),
         reason=data["reason"],
         changes=data["changes"],
         is_private=data["private"],
@@ -52,25 +52,25 @@ def read_page(data: Mapping[str, Any]) -> BatchPage:
     return BatchPage(batches=tuple(read_batch(one) for one in data["batches"]), next=data["next"])
 
 
-def case(value: BatchCase) -> Object:
+def case(value: BatchDetail) -> Object:
     return {"batch": batch(value.batch), "memories": [{"id": one.id, "name": one.name} for one in value.memories]}
 
 
-def read_case(data: Mapping[str, Any]) -> BatchCase:
+def read_case(data: Mapping[str, Any]) -> BatchDetail:
     memories = tuple(Touched(id=MemoryId(one["id"]), name=one["name"]) for one in data["memories"])
-    return BatchCase(batch=read_batch(data["batch"]), memories=memories)
+    return BatchDetail(batch=read_batch(data["batch"]), memories=memories)
 
 
-def undone(value: Undone) -> Object:
+def undone(value: UndoResult) -> Object:
     return {"batch": batch(value.batch), "by": value.by, "memories": list(value.memories), "forgotten": value.forgotten}
 
 
-def read_undone(data: Mapping[str, Any]) -> Undone:
+def read_undone(data: Mapping[str, Any]) -> UndoResult:
     memories = tuple(MemoryId(one) for one in data["memories"])
-    return Undone(batch=read_batch(data["batch"]), by=data["by"], memories=memories, forgotten=data["forgotten"])
+    return UndoResult(batch=read_batch(data["batch"]), by=data["by"], memories=memories, forgotten=data["forgotten"])
 
 
-def wish(value: Wish) -> Object:
+def wish(value: MaintenancePlan) -> Object:
     return {
         "purgeExpired": value.purge_expired,
         "merge": value.merge,
@@ -79,7 +79,7 @@ def wish(value: Wish) -> Object:
     }
 
 
-def maintained(value: Maintained) -> Object:
+def maintained(value: MaintenanceResult) -> Object:
     return {
         "applied": value.applied,
         "memories": value.memories,
@@ -96,12 +96,12 @@ def maintained(value: Maintained) -> Object:
     }
 
 
-def maintenance_job(value: Job, result: Maintained | None) -> Object:
+def maintenance_job(value: Job, result: MaintenanceResult | None) -> Object:
     return {**job(value), "result": None if result is None else maintained(result)}
 
 
-def read_maintained(data: Mapping[str, Any]) -> Maintained:
-    return Maintained(
+def read_maintained(data: Mapping[str, Any]) -> MaintenanceResult:
+    return MaintenanceResult(
         applied=data["applied"],
         memories=data["memories"],
         expired=data["expired"],
@@ -118,9 +118,11 @@ def read_maintained(data: Mapping[str, Any]) -> Maintained:
     )
 
 
-def _read_alike(data: Mapping[str, Any]) -> Alike:
+def _read_alike(data: Mapping[str, Any]) -> DuplicateGroup:
     first, second = data["names"]
-    return Alike(older=MemoryId(data["older"]), newer=MemoryId(data["newer"]), names=(first, second), why=data["why"])
+    return DuplicateGroup(
+        older=MemoryId(data["older"]), newer=MemoryId(data["newer"]), names=(first, second), why=data["why"]
+    )
 
 
 def _at(text: str) -> datetime:

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import TypeVar
 
-from hivelore.changes.model import GONE, Batch, BatchId, BatchKind, Former, Preimage
+from hivelore.changes.model import GONE, Batch, BatchId, BatchKind, Preimage, PreviousState
 from hivelore.core.agents import AgentId, Viewer
 from hivelore.core.clock import Clock
 from hivelore.core.text import Clean
@@ -24,7 +24,7 @@ from hivelore.storage.ports import MemoryStore, Transaction, View
 T = TypeVar("T")
 
 
-class Keeping:
+class ChangeJournal:
     def __init__(
         self, store: MemoryStore, clock: Clock, batch_id: Callable[[datetime], BatchId], lifetime: timedelta
     ) -> None:
@@ -107,11 +107,11 @@ def mark(memory: Memory | None, observations: Sequence[Observation]) -> str:
     return sha256(canonical((told, list(observations)))).hexdigest()
 
 
-def mark_of(was: Former | None) -> str:
+def mark_of(was: PreviousState | None) -> str:
     return GONE if was is None else mark(was.whole.memory, was.whole.observations)
 
 
-def _changed(tx: Transaction, noted: Mapping[DocumentKey, Former | None], kind: BatchKind) -> list[Preimage]:
+def _changed(tx: Transaction, noted: Mapping[DocumentKey, PreviousState | None], kind: BatchKind) -> list[Preimage]:
     now = tx.admitted(list(noted), EVERYTHING)
     observations = tx.observations_of(list(now))
     found: list[Preimage] = []
@@ -143,11 +143,11 @@ def _since(first: Preimage | None, last: Preimage) -> Preimage:
     whole, later = first.before.whole, last.before
     if last.after == GONE:
         whole = replace(whole, history=joined(later.whole.history, whole.history))
-    kept = Former(whole, later.proposals, later.events)
+    kept = PreviousState(whole, later.proposals, later.events)
     return replace(last, before=kept, owner=last.owner or first.owner)
 
 
-def _kept(was: Former, kind: BatchKind, now: Memory | None) -> Former:
+def _kept(was: PreviousState, kind: BatchKind, now: Memory | None) -> PreviousState:
     """What of a memory has to be kept: not what stays where it is as long as the memory does, and no word of others.
     What was proposed about several may have some: it is kept of decisions alone, of which nothing is left when one of
     these is forgotten."""
@@ -159,7 +159,7 @@ def _kept(was: Former, kind: BatchKind, now: Memory | None) -> Former:
         proposals = was.proposals
     else:
         proposals = _of_it_alone(was.proposals) if now is None else ()
-    return Former(whole, proposals, was.events if now is None else ())
+    return PreviousState(whole, proposals, was.events if now is None else ())
 
 
 def _of_it_alone(proposals: Sequence[Proposal]) -> tuple[Proposal, ...]:
@@ -171,6 +171,6 @@ def joined(earlier: Sequence[Version], last: Sequence[Version]) -> tuple[Version
     return (*(one for one in earlier if one.number < last[0].number), *last)
 
 
-def _private_to(was: Former | None, memory: Memory | None) -> AgentId | None:
+def _private_to(was: PreviousState | None, memory: Memory | None) -> AgentId | None:
     states = (None if was is None else was.whole.memory, memory)
     return next((one.owner for one in states if one is not None and one.scope is Scope.AGENT), None)

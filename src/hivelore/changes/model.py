@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import NewType
 
-from hivelore.core.agents import AgentId, Door
+from hivelore.core.agents import AgentId, Interface
 from hivelore.core.text import Clean
 from hivelore.events.model import Event
 from hivelore.indexing.model import DocumentKey
@@ -44,7 +44,7 @@ class Batch:
     at: datetime
     actor: AgentId | None
     """None: an operator who acted for nobody."""
-    door: Door
+    door: Interface
     reason: Clean | None = None
     changes: int
     """How many memories it changed."""
@@ -63,7 +63,7 @@ class Batch:
 
 
 @dataclass(frozen=True, slots=True)
-class Former:
+class PreviousState:
     """A memory as it was, with all that goes when it goes."""
 
     whole: WholeMemory
@@ -79,7 +79,7 @@ class Preimage:
 
     key: DocumentKey
     memory: MemoryId
-    before: Former | None
+    before: PreviousState | None
     """None: it was not there."""
     after: str
     """A mark of the memory as it was then: whether it was changed since."""
@@ -123,7 +123,7 @@ class Touched:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BatchCase:
+class BatchDetail:
     """A batch with what it changed."""
 
     batch: Batch
@@ -131,7 +131,7 @@ class BatchCase:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Undone:
+class UndoResult:
     """What became of taking something back."""
 
     batch: Batch

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from hivelore.changes.model import Former
-from hivelore.core.agents import AgentId, Door
+from hivelore.changes.model import PreviousState
+from hivelore.core.agents import AgentId, Interface
 from hivelore.core.text import Clean
 from hivelore.events import event_codec
 from hivelore.feedback.recalls import Evidence, Sign
@@ -14,13 +14,13 @@ from hivelore.memories import codec, version_codec
 from hivelore.memories.codec import Object, instant
 from hivelore.memories.model import Chunk, Passage
 from hivelore.memories.whole import WholeMemory
-from hivelore.observations.model import Confidence, Kind, Observation
+from hivelore.observations.model import Confidence, Observation, ObservationKind
 from hivelore.observations.observation_codec import observation
 from hivelore.review import proposal_codec
 from hivelore.search.model import RecallId
 
 
-def former(value: Former) -> Object:
+def former(value: PreviousState) -> Object:
     whole = value.whole
     return {
         "memory": codec.memory(whole.memory),
@@ -33,7 +33,7 @@ def former(value: Former) -> Object:
     }
 
 
-def read_former(key: DocumentKey, data: Mapping[str, Any]) -> Former:
+def read_former(key: DocumentKey, data: Mapping[str, Any]) -> PreviousState:
     whole = WholeMemory(
         key,
         codec.read_memory(data["memory"]),
@@ -42,7 +42,7 @@ def read_former(key: DocumentKey, data: Mapping[str, Any]) -> Former:
         tuple(_read_observation(one) for one in data["observations"]),
         tuple(_read_evidence(one) for one in data["evidence"]),
     )
-    return Former(
+    return PreviousState(
         whole,
         tuple(proposal_codec.read_proposal(one) for one in data["proposals"]),
         tuple(event_codec.read_event(one) for one in data["events"]),
@@ -70,9 +70,9 @@ def _read_chunk(document: DocumentKey, data: Mapping[str, Any]) -> StoredChunk:
 def _read_observation(data: Mapping[str, Any]) -> Observation:
     return Observation(
         at=_at(data["at"]),
-        kind=Kind(data["kind"]),
+        kind=ObservationKind(data["kind"]),
         actor=data["actor"],
-        door=Door(data["door"]),
+        door=Interface(data["door"]),
         session=data["session"],
         text=data["text"],
         to=None if data["confidence"] is None else Confidence(data["confidence"]),

@@ -10,7 +10,7 @@ from hivelore.changes.journal import joined
 from hivelore.changes.model import Preimage
 from hivelore.feedback.recalls import Evidence, together
 from hivelore.indexing.model import DocumentKey, Stored
-from hivelore.indexing.writer import Shelf
+from hivelore.indexing.writer import IndexWriter
 from hivelore.memories import whole_reader
 from hivelore.memories.model import MemoryId
 from hivelore.memories.temporal import has_place, link
@@ -19,7 +19,7 @@ from hivelore.review.model import Proposal
 from hivelore.storage.ports import Transaction
 
 
-def restore(tx: Transaction, shelf: Shelf, parts: Sequence[Preimage], *, reopen: bool) -> None:
+def restore(tx: Transaction, shelf: IndexWriter, parts: Sequence[Preimage], *, reopen: bool) -> None:
     """Let these be as they were before. ``reopen``: what was proposed about them waits for a decision again."""
     present = whole_reader.read(tx, [one.key for one in parts])
     there = {one.key: one for one in present.memories}

@@ -4,18 +4,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from hivelore.changes.journal import Keeping, mark, mark_of
+from hivelore.changes.journal import ChangeJournal, mark, mark_of
 from hivelore.changes.model import (
     GONE,
     Batch,
-    BatchCase,
+    BatchDetail,
     BatchFilter,
     BatchId,
     BatchKind,
     BatchPage,
     Preimage,
     Touched,
-    Undone,
+    UndoResult,
 )
 from hivelore.changes.restore import restore
 from hivelore.core.access import Effect, Ruling, may_affect, visible_to
@@ -24,9 +24,9 @@ from hivelore.core.audit import AuditEntry
 from hivelore.core.clock import Clock
 from hivelore.core.text import Clean
 from hivelore.errors import Conflict, Forbidden, NotFound
-from hivelore.indexing.writer import Shelf
+from hivelore.indexing.writer import IndexWriter
 from hivelore.memories.model import Action, Memory, MemoryId, Scope
-from hivelore.memories.normalizer import Drafting
+from hivelore.memories.normalizer import Normalizer
 from hivelore.search.model import EVERYTHING, Filter
 from hivelore.storage.ports import MemoryStore, Transaction, View
 
@@ -34,14 +34,14 @@ _PAGE = 20
 _FOREVER = "What is forgotten, or was done longer ago than is kept (HIVELORE_UNDO_DAYS), does not come back."
 
 
-class Undoing:
+class UndoService:
     def __init__(
         self,
         *,
         store: MemoryStore,
-        shelf: Shelf,
-        keeping: Keeping,
-        drafting: Drafting,
+        shelf: IndexWriter,
+        keeping: ChangeJournal,
+        drafting: Normalizer,
         lead_sees: LeadSees,
         clock: Clock,
         written: Callable[[], None],
@@ -71,7 +71,7 @@ class Undoing:
         page, last = tuple(found[:limit]), found[limit - 1] if len(found) > limit else None
         return BatchPage(batches=page, next=None if last is None else f"{last.at.isoformat()}~{last.id}")
 
-    def case(self, batch: BatchId, viewer: Viewer) -> BatchCase:
+    def case(self, batch: BatchId, viewer: Viewer) -> BatchDetail:
         """One batch with what it changed, as far as that is kept."""
         with self._store.read(sees=self._where(viewer).seen) as view:
             known = self._visible(view, batch, viewer)
@@ -79,15 +79,17 @@ class Undoing:
             seen = Filter(visibility=self._where(viewer).seen)
             now = view.admitted([one.key for one in parts if one.before is None], seen)
         touched = [Touched(id=one.memory, name=_name(one, now.get(one.key))) for one in parts]
-        return BatchCase(batch=known, memories=tuple(touched))
+        return BatchDetail(batch=known, memories=tuple(touched))
 
-    def undo(self, which: str, viewer: Viewer, *, reason: str | None = None, deadline: float | None = None) -> Undone:
+    def undo(
+        self, which: str, viewer: Viewer, *, reason: str | None = None, deadline: float | None = None
+    ) -> UndoResult:
         """Take back a batch, or the last change of a memory: all of it or nothing, of a purge all that was not
         forgotten for good. Raises Conflict where a memory was changed since, where that was done already, or where what
         it was is not kept any more."""
         why = self._drafting.field(reason, "reason")
 
-        def work(tx: Transaction) -> Undone:
+        def work(tx: Transaction) -> UndoResult:
             batch, only = self._meant(tx, which, viewer)
             parts, forgotten = _kept(tx, batch, only)
             changed = _to_be_restored(tx, batch.kind, parts)
@@ -114,7 +116,7 @@ class Undoing:
 
     def _undone(
         self, tx: Transaction, batch: Batch, parts: Sequence[Preimage], viewer: Viewer, why: Clean | None
-    ) -> Undone:
+    ) -> UndoResult:
         by, now = self._keeping.new_id(), self._clock.now()
         reopen = batch.kind is BatchKind.DECIDED
         self._keeping.unit(
@@ -137,7 +139,9 @@ class Undoing:
         tx.put_batch(after)
         if batch.undoes is not None and (original := tx.batch(batch.undoes)) is not None:
             tx.put_batch(replace(original, undone_at=None, undone_by=None))
-        return Undone(batch=after, by=None if tx.batch(by) is None else by, memories=tuple(one.memory for one in parts))
+        return UndoResult(
+            batch=after, by=None if tx.batch(by) is None else by, memories=tuple(one.memory for one in parts)
+        )
 
     def _meant(self, tx: Transaction, which: str, viewer: Viewer) -> tuple[Batch, MemoryId | None]:
         """The batch, and the one memory of it that is meant."""

@@ -8,9 +8,9 @@ from hivelore.cli import connection, exits, output
 from hivelore.cli.options import project_meant
 from hivelore.errors import Invalid
 from hivelore.local import endpoint
-from hivelore.memories.drafts import Draft, Remembered
+from hivelore.memories.drafts import Draft, WriteResult
 from hivelore.transfer.backfill import Kept, kept_by, read
-from hivelore.transfer.batched_writes import Keeper
+from hivelore.transfer.batched_writes import BatchedWriter
 from hivelore.transfer.files import Skipped
 
 _SHOWN = 60
@@ -51,11 +51,11 @@ def _store(program: str, files: list[Kept], project: str | None, agent: str | No
     counts = Counter[str]()
     refused: list[Skipped] = []
 
-    def kept(_: Path, done: Remembered) -> None:
+    def kept(_: Path, done: WriteResult) -> None:
         counts["created" if done.created else "changed" if done.changed else "unchanged"] += 1
 
     with connection.hive(agent) as hive, output.progress(f"Importing from {program}", len(files)) as advance:
-        keeper = Keeper[Path](hive, kept=kept, refused=lambda path, why: refused.append(Skipped(path, why)))
+        keeper = BatchedWriter[Path](hive, kept=kept, refused=lambda path, why: refused.append(Skipped(path, why)))
         try:
             for number, one in enumerate(files, start=1):
                 found = _read(program, one, project)

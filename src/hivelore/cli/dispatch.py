@@ -33,7 +33,7 @@ VERBS = {
         "import": "transfer:import_file",
         "export": "transfer:export_file",
     },
-    "Operations": {
+    "CurationService": {
         "observe": "operations:observe",
         "observations": "operations:observations",
         "curate": "operations:curate",
@@ -56,7 +56,7 @@ VERBS = {
         "hook": "service:hook",
         "doctor": "doctor:doctor",
     },
-    "Upkeep": {
+    "Housekeeping": {
         "review": "review:app",
         "agent": "agents:app",
         "move": "moving:move",

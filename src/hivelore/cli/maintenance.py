@@ -7,13 +7,13 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from hivelore.changes import batch_codec as wire
-from hivelore.changes.model import Batch, BatchCase
+from hivelore.changes.model import Batch, BatchDetail
 from hivelore.cli import connection, output
 from hivelore.cli.clock import now
 from hivelore.cli.options import AsJson, whole
 from hivelore.cli.review import Reviewer, as_reviewer
 from hivelore.errors import Invalid
-from hivelore.maintenance.model import Maintained
+from hivelore.maintenance.model import MaintenanceResult
 from hivelore.python.remote import RemoteHive
 
 _SHOWN = 20
@@ -138,7 +138,7 @@ def _cancelled_by_ctrl_c(is_job: bool) -> Generator[None]:
         raise
 
 
-def _tell_done(found: Maintained, *, purge_expired: bool, merge: bool) -> None:
+def _tell_done(found: MaintenanceResult, *, purge_expired: bool, merge: bool) -> None:
     if purge_expired:
         output.say(f"Expired and gone: {found.purged:,} of {found.memories:,} memories.")
     if merge:
@@ -149,7 +149,7 @@ def _tell_done(found: Maintained, *, purge_expired: bool, merge: bool) -> None:
         output.note(f"'hivelore undo {found.batch}' brings back what is gone.")
 
 
-def _tell_planned(found: Maintained, *, purge_expired: bool, merge: bool) -> None:
+def _tell_planned(found: MaintenanceResult, *, purge_expired: bool, merge: bool) -> None:
     if purge_expired:
         output.say(f"Expired, and would go: {found.expired:,} of {found.memories:,} memories.")
         if going := [[one.id, output.age(one.expired_at, now()), one.name] for one in found.examples[:_SHOWN]]:
@@ -163,7 +163,7 @@ def _tell_planned(found: Maintained, *, purge_expired: bool, merge: bool) -> Non
     output.note("Nothing was done. --apply does it; --json shows more of it.")
 
 
-def _show(case: BatchCase, *, as_json: bool) -> None:
+def _show(case: BatchDetail, *, as_json: bool) -> None:
     if as_json:
         output.as_json(wire.case(case))
         return

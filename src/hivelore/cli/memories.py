@@ -25,7 +25,7 @@ from hivelore.cli.options import (
 )
 from hivelore.errors import Invalid, NotFound
 from hivelore.memories import codec
-from hivelore.memories.drafts import Draft, Remembered
+from hivelore.memories.drafts import Draft, WriteResult
 from hivelore.memories.model import Scope, Source
 from hivelore.python.client import Client
 from hivelore.python.remote import RemoteHive
@@ -84,9 +84,9 @@ def remember(
         output.note(done.place)
 
 
-def _what_happened(done: Remembered) -> str:
+def _what_happened(done: WriteResult) -> str:
     if done.created:
-        return "Remembered"
+        return "WriteResult"
     return "Renewed" if done.changed else "Known already:"
 
 

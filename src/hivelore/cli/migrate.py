@@ -15,8 +15,8 @@ from hivelore.errors import Conflict, HiveloreError, Invalid
 if TYPE_CHECKING:
     from hivelore.memories.whole import Counts
     from hivelore.runtime.settings import Settings
-    from hivelore.transfer.migrate.copy import Comparison, Moving
-    from hivelore.transfer.migrate.endpoints import End, Place, Target
+    from hivelore.transfer.migrate.copy import Comparison, Migrator
+    from hivelore.transfer.migrate.endpoints import MigrationSource, MigrationTarget, Place
 
 _ROUNDS = 10
 """So often at most the service is followed, before it is said that it has to stop."""
@@ -76,7 +76,7 @@ def move(
         return _told(here, there, compared, finished_at, as_json=json)
 
 
-def _followed(moving: "Moving", source: "End", *, wait: bool) -> str | None:
+def _followed(moving: "Migrator", source: "MigrationSource", *, wait: bool) -> str | None:
     """Copy everything while somebody else may write to the source. Answers who; None once nobody does."""
     holder = source.holder()
     if holder is None:
@@ -98,7 +98,7 @@ def _followed(moving: "Moving", source: "End", *, wait: bool) -> str | None:
     return None
 
 
-def _finished(moving: "Moving") -> "Comparison":
+def _finished(moving: "Migrator") -> "Comparison":
     for _ in range(_TRIES):
         compared = moving.finish()
         if compared is not None:
@@ -106,7 +106,14 @@ def _finished(moving: "Moving") -> "Comparison":
     raise Conflict("Somebody goes on writing to the source. Stop every service on it, then run this again.")
 
 
-def _told(source: "End", target: "Target", compared: "Comparison", finished_at: str | None, *, as_json: bool) -> int:
+def _told(
+    source: "MigrationSource",
+    target: "MigrationTarget",
+    compared: "Comparison",
+    finished_at: str | None,
+    *,
+    as_json: bool,
+) -> int:
     here, there = compared.source, compared.target
     if as_json:
         sides = {
@@ -127,7 +134,7 @@ def _told(source: "End", target: "Target", compared: "Comparison", finished_at: 
     return 0 if compared.is_equal else exits.UNEXPECTED
 
 
-def _unfinished(source: "End", target: "Target", holder: str, *, as_json: bool) -> int:
+def _unfinished(source: "MigrationSource", target: "MigrationTarget", holder: str, *, as_json: bool) -> int:
     if as_json:
         sides = {"source": {"place": str(source.place)}, "target": {"place": str(target.place)}}
         output.as_json({"finished": False, "holder": holder, **sides})

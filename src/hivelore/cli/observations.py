@@ -11,7 +11,7 @@ from cyclopts.validators import Number
 from hivelore.cli import connection, exits, output
 from hivelore.cli.clock import now
 from hivelore.cli.options import AsJson, InProject, Speaker, moment, project_meant, text_of, whole
-from hivelore.cli.stream import Format, Ingesting, Kept, lines_of
+from hivelore.cli.stream import Format, Kept, StreamIngest, lines_of
 from hivelore.errors import Invalid
 from hivelore.observations import observation_codec as wire
 from hivelore.observations.model import TIERS
@@ -228,7 +228,7 @@ def ingest_stream(
     Example: hivelore ingest-stream --session nightly --tee
     """
     with ExitStack() as links:
-        ingesting = Ingesting(lambda: links.enter_context(connection.client(agent)), session_id, tier, format_)
+        ingesting = StreamIngest(lambda: links.enter_context(connection.client(agent)), session_id, tier, format_)
         for line in lines_of(sys.stdin.buffer, _print if tee else _pass_over):
             ingesting.read(line)
     _tell_kept(ingesting.kept, json=json, quiet=tee)

@@ -29,7 +29,7 @@ from hivelore.memories import codec
 from hivelore.memories.model import Memory
 from hivelore.python.argument_checks import ID, check
 from hivelore.python.remote import memory_path
-from hivelore.search.model import DEFAULT_LIMIT, Answer, Hit, Page, Score
+from hivelore.search.model import DEFAULT_LIMIT, Hit, MemoryPage, RecallResult, Score
 
 _SNIPPET = 200
 _PAGE = 500
@@ -73,7 +73,7 @@ def recall(
             budget=budget,
         )
     if json:
-        answer = Answer(hits=tuple(hits), path=hits.path, message=hits.message, id=hits.recall_id)
+        answer = RecallResult(hits=tuple(hits), path=hits.path, message=hits.message, id=hits.recall_id)
         output.as_json(codec.answer(answer))
         return
     output.note(hits.message)
@@ -158,7 +158,7 @@ def _show_chunks(chunks: Iterable[dict[str, Any]]) -> None:
         output.say()
 
 
-def _show_page(page: Page) -> None:
+def _show_page(page: MemoryPage) -> None:
     at = now()
     rows = [
         [one.id, output.age(one.created_at, at), one.scope, one.source, _status(one, at), one.name]
@@ -213,7 +213,7 @@ def list_memories(
         page = hive.list(limit=_PAGE if every else limit, after=after, **filters)
         while every and page.next is not None:
             more = hive.list(limit=_PAGE, after=page.next, **filters)
-            page = Page(memories=page.memories + more.memories, next=more.next)
+            page = MemoryPage(memories=page.memories + more.memories, next=more.next)
     if json:
         output.as_json(codec.page(page))
     else:

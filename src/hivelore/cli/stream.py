@@ -10,9 +10,9 @@ from typing import Any, BinaryIO, Literal, cast
 from hivelore.cli import output
 from hivelore.errors import HiveloreError, Overloaded, Unavailable
 from hivelore.observations import observation_codec as wire
-from hivelore.observations.markers import Cooling, Happened, Marker, Noticed, Reader, texts
+from hivelore.observations.markers import CooldownMarker, EventMarker, Marker, ObservationMarker, Reader, texts
 from hivelore.python.client import Client
-from hivelore.sessions.fence import Unfencing
+from hivelore.sessions.fence import Unfencer
 
 Format = Literal["auto", "stream-json", "text"]
 LONGEST_LINE = 32_000_000
@@ -67,7 +67,7 @@ def lines_of(stream: BinaryIO, tee: Callable[[bytes], None]) -> Iterator[bytes]:
         yield line.removesuffix(b"\n")
 
 
-class Ingesting:
+class StreamIngest:
     def __init__(self, connect: Callable[[], Client], session: str | None, tier: int, format_: Format) -> None:
         """``connect`` starts the service where it is away. ``session`` None: as the stream says."""
         self._connect = connect
@@ -77,8 +77,8 @@ class Ingesting:
         self._format = format_
         self._categories: list[str] = self._client.call("GET", "/api/status")["categories"]
         self._reader = Reader(self._categories)
-        self._unfencing = Unfencing()
-        self._fenced: dict[str, Unfencing] = {}
+        self._unfencing = Unfencer()
+        self._fenced: dict[str, Unfencer] = {}
         """Of messages whose last block ended inside of a fence."""
         self.kept = Kept()
 
@@ -96,7 +96,7 @@ class Ingesting:
     def _read_event(self, event: Mapping[str, Any]) -> None:
         self._session = self._session or _session_of(event)
         message = _message_of(event)
-        unfencing = self._fenced.pop(message, None) or Unfencing()
+        unfencing = self._fenced.pop(message, None) or Unfencer()
         for block in texts(event):
             reader = Reader(self._categories)
             self._keep([*reader.read(unfencing.read(block)), *reader.end()])
@@ -113,7 +113,7 @@ class Ingesting:
 
     def _take(self, marker: Marker) -> None:
         match marker:
-            case Noticed():
+            case ObservationMarker():
                 body = wire.told(
                     observation=marker.text,
                     category=marker.category,
@@ -122,11 +122,11 @@ class Ingesting:
                     tier=self._tier,
                 )
                 self.kept.effects[self._call("POST", "/memories", body)["effect"]] += 1
-            case Happened():
+            case EventMarker():
                 body = {"level": marker.level.value, "text": marker.text, "service": marker.service}
                 self._call("POST", "/api/events", body | {"session": self._session})
                 self.kept.events += 1
-            case Cooling():
+            case CooldownMarker():
                 body = {"service": marker.service, "action": marker.action, "minutes": marker.minutes}
                 self._call("PUT", "/api/cooldowns", body | {"session": self._session})
                 self.kept.cooldowns += 1

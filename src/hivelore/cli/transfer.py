@@ -16,9 +16,9 @@ from hivelore.cli.options import STDIN, AsJson, Shelf, Speaker, moment, project_
 from hivelore.core.sanitizer import escaped_json
 from hivelore.errors import HiveloreError, Invalid
 from hivelore.local import endpoint, private_files
-from hivelore.memories.drafts import Remembered
+from hivelore.memories.drafts import WriteResult
 from hivelore.memories.model import Scope
-from hivelore.transfer.batched_writes import Keeper
+from hivelore.transfer.batched_writes import BatchedWriter
 from hivelore.transfer.files import Skipped, draft_of, files_under, located
 from hivelore.transfer.jsonl import Report, export, fingerprint, import_lines
 
@@ -52,11 +52,11 @@ def index(
     skipped: list[Skipped] = []
     projects = {root: project_meant(project, root) for root in roots}
 
-    def kept(_: Path, done: Remembered) -> None:
+    def kept(_: Path, done: WriteResult) -> None:
         counts["created" if done.created else "changed" if done.changed else "unchanged"] += 1
 
     with connection.hive(agent) as hive, output.progress("Indexing", len(files)) as advance:
-        keeper = Keeper[Path](hive, kept=kept, refused=lambda file, why: skipped.append(Skipped(file, why)))
+        keeper = BatchedWriter[Path](hive, kept=kept, refused=lambda file, why: skipped.append(Skipped(file, why)))
         for number, (file, root) in enumerate(files, start=1):
             found = file if isinstance(file, Skipped) else draft_of(file, Scope(scope), projects[root])
             if isinstance(found, Skipped):

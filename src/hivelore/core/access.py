@@ -3,7 +3,7 @@
 from dataclasses import replace
 from enum import StrEnum
 
-from hivelore.core.agents import AgentId, Door, LeadSees, Role, Viewer
+from hivelore.core.agents import AgentId, Interface, LeadSees, Role, Viewer
 from hivelore.core.text import Clean
 from hivelore.feedback.recalls import RecallFilter
 from hivelore.memories.model import Memory, Scope, Trust
@@ -99,7 +99,7 @@ def may_affect(viewer: Viewer, effect: Effect, memory: Memory) -> Ruling:
 
 def is_of_folder(memory: Memory) -> bool:
     """Whether it says what a file of a shared memory folder says: the scan of the folder wrote it."""
-    is_scanned = memory.source_path is not None and memory.provenance.door is Door.SERVICE
+    is_scanned = memory.source_path is not None and memory.provenance.door is Interface.SERVICE
     return is_scanned and memory.scope is Scope.SWARM
 
 
@@ -110,7 +110,7 @@ def _is_for_its_file(viewer: Viewer, effect: Effect, memory: Memory) -> bool:
 
 
 def _has_its_file(viewer: Viewer, memory: Memory) -> bool:
-    return is_of_folder(memory) and viewer.door is not Door.SERVICE
+    return is_of_folder(memory) and viewer.door is not Interface.SERVICE
 
 
 def takes_over(viewer: Viewer, memory: Memory) -> bool:

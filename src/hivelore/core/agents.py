@@ -15,7 +15,7 @@ class Role(StrEnum):
     OPERATOR = "operator"
 
 
-class Door(StrEnum):
+class Interface(StrEnum):
     """The way a call came in; kept with every change."""
 
     PYTHON = "python"
@@ -42,7 +42,7 @@ class Viewer:
 
     role: Role
     agent: AgentId | None
-    door: Door
+    door: Interface
     acting: bool = False
     """True when an operator's key speaks for ``agent``; the role is then that agent's."""
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from hivelore.core.agents import AgentId, Door
+from hivelore.core.agents import AgentId, Interface
 from hivelore.core.text import Clean
 from hivelore.memories.model import Action, MemoryId
 
@@ -13,7 +13,7 @@ class AuditEntry:
     at: datetime
     actor: AgentId | None
     """None: an operator who acted for nobody."""
-    door: Door
+    door: Interface
     action: Action
     memory: MemoryId
     detail: Clean | None = None

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from hivelore.core.text import Clean
 from hivelore.errors import Invalid, Unavailable
 from hivelore.indexes.ports import VectorIndex
-from hivelore.indexing.model import DocumentKey, ModelKey, Near, Neighbours, PassageKey, QueryTokens, Vector
+from hivelore.indexing.model import DocumentKey, ModelKey, Neighbour, Neighbours, PassageKey, QueryTokens, Vector
 from hivelore.models.ports import EmbeddingProvider, TokenEmbedder
 from hivelore.search.late_interaction import maxsim, token_weights
 from hivelore.search.model import Filter
-from hivelore.storage.ports import Later, MemoryStore, MemoryView, View
+from hivelore.storage.ports import Deferred, MemoryStore, MemoryView, View
 
 SERVING = "model.serving"
 """The setting that names the fingerprint whose vectors answer questions."""
@@ -54,7 +54,7 @@ class EmbeddedQuery:
     tokens: QueryTokens = _NO_TOKENS
 
 
-class Serving:
+class ActiveModel:
     """The model that answers questions now, and the one that is wanted. ``wanted`` None: no embedder."""
 
     def __init__(
@@ -198,8 +198,8 @@ class Serving:
         return known if key is None else {**known, **view.vectors(key, missing)}
 
     def by_tokens(
-        self, view: View, query: EmbeddedQuery, nearest: Sequence[Near], rarities: Mapping[str, float]
-    ) -> Later[Mapping[DocumentKey, float]]:
+        self, view: View, query: EmbeddedQuery, nearest: Sequence[Neighbour], rarities: Mapping[str, float]
+    ) -> Deferred[Mapping[DocumentKey, float]]:
         """How well passages meet the question token by token, of those whose tokens the same model has told.
         ``rarities`` are those of the words of the question."""
         key = None if query.model is None else view.model(query.model.provider.fingerprint)

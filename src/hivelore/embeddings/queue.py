@@ -12,12 +12,12 @@ from datetime import datetime, timedelta
 from hivelore.core.clock import Clock
 from hivelore.core.supervisor import Report, unreported
 from hivelore.core.text import Clean
-from hivelore.embeddings.active_model import SERVING, Model, Serving
+from hivelore.embeddings.active_model import SERVING, ActiveModel, Model
 from hivelore.embeddings.retry import pause_after
 from hivelore.errors import HiveloreError, Invalid, Unavailable
 from hivelore.indexing.model import ModelKey, PassageKey, TextEmbedding, Waiting
 from hivelore.models.ports import EmbeddingProvider
-from hivelore.storage.planner_statistics import Learning
+from hivelore.storage.planner_statistics import PlannerStatistics
 from hivelore.storage.ports import MemoryStore, MemoryView, Transaction
 
 TAKEN_UP = "model.taken_up"
@@ -38,11 +38,11 @@ LONGEST_PAUSE = 300.0
 _HARMLESS = Clean("memory")
 
 
-class Embedding:
+class EmbeddingQueue:
     """Works off the queue. ``step`` is one batch; ``run`` goes on until told to stop."""
 
     def __init__(
-        self, store: MemoryStore, serving: Serving, clock: Clock, ask_for_help: Callable[[], None] = lambda: None
+        self, store: MemoryStore, serving: ActiveModel, clock: Clock, ask_for_help: Callable[[], None] = lambda: None
     ) -> None:
         """``ask_for_help`` lets other processes know that more waits than is embedded at once."""
         self._ask_for_help = ask_for_help
@@ -55,7 +55,7 @@ class Embedding:
         self._progress = threading.Condition()
         self._registered: str | None = None
         self._emptied: set[ModelKey] = set()
-        self._learning = Learning(store)
+        self._learning = PlannerStatistics(store)
         self._taken_up: PassageKey | None = PassageKey(0)
         """The last passage whose vector of the wanted model was taken up; None once all were."""
         self.last_error: str | None = None

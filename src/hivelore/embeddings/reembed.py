@@ -11,8 +11,8 @@ from datetime import datetime
 from hivelore.core.agents import Role, Viewer
 from hivelore.core.clock import Clock
 from hivelore.core.jobs import Job, JobId, JobState
-from hivelore.embeddings.active_model import Serving
-from hivelore.embeddings.queue import Embedding
+from hivelore.embeddings.active_model import ActiveModel
+from hivelore.embeddings.queue import EmbeddingQueue
 from hivelore.errors import Conflict, Forbidden, NotFound
 from hivelore.indexing.model import ModelKey, PassageKey
 from hivelore.storage.ports import MemoryStore, Transaction
@@ -24,12 +24,12 @@ AT_A_TIME = 1_000
 """Passages that are put into the queue or taken out in one unit of work."""
 
 
-class Reembedding:
+class Reembedder:
     def __init__(
         self,
         store: MemoryStore,
-        serving: Serving,
-        embedding: Embedding,
+        serving: ActiveModel,
+        embedding: EmbeddingQueue,
         clock: Clock,
         new_id: Callable[[datetime], JobId],
     ) -> None:

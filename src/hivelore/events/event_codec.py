@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from hivelore.core.agents import AgentId, Door
+from hivelore.core.agents import AgentId, Interface
 from hivelore.core.text import Clean
 from hivelore.events.model import Cooldown, Event, EventPage, Level, LoggedId
 from hivelore.memories.codec import Object, instant
@@ -33,7 +33,7 @@ def read_event(data: Mapping[str, Any]) -> Event:
         service=data["service"],
         text=Clean(data["text"]),
         actor=None if data["actor"] is None else AgentId(data["actor"]),
-        door=Door(data["door"]),
+        door=Interface(data["door"]),
         session=data["session"],
         memory=None if data["memoryId"] is None else MemoryId(data["memoryId"]),
     )
@@ -70,7 +70,7 @@ def read_cooldown(data: Mapping[str, Any]) -> Cooldown:
         reason=data["reason"],
         set_at=_instant(data["setAt"]),
         actor=None if data["actor"] is None else AgentId(data["actor"]),
-        door=Door(data["door"]),
+        door=Interface(data["door"]),
         session=data["session"],
     )
 

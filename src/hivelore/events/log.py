@@ -22,7 +22,7 @@ ID_SHOWN = 100
 """Characters of an unknown id that an error repeats."""
 
 
-class Events:
+class EventLog:
     def __init__(
         self,
         store: MemoryStore,

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import NewType
 
-from hivelore.core.agents import AgentId, Door
+from hivelore.core.agents import AgentId, Interface
 from hivelore.core.text import Clean
 from hivelore.memories.model import MemoryId
 from hivelore.observations.model import SERVICE_LENGTH
@@ -35,7 +35,7 @@ class Event:
     text: Clean
     actor: AgentId | None
     """Who told of it; None: an operator who acted for nobody."""
-    door: Door
+    door: Interface
     service: Clean | None = None
     """None: it is about no service by name."""
     session: Clean | None = None
@@ -89,7 +89,7 @@ class Cooldown:
     """When it was set, as it was told of last."""
     actor: AgentId | None
     """Who set it; None: an operator who acted for nobody, or several agents."""
-    door: Door
+    door: Interface
     session: Clean | None = None
     reason: Clean | None = None
     count: int = 1

@@ -28,7 +28,7 @@ _Opened = dict[tuple[AgentId, DocumentKey], tuple[MemoryId, datetime]]
 """What agents have read in full, and when last."""
 
 
-class Tally:
+class WriteBehindBuffer:
     def __init__(self, store: MemoryStore, *, recalls: int = RECALLS) -> None:
         """``recalls``: how many of them wait at most."""
         self._store = store

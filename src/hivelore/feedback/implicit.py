@@ -25,7 +25,7 @@ READ = 4_000
 """Characters of a memory that words are taken from."""
 
 
-class Watching:
+class ImplicitFeedback:
     def __init__(self, store: MemoryStore, keywords: KeywordIndex) -> None:
         self._store = store
         self._keywords = keywords

@@ -10,11 +10,11 @@ from hivelore.core.agents import AgentId, LeadSees, Viewer
 from hivelore.core.clock import Clock
 from hivelore.core.text import Clean
 from hivelore.errors import Unavailable
-from hivelore.feedback.buffer import Tally
-from hivelore.feedback.recalls import QUESTION_LENGTH, Given, Recall, RecallPage
+from hivelore.feedback.buffer import WriteBehindBuffer
+from hivelore.feedback.recalls import QUESTION_LENGTH, Recall, RecalledMemory, RecallPage
 from hivelore.memories.model import MemoryId
 from hivelore.memories.service import unknown
-from hivelore.search.model import Answer, Query, RecallId
+from hivelore.search.model import Query, RecallId, RecallResult
 from hivelore.storage.ports import MemoryStore
 
 
@@ -23,7 +23,7 @@ class RecallLog:
         self,
         *,
         store: MemoryStore,
-        tally: Tally,
+        tally: WriteBehindBuffer,
         clock: Clock,
         lead_sees: LeadSees,
         lifetime: timedelta,
@@ -37,7 +37,7 @@ class RecallLog:
         self._on = lifetime > timedelta(0)
         self._recall_id = recall_id
 
-    def noted(self, query: Query, viewer: Viewer, answer: Answer, candidates: int) -> Answer:
+    def noted(self, query: Query, viewer: Viewer, answer: RecallResult, candidates: int) -> RecallResult:
         """The answer, with the id under which it is logged: within about a second, and nobody waits for that."""
         if not self._on:
             return answer
@@ -56,7 +56,7 @@ class RecallLog:
                 path=answer.path,
                 candidates=candidates,
                 hits=tuple(
-                    Given(hit.memory.id, rank, hit.score, hit.fit, hit.fits)
+                    RecalledMemory(hit.memory.id, rank, hit.score, hit.fit, hit.fits)
                     for rank, hit in enumerate(answer.hits, start=1)
                 ),
             )

@@ -6,17 +6,17 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import NamedTuple
 
-from hivelore.core.agents import AgentId, Door, Role
+from hivelore.core.agents import AgentId, Interface, Role
 from hivelore.core.text import Clean
 from hivelore.feedback.model import Use
 from hivelore.memories.model import MemoryId
-from hivelore.search.model import Path, RecallId, Score, Visibility
+from hivelore.search.model import RecallId, RetrievalMode, Score, Visibility
 
 QUESTION_LENGTH = 1_000
 """Characters of a question that are logged."""
 
 
-class Given(NamedTuple):
+class RecalledMemory(NamedTuple):
     """A memory as it was given, by its id alone: the log holds no text of memories."""
 
     memory: MemoryId
@@ -35,16 +35,16 @@ class Recall:
     agent: AgentId | None
     """Who asked; None: an operator who acted for nobody."""
     role: Role
-    door: Door
+    door: Interface
     project: Clean | None
     """What the search was narrowed to, as with the session."""
     session: Clean | None
     question: Clean
     """Its first ``QUESTION_LENGTH`` characters."""
-    path: Path
+    path: RetrievalMode
     candidates: int
     """How many memories were ranked."""
-    hits: tuple[Given, ...]
+    hits: tuple[RecalledMemory, ...]
     """Best first. As read from a store: without those that are gone or not for the eyes of who reads."""
     withheld: int = 0
     """How many those are."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from hivelore.core.agents import AgentId, Door, Viewer
+from hivelore.core.agents import AgentId, Interface, Viewer
 from hivelore.core.clock import Clock
 from hivelore.core.redaction import Redactor
 from hivelore.core.supervisor import Report, unreported
@@ -21,8 +21,8 @@ from hivelore.memories.drafts import UNSET, Draft, Edit
 from hivelore.memories.identity import same_record
 from hivelore.memories.model import Memory, Scope, Source
 from hivelore.memories.normalizer import CONTENT_LENGTH
-from hivelore.memories.service import Remembering
-from hivelore.storage.leader_lease import Leading
+from hivelore.memories.service import MemoryService
+from hivelore.storage.leader_lease import LeaderLease
 from hivelore.storage.ports import MemoryStore, Transaction
 
 _LOG = logging.getLogger("hivelore")
@@ -42,7 +42,7 @@ _NEVER = Look({}, ("",))
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class FileState:
     """How the folders are, for people; without names."""
 
     known: int = 0
@@ -60,7 +60,7 @@ class _Passed:
     """When to try it again though it is as it was."""
 
 
-class Folders:
+class FolderSync:
     """For one thread, but for ``standing``."""
 
     def __init__(
@@ -69,9 +69,9 @@ class Folders:
         store: MemoryStore,
         workspace: Workspace,
         place: Clean,
-        remembering: Remembering,
+        remembering: MemoryService,
         agents: Agents,
-        leading: Leading,
+        leading: LeaderLease,
         redactor: Redactor,
         clock: Clock,
     ) -> None:
@@ -89,7 +89,7 @@ class Folders:
         self._before = _NEVER
         self._passed: dict[str, _Passed] = {}
         self._unmade: str | None = None
-        self.standing = Standing()
+        self.standing = FileState()
 
     def run(self, stop: threading.Event, report: Report = unreported) -> None:
         """Look until stopped, and then let another service do so. ``report`` is told how each look went."""
@@ -117,7 +117,7 @@ class Folders:
         counts once two looks agree. Answers how many seconds the looking took. Raises Unavailable where the rest has to
         wait for the next look."""
         if not self._leading.leads():
-            self._known, self.standing = None, Standing()
+            self._known, self.standing = None, FileState()
             return 0.0
         if self._known is None:
             self._known, self._before, self._passed = self._written_down(), _NEVER, {}
@@ -131,7 +131,7 @@ class Folders:
         finally:
             self._write_down()
         self._passed = {path: one for path, one in self._passed.items() if path in now.marks}
-        self.standing = Standing(len(self._known), len(self._passed), self._clock.now(), now.trouble or self._unmade)
+        self.standing = FileState(len(self._known), len(self._passed), self._clock.now(), now.trouble or self._unmade)
         return took
 
     def _follow(self, found: Differences, known: dict[str, KnownFile], now: Look, stopping: Callable[[], bool]) -> None:
@@ -270,7 +270,7 @@ class Folders:
                 agent = self._agents.agent(AgentId(folder.agent))
             except NotFound:
                 return folder, None
-        return folder, Viewer(role=agent.role, agent=agent.id, door=Door.SERVICE)
+        return folder, Viewer(role=agent.role, agent=agent.id, door=Interface.SERVICE)
 
     def _memory(self, file: KnownFile) -> Memory | None:
         """What a file became, unless it is gone or somebody has put it elsewhere since."""

@@ -12,17 +12,17 @@ from starlette.types import ASGIApp
 
 from hivelore import __version__
 from hivelore.errors import HiveloreError
-from hivelore.http.auth import Gate
+from hivelore.http.auth import Authenticator
 from hivelore.http.context import Context
-from hivelore.http.incidents import Mishaps, Shield
+from hivelore.http.incidents import Incidents, Shield
 from hivelore.http.metrics import HealthFigures, Measured, Metrics
 from hivelore.http.pools import AT_ONCE, AT_ONCE_ELSEWHERE, WRITES_AT_ONCE, WRITES_AT_ONCE_ELSEWHERE, Pools
 from hivelore.http.problems import TITLES, on_error, problem
-from hivelore.http.request_guard import Guard
+from hivelore.http.request_guard import RequestGuard
 from hivelore.http.rest import admin, events, health, hooks, maintenance, memories, observations, recalls, review
 from hivelore.http.rest.description import Api
 from hivelore.mcp.lazy import PATH as MCP_PATH
-from hivelore.mcp.lazy import LateMcpDoor
+from hivelore.mcp.lazy import LazyMcpServer
 from hivelore.runtime.app import Application
 from hivelore.sessions.model import HandoverState
 
@@ -44,10 +44,10 @@ def create_asgi(app: Application, loaded: Callable[[], None] = lambda: None) -> 
     recalls = AT_ONCE if app.settings.is_all_here else AT_ONCE_ELSEWHERE
     writes = WRITES_AT_ONCE_ELSEWHERE if app.store.is_shared else WRITES_AT_ONCE
     pools, metrics = Pools(recalls, writes), Metrics()
-    mishaps = Mishaps(app.redactor, app.clock)
-    context = Context(app, pools, Gate(app.agents, pools, app.clock, app.health), metrics, mishaps)
+    mishaps = Incidents(app.redactor, app.clock)
+    context = Context(app, pools, Authenticator(app.agents, pools, app.clock, app.health), metrics, mishaps)
     _watch(app, metrics)
-    mcp = LateMcpDoor(context, loaded)
+    mcp = LazyMcpServer(context, loaded)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncGenerator[None]:
@@ -72,7 +72,7 @@ def create_asgi(app: Application, loaded: Callable[[], None] = lambda: None) -> 
     api.add_exception_handler(RequestValidationError, _on_invalid)
     api.add_exception_handler(HTTPException, _on_http)
     api.add_middleware(Shield, mishaps=mishaps)
-    return Guard(Measured(api, metrics, app.clock.monotonic), app.settings.allowed_hosts)
+    return RequestGuard(Measured(api, metrics, app.clock.monotonic), app.settings.allowed_hosts)
 
 
 def _watch(app: Application, metrics: Metrics) -> None:

@@ -5,7 +5,7 @@ from urllib.parse import unquote
 
 from starlette.requests import Request
 
-from hivelore.core.agents import Door, Viewer
+from hivelore.core.agents import Interface, Viewer
 from hivelore.core.clock import Clock
 from hivelore.errors import Unavailable
 from hivelore.health.model import Cause
@@ -18,7 +18,7 @@ FRESH = 1.0
 WATCHED = 300.0
 """Seconds after that in which it may still look at the state of a service whose database fails."""
 _MOST_REMEMBERED = 4_096
-_DOORS = {"python": Door.PYTHON, "cli": Door.CLI}
+_DOORS = {"python": Interface.PYTHON, "cli": Interface.CLI}
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,19 +27,19 @@ class _Remembered:
     until: float
 
 
-class Gate:
+class Authenticator:
     def __init__(self, agents: Agents, pools: Pools, clock: Clock, health: HealthState) -> None:
         self._agents = agents
         self._pools = pools
         self._clock = clock
         self._health = health
-        self._known: dict[tuple[str | None, str | None, Door], _Remembered] = {}
+        self._known: dict[tuple[str | None, str | None, Interface], _Remembered] = {}
         """Another one once all is forgotten: what was still being asked then goes into the old one."""
         agents.on_change(self.forget)
 
-    async def viewer(self, request: Request, door: Door = Door.REST) -> Viewer:
+    async def viewer(self, request: Request, door: Interface = Interface.REST) -> Viewer:
         """Who asks. Raises Unauthenticated or Forbidden."""
-        return await self.known(key_of(request), agent_of(request), _door(request) if door is Door.REST else door)
+        return await self.known(key_of(request), agent_of(request), _door(request) if door is Interface.REST else door)
 
     async def watcher(self, request: Request) -> Viewer:
         """As ``viewer``; while the database fails, whoever was known a short while ago."""
@@ -53,7 +53,7 @@ class Gate:
         except Unavailable:
             return found.viewer
 
-    async def known(self, key: str | None, agent: str | None, door: Door) -> Viewer:
+    async def known(self, key: str | None, agent: str | None, door: Interface) -> Viewer:
         asked, now, known = (key, agent, door), self._clock.monotonic(), self._known
         found = known.get(asked)
         if found is not None and found.until > now:
@@ -68,8 +68,8 @@ class Gate:
         self._known = {}
 
 
-def _door(request: Request) -> Door:
-    return _DOORS.get(request.headers.get("x-hivelore-door", ""), Door.REST)
+def _door(request: Request) -> Interface:
+    return _DOORS.get(request.headers.get("x-hivelore-door", ""), Interface.REST)
 
 
 def key_of(request: Request) -> str | None:

@@ -9,8 +9,8 @@ from fastapi.routing import APIRoute
 
 from hivelore.core.agents import Viewer
 from hivelore.errors import Invalid
-from hivelore.http.auth import Gate, project_of
-from hivelore.http.incidents import Mishaps
+from hivelore.http.auth import Authenticator, project_of
+from hivelore.http.incidents import Incidents
 from hivelore.http.metrics import Metrics
 from hivelore.http.pools import Lane, Pools
 from hivelore.runtime.app import Application
@@ -22,9 +22,9 @@ T = TypeVar("T")
 class Context:
     app: Application
     pools: Pools
-    gate: Gate
+    gate: Authenticator
     metrics: Metrics
-    mishaps: Mishaps
+    mishaps: Incidents
 
     def deadline(self, lane: Lane) -> float:
         """When a call that begins now is given up, on the application's clock."""
@@ -90,5 +90,5 @@ def _takes_many(annotation: object) -> bool:
 
 
 Asking = Annotated[Caller, Depends(_caller)]
-Watching = Annotated[Caller, Depends(_watcher)]
+ImplicitFeedback = Annotated[Caller, Depends(_watcher)]
 """The same for what watches the service, and is to see it also while the database does not answer."""

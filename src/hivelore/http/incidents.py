@@ -17,7 +17,7 @@ CODE = "unexpected"
 _LOG = logging.getLogger("hivelore")
 
 
-class Mishap(Exception):
+class Incident(Exception):
     """An error that is none of ours. ``str(mishap)`` is for whoever asked, and says nothing of what happened inside."""
 
     def __init__(self, number: str) -> None:
@@ -28,7 +28,7 @@ class Mishap(Exception):
         self.id = number
 
 
-class Mishaps:
+class Incidents:
     """Writes them into the log."""
 
     def __init__(self, redactor: Redactor, clock: Clock) -> None:
@@ -49,10 +49,10 @@ class Mishaps:
         except Exception as error:
             raise self._logged(error, place()) from error
 
-    def _logged(self, error: Exception, place: str) -> Mishap:
+    def _logged(self, error: Exception, place: str) -> Incident:
         with self._lock:
             self._count += 1
-            mishap = Mishap(f"{self._clock.now():%Y%m%dT%H%M%S}-{self._count}")
+            mishap = Incident(f"{self._clock.now():%Y%m%dT%H%M%S}-{self._count}")
         _LOG.error("Unexpected error %s at %s\n%s", mishap.id, place, tracebacks.masked(error, self._redactor))
         return mishap
 
@@ -60,7 +60,7 @@ class Mishaps:
 class Shield:
     """Pure ASGI: an error that nobody below has caught becomes a problem document."""
 
-    def __init__(self, app: ASGIApp, mishaps: Mishaps) -> None:
+    def __init__(self, app: ASGIApp, mishaps: Incidents) -> None:
         self._app = app
         self._mishaps = mishaps
 
@@ -82,7 +82,7 @@ class Shield:
         try:
             with self._mishaps.noted(route):
                 await self._app(scope, receive, watched)
-        except Mishap as mishap:
+        except Incident as mishap:
             if begun:  # Too late for another answer: the connection ends, which says that this one is not whole.
                 raise
             await problem(500, str(mishap), CODE, id=mishap.id)(scope, receive, send)

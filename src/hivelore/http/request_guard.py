@@ -24,7 +24,7 @@ _TOO_LARGE = f"The request is larger than {LARGEST_BODY // 1024 // 1024} MB. Sen
 _TOO_MANY = f"The request holds more than {MOST_STRINGS:,} strings. Send it in parts."
 
 
-class Guard:
+class RequestGuard:
     """Pure ASGI, around everything."""
 
     def __init__(self, app: ASGIApp, allowed_hosts: Iterable[str] = ()) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from hivelore.core.agents import Agent, AgentId, ApiKey, Door, KeyId, Role, Viewer
+from hivelore.core.agents import Agent, AgentId, ApiKey, Interface, KeyId, Role, Viewer
 from hivelore.core.clock import Clock
 from hivelore.core.redaction import find
 from hivelore.errors import Conflict, Forbidden, Invalid, NotFound, Unauthenticated
@@ -70,7 +70,7 @@ class Agents:
         self.changed_elsewhere()
         self._tell()
 
-    def viewer(self, key: str | None, door: Door, acting_for: str | None = None) -> Viewer:
+    def viewer(self, key: str | None, door: Interface, acting_for: str | None = None) -> Viewer:
         """Who holds this key. ``acting_for`` (X-Agent-ID, an id or a name) is for operators' keys only.
 
         Raises Unauthenticated for no key or a bad one, Forbidden for speaking for somebody else.
@@ -90,7 +90,7 @@ class Agents:
             other = self._introduced(acting_for)
         return Viewer(role=other.role, agent=other.id, door=door, acting=True)
 
-    def holder(self, key: str, door: Door) -> Viewer:
+    def holder(self, key: str, door: Interface) -> Viewer:
         """Who holds a key that is given without its secret, like ``hl_1_0123456789``: for what nobody but the owner of
         this machine can have written. Raises Unauthenticated where that key does not let anybody in."""
         match = _PUBLIC.match(key)

@@ -115,7 +115,7 @@ class Candidates(Sequence[Candidate]):
         return Candidate(DocumentKey(int(documents)), ChunkKey(int(chunks)), float(scores))
 
 
-class Near(NamedTuple):
+class Neighbour(NamedTuple):
     """A passage and its cosine (-1..1) to the query."""
 
     document: DocumentKey
@@ -128,7 +128,7 @@ class Near(NamedTuple):
 class Neighbours:
     """The nearest passages of each document, best first, and how cosines spread over the searched scope."""
 
-    nearest: tuple[Near, ...]
+    nearest: tuple[Neighbour, ...]
     count: int
     """Passages that were compared: all that the filter admits."""
     mean: float
@@ -156,7 +156,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class ChangeCursor:
     """How much of a log a view shows: every number up to ``upto`` but those in ``open``, whose writers had not ended.
 
     Of two moments of one store, the one with the greater ``number`` shows all that the other shows; with the same
@@ -174,7 +174,7 @@ class Moment:
         return shown & ~np.isin(numbers, self.open) if self.open else shown
 
 
-BEGINNING = Moment(0)
+BEGINNING = ChangeCursor(0)
 
 
 @dataclass(frozen=True, slots=True)

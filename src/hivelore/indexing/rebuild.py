@@ -10,10 +10,10 @@ from threading import Lock
 from hivelore.core.clock import Clock
 from hivelore.indexes.ports import KeywordIndex
 from hivelore.indexing.model import DocumentKey, Stored
-from hivelore.indexing.writer import Shelf
+from hivelore.indexing.writer import IndexWriter
 from hivelore.search.model import EVERYTHING
 from hivelore.search.tokenizer import TERMS_VERSION
-from hivelore.storage.planner_statistics import Learning
+from hivelore.storage.planner_statistics import PlannerStatistics
 from hivelore.storage.ports import MemoryStore, Transaction, View
 
 _IN_PLACE = "in-place "
@@ -81,9 +81,14 @@ class _State:
         return not self.repair and (self.rebuild is None or self.rebuild.in_place)
 
 
-class Reindexing:
+class IndexRebuild:
     def __init__(
-        self, store: MemoryStore, keywords: KeywordIndex, others: Sequence[KeywordIndex], shelf: Shelf, clock: Clock
+        self,
+        store: MemoryStore,
+        keywords: KeywordIndex,
+        others: Sequence[KeywordIndex],
+        shelf: IndexWriter,
+        clock: Clock,
     ) -> None:
         """``others`` are the engines that may have indexed this store before."""
         self._store = store
@@ -92,7 +97,7 @@ class Reindexing:
         self._shelf = shelf
         self._clock = clock
         self._wanted = f"{keywords.name} {TERMS_VERSION}"
-        self._learning = Learning(store)
+        self._learning = PlannerStatistics(store)
         self._building = Lock()
         """Held in ``go_on``, which alone uses the three that follow."""
         self._compared: str | None = None

@@ -19,7 +19,7 @@ from hivelore.indexing.model import ChunkKey, DocumentKey, KeywordEntry, Stored,
 from hivelore.memories.model import Action, Chunk, Memory
 from hivelore.memories.temporal import has_place, kept, link, loosen, settle, stays
 from hivelore.memories.whole import WholeMemory
-from hivelore.observations.model import Kind
+from hivelore.observations.model import ObservationKind
 from hivelore.search.tokenizer import document_terms
 from hivelore.storage.ports import Transaction, View
 
@@ -28,7 +28,7 @@ CHUNKS_AFTER = 1
 _REMEMBERED_TEXTS = 4_096
 
 
-class Shelf:
+class IndexWriter:
     def __init__(self, keywords: KeywordIndex) -> None:
         self._keywords = keywords
 
@@ -164,7 +164,11 @@ def _unquoted(tx: Transaction, stored: Stored) -> Sequence[DocumentKey]:
     """What others keep of its words, as what contradicted them, is blanked; those others."""
     if stored.memory.operational is None:
         return ()
-    seen = (one.text for one in tx.observations(stored.key) if one.kind in (Kind.CREATED, Kind.REINFORCED))
+    seen = (
+        one.text
+        for one in tx.observations(stored.key)
+        if one.kind in (ObservationKind.CREATED, ObservationKind.REINFORCED)
+    )
     words = {stored.memory.content, *(version.content for version in tx.history(stored.key)), *filter(None, seen)}
     return tx.unquote(words)
 

@@ -155,8 +155,8 @@ def _json(value: Any) -> bytes:
 def hook_of(program: str, commands: Commands) -> Hook:
     """The hook with which a program tells what it was asked, to try it out."""
     dialect = PROGRAMS[program]
-    name = next(name for name, kind in dialect.kinds.items() if kind is model.Kind.ASKED)
-    (prompt,) = dialect.texts[model.Kind.ASKED]
+    name = next(name for name, kind in dialect.kinds.items() if kind is model.EventKind.ASKED)
+    (prompt,) = dialect.texts[model.EventKind.ASKED]
     session, *_ = dialect.session
     told = () if dialect.event_name else ("--event", name)
     return Hook((*commands.hook, program, *told), name, session, prompt)

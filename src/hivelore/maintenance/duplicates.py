@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from hivelore.core.progress import Progress
 from hivelore.core.vectors import cosine
-from hivelore.embeddings.active_model import Serving
+from hivelore.embeddings.active_model import ActiveModel
 from hivelore.indexing.model import DocumentKey, Stored
 from hivelore.maintenance.merge_rules import may_merge
 from hivelore.memories.model import Memory
@@ -35,7 +35,7 @@ _Candidate = tuple[Stored, Stored, float]
 
 
 class Duplicates:
-    def __init__(self, store: MemoryStore, serving: Serving) -> None:
+    def __init__(self, store: MemoryStore, serving: ActiveModel) -> None:
         self._store = store
         self._serving = serving
 

@@ -34,7 +34,7 @@ PRUNE_EVERY = 60.0
 """Seconds."""
 
 
-class Upkeep:
+class Housekeeping:
     def __init__(
         self,
         store: MemoryStore,

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from hivelore.embeddings.queue import Embedding
-from hivelore.indexing.rebuild import Reindexing
+from hivelore.embeddings.queue import EmbeddingQueue
+from hivelore.indexing.rebuild import IndexRebuild
 from hivelore.storage.ports import MemoryStore
 
 AT_A_TIME = 1_000
@@ -23,9 +23,13 @@ class Checked:
     """Passages that could not be embedded, and are tried again."""
 
 
-class Checking:
+class IntegrityCheck:
     def __init__(
-        self, damage: Callable[[], Sequence[str]], store: MemoryStore, reindexing: Reindexing, embedding: Embedding
+        self,
+        damage: Callable[[], Sequence[str]],
+        store: MemoryStore,
+        reindexing: IndexRebuild,
+        embedding: EmbeddingQueue,
     ) -> None:
         """``damage``: what is damaged, see ``Monitor.check``."""
         self._damage = damage

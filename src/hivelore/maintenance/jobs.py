@@ -24,7 +24,7 @@ from hivelore.core.progress import Progress, Stopped
 from hivelore.core.redaction import Redactor
 from hivelore.core.text import Clean
 from hivelore.errors import Conflict, HiveloreError, NotFound, Unavailable
-from hivelore.maintenance.model import Maintained, Wish
+from hivelore.maintenance.model import MaintenancePlan, MaintenanceResult
 from hivelore.maintenance.service import Maintenance, operator_only, permit
 from hivelore.memories.model import MemoryId
 from hivelore.storage.ports import MemoryStore, Transaction, View
@@ -49,7 +49,7 @@ _LOG = logging.getLogger("hivelore")
 class Order:
     """What a job is asked for."""
 
-    wish: Wish
+    wish: MaintenancePlan
     apply: bool
     yes_delete: int | None
     viewer: Viewer
@@ -96,7 +96,9 @@ class MaintenanceJobs:
         """The latest that failed here, and with what."""
         self._is_closing = False
 
-    def begin(self, wish: Wish, viewer: Viewer, *, apply: bool = False, yes_delete: int | None = None) -> Job:
+    def begin(
+        self, wish: MaintenancePlan, viewer: Viewer, *, apply: bool = False, yes_delete: int | None = None
+    ) -> Job:
         """The job that does it. Whoever asks for the same as the one that runs joins it; for something else, Conflict
         is raised."""
         permit(wish, viewer, yes_delete)
@@ -131,7 +133,7 @@ class MaintenanceJobs:
             return replace(found, done=work.progress.done, total=work.progress.total, updated_at=self._clock.now())
         return self._store.write(lambda tx: self._as_lost(tx, found.id)) if self._is_lost(found) else found
 
-    def outcome(self, job: JobId, viewer: Viewer) -> Maintained:
+    def outcome(self, job: JobId, viewer: Viewer) -> MaintenanceResult:
         """What came of a job that is done. Raises what it failed with, or Conflict where it has no outcome."""
         seen = self.look(job, viewer)
         failed = self._failed
@@ -143,7 +145,7 @@ class MaintenanceJobs:
             raise NotFound(f"What came of job {job} is not kept any more, only that of the latest. Ask for it again.")
         return kept
 
-    def kept(self, job: Job) -> Maintained | None:
+    def kept(self, job: Job) -> MaintenanceResult | None:
         """What came of a job that was looked at; None where it is not done, or a later one was begun since."""
         if job.state is not JobState.DONE:
             return None
@@ -225,7 +227,7 @@ class MaintenanceJobs:
             with self._lock:
                 del self._own[job.id]
 
-    def _done(self, order: Order, progress: Progress) -> Maintained:
+    def _done(self, order: Order, progress: Progress) -> MaintenanceResult:
         if order.apply:
             return self._maintenance.apply(order.wish, order.viewer, order.yes_delete, progress)
         return self._maintenance.preview(order.wish, order.viewer, progress)
@@ -243,7 +245,12 @@ class MaintenanceJobs:
                 self._store.write(work)
 
     def _put_end(
-        self, tx: Transaction, job: Job, progress: Progress, outcome: Maintained | None, error: HiveloreError | None
+        self,
+        tx: Transaction,
+        job: Job,
+        progress: Progress,
+        outcome: MaintenanceResult | None,
+        error: HiveloreError | None,
     ) -> None:
         """A preview that was cancelled stays that; of what was applied to its end, it is kept that it was."""
         known = replace(tx.job(job.id) or job, done=progress.done, total=progress.total)
@@ -287,7 +294,7 @@ def _keep(tx: Transaction, latest: dict[str, Any]) -> None:
     tx.set_setting(LATEST, json.dumps(latest))
 
 
-def _unnamed(outcome: Maintained) -> Maintained:
+def _unnamed(outcome: MaintenanceResult) -> MaintenanceResult:
     return replace(
         outcome,
         examples=tuple(replace(one, name="") for one in outcome.examples),
@@ -295,7 +302,7 @@ def _unnamed(outcome: Maintained) -> Maintained:
     )
 
 
-def _named(view: View, outcome: Maintained) -> Maintained:
+def _named(view: View, outcome: MaintenanceResult) -> MaintenanceResult:
     """With the names that memories have now, and without those that are gone."""
 
     def name(memory: MemoryId) -> str | None:

@@ -16,18 +16,24 @@ from hivelore.feedback.model import Usefulness
 from hivelore.feedback.rating import Worth, factor
 from hivelore.feedback.recalls import use_of
 from hivelore.indexing.model import Stored
-from hivelore.indexing.writer import Shelf
+from hivelore.indexing.writer import IndexWriter
 from hivelore.maintenance.merge_rules import better, may_merge
 from hivelore.memories.model import Action, Memory
 from hivelore.memories.normalizer import TAGS
 from hivelore.observations.confidence import Lifecycle
-from hivelore.observations.model import Kind, Observation, Operational
+from hivelore.observations.model import Observation, ObservationKind, Operational
 from hivelore.observations.records import note
 from hivelore.storage.ports import Transaction
 
 
 def merge(
-    tx: Transaction, shelf: Shelf, older: Stored, newer: Stored, viewer: Viewer, now: datetime, lifecycle: Lifecycle
+    tx: Transaction,
+    shelf: IndexWriter,
+    older: Stored,
+    newer: Stored,
+    viewer: Viewer,
+    now: datetime,
+    lifecycle: Lifecycle,
 ) -> None:
     """Raises Forbidden where the viewer may not change both, Conflict where they may not become one any more."""
     for one in (older.memory, newer.memory):
@@ -93,7 +99,7 @@ def _tell_of_both(
         return
     seen = seen_again(tx, older)
     if was is not None and was.persistent and not known.persistent:
-        seen.append(Observation(at=now, kind=Kind.MADE_PERSISTENT, actor=viewer.agent, door=viewer.door))
+        seen.append(Observation(at=now, kind=ObservationKind.MADE_PERSISTENT, actor=viewer.agent, door=viewer.door))
     note(tx, newer, seen, lifecycle)
 
 
@@ -102,11 +108,11 @@ def seen_again(tx: Transaction, other: Stored) -> list[Observation]:
     memory = other.memory
     first = Observation(
         at=memory.created_at,
-        kind=Kind.REINFORCED,
+        kind=ObservationKind.REINFORCED,
         actor=memory.provenance.actor,
         door=memory.provenance.door,
         session=memory.session,
         text=memory.content,
     )
-    kinds = (Kind.REINFORCED, Kind.CONTRADICTED, Kind.DISPROVED)
+    kinds = (ObservationKind.REINFORCED, ObservationKind.CONTRADICTED, ObservationKind.DISPROVED)
     return [first, *(one for one in tx.observations(other.key) if one.kind in kinds)]

@@ -9,7 +9,7 @@ from hivelore.memories.model import MemoryId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class MaintenancePlan:
     """What maintenance is to do."""
 
     purge_expired: bool = False
@@ -37,7 +37,7 @@ class Expired:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Alike:
+class DuplicateGroup:
     """Two memories that say the same, the older one first."""
 
     older: MemoryId
@@ -47,7 +47,7 @@ class Alike:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Maintained:
+class MaintenanceResult:
     """What maintenance would do, or did where ``applied``."""
 
     applied: bool
@@ -59,7 +59,7 @@ class Maintained:
     """So many go without being counted by who asks for it."""
     examples: tuple[Expired, ...] = ()
     """Of those to go, the first to expire first; not all of very many."""
-    alike: tuple[Alike, ...] = ()
+    alike: tuple[DuplicateGroup, ...] = ()
     """Pairs to put to review; nothing is merged before somebody accepts it."""
     proposed: int = 0
     """How many of these are in the review inbox by this."""

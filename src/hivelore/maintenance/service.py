@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
 
-from hivelore.changes.journal import Keeping
+from hivelore.changes.journal import ChangeJournal
 from hivelore.changes.model import BatchId, BatchKind
 from hivelore.core.agents import Role, Viewer
 from hivelore.core.audit import AuditEntry
@@ -18,16 +18,16 @@ from hivelore.core.progress import Progress
 from hivelore.core.text import Clean
 from hivelore.errors import Conflict, Forbidden, Invalid
 from hivelore.indexing.model import DocumentKey, Stored
-from hivelore.indexing.rebuild import Reindexing
-from hivelore.indexing.writer import Shelf
+from hivelore.indexing.rebuild import IndexRebuild
+from hivelore.indexing.writer import IndexWriter
 from hivelore.maintenance.duplicates import Duplicates, Pair
-from hivelore.maintenance.model import Alike, Expired, Maintained, Wish
+from hivelore.maintenance.model import DuplicateGroup, Expired, MaintenancePlan, MaintenanceResult
 from hivelore.maintenance.purge_limits import most, refuse_too_many
 from hivelore.memories.model import Action
 from hivelore.memories.temporal import beside
 from hivelore.memories.whole_reader import in_batches
 from hivelore.review.model import ProposalKind
-from hivelore.review.proposals import Proposing
+from hivelore.review.proposals import Proposals
 from hivelore.search.model import EVERYTHING, Filter
 from hivelore.storage.ports import MemoryStore, Transaction, View
 
@@ -42,11 +42,11 @@ class Maintenance:
         self,
         *,
         store: MemoryStore,
-        shelf: Shelf,
-        keeping: Keeping,
-        proposing: Proposing,
+        shelf: IndexWriter,
+        keeping: ChangeJournal,
+        proposing: Proposals,
         duplicates: Duplicates,
-        reindexing: Reindexing,
+        reindexing: IndexRebuild,
         share: float,
         clock: Clock,
     ) -> None:
@@ -60,14 +60,14 @@ class Maintenance:
         self._share = share
         self._clock = clock
 
-    def preview(self, wish: Wish, viewer: Viewer, progress: Progress | None = None) -> Maintained:
+    def preview(self, wish: MaintenancePlan, viewer: Viewer, progress: Progress | None = None) -> MaintenanceResult:
         """What would be done. Nothing is written."""
         permit(wish, viewer)
         return self._looked(wish, viewer, progress or Progress())[0]
 
     def apply(
-        self, wish: Wish, viewer: Viewer, yes_delete: int | None = None, progress: Progress | None = None
-    ) -> Maintained:
+        self, wish: MaintenancePlan, viewer: Viewer, yes_delete: int | None = None, progress: Progress | None = None
+    ) -> MaintenanceResult:
         """Do it. ``yes_delete``: how many are to go, exactly. Raises Conflict where that is another number, or where it
         is not said and more than the share would go; then nothing is done. Where it is stopped by ``progress``, what
         was done until then stays, in one batch."""
@@ -102,8 +102,8 @@ class Maintenance:
     # steps
 
     def _looked(
-        self, wish: Wish, viewer: Viewer, progress: Progress
-    ) -> tuple[Maintained, Sequence[DocumentKey], Sequence[Pair]]:
+        self, wish: MaintenancePlan, viewer: Viewer, progress: Progress
+    ) -> tuple[MaintenanceResult, Sequence[DocumentKey], Sequence[Pair]]:
         now = self._clock.now()
         with self._store.read() as view:
             total = len(view.matching(EVERYTHING))
@@ -112,10 +112,12 @@ class Maintenance:
             room = self._proposing.room(view, viewer) if wish.merge else 0
         pairs = self._duplicates.find(now, room, progress) if room else []
         alike = [
-            Alike(older=one.memory.id, newer=other.memory.id, names=(one.memory.name, other.memory.name), why=why)
+            DuplicateGroup(
+                older=one.memory.id, newer=other.memory.id, names=(one.memory.name, other.memory.name), why=why
+            )
             for one, other, why in pairs
         ]
-        plan = Maintained(
+        plan = MaintenanceResult(
             applied=False,
             memories=total,
             expired=len(doomed),
@@ -172,7 +174,7 @@ def operator_only(viewer: Viewer) -> None:
         raise Forbidden("Only an operator does maintenance. Use the operator's key.")
 
 
-def permit(wish: Wish, viewer: Viewer, yes_delete: int | None = None) -> None:
+def permit(wish: MaintenancePlan, viewer: Viewer, yes_delete: int | None = None) -> None:
     """Raises Forbidden or Invalid for what is never done, whatever the store has."""
     operator_only(viewer)
     if wish.is_empty:

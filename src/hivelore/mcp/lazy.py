@@ -10,14 +10,14 @@ from starlette.types import Receive, Scope, Send
 from hivelore.http.context import Context
 
 if TYPE_CHECKING:
-    from hivelore.mcp.server import McpDoor
+    from hivelore.mcp.server import McpServer
 
 PATH = "/mcp"
 _QUIET = 3.0
 """Seconds after the start that the first questions and the vectors, which are being read, have for themselves."""
 
 
-class LateMcpDoor:
+class LazyMcpServer:
     """An ASGI application for one path. Run ``opened`` around its lifetime: that loads the door beside the other
     requests, a little after the start or as soon as somebody asks for it, and who asks waits for that."""
 
@@ -26,7 +26,7 @@ class LateMcpDoor:
         self._context = context
         self._loaded = loaded
         self._asked = asyncio.Event()
-        self._loading: asyncio.Task[McpDoor] | None = None
+        self._loading: asyncio.Task[McpServer] | None = None
         self._open = asyncio.Event()
 
     @asynccontextmanager
@@ -51,14 +51,14 @@ class LateMcpDoor:
         await self._open.wait()
         await door(scope, receive, send)
 
-    async def _keep(self, loading: "asyncio.Task[McpDoor]", over: asyncio.Event) -> None:
+    async def _keep(self, loading: "asyncio.Task[McpServer]", over: asyncio.Event) -> None:
         """Open the door and close it in the end: the same task has to do both."""
         door = await loading
         async with door.manager.run():
             self._open.set()
             await over.wait()
 
-    async def _load(self) -> "McpDoor":
+    async def _load(self) -> "McpServer":
         with suppress(TimeoutError):
             await asyncio.wait_for(self._asked.wait(), _QUIET)
         door = await asyncio.to_thread(_imported, self._context)
@@ -66,7 +66,7 @@ class LateMcpDoor:
         return door
 
 
-def _imported(context: Context) -> "McpDoor":
-    from hivelore.mcp.server import McpDoor
+def _imported(context: Context) -> "McpServer":
+    from hivelore.mcp.server import McpServer
 
-    return McpDoor(context)
+    return McpServer(context)

@@ -24,12 +24,12 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from hivelore import __version__
-from hivelore.core.agents import Door
+from hivelore.core.agents import Interface
 from hivelore.core.sanitizer import harmless_values
 from hivelore.errors import HiveloreError, Invalid
 from hivelore.http.auth import project_of
 from hivelore.http.context import Caller, Context
-from hivelore.http.incidents import Mishap
+from hivelore.http.incidents import Incident
 from hivelore.http.problems import of_error
 from hivelore.http.request_guard import LARGEST_BODY
 from hivelore.mcp.schemas import input_schema, output_schema
@@ -40,7 +40,7 @@ from hivelore.sessions import agent_instructions
 _NO_AGENT = "An operator's key speaks for no agent here: say for which one with the header X-Agent-ID."
 
 
-class McpDoor:
+class McpServer:
     """An ASGI application for one path. Run ``manager.run()`` around its lifetime."""
 
     def __init__(self, context: Context) -> None:
@@ -68,25 +68,25 @@ class McpDoor:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             with self._context.mishaps.noted(lambda: f"the gate of {scope['path']}"):
-                await self._context.gate.viewer(Request(scope), Door.MCP)
+                await self._context.gate.viewer(Request(scope), Interface.MCP)
         except HiveloreError as error:
             await of_error(error)(scope, receive, send)
             return
-        except Mishap as mishap:
+        except Incident as mishap:
             await _nameless(_failure(mishap))(scope, receive, send)
             return
         await self.manager.handle_request(scope, receive, send)
 
     async def _caller(self, ctx: ServerRequestContext[Any, Any]) -> Caller:
         request = cast(Request, ctx.request)
-        viewer = await self._context.gate.viewer(request, Door.MCP)
+        viewer = await self._context.gate.viewer(request, Interface.MCP)
         return Caller(self._context, viewer, project_of(request))
 
     async def _list(self, ctx: ServerRequestContext[Any, Any], _: PaginatedRequestParams | None) -> ListToolsResult:
         try:
             with self._context.mishaps.noted(lambda: "tools/list"):
                 caller = await self._caller(ctx)
-        except (HiveloreError, Mishap) as error:
+        except (HiveloreError, Incident) as error:
             raise _failure(error) from None
         tools = [self._listed[name] for name, tool in self._tools.items() if tool.is_for(caller.viewer)]
         return ListToolsResult(tools=tools)
@@ -96,7 +96,7 @@ class McpDoor:
         try:
             with self._context.mishaps.noted(lambda: "tools/call" if tool is None else tool.name):
                 return await self._answer(ctx, tool, params)
-        except Mishap as mishap:
+        except Incident as mishap:
             raise _failure(mishap) from None
 
     async def _answer(
@@ -118,9 +118,9 @@ class McpDoor:
         return _result(reply, agent, success=True)
 
 
-def _failure(error: HiveloreError | Mishap) -> MCPError:
+def _failure(error: HiveloreError | Incident) -> MCPError:
     """What the protocol says where we have failed."""
-    return MCPError(INTERNAL_ERROR, str(error), {"id": error.id} if isinstance(error, Mishap) else None)
+    return MCPError(INTERNAL_ERROR, str(error), {"id": error.id} if isinstance(error, Incident) else None)
 
 
 def _nameless(error: MCPError) -> Response:

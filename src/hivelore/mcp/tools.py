@@ -21,7 +21,7 @@ from hivelore.memories.diff import difference
 from hivelore.memories.drafts import Draft
 from hivelore.memories.model import NAME_LENGTH, MemoryId, Scope, Source
 from hivelore.memories.normalizer import utc
-from hivelore.observations.outcomes import Seen
+from hivelore.observations.outcomes import ObservationInput
 from hivelore.review import proposal_codec
 from hivelore.review.model import DECISIONS, ProposalId
 from hivelore.search.model import BUDGET_RANGE, DEFAULT_LIMIT, LIMIT_RANGE, History, Hit, ScopeChoice
@@ -283,7 +283,7 @@ async def _review(caller: Caller, given: ReviewInput) -> Reply:
 
 
 async def _observe(caller: Caller, given: ObserveInput) -> Reply:
-    seen = Seen(text=given.observation, category=given.category, service=given.service)
+    seen = ObservationInput(text=given.observation, category=given.category, service=given.service)
     done = await caller.run(Lane.WRITE, lambda until: caller.app.observing.observe(seen, caller.viewer, until))
     caller.context.metrics.writes.inc()
     data = {"effect": done.effect.value, "memoryId": done.memory.id, "about": list(done.about)}

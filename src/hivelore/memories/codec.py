@@ -7,16 +7,16 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from hivelore.core.agents import Agent, AgentId, ApiKey, Door, Role
+from hivelore.core.agents import Agent, AgentId, ApiKey, Interface, Role
 from hivelore.core.jobs import Job
 from hivelore.core.text import Clean
 from hivelore.errors import Invalid
 from hivelore.feedback.model import UNKNOWN, Use, Usefulness
-from hivelore.feedback.recalls import Given, Recall, RecallPage
-from hivelore.memories.drafts import Draft, Edit, Remembered
+from hivelore.feedback.recalls import Recall, RecalledMemory, RecallPage
+from hivelore.memories.drafts import Draft, Edit, WriteResult
 from hivelore.memories.model import Memory, MemoryId, Provenance, Scope, Source, Trust
 from hivelore.observations.model import DEFAULT_TIER, Confidence, Held, Operational
-from hivelore.search.model import Answer, Excerpt, Hit, Page, Path, RecallId, Score, Stats
+from hivelore.search.model import Hit, MemoryPage, RecallId, RecallResult, RetrievalMode, Score, Snippet, Stats
 
 Object = dict[str, Any]
 
@@ -124,7 +124,7 @@ def read_memory(data: Mapping[str, Any]) -> Memory:
         supersedes=data["supersedes"],
         version=data["version"],
         provenance=Provenance(
-            actor=origin["actor"], door=Door(origin["door"]), trust=Trust(origin["trust"]), reason=origin["reason"]
+            actor=origin["actor"], door=Interface(origin["door"]), trust=Trust(origin["trust"]), reason=origin["reason"]
         ),
         operational=read_operational(data["operational"]) if data.get("operational") else None,
     )
@@ -143,7 +143,7 @@ def read_usefulness(data: Mapping[str, Any] | None) -> Usefulness:
     return Usefulness(factor=data["factor"], use=UNKNOWN._replace(**known))
 
 
-def remembered(value: Remembered) -> Object:
+def remembered(value: WriteResult) -> Object:
     return {
         "memory": memory(value.memory),
         "created": value.created,
@@ -153,8 +153,8 @@ def remembered(value: Remembered) -> Object:
     }
 
 
-def read_remembered(data: Mapping[str, Any]) -> Remembered:
-    return Remembered(
+def read_remembered(data: Mapping[str, Any]) -> WriteResult:
+    return WriteResult(
         memory=read_memory(data["memory"]),
         created=data["created"],
         changed=data["changed"],
@@ -219,7 +219,7 @@ def told(value: datetime | None, field: str) -> str | None:
         raise Invalid(f"{field} is no year of the calendar in UTC.", field=field) from None
 
 
-def excerpt(value: Excerpt) -> Object:
+def excerpt(value: Snippet) -> Object:
     return {
         "content": value.content,
         "chunkIndex": value.chunk_index,
@@ -228,8 +228,8 @@ def excerpt(value: Excerpt) -> Object:
     }
 
 
-def read_excerpt(data: Mapping[str, Any]) -> Excerpt:
-    return Excerpt(
+def read_excerpt(data: Mapping[str, Any]) -> Snippet:
+    return Snippet(
         content=data["content"],
         chunk_index=data["chunkIndex"],
         total_chunks=data["totalChunks"],
@@ -263,7 +263,7 @@ def read_hit(data: Mapping[str, Any]) -> Hit:
     )
 
 
-def answer(value: Answer) -> Object:
+def answer(value: RecallResult) -> Object:
     return {
         "message": value.message,
         "recallId": value.id,
@@ -273,10 +273,10 @@ def answer(value: Answer) -> Object:
     }
 
 
-def read_answer(data: Mapping[str, Any]) -> Answer:
-    return Answer(
+def read_answer(data: Mapping[str, Any]) -> RecallResult:
+    return RecallResult(
         hits=tuple(read_hit(one) for one in data["results"]),
-        path=Path(data["path"]),
+        path=RetrievalMode(data["path"]),
         message=data["message"],
         id=data.get("recallId"),
     )
@@ -314,14 +314,14 @@ def read_recall(data: Mapping[str, Any]) -> Recall:
         at=datetime.fromisoformat(data["at"]).astimezone(UTC),
         agent=None if data["agentId"] is None else AgentId(data["agentId"]),
         role=Role(data["role"]),
-        door=Door(data["door"]),
+        door=Interface(data["door"]),
         project=data["project"],
         session=data["session"],
         question=Clean(data["query"]),
-        path=Path(data["path"]),
+        path=RetrievalMode(data["path"]),
         candidates=data["candidates"],
         hits=tuple(
-            Given(MemoryId(hit["memoryId"]), hit["rank"], Score(**hit["score"]), hit["fit"], hit["fits"])
+            RecalledMemory(MemoryId(hit["memoryId"]), hit["rank"], Score(**hit["score"]), hit["fit"], hit["fits"])
             for hit in data["hits"]
         ),
         withheld=data["withheld"],
@@ -336,12 +336,12 @@ def read_recalls(data: Mapping[str, Any]) -> RecallPage:
     return RecallPage(recalls=tuple(read_recall(one) for one in data["recalls"]), next=data["next"])
 
 
-def page(value: Page) -> Object:
+def page(value: MemoryPage) -> Object:
     return {"memories": [memory(one) for one in value.memories], "next": value.next}
 
 
-def read_page(data: Mapping[str, Any]) -> Page:
-    return Page(memories=tuple(read_memory(one) for one in data["memories"]), next=data["next"])
+def read_page(data: Mapping[str, Any]) -> MemoryPage:
+    return MemoryPage(memories=tuple(read_memory(one) for one in data["memories"]), next=data["next"])
 
 
 def stats(value: Stats) -> Object:

@@ -83,7 +83,7 @@ class Edit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Remembered:
+class WriteResult:
     """What became of a draft."""
 
     memory: Memory

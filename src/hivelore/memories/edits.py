@@ -11,7 +11,7 @@ from hivelore.core.text import Clean
 from hivelore.errors import Forbidden
 from hivelore.memories.drafts import Edit
 from hivelore.memories.model import Action, Chunk, Memory, Scope
-from hivelore.memories.normalizer import Drafting, utc
+from hivelore.memories.normalizer import Normalizer, utc
 from hivelore.memories.summary import named_after, summarise
 from hivelore.memories.ttl import Lifetimes
 from hivelore.review.model import ProposalKind
@@ -32,7 +32,7 @@ class PreparedEdit:
         return {name: value for name, value in self.given.items() if getattr(memory, name) != value}
 
 
-def cleaned(edit: Edit, drafting: Drafting) -> dict[str, Any]:
+def cleaned(edit: Edit, drafting: Normalizer) -> dict[str, Any]:
     """The fields of an edit that change something."""
     cleaners: dict[str, Callable[[Any], Any]] = {
         "content": drafting.content,

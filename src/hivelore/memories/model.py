@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import NamedTuple, NewType
 
-from hivelore.core.agents import AgentId, Door
+from hivelore.core.agents import AgentId, Interface
 from hivelore.core.text import Clean
 from hivelore.feedback.model import UNKNOWN, Use
 from hivelore.observations.model import Operational
@@ -53,7 +53,7 @@ class Provenance:
 
     actor: AgentId | None
     """None: an operator who acted for nobody."""
-    door: Door
+    door: Interface
     trust: Trust = Trust.AGENT
     reason: Clean | None = None
 
@@ -165,7 +165,7 @@ END = 20
 """How many characters at the end of a text tell whether it asks."""
 
 
-class Standing(NamedTuple):
+class RankFeatures(NamedTuple):
     """What ranking asks of a memory, without its texts."""
 
     id: MemoryId
@@ -182,8 +182,8 @@ class Standing(NamedTuple):
     operational: Operational | None = None
 
 
-def standing(memory: Memory) -> Standing:
-    return Standing(
+def standing(memory: Memory) -> RankFeatures:
+    return RankFeatures(
         id=memory.id,
         created_at=memory.created_at,
         accessed_at=memory.accessed_at,
@@ -253,7 +253,7 @@ class Version:
     at: datetime
     action: Action
     actor: AgentId | None
-    door: Door
+    door: Interface
     reason: Clean | None
     scope: Scope
     name: Clean

@@ -43,7 +43,7 @@ CLOCK_SLACK = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class NormalizedDraft:
     """A draft after all slow work."""
 
     memory: Memory
@@ -51,7 +51,7 @@ class Prepared:
     draft: Draft
 
 
-class Drafting:
+class Normalizer:
     def __init__(
         self, redactor: Redactor, lifetimes: Lifetimes, clock: Clock, new_id: Callable[[datetime], MemoryId]
     ) -> None:
@@ -60,7 +60,7 @@ class Drafting:
         self._clock = clock
         self._new_id = new_id
 
-    def prepare(self, draft: Draft, viewer: Viewer, target: AgentId | None = None) -> Prepared:
+    def prepare(self, draft: Draft, viewer: Viewer, target: AgentId | None = None) -> NormalizedDraft:
         """A draft as a memory with a new id. ``target``: whose it is to be, where the caller may say so."""
         now = self._clock.now()
         content = self.content(draft.content)
@@ -98,7 +98,7 @@ class Drafting:
             supersedes=self.memory_named(draft.supersedes),
             operational=None if draft.operational is None else self._operational(draft.operational, viewer, now),
         )
-        return Prepared(memory, chunk(content), draft)
+        return NormalizedDraft(memory, chunk(content), draft)
 
     def new_id(self) -> MemoryId:
         return self._new_id(self._clock.now())

@@ -5,15 +5,25 @@ from datetime import datetime
 from hivelore.core.access import memory_shown, visible_to
 from hivelore.core.agents import LeadSees, Viewer
 from hivelore.core.clock import Clock
-from hivelore.embeddings.active_model import Serving
+from hivelore.embeddings.active_model import ActiveModel
 from hivelore.errors import Invalid, NotFound
-from hivelore.feedback.buffer import Tally
+from hivelore.feedback.buffer import WriteBehindBuffer
 from hivelore.indexing.model import DocumentKey, Stored
 from hivelore.memories.diff import difference
 from hivelore.memories.model import Action, Memory, MemoryId
 from hivelore.memories.service import unknown
 from hivelore.memories.temporal import beside
-from hivelore.search.model import Difference, Excerpt, Filter, History, Page, ScopeChoice, Stats, TakenBack, Visibility
+from hivelore.search.model import (
+    Difference,
+    Filter,
+    History,
+    MemoryPage,
+    ScopeChoice,
+    Snippet,
+    Stats,
+    TakenBack,
+    Visibility,
+)
 from hivelore.search.snippets import excerpt_of, then
 from hivelore.storage.ports import MemoryStore, View
 
@@ -21,9 +31,9 @@ _LOOKED_BACK = 1_000
 """Entries of the audit trail of a memory."""
 
 
-class Reading:
+class MemoryReader:
     def __init__(
-        self, *, store: MemoryStore, serving: Serving, lead_sees: LeadSees, tally: Tally, clock: Clock
+        self, *, store: MemoryStore, serving: ActiveModel, lead_sees: LeadSees, tally: WriteBehindBuffer, clock: Clock
     ) -> None:
         self._store = store
         self._serving = serving
@@ -46,7 +56,7 @@ class Reading:
         self._tally.note_opened(key, memory, viewer, self._clock.now())
         return memory_shown(viewer, found)
 
-    def chunks(self, memory: MemoryId, viewer: Viewer) -> list[Excerpt]:
+    def chunks(self, memory: MemoryId, viewer: Viewer) -> list[Snippet]:
         """A memory as it is cut for the index, in order (A20)."""
         with self._store.read(sees=self._sees(viewer)) as view:
             key, found = self._visible(view, memory, viewer)
@@ -79,7 +89,7 @@ class Reading:
                 raise Invalid(f"{field} is 1 to {max(versions)}, a version of this memory, not {number}.", field=field)
         return difference(versions[first], versions[last])
 
-    def page(self, where: Filter, after: tuple[datetime, MemoryId] | None, limit: int, viewer: Viewer) -> Page:
+    def page(self, where: Filter, after: tuple[datetime, MemoryId] | None, limit: int, viewer: Viewer) -> MemoryPage:
         """A page of what the filter admits, as it was where the filter asks for an instant; build it with ``listing``
         so that it holds the viewer's eyes."""
         with self._store.read(sees=self._sees(viewer)) as view:
@@ -91,7 +101,7 @@ class Reading:
             found[limit - 1] if len(found) > limit else None,
         )
         self._tally.note_reads(page, viewer, self._clock.now())
-        return Page(memories=page, next=None if last is None else cursor(last))
+        return MemoryPage(memories=page, next=None if last is None else cursor(last))
 
     def listing(self, viewer: Viewer, scope: ScopeChoice = ScopeChoice.ALL) -> Filter:
         """The widest filter this viewer may use."""

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from hivelore.changes.journal import Keeping, gone
+from hivelore.changes.journal import ChangeJournal, gone
 from hivelore.changes.model import BatchKind
 from hivelore.core.access import Effect, Ruling, may_affect, review_of, visible_to
 from hivelore.core.agents import AgentId, LeadSees, Role, Viewer
@@ -12,34 +12,34 @@ from hivelore.core.audit import AuditEntry
 from hivelore.core.clock import Clock
 from hivelore.errors import Forbidden, Invalid, NotFound, Stale
 from hivelore.indexing.model import Stored
-from hivelore.indexing.writer import Shelf
+from hivelore.indexing.writer import IndexWriter
 from hivelore.memories.chunking import chunk
-from hivelore.memories.drafts import Draft, Edit, Remembered
+from hivelore.memories.drafts import Draft, Edit, WriteResult
 from hivelore.memories.edits import PreparedEdit, action, cleaned, edited, owner_of, to_review
 from hivelore.memories.identity import of_one_project, same_record
 from hivelore.memories.model import Action, Memory, MemoryId, Scope
-from hivelore.memories.normalizer import Drafting, Prepared, refuse_too_much
+from hivelore.memories.normalizer import NormalizedDraft, Normalizer, refuse_too_much
 from hivelore.memories.temporal import displaced, fact_at, stays, succeeding
 from hivelore.memories.ttl import Lifetimes
 from hivelore.memories.upsert import may_tell, permit_retelling, retold, says_the_same, unplaced
 from hivelore.observations.access import may_say_how_sure
 from hivelore.observations.records import begin
 from hivelore.review.model import Deletion, Proposal, ProposalKind
-from hivelore.review.proposals import Proposing, proposed
+from hivelore.review.proposals import Proposals, proposed
 from hivelore.storage.ports import MemoryStore, Transaction
 
 LEARNING_CATEGORIES = ("mistake-pattern", "best-practice", "codebase-knowledge", "preference")
 
 
-class Remembering:
+class MemoryService:
     def __init__(
         self,
         *,
         store: MemoryStore,
-        shelf: Shelf,
-        drafting: Drafting,
-        proposing: Proposing,
-        keeping: Keeping,
+        shelf: IndexWriter,
+        drafting: Normalizer,
+        proposing: Proposals,
+        keeping: ChangeJournal,
         lifetimes: Lifetimes,
         lead_sees: LeadSees,
         clock: Clock,
@@ -62,11 +62,11 @@ class Remembering:
         viewer: Viewer,
         deadline: float | None = None,
         beside: Callable[[Transaction, Memory], None] | None = None,
-    ) -> Remembered:
+    ) -> WriteResult:
         """Store one memory. Answers after it is durable. ``runtime.workers`` is done in the same unit."""
         (prepared,) = self._prepared([draft], viewer)
 
-        def work(tx: Transaction) -> Remembered:
+        def work(tx: Transaction) -> WriteResult:
             placed = self._place(tx, prepared, viewer)
             if beside is not None:
                 beside(tx, placed.memory)
@@ -76,7 +76,9 @@ class Remembering:
         self._written()
         return done
 
-    def remember_many(self, drafts: Sequence[Draft], viewer: Viewer, deadline: float | None = None) -> list[Remembered]:
+    def remember_many(
+        self, drafts: Sequence[Draft], viewer: Viewer, deadline: float | None = None
+    ) -> list[WriteResult]:
         """Store several in one unit, all or none, in their order."""
         prepared = self._prepared(drafts, viewer)
         done = self._keeping.write(
@@ -228,7 +230,9 @@ class Remembering:
 
     # placing it
 
-    def _prepared(self, drafts: Sequence[Draft], viewer: Viewer, target: AgentId | None = None) -> list[Prepared]:
+    def _prepared(
+        self, drafts: Sequence[Draft], viewer: Viewer, target: AgentId | None = None
+    ) -> list[NormalizedDraft]:
         if any(draft.operational is not None for draft in drafts) and not may_say_how_sure(viewer):
             raise Forbidden(
                 "Only an operator says how sure something about running things is. Report what you saw, and it is "
@@ -240,7 +244,7 @@ class Remembering:
         self._shelf.expect(((one.memory.content, one.chunks) for one in prepared), (one.memory for one in prepared))
         return prepared
 
-    def _place(self, tx: Transaction, prepared: Prepared, viewer: Viewer) -> Remembered:
+    def _place(self, tx: Transaction, prepared: NormalizedDraft, viewer: Viewer) -> WriteResult:
         known = self._known(tx, prepared, viewer)
         if known is not None:
             return self._retold(tx, known, prepared, viewer)
@@ -252,9 +256,9 @@ class Remembering:
         begin(tx, stored, viewer)
         if viewer.agent != memory.owner:
             tx.record(_audit(memory, Action.CREATED, viewer, memory.updated_at))
-        return Remembered(memory=stored.memory, created=True, changed=True)
+        return WriteResult(memory=stored.memory, created=True, changed=True)
 
-    def _retold(self, tx: Transaction, known: Stored, prepared: Prepared, viewer: Viewer) -> Remembered:
+    def _retold(self, tx: Transaction, known: Stored, prepared: NormalizedDraft, viewer: Viewer) -> WriteResult:
         known, after = retold(tx, known, prepared, viewer)
         if not stays(known.memory, after):
             after = self._following(tx, after, prepared.draft, viewer)
@@ -268,11 +272,11 @@ class Remembering:
         changed = self._shelf.change(tx, known, after, chunks, Action.EDITED)
         if known.memory.operational is None:
             begin(tx, changed, viewer)
-        return Remembered(memory=changed.memory, created=False, changed=True)
+        return WriteResult(memory=changed.memory, created=False, changed=True)
 
     def _beside(
-        self, tx: Transaction, others: Sequence[Stored], placed: Memory, prepared: Prepared, viewer: Viewer
-    ) -> Remembered:
+        self, tx: Transaction, others: Sequence[Stored], placed: Memory, prepared: NormalizedDraft, viewer: Viewer
+    ) -> WriteResult:
         """Keep what is told without the place in time that it was to take (``placed``), which is put to review."""
         kept = self._place(tx, unplaced(prepared), viewer)
         about = [*others, self._visible(tx, kept.memory.id, viewer)]
@@ -280,11 +284,11 @@ class Remembering:
         proposal = self._proposing.propose_place(tx, about, placed, viewer, has_time=has_time)
         return replace(kept, proposal=None if proposal is None else proposal.id, dropped=proposal is None)
 
-    def _renew(self, tx: Transaction, known: Stored, prepared: Prepared, viewer: Viewer) -> Remembered:
+    def _renew(self, tx: Transaction, known: Stored, prepared: NormalizedDraft, viewer: Viewer) -> WriteResult:
         """Writing the same again renews the time to live (B08), except for what is told of the past, and of what others
         share."""
         expires_at = prepared.memory.expires_at
-        unchanged = Remembered(memory=known.memory, created=False, changed=False)
+        unchanged = WriteResult(memory=known.memory, created=False, changed=False)
         if prepared.draft.created_at is not None or expires_at == known.memory.expires_at:
             return unchanged
         if not _may(viewer, Effect.EXPIRE, known.memory):
@@ -292,9 +296,9 @@ class Remembering:
                 return unchanged
             raise Forbidden(f"You may not say when memory {known.memory.id} expires: leave expiresAt out.")
         tx.renew(known.key, expires_at)
-        return Remembered(memory=replace(known.memory, expires_at=expires_at), created=False, changed=True)
+        return WriteResult(memory=replace(known.memory, expires_at=expires_at), created=False, changed=True)
 
-    def _known(self, tx: Transaction, prepared: Prepared, viewer: Viewer) -> Stored | None:
+    def _known(self, tx: Transaction, prepared: NormalizedDraft, viewer: Viewer) -> Stored | None:
         """The memory that this one is a new telling of: same path or external id on the same shelf and in the same
         project, else the same statement."""
         memory = prepared.memory
@@ -322,7 +326,7 @@ class Remembering:
         )
         return known if is_open and known is not None and may_tell(viewer, known.memory, prepared) else None
 
-    def _known_fact(self, tx: Transaction, prepared: Prepared, viewer: Viewer) -> Stored | None:
+    def _known_fact(self, tx: Transaction, prepared: NormalizedDraft, viewer: Viewer) -> Stored | None:
         """What holds of its topic then, where it says the same in the same words."""
         memory, topic = prepared.memory, prepared.memory.topic
         assert topic is not None

@@ -4,31 +4,31 @@ from dataclasses import replace
 from typing import Any
 
 from hivelore.core.access import Effect, Ruling, is_of_folder, may_affect, takes_over
-from hivelore.core.agents import Door, Viewer
+from hivelore.core.agents import Interface, Viewer
 from hivelore.errors import Forbidden
 from hivelore.indexing.model import Stored
 from hivelore.memories.drafts import Draft
 from hivelore.memories.edits import owner_of
 from hivelore.memories.model import Memory
-from hivelore.memories.normalizer import Prepared
+from hivelore.memories.normalizer import NormalizedDraft
 from hivelore.memories.summary import named_after, summarise
 from hivelore.memories.temporal import settle
 from hivelore.storage.ports import Transaction
 
 
-def retold(tx: Transaction, known: Stored, prepared: Prepared, viewer: Viewer) -> tuple[Stored, Memory]:
+def retold(tx: Transaction, known: Stored, prepared: NormalizedDraft, viewer: Viewer) -> tuple[Stored, Memory]:
     """A memory that is told again, and its next version; the same object when nothing is new. What the scan of a
     memory folder finds under the path of another's memory keeps nothing of that but its id."""
     after = rewritten(known.memory, prepared)
     if not takes_over(viewer, known.memory):
         return known, after
-    if viewer.door is Door.SERVICE:
+    if viewer.door is Interface.SERVICE:
         known = _unfollowed(tx, known)
         return known, _anew(known.memory, prepared)
     return known, after if after is known.memory else replace(after, owner=prepared.memory.owner)
 
 
-def _anew(before: Memory, prepared: Prepared) -> Memory:
+def _anew(before: Memory, prepared: NormalizedDraft) -> Memory:
     return replace(
         prepared.memory,
         id=before.id,
@@ -48,7 +48,7 @@ def _unfollowed(tx: Transaction, stored: Stored) -> Stored:
     return tx.get(memory.id) or stored
 
 
-def rewritten(before: Memory, prepared: Prepared) -> Memory:
+def rewritten(before: Memory, prepared: NormalizedDraft) -> Memory:
     """The next version of a memory that was told again; the same object when nothing is new.
 
     What the new telling leaves out stays; its tags are added.
@@ -101,19 +101,19 @@ def says_the_same(before: Memory, after: Memory) -> bool:
     return replace(same, expires_at=before.expires_at) == before
 
 
-def unplaced(prepared: Prepared) -> Prepared:
+def unplaced(prepared: NormalizedDraft) -> NormalizedDraft:
     """The same without a place in time: where it is a new memory it is no fact, and where it is told of one that is
     known, that one stays where it is."""
     draft = replace(prepared.draft, subject=None, supersedes=None, valid_from=None, created_at=None, project=None)
     return replace(prepared, memory=replace(prepared.memory, subject=None, supersedes=None), draft=draft)
 
 
-def may_tell(viewer: Viewer, known: Memory, prepared: Prepared) -> bool:
+def may_tell(viewer: Viewer, known: Memory, prepared: NormalizedDraft) -> bool:
     """Whether this may be told of a known memory: what changes nothing may always be."""
     return may_affect(viewer, Effect.REPLACE, known) is Ruling.ALLOWED or rewritten(known, prepared) is known
 
 
-def permit_retelling(known: Stored | None, prepared: Prepared, viewer: Viewer) -> None:
+def permit_retelling(known: Stored | None, prepared: NormalizedDraft, viewer: Viewer) -> None:
     """Raises Forbidden where what is told has the path or external id of a memory that the viewer may not replace."""
     if known is None or may_tell(viewer, known.memory, prepared):
         return

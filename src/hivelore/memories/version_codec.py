@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from hivelore.core.agents import Door
+from hivelore.core.agents import Interface
 from hivelore.core.text import Clean
 from hivelore.memories.codec import Object, instant, read_instant
 from hivelore.memories.model import Action, MemoryId, Scope, Version
@@ -38,7 +38,7 @@ def read_version(data: Mapping[str, Any]) -> Version:
         at=datetime.fromisoformat(data["at"]).astimezone(UTC),
         action=Action(data["action"]),
         actor=data["actor"],
-        door=Door(data["door"]),
+        door=Interface(data["door"]),
         reason=data["reason"],
         scope=Scope(data["scope"]),
         name=Clean(data["name"]),
@@ -68,7 +68,7 @@ def _taken_back(value: TakenBack) -> Object:
 
 def _read_taken_back(data: Mapping[str, Any]) -> TakenBack:
     at = datetime.fromisoformat(data["at"]).astimezone(UTC)
-    return TakenBack(at=at, actor=data["actor"], door=Door(data["door"]), change=data["change"])
+    return TakenBack(at=at, actor=data["actor"], door=Interface(data["door"]), change=data["change"])
 
 
 def read_history(data: Mapping[str, Any]) -> History:

@@ -32,7 +32,7 @@ class OfModel:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Load:
+class MemoryBatch:
     memories: Sequence[WholeMemory]
     embedded: Mapping[str, OfModel]
     """By the fingerprint of the model, oldest first; without those that have no vector here."""
@@ -58,7 +58,7 @@ def in_batches(keys: Iterable[DocumentKey], size: int) -> Iterator[list[Document
     return (everything[start : start + size] for start in range(0, len(everything), size))
 
 
-def read(view: View, keys: Sequence[DocumentKey]) -> Load:
+def read(view: View, keys: Sequence[DocumentKey]) -> MemoryBatch:
     """What there is of these, by key."""
     found = view.admitted(keys, EVERYTHING)
     chunks, histories = view.chunks_of(found), view.histories(found)
@@ -81,7 +81,7 @@ def read(view: View, keys: Sequence[DocumentKey]) -> Load:
         vectors = view.vectors(model, passages)
         if vectors:
             embedded[fingerprint] = OfModel(view.dimension(model), vectors, view.tokens(model, list(vectors))())
-    return Load(memories, embedded)
+    return MemoryBatch(memories, embedded)
 
 
 def models(view: View) -> list[tuple[str, ModelKey]]:
@@ -89,7 +89,7 @@ def models(view: View) -> list[tuple[str, ModelKey]]:
     return sorted(view.models().items(), key=lambda one: one[1])
 
 
-def digests(load: Load) -> dict[DocumentKey, bytes]:
+def digests(load: MemoryBatch) -> dict[DocumentKey, bytes]:
     """Of each memory: everything about it, to the bit, but the keys."""
     return {one.key: _digest(one, load.embedded) for one in load.memories}
 
@@ -107,7 +107,7 @@ def _digest(one: WholeMemory, embedded: Mapping[str, OfModel]) -> bytes:
     return told.digest()
 
 
-class Sum:
+class Checksum:
     """How many things there are, and a number that tells whether they are the same, in whatever order they come."""
 
     __slots__ = ("_total", "count")

@@ -28,7 +28,7 @@ class Verdict(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Breaker:
+class CircuitBreaker:
     failures: int = 0
     """Since the last answer."""
     answered_at: float = 0.0
@@ -41,24 +41,24 @@ class Breaker:
         return self.failures >= FAILURES
 
 
-def verdict(breaker: Breaker, now: float) -> Verdict:
+def verdict(breaker: CircuitBreaker, now: float) -> Verdict:
     """What becomes of a call that comes now."""
     if not breaker.is_open:
         return Verdict.ASK
     return Verdict.PROBE if now >= breaker.probe_at else Verdict.REFUSE
 
 
-def probed(breaker: Breaker, now: float) -> Breaker:
+def probed(breaker: CircuitBreaker, now: float) -> CircuitBreaker:
     """The state after a probe was begun: the next one has to wait."""
     return replace(breaker, probe_at=now + pause(breaker.failures))
 
 
-def answered(now: float) -> Breaker:
+def answered(now: float) -> CircuitBreaker:
     """The state after the server answered anybody."""
-    return Breaker(answered_at=now)
+    return CircuitBreaker(answered_at=now)
 
 
-def failed(breaker: Breaker, began: float, now: float) -> Breaker:
+def failed(breaker: CircuitBreaker, began: float, now: float) -> CircuitBreaker:
     """The state after a call failed that began then. Calls that were under way at the last answer, or when the breaker
     opened, tell nothing new."""
     if began < breaker.answered_at or (breaker.is_open and began < breaker.opened_at):

@@ -6,7 +6,7 @@ from hivelore.sessions.lessons.extractive import distilled
 from hivelore.sessions.model import Summary, Task, Transcript
 
 
-class Extractive:
+class ExtractiveSummarizer:
     """Implements ``storage.ports.Summarizer``."""
 
     name = "extractive"

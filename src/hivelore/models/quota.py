@@ -19,7 +19,7 @@ class Reserved:
     tokens: int
 
 
-class Spending:
+class TokenQuota:
     def __init__(self, store: MemoryStore, clock: Clock, cap: int) -> None:
         """``cap``: tokens a day."""
         self._store = store

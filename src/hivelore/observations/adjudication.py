@@ -9,16 +9,16 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 
 from hivelore.core.access import visible_to
-from hivelore.core.agents import Door, LeadSees, Role, Viewer
+from hivelore.core.agents import Interface, LeadSees, Role, Viewer
 from hivelore.core.supervisor import Report, unreported
 from hivelore.errors import Conflict, HiveloreError, Invalid, NotFound, Stale, Unavailable
 from hivelore.models.ports import LanguageModel
-from hivelore.models.quota import Spending
+from hivelore.models.quota import TokenQuota
 from hivelore.observations.contradiction import asking
 from hivelore.observations.contradiction.asking import Opinion
-from hivelore.review.inbox import Reviewing
-from hivelore.review.model import Case, Proposal, ProposalFilter, ProposalId, ProposalKind
-from hivelore.storage.leader_lease import Leading
+from hivelore.review.inbox import ReviewInbox
+from hivelore.review.model import Proposal, ProposalDetail, ProposalFilter, ProposalId, ProposalKind
+from hivelore.storage.leader_lease import LeaderLease
 from hivelore.storage.ports import MemoryStore
 
 ADJUDICATING = "adjudicating"
@@ -32,20 +32,20 @@ LEASE = timedelta(minutes=2)
 FIRST_PAUSE = 10.0
 """Seconds after a model could not be asked; six times as long after each further failure in a row."""
 LONGEST_PAUSE = 3_600.0
-SERVICE = Viewer(role=Role.OPERATOR, agent=None, door=Door.SERVICE)
+SERVICE = Viewer(role=Role.OPERATOR, agent=None, door=Interface.SERVICE)
 
 
-class Adjudicating:
+class Adjudicator:
     """``run``, or ``step``, in one thread."""
 
     def __init__(
         self,
         *,
         store: MemoryStore,
-        reviewing: Reviewing,
+        reviewing: ReviewInbox,
         model: LanguageModel,
-        spending: Spending,
-        leading: Leading,
+        spending: TokenQuota,
+        leading: LeaderLease,
     ) -> None:
         """``leading``: under the name ``ADJUDICATING``, so that no two processes pay for the same answer."""
         self._store = store
@@ -98,7 +98,7 @@ class Adjudicating:
         self._store.write(lambda tx: tx.set_setting(ASKED, position))
         return True
 
-    def _opinion(self, case: Case) -> Opinion | None:
+    def _opinion(self, case: ProposalDetail) -> Opinion | None:
         """None where the day has not so many tokens left."""
         older, newer = case.memories
         service = None if newer.operational is None else newer.operational.service

@@ -9,7 +9,7 @@ from contextlib import suppress
 
 from hivelore.core.text import Clean
 from hivelore.core.vectors import cosine
-from hivelore.embeddings.active_model import EmbeddedQuery, Model, Serving
+from hivelore.embeddings.active_model import ActiveModel, EmbeddedQuery, Model
 from hivelore.errors import Broken, Unavailable
 from hivelore.indexing.model import DocumentKey, Vector
 from hivelore.memories.chunking import chunk
@@ -53,8 +53,8 @@ class Verdicts:
         return known
 
 
-class Comparing:
-    def __init__(self, store: MemoryStore, serving: Serving, matching: Matching, reader: PairReader | None) -> None:
+class ObservationComparison:
+    def __init__(self, store: MemoryStore, serving: ActiveModel, matching: Matching, reader: PairReader | None) -> None:
         """``reader``: where there is none, rules alone judge."""
         self._store = store
         self._serving = serving
@@ -84,13 +84,13 @@ class Comparing:
         """Verdicts without any model, which are found at once."""
         if self._matching is Matching.STRUCTURAL:
             return Verdicts(_structural)
-        return Verdicts(_Pairs(Serving(None), self._constants, None, service).judge)
+        return Verdicts(_Pairs(ActiveModel(None), self._constants, None, service).judge)
 
 
 class _Pairs:
     """Pairs of texts for one observation, within the bounds of what may be done for it."""
 
-    def __init__(self, serving: Serving, constants: Constants, reader: PairReader | None, service: str) -> None:
+    def __init__(self, serving: ActiveModel, constants: Constants, reader: PairReader | None, service: str) -> None:
         self._serving = serving
         self._constants = constants
         self._reader = reader

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 
 from hivelore.core.agents import AgentId
 from hivelore.core.text import Clean
-from hivelore.observations.model import Confidence, Held, Kind, Observation, Operational
+from hivelore.observations.model import Confidence, Held, Observation, ObservationKind, Operational
 from hivelore.observations.outcomes import Point, State
 
 WEEK = timedelta(days=7)
@@ -74,9 +74,9 @@ def _bends(known: Operational, until: datetime, lifecycle: Lifecycle) -> list[da
 
 Observer = tuple[AgentId, Clean | None]
 Order = tuple[datetime, str, str, str]
-SEEN = (Kind.CREATED, Kind.REINFORCED)
+SEEN = (ObservationKind.CREATED, ObservationKind.REINFORCED)
 """The kinds of observations that say that it is so."""
-OBSERVED = (*SEEN, Kind.CONTRADICTED)
+OBSERVED = (*SEEN, ObservationKind.CONTRADICTED)
 """The kinds that agents report; all others are decisions about a memory."""
 
 
@@ -139,7 +139,9 @@ class _Voices:
 
     owner: AgentId | None
     """Who saw it first; None: an operator."""
-    heard: dict[Observer, tuple[Kind, float]] = field(default_factory=dict[Observer, tuple[Kind, float]])
+    heard: dict[Observer, tuple[ObservationKind, float]] = field(
+        default_factory=dict[Observer, tuple[ObservationKind, float]]
+    )
     """What an observer said last, and how much the confidence owes to it."""
     supporters: set[AgentId] = field(default_factory=set[AgentId])
     opponents: set[AgentId] = field(default_factory=set[AgentId])
@@ -149,23 +151,23 @@ class _Voices:
         """What is inactive comes back by being seen again, or by what an operator says."""
         held = known.held
         match seen.kind:
-            case Kind.CREATED:
+            case ObservationKind.CREATED:
                 assert seen.to is not None
                 self._support(seen, 0.0)
                 held = Held(base=seen.to, since=seen.at)
-            case Kind.REINFORCED:
+            case ObservationKind.REINFORCED:
                 held = self._reinforced(known, seen, lifecycle)
-            case Kind.CONTRADICTED:
+            case ObservationKind.CONTRADICTED:
                 held = self._contradicted(known, seen, lifecycle)
-            case Kind.DISPROVED:
+            case ObservationKind.DISPROVED:
                 held = replace(held, base=clamped(held.base - lifecycle.contradiction))
-            case Kind.SET:
+            case ObservationKind.SET:
                 assert seen.to is not None
                 held = Held(base=seen.to, since=seen.at)
-            case Kind.SWITCHED_OFF:
+            case ObservationKind.SWITCHED_OFF:
                 held = replace(held, is_off=True)
-            case Kind.MADE_PERSISTENT | Kind.MADE_PASSING:
-                return replace(known, persistent=seen.kind is Kind.MADE_PERSISTENT)
+            case ObservationKind.MADE_PERSISTENT | ObservationKind.MADE_PASSING:
+                return replace(known, persistent=seen.kind is ObservationKind.MADE_PERSISTENT)
         return replace(known, held=held)
 
     def _reinforced(self, known: Operational, seen: Observation, lifecycle: Lifecycle) -> Held:
@@ -184,7 +186,7 @@ class _Voices:
     def _contradicted(self, known: Operational, seen: Observation, lifecycle: Lifecycle) -> Held:
         held, who = known.held, _observer(seen, self.owner)
         said, owed = (None, 0.0) if who is None else self.heard.get(who, (None, 0.0))
-        if said is Kind.CONTRADICTED:
+        if said is ObservationKind.CONTRADICTED:
             return held
         base = held.base - lifecycle.contradiction - owed
         is_alone = self.supporters - {seen.actor} and not self.opponents - {seen.actor}
@@ -194,20 +196,20 @@ class _Voices:
         # Nothing was confirmed: what time takes it goes on taking from when it was.
         after = replace(held, base=clamped(base))
         if who is not None:
-            self.heard[who] = Kind.CONTRADICTED, after.base - held.base + owed
+            self.heard[who] = ObservationKind.CONTRADICTED, after.base - held.base + owed
             self.opponents.add(who[0])
         return after
 
     def _support(self, seen: Observation, worth: float) -> None:
         who = _observer(seen, self.owner)
         if who is not None:
-            self.heard[who] = Kind.REINFORCED, worth
+            self.heard[who] = ObservationKind.REINFORCED, worth
             self.supporters.add(who[0])
 
     def _forget_opponents(self) -> None:
         """It came back: who sees the opposite from now on is heard again."""
         self.opponents.clear()
-        self.heard = {who: told for who, told in self.heard.items() if told[0] is not Kind.CONTRADICTED}
+        self.heard = {who: told for who, told in self.heard.items() if told[0] is not ObservationKind.CONTRADICTED}
 
 
 def _observer(seen: Observation, owner: AgentId | None) -> Observer | None:
@@ -221,10 +223,10 @@ def _place(one: Observation) -> tuple[bool, datetime, bool, tuple[str, ...]]:
     """Decisions come behind what was observed at the same instant, in the order in which they were made."""
     is_observed = one.kind in OBSERVED
     words = (one.kind.value, *order_of(one)[1:]) if is_observed else ()
-    return one.kind is not Kind.CREATED, one.at, not is_observed, words
+    return one.kind is not ObservationKind.CREATED, one.at, not is_observed, words
 
 
 def _began_persistent(known: Operational, told: Sequence[Observation]) -> bool:
-    changes = (one.kind for one in told if one.kind in (Kind.MADE_PERSISTENT, Kind.MADE_PASSING))
+    changes = (one.kind for one in told if one.kind in (ObservationKind.MADE_PERSISTENT, ObservationKind.MADE_PASSING))
     first = next(changes, None)
-    return known.persistent if first is None else first is Kind.MADE_PASSING
+    return known.persistent if first is None else first is ObservationKind.MADE_PASSING

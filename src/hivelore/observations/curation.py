@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from hivelore.changes.journal import Keeping, gone
+from hivelore.changes.journal import ChangeJournal, gone
 from hivelore.changes.model import BatchKind
 from hivelore.core.access import memory_shown, session_shown, visible_to
 from hivelore.core.agents import LeadSees, Role, Viewer
@@ -12,25 +12,25 @@ from hivelore.core.audit import AuditEntry
 from hivelore.core.clock import Clock
 from hivelore.core.text import Clean
 from hivelore.errors import Forbidden, Invalid, NotFound
-from hivelore.events.log import Events
-from hivelore.feedback.buffer import Tally
+from hivelore.events.log import EventLog
+from hivelore.feedback.buffer import WriteBehindBuffer
 from hivelore.indexing.model import Stored
-from hivelore.indexing.writer import Shelf
+from hivelore.indexing.writer import IndexWriter
 from hivelore.memories.drafts import UNSET, Draft, Edit, Unset
 from hivelore.memories.edits import PreparedEdit
 from hivelore.memories.model import Action, Memory, MemoryId, Scope
-from hivelore.memories.normalizer import Drafting
+from hivelore.memories.normalizer import Normalizer
 from hivelore.memories.reader import cursor
-from hivelore.memories.service import Remembering, unknown
+from hivelore.memories.service import MemoryService, unknown
 from hivelore.observations.block import NO_BLOCK, Block, block
 from hivelore.observations.confidence import Lifecycle, confidence_at, is_active, point
-from hivelore.observations.model import GENERAL, Confidence, Held, Kind, Observation, Operational
-from hivelore.observations.outcomes import Change, Life, Rated, RatedPage, State
+from hivelore.observations.model import GENERAL, Confidence, Held, Observation, ObservationKind, Operational
+from hivelore.observations.outcomes import Change, ConfidenceTimeline, Rated, RatedPage, State
 from hivelore.observations.records import begin, note
 from hivelore.observations.timeline import life_of
 from hivelore.observations.validation import category_of, instant_of, line_of, service_asked_for, service_of
 from hivelore.review.model import Proposal, ProposalKind
-from hivelore.review.proposals import Proposing, proposed
+from hivelore.review.proposals import Proposals, proposed
 from hivelore.search.model import Filter, narrowed_to
 from hivelore.storage.ports import MemoryStore, Transaction, View
 
@@ -63,20 +63,20 @@ class Choice:
     limit: int = 50
 
 
-class Operations:
+class CurationService:
     def __init__(
         self,
         *,
         store: MemoryStore,
-        shelf: Shelf,
-        drafting: Drafting,
-        remembering: Remembering,
-        proposing: Proposing,
-        events: Events,
-        keeping: Keeping,
+        shelf: IndexWriter,
+        drafting: Normalizer,
+        remembering: MemoryService,
+        proposing: Proposals,
+        events: EventLog,
+        keeping: ChangeJournal,
         lifecycle: Lifecycle,
         lead_sees: LeadSees,
-        tally: Tally,
+        tally: WriteBehindBuffer,
         clock: Clock,
         written: Callable[[], None],
     ) -> None:
@@ -152,7 +152,7 @@ class Operations:
 
     def life(
         self, memory: MemoryId, viewer: Viewer, after: tuple[datetime, int] | None = None, limit: int = PAGE
-    ) -> Life:
+    ) -> ConfidenceTimeline:
         """What was observed of it, that it was created first and then the oldest, and how sure it was all the while.
         ``after``: behind so many of that instant."""
         now = self._clock.now()
@@ -322,13 +322,13 @@ class Operations:
             if not is_active(known, now, self._lifecycle):
                 to = Confidence(max(confidence_at(known, now, self._lifecycle), self._lifecycle.threshold))
 
-        kinds: list[Kind] = []
+        kinds: list[ObservationKind] = []
         if known.persistent is not former.persistent:
-            kinds.append(Kind.MADE_PERSISTENT if known.persistent else Kind.MADE_PASSING)
+            kinds.append(ObservationKind.MADE_PERSISTENT if known.persistent else ObservationKind.MADE_PASSING)
         if to is not None:
-            kinds.append(Kind.SET)
+            kinds.append(ObservationKind.SET)
         if change.active is False:
-            kinds.append(Kind.SWITCHED_OFF)
+            kinds.append(ObservationKind.SWITCHED_OFF)
         judgements = [
             Observation(
                 at=now,
@@ -336,7 +336,7 @@ class Operations:
                 actor=viewer.agent,
                 door=viewer.door,
                 text=prepared.edit.reason,
-                to=to if kind is Kind.SET else None,
+                to=to if kind is ObservationKind.SET else None,
             )
             for kind in kinds
         ]

@@ -10,14 +10,14 @@ from hivelore.core.audit import AuditEntry
 from hivelore.core.clock import Clock
 from hivelore.core.text import Clean
 from hivelore.indexing.model import DocumentKey, Stored
-from hivelore.indexing.writer import Shelf
+from hivelore.indexing.writer import IndexWriter
 from hivelore.memories.chunking import chunk
 from hivelore.memories.model import Action, Memory, MemoryId, Provenance
-from hivelore.memories.normalizer import Drafting, Prepared
+from hivelore.memories.normalizer import NormalizedDraft, Normalizer
 from hivelore.memories.summary import named_after, summarise
 from hivelore.observations.confidence import OBSERVED, Lifecycle, order_of
 from hivelore.observations.grouping import Group, Placed
-from hivelore.observations.model import DEFAULT_TIER, Kind, Observation
+from hivelore.observations.model import DEFAULT_TIER, Observation, ObservationKind
 from hivelore.observations.records import note, put
 from hivelore.search.model import Filter
 from hivelore.storage.ports import Transaction, View
@@ -56,7 +56,7 @@ def known_groups(view: View, where: Filter, at: datetime) -> Mapping[MemoryId, K
 def _group(memory: Memory, seen: Sequence[Observation]) -> Group:
     known = memory.operational
     assert known is not None
-    first = next((one for one in seen if one.kind is Kind.CREATED), _beginning(memory))
+    first = next((one for one in seen if one.kind is ObservationKind.CREATED), _beginning(memory))
     is_decided = any(one.kind not in OBSERVED for one in seen)
     is_edited = memory.content != first.text or memory.supersedes is not None or memory.subject is not None
     return Group(
@@ -64,8 +64,8 @@ def _group(memory: Memory, seen: Sequence[Observation]) -> Group:
         text=memory.content,
         project=memory.project,
         first=first,
-        again=tuple(one for one in seen if one.kind is Kind.REINFORCED),
-        others=tuple(one for one in seen if one.kind not in (Kind.CREATED, Kind.REINFORCED)),
+        again=tuple(one for one in seen if one.kind is ObservationKind.REINFORCED),
+        others=tuple(one for one in seen if one.kind not in (ObservationKind.CREATED, ObservationKind.REINFORCED)),
         is_fixed=is_decided or is_edited or known.persistent or known.tier < DEFAULT_TIER,
     )
 
@@ -74,7 +74,7 @@ def _beginning(memory: Memory) -> Observation:
     assert memory.operational is not None
     return Observation(
         at=memory.created_at,
-        kind=Kind.CREATED,
+        kind=ObservationKind.CREATED,
         actor=memory.provenance.actor,
         door=memory.provenance.door,
         session=memory.session,
@@ -83,15 +83,15 @@ def _beginning(memory: Memory) -> Observation:
     )
 
 
-class Regrouping:
-    def __init__(self, shelf: Shelf, drafting: Drafting, lifecycle: Lifecycle, clock: Clock) -> None:
+class GroupStore:
+    def __init__(self, shelf: IndexWriter, drafting: Normalizer, lifecycle: Lifecycle, clock: Clock) -> None:
         self._shelf = shelf
         self._drafting = drafting
         self._lifecycle = lifecycle
         self._clock = clock
 
     def put(
-        self, tx: Transaction, placed: Placed, known: Mapping[MemoryId, Known], seen: Prepared, viewer: Viewer
+        self, tx: Transaction, placed: Placed, known: Mapping[MemoryId, Known], seen: NormalizedDraft, viewer: Viewer
     ) -> Stored:
         """Bring the store to what became of the groups; the memory that ``seen`` belongs to."""
         homes = {id(group): self._put(tx, group, known, seen, viewer) for group in placed.groups}
@@ -100,7 +100,7 @@ class Regrouping:
         return homes[id(placed.home)]
 
     def _put(
-        self, tx: Transaction, group: Group, known: Mapping[MemoryId, Known], seen: Prepared, viewer: Viewer
+        self, tx: Transaction, group: Group, known: Mapping[MemoryId, Known], seen: NormalizedDraft, viewer: Viewer
     ) -> Stored:
         rows = [group.first, *group.again, *group.others]
         if group.memory is None:
@@ -114,7 +114,7 @@ class Regrouping:
             return note(tx, stored, [one for one in rows if one not in before], self._lifecycle)
         return put(tx, stored, rows, self._lifecycle)
 
-    def _remade(self, group: Group, seen: Prepared) -> Prepared:
+    def _remade(self, group: Group, seen: NormalizedDraft) -> NormalizedDraft:
         """The memory that a group is where it begins with its first observation."""
         first = group.first
         if order_of(first) == (seen.memory.created_at, seen.memory.content, *order_of(first)[2:]):
@@ -134,9 +134,9 @@ class Regrouping:
             provenance=Provenance(actor=first.actor, door=first.door),
             operational=replace(seen.memory.operational, tier=DEFAULT_TIER),
         )
-        return Prepared(memory, chunk(group.text), seen.draft)
+        return NormalizedDraft(memory, chunk(group.text), seen.draft)
 
-    def _reword(self, tx: Transaction, stored: Stored, fresh: Prepared, viewer: Viewer) -> Stored:
+    def _reword(self, tx: Transaction, stored: Stored, fresh: NormalizedDraft, viewer: Viewer) -> Stored:
         """Let a memory begin with what was seen before all that was known of it."""
         was, now = stored.memory, self._clock.now()
         memory = replace(

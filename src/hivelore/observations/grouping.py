@@ -13,7 +13,7 @@ from hivelore.core.text import Clean
 from hivelore.memories.model import MemoryId
 from hivelore.observations.confidence import Order, order_of
 from hivelore.observations.contradiction.judging import Judgement, Verdict
-from hivelore.observations.model import Confidence, Kind, Observation
+from hivelore.observations.model import Confidence, Observation, ObservationKind
 
 Judge = Callable[[Clean, Clean], Judgement]
 """How two texts stand to each other, whichever comes first."""
@@ -128,9 +128,9 @@ class _Placing:
         later = [] if home is not None else sorted(self._later(order), key=lambda one: order_of(one[0]))
         against = [one for one in self._groups if one is not home and self._clashes(seen, project, one)]
         for one in against:
-            one.others.append(_as(Kind.CONTRADICTED, seen))
+            one.others.append(_as(ObservationKind.CONTRADICTED, seen))
         if home is not None:
-            home.again.append(_as(Kind.REINFORCED, seen))
+            home.again.append(_as(ObservationKind.REINFORCED, seen))
         else:
             home = self._begin(seen, project)
             self._place_again(later)
@@ -152,7 +152,7 @@ class _Placing:
 
     def _begin(self, seen: Observation, project: Clean | None) -> _Open:
         assert seen.text is not None
-        begun = _Open(None, None, seen.text, project, _as(Kind.CREATED, seen, self._default))
+        begun = _Open(None, None, seen.text, project, _as(ObservationKind.CREATED, seen, self._default))
         self._groups.append(begun)
         self._begun.append(begun)
         return begun
@@ -183,7 +183,7 @@ class _Placing:
         """The first of a group joins another one; the rest is placed anew in its turn, but for what came before it."""
         order = order_of(group.first)
         early = [one for one in group.again if order_of(one) < order]
-        home.again += [_as(Kind.REINFORCED, group.first), *early]
+        home.again += [_as(ObservationKind.REINFORCED, group.first), *early]
         home.others += [one for one in group.others if not self._follows(one)]
         group.joined = home
         if home.memory is None:
@@ -192,7 +192,7 @@ class _Placing:
     def _follows(self, one: Observation) -> bool:
         """Whether a contradiction follows from what was seen, so that it is found anew. Else it was decided, or what
         contradicted it is forgotten."""
-        return one.kind is Kind.CONTRADICTED and order_of(one) in self._orders
+        return one.kind is ObservationKind.CONTRADICTED and order_of(one) in self._orders
 
     def _better(self, one: Observation, group: _Open) -> _Open | None:
         """The new group that one of another group is likelier to belong to, unless it was put there by a decision."""
@@ -238,8 +238,8 @@ class _Placing:
                 if group is begun or group.joined is not None:
                     continue
                 clashing = (one for one in (group.first, *group.again) if self._clashes(one, group.project, begun))
-                begun.others += [_as(Kind.CONTRADICTED, one) for one in clashing]
+                begun.others += [_as(ObservationKind.CONTRADICTED, one) for one in clashing]
 
 
-def _as(kind: Kind, seen: Observation, to: Confidence | None = None) -> Observation:
+def _as(kind: ObservationKind, seen: Observation, to: Confidence | None = None) -> Observation:
     return replace(seen, kind=kind, to=to)

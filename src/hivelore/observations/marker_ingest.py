@@ -7,17 +7,19 @@ from datetime import datetime
 from hivelore.core.agents import Viewer
 from hivelore.errors import HiveloreError, Overloaded, Unavailable
 from hivelore.events.cooldowns import Cooldowns
-from hivelore.events.log import Events
-from hivelore.observations.markers import Cooling, Happened, Marker, Noticed, Reader, Wrong
-from hivelore.observations.outcomes import Seen
-from hivelore.observations.service import Observing
+from hivelore.events.log import EventLog
+from hivelore.observations.markers import CooldownMarker, EventMarker, InvalidMarker, Marker, ObservationMarker, Reader
+from hivelore.observations.outcomes import ObservationInput
+from hivelore.observations.service import ObservationService
 from hivelore.sessions.fence import unfenced
 
 _LOG = logging.getLogger("hivelore")
 
 
-class Marking:
-    def __init__(self, observing: Observing, events: Events, cooldowns: Cooldowns, categories: Collection[str]) -> None:
+class MarkerIngest:
+    def __init__(
+        self, observing: ObservationService, events: EventLog, cooldowns: Cooldowns, categories: Collection[str]
+    ) -> None:
         self._observing = observing
         self._events = events
         self._cooldowns = cooldowns
@@ -39,16 +41,18 @@ class Marking:
 
     def _keep(self, marker: Marker, viewer: Viewer, session: str, at: datetime) -> bool:
         match marker:
-            case Noticed():
-                seen = Seen(text=marker.text, category=marker.category, service=marker.service, session=session, at=at)
+            case ObservationMarker():
+                seen = ObservationInput(
+                    text=marker.text, category=marker.category, service=marker.service, session=session, at=at
+                )
                 self._observing.observe(seen, viewer)
-            case Happened():
+            case EventMarker():
                 self._events.record(marker.level, marker.text, viewer, service=marker.service, session=session, at=at)
-            case Cooling():
+            case CooldownMarker():
                 self._cooldowns.set(
                     marker.service, marker.action, viewer, minutes=marker.minutes, session=session, at=at
                 )
-            case Wrong():
+            case InvalidMarker():
                 _LOG.warning("%s is no marker. %s", marker.marker, marker.why)
                 return False
         return True

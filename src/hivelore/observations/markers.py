@@ -48,7 +48,7 @@ _MINUTES = re.compile(r"[0-9]{1,7}(?!\S)")
 
 
 @dataclass(frozen=True, slots=True)
-class Noticed:
+class ObservationMarker:
     """``[MEMORY:category:service] text``; without a service it holds for all."""
 
     category: str
@@ -57,7 +57,7 @@ class Noticed:
 
 
 @dataclass(frozen=True, slots=True)
-class Happened:
+class EventMarker:
     """``[EVENT:level:service] text``; the service may be left out."""
 
     level: Level
@@ -66,7 +66,7 @@ class Happened:
 
 
 @dataclass(frozen=True, slots=True)
-class Cooling:
+class CooldownMarker:
     """``[COOLDOWN:service:action] minutes``"""
 
     service: str
@@ -75,14 +75,14 @@ class Cooling:
 
 
 @dataclass(frozen=True, slots=True)
-class Wrong:
+class InvalidMarker:
     """What was meant as a marker and is none, for the log."""
 
     marker: str
     why: str
 
 
-Marker = Noticed | Happened | Cooling | Wrong
+Marker = ObservationMarker | EventMarker | CooldownMarker | InvalidMarker
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +146,7 @@ class Reader:
         if found := _MARKER.search(said):
             yield _understood(found, line[found.end() :].strip(), self._categories)
         elif found := _LIKE_MARKER.search(said):
-            yield Wrong(found[0][:LONGEST_NAME], "The names in it, two at most, are of a-z, digits, _ and -.")
+            yield InvalidMarker(found[0][:LONGEST_NAME], "The names in it, two at most, are of a-z, digits, _ and -.")
 
     def _add(self, piece: str) -> None:
         self._line += piece[: LONGEST_LINE - len(self._line)]
@@ -187,23 +187,25 @@ def _indent(line: str) -> int:
 def _understood(found: re.Match[str], text: str, categories: Collection[str]) -> Marker:
     kind, first, second = found.groups()
     if max(len(first), len(second or "")) > LONGEST_NAME:
-        return Wrong(f"{found[0][:LONGEST_NAME]}...", f"A name in it has at most {LONGEST_NAME} characters.")
+        return InvalidMarker(f"{found[0][:LONGEST_NAME]}...", f"A name in it has at most {LONGEST_NAME} characters.")
     if not text:
-        return Wrong(found[0], "Nothing stands behind it.")
+        return InvalidMarker(found[0], "Nothing stands behind it.")
     text = text[:LONGEST]
     if kind == "MEMORY":
         if first not in categories:
-            return Wrong(found[0], f"There is no category {first}; there are {', '.join(sorted(categories))}.")
-        return Noticed(first, second, text)
+            return InvalidMarker(found[0], f"There is no category {first}; there are {', '.join(sorted(categories))}.")
+        return ObservationMarker(first, second, text)
     if kind == "EVENT":
         try:
-            return Happened(Level(first), second, text)
+            return EventMarker(Level(first), second, text)
         except ValueError:
-            return Wrong(found[0], f"There is no level {first}; there are {', '.join(Level)}.")
+            return InvalidMarker(found[0], f"There is no level {first}; there are {', '.join(Level)}.")
     minutes = _MINUTES.match(text)
     if second is None or minutes is None or not 1 <= int(minutes[0]) <= LONGEST_COOLDOWN:
-        return Wrong(found[0], "It is written [COOLDOWN:service:action] minutes, with 1 at least and a year at most.")
-    return Cooling(first, second, int(minutes[0]))
+        return InvalidMarker(
+            found[0], "It is written [COOLDOWN:service:action] minutes, with 1 at least and a year at most."
+        )
+    return CooldownMarker(first, second, int(minutes[0]))
 
 
 def texts(event: object) -> Iterator[str]:

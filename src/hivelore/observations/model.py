@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import NewType
 
-from hivelore.core.agents import AgentId, Door
+from hivelore.core.agents import AgentId, Interface
 from hivelore.core.text import Clean
 
 Confidence = NewType("Confidence", float)
@@ -19,7 +19,7 @@ TIERS = range(4)
 DEFAULT_TIER = 1
 
 
-class Kind(StrEnum):
+class ObservationKind(StrEnum):
     """What an observation does to what is known."""
 
     CREATED = "created"
@@ -44,10 +44,10 @@ class Observation:
     """One time that something was seen, or judged by an operator; kept for ever."""
 
     at: datetime
-    kind: Kind
+    kind: ObservationKind
     actor: AgentId | None
     """None: an operator who acted for nobody."""
-    door: Door
+    door: Interface
     session: Clean | None = None
     text: Clean | None = None
     """In the words of who saw it."""
@@ -57,7 +57,7 @@ class Observation:
     def __post_init__(self) -> None:
         if self.at.tzinfo is not UTC:
             raise ValueError("instants are in UTC")
-        if (self.to is not None) != (self.kind in (Kind.CREATED, Kind.SET)):
+        if (self.to is not None) != (self.kind in (ObservationKind.CREATED, ObservationKind.SET)):
             raise ValueError("what is created or set has a confidence, what is observed has none")
         if self.to is not None and not 0.0 <= self.to <= 1.0:
             raise ValueError("a confidence is 0 to 1")

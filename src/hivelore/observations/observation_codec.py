@@ -7,7 +7,7 @@ from typing import Any
 from hivelore.memories.codec import Object, instant
 from hivelore.memories.model import Memory
 from hivelore.observations.model import Observation
-from hivelore.observations.outcomes import Life, Observed, Point, Rated, RatedPage, State
+from hivelore.observations.outcomes import ConfidenceTimeline, ObservationResult, Point, Rated, RatedPage, State
 
 
 def _known(memory: Memory) -> Object:
@@ -43,7 +43,7 @@ def rated_page(value: RatedPage) -> Object:
     return {"memories": [rated(one) for one in value.memories], "next": value.next}
 
 
-def observed(value: Observed, now: Rated) -> Object:
+def observed(value: ObservationResult, now: Rated) -> Object:
     """What became of an observation, and the memory that holds it."""
     return {
         "effect": value.effect.value,
@@ -74,7 +74,7 @@ def _point(value: Point) -> Object:
     }
 
 
-def life(value: Life) -> Object:
+def life(value: ConfidenceTimeline) -> Object:
     return {
         "observations": [observation(one) for one in value.observations],
         "timeline": [_point(one) for one in value.timeline],

@@ -12,7 +12,7 @@ from hivelore.observations.model import DEFAULT_TIER, Confidence, Observation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class ObservationInput:
     """As it came in at a door."""
 
     text: str
@@ -59,7 +59,7 @@ class Effect(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Observed:
+class ObservationResult:
     memory: Memory
     """What holds what was seen: a new one, or the one that was reinforced."""
     effect: Effect
@@ -95,7 +95,7 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Life:
+class ConfidenceTimeline:
     """A memory and what was observed of it, oldest first, with how sure it was all the while (C38)."""
 
     memory: Memory

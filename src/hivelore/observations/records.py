@@ -6,7 +6,7 @@ from dataclasses import replace
 from hivelore.core.agents import Viewer
 from hivelore.indexing.model import Stored
 from hivelore.observations.confidence import Lifecycle, replayed
-from hivelore.observations.model import Kind, Observation
+from hivelore.observations.model import Observation, ObservationKind
 from hivelore.storage.ports import Transaction
 
 
@@ -18,7 +18,7 @@ def begin(tx: Transaction, stored: Stored, viewer: Viewer) -> None:
     held = memory.operational.held
     first = Observation(
         at=held.since,
-        kind=Kind.CREATED,
+        kind=ObservationKind.CREATED,
         actor=viewer.agent,
         door=viewer.door,
         session=memory.session,
@@ -27,7 +27,7 @@ def begin(tx: Transaction, stored: Stored, viewer: Viewer) -> None:
     )
     tx.observe(stored.key, replace(held, is_off=False), first)
     if held.is_off:
-        off = Observation(at=held.since, kind=Kind.SWITCHED_OFF, actor=viewer.agent, door=viewer.door)
+        off = Observation(at=held.since, kind=ObservationKind.SWITCHED_OFF, actor=viewer.agent, door=viewer.door)
         tx.observe(stored.key, held, off)
 
 

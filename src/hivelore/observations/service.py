@@ -12,24 +12,24 @@ from hivelore.core.access import visible_to
 from hivelore.core.agents import LeadSees, Viewer
 from hivelore.core.clock import Clock
 from hivelore.core.text import Clean
-from hivelore.embeddings.active_model import Serving
-from hivelore.events.log import Events
+from hivelore.embeddings.active_model import ActiveModel
+from hivelore.events.log import EventLog
 from hivelore.indexing.model import Stored
-from hivelore.indexing.writer import Shelf
+from hivelore.indexing.writer import IndexWriter
 from hivelore.memories.drafts import Draft
 from hivelore.memories.model import Memory, MemoryId, Scope
-from hivelore.memories.normalizer import Drafting, Prepared
+from hivelore.memories.normalizer import NormalizedDraft, Normalizer
 from hivelore.models.ports import PairReader
-from hivelore.observations.comparison import Comparing, Unjudged, Verdicts
+from hivelore.observations.comparison import ObservationComparison, Unjudged, Verdicts
 from hivelore.observations.confidence import Lifecycle, is_active, is_heard
 from hivelore.observations.contradiction.judging import Verdict
-from hivelore.observations.group_store import Known, Regrouping, known_groups
+from hivelore.observations.group_store import GroupStore, Known, known_groups
 from hivelore.observations.grouping import Placed, is_known, placed
-from hivelore.observations.model import GENERAL, Confidence, Held, Kind, Observation, Operational
-from hivelore.observations.outcomes import Effect, Matching, Observed, Seen
+from hivelore.observations.model import GENERAL, Confidence, Held, Observation, ObservationKind, Operational
+from hivelore.observations.outcomes import Effect, Matching, ObservationInput, ObservationResult
 from hivelore.observations.validation import category_of, instant_of, line_of, service_of
 from hivelore.review.model import ProposalKind
-from hivelore.review.proposals import Proposing
+from hivelore.review.proposals import Proposals
 from hivelore.search.model import Filter, ScopeChoice
 from hivelore.storage.ports import MemoryStore, Transaction
 
@@ -39,16 +39,16 @@ MOST_ASKED = 3
 """Of what it may have to do with, so much is put to review, the surest first."""
 
 
-class Observing:
+class ObservationService:
     def __init__(
         self,
         *,
         store: MemoryStore,
-        shelf: Shelf,
-        drafting: Drafting,
-        serving: Serving,
-        proposing: Proposing,
-        events: Events,
+        shelf: IndexWriter,
+        drafting: Normalizer,
+        serving: ActiveModel,
+        proposing: Proposals,
+        events: EventLog,
         lifecycle: Lifecycle,
         matching: Matching,
         lead_sees: LeadSees,
@@ -64,13 +64,13 @@ class Observing:
         self._proposing = proposing
         self._events = events
         self._lifecycle = lifecycle
-        self._comparing = Comparing(store, serving, matching, reader)
-        self._regrouping = Regrouping(shelf, drafting, lifecycle, clock)
+        self._comparing = ObservationComparison(store, serving, matching, reader)
+        self._regrouping = GroupStore(shelf, drafting, lifecycle, clock)
         self._lead_sees = lead_sees
         self._clock = clock
         self._written = written
 
-    def observe(self, seen: Seen, viewer: Viewer, deadline: float | None = None) -> Observed:
+    def observe(self, seen: ObservationInput, viewer: Viewer, deadline: float | None = None) -> ObservationResult:
         """Take in what was seen; durable when this returns. What an agent sees is for the whole swarm."""
         prepared = self._prepared(seen, viewer)
         where = self._like(prepared.memory, viewer)
@@ -86,11 +86,11 @@ class Observing:
         return done
 
     def _observed(
-        self, prepared: Prepared, where: Filter, verdicts: Verdicts, viewer: Viewer, deadline: float | None
-    ) -> Observed | None:
+        self, prepared: NormalizedDraft, where: Filter, verdicts: Verdicts, viewer: Viewer, deadline: float | None
+    ) -> ObservationResult | None:
         """None: something has come meanwhile that it was not compared with."""
 
-        def work(tx: Transaction) -> Observed | None:
+        def work(tx: Transaction) -> ObservationResult | None:
             tx.claim(f"seen of {where.service} {where.category}".encode())
             return self._place(tx, prepared, where, verdicts, viewer)
 
@@ -98,7 +98,7 @@ class Observing:
 
     # what was seen, as a memory
 
-    def _prepared(self, seen: Seen, viewer: Viewer) -> Prepared:
+    def _prepared(self, seen: ObservationInput, viewer: Viewer) -> NormalizedDraft:
         at = instant_of(seen.at, self._clock.now())
         held = Held(base=Confidence(self._lifecycle.default), since=at)
         draft = Draft(
@@ -127,7 +127,7 @@ class Observing:
 
     # comparing
 
-    def _compared(self, prepared: Prepared, where: Filter, deadline: float | None) -> Verdicts:
+    def _compared(self, prepared: NormalizedDraft, where: Filter, deadline: float | None) -> Verdicts:
         """Verdicts about all pairs of texts that decide what becomes of it."""
         memory = prepared.memory
         with self._store.read(deadline) as view:
@@ -138,7 +138,7 @@ class Observing:
         verdicts.is_closed = True
         return verdicts
 
-    def _placed(self, prepared: Prepared, known: Mapping[MemoryId, Known], verdicts: Verdicts) -> Placed | None:
+    def _placed(self, prepared: NormalizedDraft, known: Mapping[MemoryId, Known], verdicts: Verdicts) -> Placed | None:
         """None: this very observation is known."""
         memory, groups = prepared.memory, [one.group for one in known.values()]
         seen = _observation(prepared)
@@ -149,8 +149,8 @@ class Observing:
     # what becomes of it
 
     def _place(
-        self, tx: Transaction, prepared: Prepared, where: Filter, verdicts: Verdicts, viewer: Viewer
-    ) -> Observed | None:
+        self, tx: Transaction, prepared: NormalizedDraft, where: Filter, verdicts: Verdicts, viewer: Viewer
+    ) -> ObservationResult | None:
         memory = prepared.memory
         known = known_groups(tx, where, memory.created_at)
         try:
@@ -161,7 +161,7 @@ class Observing:
             group = is_known([one.group for one in known.values()], _observation(prepared))
             assert group is not None
             assert group.memory is not None
-            return Observed(memory=known[group.memory].stored.memory, effect=Effect.KNOWN)
+            return ObservationResult(memory=known[group.memory].stored.memory, effect=Effect.KNOWN)
         was = None if done.home.memory is None else known[done.home.memory].stored
         is_again = was is not None and self._is_heard(tx, was, _observation(prepared))
         stored = self._regrouping.put(tx, done, known, prepared, viewer)
@@ -171,25 +171,25 @@ class Observing:
         why = tuple(dict.fromkeys(why for one in against for why in verdicts(one.group.text, memory.content).reasons))
         if was is not None:
             effect = Effect.KNOWN if is_again and _sure(stored) == _sure(was) else Effect.REINFORCED
-            return Observed(memory=stored.memory, effect=effect, about=about, why=why)
+            return ObservationResult(memory=stored.memory, effect=effect, about=about, why=why)
         tx.log_events([self._events.recorded(stored.memory, viewer)])
         if against:
-            return Observed(memory=stored.memory, effect=Effect.CONTRADICTED, about=about, why=why)
+            return ObservationResult(memory=stored.memory, effect=Effect.CONTRADICTED, about=about, why=why)
         doubtful = [
             one for one in known.values() if verdicts(one.group.text, memory.content).verdict is Verdict.UNCERTAIN
         ]
         if not doubtful:
-            return Observed(memory=stored.memory, effect=Effect.NEW)
+            return ObservationResult(memory=stored.memory, effect=Effect.NEW)
         doubtful.sort(key=_surest)
         dropped = self._ask(tx, doubtful[:MOST_ASKED], stored, verdicts, viewer)
         about = tuple(one.stored.memory.id for one in doubtful)
         why = verdicts(doubtful[0].group.text, memory.content).reasons
-        return Observed(memory=stored.memory, effect=Effect.UNCERTAIN, about=about, why=why, dropped=dropped)
+        return ObservationResult(memory=stored.memory, effect=Effect.UNCERTAIN, about=about, why=why, dropped=dropped)
 
     def _is_heard(self, tx: Transaction, stored: Stored, seen: Observation) -> bool:
         """Whether it is no news that who has seen this sees it, since nothing came between."""
         told = tx.observations(stored.key)
-        first = next(one for one in told if one.kind is Kind.CREATED)
+        first = next(one for one in told if one.kind is ObservationKind.CREATED)
         known = stored.memory.operational
         return known is not None and is_active(known, seen.at, self._lifecycle) and is_heard(told, seen, first.actor)
 
@@ -216,12 +216,12 @@ class Observing:
         return asked.count(None)
 
 
-def _observation(prepared: Prepared) -> Observation:
+def _observation(prepared: NormalizedDraft) -> Observation:
     memory = prepared.memory
     origin = memory.provenance
     return Observation(
         at=memory.created_at,
-        kind=Kind.REINFORCED,
+        kind=ObservationKind.REINFORCED,
         actor=origin.actor,
         door=origin.door,
         session=memory.session,

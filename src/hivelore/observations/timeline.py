@@ -8,7 +8,7 @@ from itertools import groupby
 from hivelore.memories.model import Memory
 from hivelore.observations.confidence import Lifecycle, drawn, line, replayed
 from hivelore.observations.model import Observation
-from hivelore.observations.outcomes import Life
+from hivelore.observations.outcomes import ConfidenceTimeline
 
 
 def life_of(
@@ -18,7 +18,7 @@ def life_of(
     limit: int,
     now: datetime,
     lifecycle: Lifecycle,
-) -> Life:
+) -> ConfidenceTimeline:
     """A page of the life until ``now``. ``after``: behind so many of that instant."""
     known = memory.operational
     assert known is not None
@@ -29,7 +29,7 @@ def life_of(
     points = [one for step in page for one in drawn(step, lifecycle)]
     if is_last:
         points += line(known, told[-1].at, now, lifecycle)
-    return Life(
+    return ConfidenceTimeline(
         memory=memory,
         observations=tuple(one.seen for one in page),
         timeline=tuple(points),

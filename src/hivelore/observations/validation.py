@@ -4,14 +4,14 @@ from datetime import datetime
 
 from hivelore.core.text import Clean, in_one_line
 from hivelore.errors import Invalid, TooLarge
-from hivelore.memories.normalizer import Drafting, utc
+from hivelore.memories.normalizer import Normalizer, utc
 from hivelore.observations.model import GENERAL, SERVICE_LENGTH
 
 LONGEST = 4_000
 """Characters of what was seen: it is to be told in one line."""
 
 
-def line_of(text: str, drafting: Drafting) -> Clean:
+def line_of(text: str, drafting: Normalizer) -> Clean:
     """What was seen, in one line."""
     if len(text) > LONGEST:
         raise TooLarge(

@@ -17,20 +17,20 @@ from hivelore.api.requests import (
     listed_proposals,
     listed_recalls,
 )
-from hivelore.changes.model import BatchCase, BatchId, BatchPage, Undone
+from hivelore.changes.model import BatchDetail, BatchId, BatchPage, UndoResult
 from hivelore.core.agents import AgentId, Viewer
 from hivelore.events.model import Cooldown, Event, EventPage, Level, LoggedId
 from hivelore.feedback.model import Usefulness
 from hivelore.feedback.recalls import RecallPage
-from hivelore.maintenance.model import Maintained, Wish
-from hivelore.memories.drafts import Draft, Edit, Remembered
+from hivelore.maintenance.model import MaintenancePlan, MaintenanceResult
+from hivelore.memories.drafts import Draft, Edit, WriteResult
 from hivelore.memories.model import Memory, MemoryId, Source
 from hivelore.memories.normalizer import utc
 from hivelore.python.argument_checks import ID, IN_REVIEW, INSTANT, NUMBER, STATUS, TEXT, TRUTH, WHOLE, WORD, check
 from hivelore.python.hive import Hive, ProposalStatus, choice
-from hivelore.review.model import DECISIONS, Case, Proposal, ProposalId, ProposalKind, ProposalPage
+from hivelore.review.model import DECISIONS, Proposal, ProposalDetail, ProposalId, ProposalKind, ProposalPage
 from hivelore.runtime.app import Application
-from hivelore.search.model import Answer, Difference, History, Page, ScopeChoice, Stats
+from hivelore.search.model import Difference, History, MemoryPage, RecallResult, ScopeChoice, Stats
 
 
 class EmbeddedHive(Hive):
@@ -55,7 +55,7 @@ class EmbeddedHive(Hive):
         only_fitting: bool,
         diversity: float,
         budget: int | None,
-    ) -> Answer:
+    ) -> RecallResult:
         question = asked(
             self._app.redactor,
             text=query,
@@ -105,7 +105,7 @@ class EmbeddedHive(Hive):
         superseded: bool = False,
         created_after: datetime | None = None,
         created_before: datetime | None = None,
-    ) -> Page:
+    ) -> MemoryPage:
         check(WHOLE, limit=limit)
         check(ID.or_none(), after=after, agent=agent)
         check(WORD.or_none(), project=project, session=session, tag=tag, category=category, subject=subject)
@@ -231,7 +231,7 @@ class EmbeddedHive(Hive):
         listing = ProposalListing(limit=limit, after=after, status=status, kind=wanted)
         return listed_proposals(self._app.reviewing, listing, self._viewer)
 
-    def proposal(self, proposal: str) -> Case:
+    def proposal(self, proposal: str) -> ProposalDetail:
         check(ID, proposal=proposal)
         return self._app.reviewing.case(ProposalId(proposal), self._viewer)
 
@@ -254,7 +254,7 @@ class EmbeddedHive(Hive):
         check(ID.or_none(), after=after, memory=memory)
         return listed_batches(self._app.undoing, BatchListing(limit=limit, after=after, memory=memory), self._viewer)
 
-    def batch(self, batch: str) -> BatchCase:
+    def batch(self, batch: str) -> BatchDetail:
         check(ID, batch=batch)
         return self._app.undoing.case(BatchId(batch.lower()), self._viewer)
 
@@ -278,10 +278,10 @@ class EmbeddedHive(Hive):
     def _decide(self, proposal: str, decision: str, reason: str | None) -> Proposal:
         return self._app.reviewing.decide(ProposalId(proposal), DECISIONS[decision], self._viewer, reason=reason)
 
-    def _undo(self, which: str, reason: str | None) -> Undone:
+    def _undo(self, which: str, reason: str | None) -> UndoResult:
         return self._app.undoing.undo(which, self._viewer, reason=reason)
 
-    def _maintain(self, wish: Wish, apply: bool, yes_delete: int | None) -> Maintained:
+    def _maintain(self, wish: MaintenancePlan, apply: bool, yes_delete: int | None) -> MaintenanceResult:
         maintenance, jobs = self._app.maintenance, self._app.maintenance_jobs
         if not wish.is_long:
             return (
@@ -295,5 +295,5 @@ class EmbeddedHive(Hive):
             raise
         return jobs.outcome(job.id, self._viewer)
 
-    def _store(self, drafts: Sequence[Draft]) -> Sequence[Remembered]:
+    def _store(self, drafts: Sequence[Draft]) -> Sequence[WriteResult]:
         return self._app.remembering.remember_many(drafts, self._viewer)

@@ -7,7 +7,7 @@ from datetime import datetime
 from hivelore.events.model import Cooldown, Event, EventPage, Level
 
 
-class Happenings(ABC):
+class EventMethods(ABC):
     """Everybody in the swarm sees all of it, but for events that tell of a memory they may not see."""
 
     @abstractmethod

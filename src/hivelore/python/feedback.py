@@ -6,7 +6,7 @@ from hivelore.feedback.model import Usefulness
 from hivelore.feedback.recalls import RecallPage
 
 
-class LookingBack(ABC):
+class FeedbackMethods(ABC):
     @abstractmethod
     def recalls(
         self, *, limit: int = 20, after: str | None = None, agent: str | None = None, memory: str | None = None

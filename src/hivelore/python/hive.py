@@ -3,14 +3,14 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from pathlib import Path as FilePath
+from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self, TypeVar
 
 from hivelore.core.agents import AgentId
 from hivelore.errors import Invalid
 from hivelore.events.model import Level
-from hivelore.memories.drafts import UNSET, Draft, Edit, Remembered, Unset
+from hivelore.memories.drafts import UNSET, Draft, Edit, Unset, WriteResult
 from hivelore.memories.model import Json, Memory, MemoryId, Scope, Source
 from hivelore.python.argument_checks import (
     DECISION,
@@ -27,19 +27,19 @@ from hivelore.python.argument_checks import (
     check_edit,
     drafts_of,
 )
-from hivelore.python.events import Happenings
-from hivelore.python.feedback import LookingBack
-from hivelore.python.maintenance import Maintaining
-from hivelore.review.model import Case, Proposal, ProposalKind, ProposalPage
+from hivelore.python.events import EventMethods
+from hivelore.python.feedback import FeedbackMethods
+from hivelore.python.maintenance import MaintenanceMethods
+from hivelore.review.model import Proposal, ProposalDetail, ProposalKind, ProposalPage
 from hivelore.search.model import (
     DEFAULT_LIMIT,
-    Answer,
     Difference,
     History,
     Hit,
-    Page,
-    Path,
+    MemoryPage,
     RecallId,
+    RecallResult,
+    RetrievalMode,
     ScopeChoice,
     Stats,
 )
@@ -57,9 +57,9 @@ class Hits(list[Hit]):
     """Hits, best first, that also say how they were found. As text a short list of them; with ``explain``
     each with the parts of its score."""
 
-    def __init__(self, answer: Answer, *, explain: bool = False) -> None:
+    def __init__(self, answer: RecallResult, *, explain: bool = False) -> None:
         super().__init__(answer.hits)
-        self.path: Path = answer.path
+        self.path: RetrievalMode = answer.path
         self.fits: bool = answer.fits
         self.message: str = answer.message
         self.recall_id: RecallId | None = answer.id
@@ -82,7 +82,7 @@ class Indexed(list[Memory]):
         self.skipped: list[Skipped] = list(skipped)
 
 
-class Hive(LookingBack, Happenings, Maintaining, ABC):
+class Hive(FeedbackMethods, EventMethods, MaintenanceMethods, ABC):
     """Where memories are kept. Use it as a context manager; ``hivelore.open`` makes one.
 
     Everything raises the errors of ``hivelore.errors``.
@@ -139,7 +139,7 @@ class Hive(LookingBack, Happenings, Maintaining, ABC):
         )
         return self._store([check_draft(draft)])[0].memory
 
-    def remember_many(self, drafts: Iterable[Draft | str]) -> list[Remembered]:
+    def remember_many(self, drafts: Iterable[Draft | str]) -> list[WriteResult]:
         """Keep many, in their order, up to a hundred at a time; each such unit is all or nothing."""
         return [done for unit in units(map(check_draft, drafts_of(drafts))) for done in self._store(unit)]
 
@@ -227,7 +227,7 @@ class Hive(LookingBack, Happenings, Maintaining, ABC):
         superseded: bool = False,
         created_after: datetime | None = None,
         created_before: datetime | None = None,
-    ) -> Page:
+    ) -> MemoryPage:
         """Memories, newest first; ``after`` is the ``next`` of the page before. ``as_of`` and ``superseded`` as for
         ``recall``."""
 
@@ -277,7 +277,7 @@ class Hive(LookingBack, Happenings, Maintaining, ABC):
         keyword index within minutes where much is kept, and at the next start where the process ends before. Backups
         keep what they have."""
 
-    def index(self, path: FilePath | str, *, scope: Scope | str = Scope.AGENT, project: str | None = None) -> Indexed:
+    def index(self, path: Path | str, *, scope: Scope | str = Scope.AGENT, project: str | None = None) -> Indexed:
         """Keep a text file, or every text file of a folder (.gitignore respected), as file_index memories.
 
         A file indexed before keeps its id; its unchanged parts keep their vectors.
@@ -286,14 +286,14 @@ class Hive(LookingBack, Happenings, Maintaining, ABC):
         check(TEXT.or_none(), project=project)
         skipped: list[Skipped] = []
         memories: list[Memory] = []
-        for found in drafts_under(FilePath(path), choice(Scope, scope, "scope"), project):
+        for found in drafts_under(Path(path), choice(Scope, scope, "scope"), project):
             if isinstance(found, Skipped):
                 skipped.append(found)
             else:
                 try:
                     memories.append(self._store([found])[0].memory)
                 except Invalid as error:
-                    skipped.append(Skipped(FilePath(found.source_path or path), str(error)))
+                    skipped.append(Skipped(Path(found.source_path or path), str(error)))
         return Indexed(memories, skipped)
 
     @abstractmethod
@@ -309,7 +309,7 @@ class Hive(LookingBack, Happenings, Maintaining, ABC):
         ``after`` is the ``next`` of the page before. A worker sees its own proposals."""
 
     @abstractmethod
-    def proposal(self, proposal: str) -> Case:
+    def proposal(self, proposal: str) -> ProposalDetail:
         """One proposal by id, with the memories that it is about."""
 
     def decide(
@@ -349,7 +349,7 @@ class Hive(LookingBack, Happenings, Maintaining, ABC):
         only_fitting: bool,
         diversity: float,
         budget: int | None,
-    ) -> Answer:
+    ) -> RecallResult:
         """Answer a question."""
 
     @abstractmethod
@@ -361,7 +361,7 @@ class Hive(LookingBack, Happenings, Maintaining, ABC):
         """Decide about a proposal."""
 
     @abstractmethod
-    def _store(self, drafts: Sequence[Draft]) -> Sequence[Remembered]:
+    def _store(self, drafts: Sequence[Draft]) -> Sequence[WriteResult]:
         """Keep a batch in one unit."""
 
     def __enter__(self) -> Self:

@@ -2,13 +2,13 @@
 
 from abc import ABC, abstractmethod
 
-from hivelore.changes.model import BatchCase, BatchPage, Undone
-from hivelore.maintenance.model import Maintained, Wish
+from hivelore.changes.model import BatchDetail, BatchPage, UndoResult
+from hivelore.maintenance.model import MaintenancePlan, MaintenanceResult
 from hivelore.python.argument_checks import ID, TEXT, TRUTH, WHOLE, check
 
 
-class Maintaining(ABC):
-    def undo(self, which: str, *, reason: str | None = None) -> Undone:
+class MaintenanceMethods(ABC):
+    def undo(self, which: str, *, reason: str | None = None) -> UndoResult:
         """Take back a batch by its id, or the last change of a memory by the id of that: all of it or nothing.
         ``errors.Conflict`` where a memory was changed since."""
         check(ID, which=which)
@@ -21,7 +21,7 @@ class Maintaining(ABC):
         only what changed this one."""
 
     @abstractmethod
-    def batch(self, batch: str) -> BatchCase:
+    def batch(self, batch: str) -> BatchDetail:
         """One batch with the memories that it changed."""
 
     @abstractmethod
@@ -37,18 +37,18 @@ class Maintaining(ABC):
         reindex: bool = False,
         vacuum: bool = False,
         yes_delete: int | None = None,
-    ) -> Maintained:
+    ) -> MaintenanceResult:
         """What maintenance would do; with ``apply`` it is done. ``yes_delete``: exactly how many are to go, where that
         is more than a share of all. Only for operators."""
         check(TRUTH, apply=apply, purge_expired=purge_expired, merge=merge, reindex=reindex, vacuum=vacuum)
         check(WHOLE.or_none(), yes_delete=yes_delete)
-        wish = Wish(purge_expired=purge_expired, merge=merge, reindex=reindex, vacuum=vacuum)
+        wish = MaintenancePlan(purge_expired=purge_expired, merge=merge, reindex=reindex, vacuum=vacuum)
         return self._maintain(wish, apply, yes_delete)
 
     @abstractmethod
-    def _undo(self, which: str, reason: str | None) -> Undone:
+    def _undo(self, which: str, reason: str | None) -> UndoResult:
         """Take something back."""
 
     @abstractmethod
-    def _maintain(self, wish: Wish, apply: bool, yes_delete: int | None) -> Maintained:
+    def _maintain(self, wish: MaintenancePlan, apply: bool, yes_delete: int | None) -> MaintenanceResult:
         """Look, or do it."""

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from hivelore.core.agents import Door
+from hivelore.core.agents import Interface
 from hivelore.errors import Invalid
 from hivelore.identity.service import LOCAL_AGENT
 from hivelore.local import endpoint
@@ -64,11 +64,11 @@ def _embedded(home: Path, agent: str | None, key: str | None) -> EmbeddedHive:
     app = open_application(load(home=home), kind=EMBEDDED)
     try:
         if key is not None:
-            viewer = app.agents.viewer(key, Door.PYTHON, agent)
+            viewer = app.agents.viewer(key, Interface.PYTHON, agent)
         else:
             # Who can open the files is the operator.
             operator = (home / endpoint.OPERATOR_KEY).read_text(encoding="ascii").strip()
-            viewer = app.agents.viewer(operator, Door.PYTHON, agent or LOCAL_AGENT)
+            viewer = app.agents.viewer(operator, Interface.PYTHON, agent or LOCAL_AGENT)
     except BaseException:
         app.close()
         raise

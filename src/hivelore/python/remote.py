@@ -7,24 +7,24 @@ from typing import Any, Literal
 from urllib.parse import quote
 
 from hivelore.changes import batch_codec
-from hivelore.changes.model import BatchCase, BatchPage, Undone
+from hivelore.changes.model import BatchDetail, BatchPage, UndoResult
 from hivelore.core.jobs import JobState
 from hivelore.errors import Conflict, NotFound
 from hivelore.events import event_codec
 from hivelore.events.model import Cooldown, Event, EventPage, Level
 from hivelore.feedback.model import Usefulness
 from hivelore.feedback.recalls import RecallPage
-from hivelore.maintenance.model import Maintained, Wish
+from hivelore.maintenance.model import MaintenancePlan, MaintenanceResult
 from hivelore.memories import codec, version_codec
-from hivelore.memories.drafts import Draft, Edit, Remembered
+from hivelore.memories.drafts import Draft, Edit, WriteResult
 from hivelore.memories.model import Memory, MemoryId, Source
 from hivelore.python import jobs
 from hivelore.python.argument_checks import ID, IN_REVIEW, INSTANT, NUMBER, STATUS, TEXT, TRUTH, WHOLE, WORD, check
 from hivelore.python.client import Client
 from hivelore.python.hive import Hive, ProposalStatus, choice
 from hivelore.review import proposal_codec
-from hivelore.review.model import Case, Proposal, ProposalKind, ProposalPage
-from hivelore.search.model import Answer, Difference, History, Page, ScopeChoice, Stats
+from hivelore.review.model import Proposal, ProposalDetail, ProposalKind, ProposalPage
+from hivelore.search.model import Difference, History, MemoryPage, RecallResult, ScopeChoice, Stats
 
 _MAINTENANCE = "/api/maintenance"
 _LOOK_EVERY = 0.1
@@ -74,7 +74,7 @@ class RemoteHive(Hive):
         superseded: bool = False,
         created_after: datetime | None = None,
         created_before: datetime | None = None,
-    ) -> Page:
+    ) -> MemoryPage:
         check(WHOLE, limit=limit)
         check(ID.or_none(), after=after, agent=agent)
         check(WORD.or_none(), project=project, session=session, tag=tag, category=category, subject=subject)
@@ -216,7 +216,7 @@ class RemoteHive(Hive):
         query = {"limit": limit, "after": after, "status": status, "kind": wanted}
         return proposal_codec.read_page(self._client.call("GET", "/api/review", query=query))
 
-    def proposal(self, proposal: str) -> Case:
+    def proposal(self, proposal: str) -> ProposalDetail:
         check(ID, proposal=proposal)
         return proposal_codec.read_case(self._client.call("GET", _at(proposal)))
 
@@ -241,7 +241,7 @@ class RemoteHive(Hive):
         query = {"limit": limit, "after": after, "memory": memory}
         return batch_codec.read_page(self._client.call("GET", "/api/batches", query=query))
 
-    def batch(self, batch: str) -> BatchCase:
+    def batch(self, batch: str) -> BatchDetail:
         check(ID, batch=batch)
         return batch_codec.read_case(self._client.call("GET", _batch_path(batch)))
 
@@ -279,7 +279,7 @@ class RemoteHive(Hive):
         only_fitting: bool,
         diversity: float,
         budget: int | None,
-    ) -> Answer:
+    ) -> RecallResult:
         body = {
             "query": query,
             "limit": limit,
@@ -305,11 +305,11 @@ class RemoteHive(Hive):
         answer = self._client.call("POST", f"{_at(proposal)}/{decision}", body={"reason": reason})
         return proposal_codec.read_proposal(answer)
 
-    def _undo(self, which: str, reason: str | None) -> Undone:
+    def _undo(self, which: str, reason: str | None) -> UndoResult:
         body = {"id": which, "reason": reason}
         return batch_codec.read_undone(self._client.call("POST", "/api/undo", body=body, timeout=_LONG))
 
-    def _maintain(self, wish: Wish, apply: bool, yes_delete: int | None) -> Maintained:
+    def _maintain(self, wish: MaintenancePlan, apply: bool, yes_delete: int | None) -> MaintenanceResult:
         body = {**batch_codec.wish(wish), "apply": apply, "yesDelete": yes_delete}
         if wish.is_long:
             return batch_codec.read_maintained(self._result(body))
@@ -330,7 +330,7 @@ class RemoteHive(Hive):
             raise NotFound(f"What came of job {ended['id']} is not kept any more. Ask for it again.")
         return ended["result"]
 
-    def _store(self, drafts: Sequence[Draft]) -> Sequence[Remembered]:
+    def _store(self, drafts: Sequence[Draft]) -> Sequence[WriteResult]:
         body = {"memories": [codec.draft(one) for one in drafts]}
         answer = self._client.call("POST", "/api/memory/batch", body=body)
         return [codec.read_remembered(one) for one in answer["results"]]

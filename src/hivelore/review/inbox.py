@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from hivelore.changes.journal import Keeping
+from hivelore.changes.journal import ChangeJournal
 from hivelore.changes.model import BatchKind
 from hivelore.core.access import may_decide, memory_shown, proposals_visible_to, reads_of_others
 from hivelore.core.agents import LeadSees, Role, Viewer
@@ -12,27 +12,27 @@ from hivelore.core.audit import AuditEntry
 from hivelore.core.clock import Clock
 from hivelore.core.text import Clean
 from hivelore.errors import Conflict, Forbidden, Invalid, NotFound, Stale
-from hivelore.feedback.buffer import Tally
+from hivelore.feedback.buffer import WriteBehindBuffer
 from hivelore.indexing.model import Stored
-from hivelore.indexing.writer import Shelf
+from hivelore.indexing.writer import IndexWriter
 from hivelore.maintenance.merge import merge, seen_again
 from hivelore.memories.drafts import Edit
 from hivelore.memories.edits import PreparedEdit
 from hivelore.memories.model import Action
-from hivelore.memories.normalizer import Drafting
-from hivelore.memories.service import Remembering
+from hivelore.memories.normalizer import Normalizer
+from hivelore.memories.service import MemoryService
 from hivelore.observations.confidence import Lifecycle
-from hivelore.observations.curation import Operations, PreparedChange
-from hivelore.observations.model import Kind, Observation
+from hivelore.observations.curation import CurationService, PreparedChange
+from hivelore.observations.model import Observation, ObservationKind
 from hivelore.observations.outcomes import Change
 from hivelore.observations.records import note
 from hivelore.review.model import (
     DECISIONS,
-    Case,
     Decided,
     Decision,
     Deletion,
     Proposal,
+    ProposalDetail,
     ProposalId,
     ProposalKind,
     ProposalPage,
@@ -59,17 +59,17 @@ class _Matter:
     now: datetime
 
 
-class Reviewing:
+class ReviewInbox:
     def __init__(
         self,
         *,
         store: MemoryStore,
-        shelf: Shelf,
-        keeping: Keeping,
-        remembering: Remembering,
-        operations: Operations,
-        drafting: Drafting,
-        tally: Tally,
+        shelf: IndexWriter,
+        keeping: ChangeJournal,
+        remembering: MemoryService,
+        operations: CurationService,
+        drafting: Normalizer,
+        tally: WriteBehindBuffer,
         lifecycle: Lifecycle,
         lead_sees: LeadSees,
         clock: Clock,
@@ -120,7 +120,7 @@ class Reviewing:
             names=names,
         )
 
-    def case(self, proposal: ProposalId, viewer: Viewer) -> Case:
+    def case(self, proposal: ProposalId, viewer: Viewer) -> ProposalDetail:
         """A proposal with its memories; reading those of others is kept in the audit trail (X3)."""
         with self._store.read(sees=proposals_visible_to(viewer, self._lead_sees).seen) as view:
             known, stored = self._visible(view, proposal, viewer)
@@ -131,7 +131,7 @@ class Reviewing:
                 self._tally.record(
                     AuditEntry(at=now, actor=viewer.agent, door=viewer.door, action=Action.READ, memory=memory.id)
                 )
-        return Case(proposal=known, memories=tuple(memory_shown(viewer, one) for one in memories))
+        return ProposalDetail(proposal=known, memories=tuple(memory_shown(viewer, one) for one in memories))
 
     def decide(
         self,
@@ -196,7 +196,7 @@ class Reviewing:
         if matter.how is Decision.ACCEPTED:
             judged = Observation(
                 at=matter.now,
-                kind=Kind.DISPROVED,
+                kind=ObservationKind.DISPROVED,
                 actor=matter.viewer.agent,
                 door=matter.viewer.door,
                 session=newer.memory.session,

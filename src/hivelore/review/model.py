@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import NamedTuple, NewType
 
-from hivelore.core.agents import AgentId, Door
+from hivelore.core.agents import AgentId, Interface
 from hivelore.core.text import Clean
 from hivelore.memories.drafts import Edit
 from hivelore.memories.model import Memory, MemoryId
@@ -67,7 +67,7 @@ class Decided:
     at: datetime
     actor: AgentId | None
     """None: an operator who acted for nobody."""
-    door: Door
+    door: Interface
     reason: Clean | None = None
 
     def __post_init__(self) -> None:
@@ -85,7 +85,7 @@ class Proposal:
     why: Clean | None = None
     actor: AgentId | None
     """Who proposes; None: an operator who acted for nobody, or the service."""
-    door: Door
+    door: Interface
     session: Clean | None = None
     at: datetime
     decided: Decided | None = None
@@ -119,7 +119,7 @@ class ProposalFilter:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
+class ProposalDetail:
     """A proposal with its memories as they are now, in its order."""
 
     proposal: Proposal

@@ -4,19 +4,19 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from hivelore.core.agents import AgentId, Door
+from hivelore.core.agents import AgentId, Interface
 from hivelore.core.text import Clean
 from hivelore.memories.codec import Object, edit, instant, memory, read_instant, read_memory
 from hivelore.memories.drafts import Edit
 from hivelore.memories.model import MemoryId, Scope
 from hivelore.observations.outcomes import Change
 from hivelore.review.model import (
-    Case,
     Concerned,
     Decided,
     Decision,
     Deletion,
     Proposal,
+    ProposalDetail,
     ProposalId,
     ProposalKind,
     ProposalPage,
@@ -68,7 +68,7 @@ def _read_decided(data: Mapping[str, Any]) -> Decided:
         how=Decision(data["how"]),
         at=datetime.fromisoformat(data["at"]).astimezone(UTC),
         actor=data["actor"],
-        door=Door(data["door"]),
+        door=Interface(data["door"]),
         reason=data["reason"],
     )
 
@@ -96,7 +96,7 @@ def read_proposal(data: Mapping[str, Any]) -> Proposal:
         wanted=None if data["wanted"] is None else read_wanted(data["wanted"]),
         why=data["why"],
         actor=None if data["actor"] is None else AgentId(data["actor"]),
-        door=Door(data["door"]),
+        door=Interface(data["door"]),
         session=data["session"],
         at=datetime.fromisoformat(data["at"]).astimezone(UTC),
         decided=None if data["decided"] is None else _read_decided(data["decided"]),
@@ -121,9 +121,11 @@ def read_page(data: Mapping[str, Any]) -> ProposalPage:
     )
 
 
-def case(value: Case) -> Object:
+def case(value: ProposalDetail) -> Object:
     return {"proposal": proposal(value.proposal), "memories": [memory(one) for one in value.memories]}
 
 
-def read_case(data: Mapping[str, Any]) -> Case:
-    return Case(proposal=read_proposal(data["proposal"]), memories=tuple(read_memory(one) for one in data["memories"]))
+def read_case(data: Mapping[str, Any]) -> ProposalDetail:
+    return ProposalDetail(
+        proposal=read_proposal(data["proposal"]), memories=tuple(read_memory(one) for one in data["memories"])
+    )

@@ -46,7 +46,7 @@ def _made_room(tx: Transaction, kind: ProposalKind, about: Memory, viewer: Viewe
     return True
 
 
-class Proposing:
+class Proposals:
     def __init__(self, clock: Clock, proposal_id: Callable[[datetime], ProposalId]) -> None:
         self._clock = clock
         self._proposal_id = proposal_id

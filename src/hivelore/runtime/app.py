@@ -6,67 +6,67 @@ from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from functools import cached_property
 
-from hivelore.changes.undo import Undoing
+from hivelore.changes.undo import UndoService
 from hivelore.core import ids as randomness
-from hivelore.core.agents import Door
+from hivelore.core.agents import Interface
 from hivelore.core.clock import Clock
 from hivelore.core.redaction import Redactor
 from hivelore.core.text import Harmless
-from hivelore.embeddings.queue import Embedding
-from hivelore.embeddings.reembed import Reembedding
+from hivelore.embeddings.queue import EmbeddingQueue
+from hivelore.embeddings.reembed import Reembedder
 from hivelore.errors import HiveloreError, Unauthenticated
 from hivelore.events.cooldowns import Cooldowns
-from hivelore.events.log import Events
-from hivelore.feedback.buffer import Tally
-from hivelore.feedback.implicit import Watching
+from hivelore.events.log import EventLog
+from hivelore.feedback.buffer import WriteBehindBuffer
+from hivelore.feedback.implicit import ImplicitFeedback
 from hivelore.feedback.recall_log import RecallLog
 from hivelore.feedback.usefulness import Rating
-from hivelore.folders.sync import Folders
+from hivelore.folders.sync import FolderSync
 from hivelore.folders.workspace import WorkspaceFiles, host
 from hivelore.health.monitor import Monitor
 from hivelore.health.state import HealthState
 from hivelore.identity.service import Agents, Random
-from hivelore.indexing.rebuild import Reindexing
-from hivelore.indexing.writer import Shelf
+from hivelore.indexing.rebuild import IndexRebuild
+from hivelore.indexing.writer import IndexWriter
 from hivelore.local import endpoint, private_files
 from hivelore.local.lock import SERVICE, Lock, Owner
 from hivelore.local.protection import protect
-from hivelore.maintenance.integrity import Checking
+from hivelore.maintenance.integrity import IntegrityCheck
 from hivelore.maintenance.jobs import MaintenanceJobs
 from hivelore.maintenance.service import Maintenance
-from hivelore.memories.reader import Reading
-from hivelore.models.extractive import Extractive
-from hivelore.models.quota import Spending
+from hivelore.memories.reader import MemoryReader
+from hivelore.models.extractive import ExtractiveSummarizer
+from hivelore.models.quota import TokenQuota
 from hivelore.observations import adjudication
-from hivelore.observations.curation import Operations
-from hivelore.observations.marker_ingest import Marking
-from hivelore.observations.service import Observing
+from hivelore.observations.curation import CurationService
+from hivelore.observations.marker_ingest import MarkerIngest
+from hivelore.observations.service import ObservationService
 from hivelore.observations.token_budget import Budget, budget
-from hivelore.review.inbox import Reviewing
+from hivelore.review.inbox import ReviewInbox
 from hivelore.runtime import engines, status, wiring
 from hivelore.runtime.background import niced
 from hivelore.runtime.clock import SystemClock
 from hivelore.runtime.settings import Settings
 from hivelore.runtime.wiring import Parts
-from hivelore.runtime.workers import Beside
-from hivelore.search.boosts import Priors
-from hivelore.search.fusion import Weighting
-from hivelore.search.recency_conflicts import Updating
+from hivelore.runtime.workers import BackgroundWorkers
+from hivelore.search.boosts import Boosts
+from hivelore.search.fusion import FusionWeights
+from hivelore.search.recency_conflicts import RecencyConflicts
 from hivelore.search.scoring import Ranking
-from hivelore.search.service import Recalling
+from hivelore.search.service import SearchService
 from hivelore.sessions import summaries
-from hivelore.sessions.capture import Capture
+from hivelore.sessions.capture import CaptureService
 from hivelore.sessions.fence import fenced
-from hivelore.sessions.hook_service import Hooks
-from hivelore.sessions.injection import Briefing, Budgets
-from hivelore.sessions.novelty import Knowing
-from hivelore.sessions.spool import Draining
+from hivelore.sessions.hook_service import HookService
+from hivelore.sessions.injection import Budgets, InjectionService
+from hivelore.sessions.novelty import NoveltyFilter
+from hivelore.sessions.spool import SpoolDrain
 from hivelore.sessions.spool_folder import SpoolFolder
-from hivelore.sessions.summaries import Distilling
+from hivelore.sessions.summaries import SessionSummaries
 from hivelore.sessions.transcript_files import TranscriptFiles
-from hivelore.storage.leader_lease import Leading
+from hivelore.storage.leader_lease import LeaderLease
 from hivelore.storage.migration_state import refuse_unfinished
-from hivelore.storage.notifier import Notice
+from hivelore.storage.notifier import Notification
 from hivelore.storage.ports import MemoryStore
 from hivelore.storage.sqlite.store import NAMESPACE
 
@@ -95,42 +95,42 @@ class Application:
                 self.lock.release()
             raise
         self.keywords, *others = engines.keyword_engines(settings)
-        shelf = Shelf(self.keywords)
+        shelf = IndexWriter(self.keywords)
         holder = randomness.job_id(self.clock.now())
         self.monitor = Monitor(self.store, self.keywords, self.health, self.clock, holder)
-        self.reindexing = Reindexing(self.store, self.keywords, others, shelf, self.clock)
+        self.reindexing = IndexRebuild(self.store, self.keywords, others, shelf, self.clock)
         self.reindexing.begin()
         self._connections = ExitStack()
         self.serving = engines.make_serving(settings, self.store, self.clock, self._connections)
         self.redactor = Redactor(_redaction_key(self.store))
-        self.events = Events(self.store, self.redactor, self.clock, settings.lead_sees, randomness.event_id)
+        self.events = EventLog(self.store, self.redactor, self.clock, settings.lead_sees, randomness.event_id)
         self.cooldowns = Cooldowns(self.store, self.redactor, self.clock)
-        self.tally = Tally(self.store)
+        self.tally = WriteBehindBuffer(self.store)
         self.notices = engines.make_notices(settings)
         self.agents = self._agents()
-        self.notices.hear(Notice.AGENTS, self.agents.changed_elsewhere)
-        self.embedding = Embedding(
-            self.store, self.serving, self.clock, ask_for_help=lambda: self.notices.tell(Notice.WAITING)
+        self.notices.hear(Notification.AGENTS, self.agents.changed_elsewhere)
+        self.embedding = EmbeddingQueue(
+            self.store, self.serving, self.clock, ask_for_help=lambda: self.notices.tell(Notification.WAITING)
         )
-        self.notices.hear(Notice.WAITING, self.embedding.wake)
-        self.reembedding = Reembedding(self.store, self.serving, self.embedding, self.clock, randomness.job_id)
+        self.notices.hear(Notification.WAITING, self.embedding.wake)
+        self.reembedding = Reembedder(self.store, self.serving, self.embedding, self.clock, randomness.job_id)
         self._parts = self._made_parts(shelf)
         self.remembering = self._parts.remembering
         self.recall_log = wiring.recall_log(settings, self.store, self.tally, self.clock, randomness.recall_id)
         self.recalling = self.recalling_by(
-            settings.ranking_constants, Weighting(), Priors(), Updating(), self.recall_log
+            settings.ranking_constants, FusionWeights(), Boosts(), RecencyConflicts(), self.recall_log
         )
         self.upkeep = wiring.upkeep(settings, self.store, self.keywords, self.clock)
-        self.leading = Leading(self.store, self.clock, randomness.job_id(self.clock.now()))
-        self.spending = Spending(self.store, self.clock, settings.summarizer_daily_tokens)
-        self.knowing = Knowing(self.store, self.keywords, settings.lifetimes, self.clock)
+        self.leading = LeaderLease(self.store, self.clock, randomness.job_id(self.clock.now()))
+        self.spending = TokenQuota(self.store, self.clock, settings.summarizer_daily_tokens)
+        self.knowing = NoveltyFilter(self.store, self.keywords, settings.lifetimes, self.clock)
         self.distilling = self._distilling()
         self.folders = self._folders()
         self.adjudicating = self._adjudicating()
         self.maintenance_jobs = self._maintenance_jobs()
-        self._beside = Beside(self)
+        self._beside = BackgroundWorkers(self)
 
-    def _made_parts(self, shelf: Shelf) -> Parts:
+    def _made_parts(self, shelf: IndexWriter) -> Parts:
         ids = wiring.Ids(randomness.memory_id, randomness.proposal_id, randomness.batch_id)
         return wiring.parts(
             self.settings,
@@ -145,7 +145,7 @@ class Application:
         )
 
     @cached_property
-    def observing(self) -> Observing:
+    def observing(self) -> ObservationService:
         return wiring.observing(self.settings, self._parts, engines.make_reader(self.settings))
 
     @cached_property
@@ -153,15 +153,15 @@ class Application:
         return budget(self.settings.memory_budget)
 
     @cached_property
-    def operations(self) -> Operations:
+    def operations(self) -> CurationService:
         return wiring.operations(self.settings, self._parts, self.tally)
 
     @cached_property
-    def reviewing(self) -> Reviewing:
+    def reviewing(self) -> ReviewInbox:
         return wiring.reviewing(self.settings, self._parts, self.operations, self.tally)
 
     @cached_property
-    def undoing(self) -> Undoing:
+    def undoing(self) -> UndoService:
         return wiring.undoing(self.settings, self._parts)
 
     @cached_property
@@ -184,71 +184,71 @@ class Application:
             NAMESPACE,
             self.clock,
             Random(agent_id=randomness.agent_id, key_id=randomness.key_id, secret=randomness.secret),
-            tell=lambda: self.notices.tell(Notice.AGENTS),
+            tell=lambda: self.notices.tell(Notification.AGENTS),
         )
 
-    def _distilling(self) -> Distilling:
+    def _distilling(self) -> SessionSummaries:
         process = randomness.job_id(self.clock.now())
-        return Distilling(
+        return SessionSummaries(
             store=self.store,
             remembering=self.remembering,
             knowing=self.knowing,
-            watching=Watching(self.store, self.keywords),
+            watching=ImplicitFeedback(self.store, self.keywords),
             transcripts=TranscriptFiles(self.settings.transcripts),
             summarizer=engines.make_summarizer(self.settings, self.spending, self.clock, self._connections),
-            fallback=Extractive(),
+            fallback=ExtractiveSummarizer(),
             redactor=self.redactor,
             clock=self.clock,
-            leading=Leading(self.store, self.clock, process, summaries.DISTILLING, summaries.LEASE),
-            marked=Marking(self.observing, self.events, self.cooldowns, self.settings.categories).take,
+            leading=LeaderLease(self.store, self.clock, process, summaries.DISTILLING, summaries.LEASE),
+            marked=MarkerIngest(self.observing, self.events, self.cooldowns, self.settings.categories).take,
         )
 
-    def _adjudicating(self) -> adjudication.Adjudicating | None:
+    def _adjudicating(self) -> adjudication.Adjudicator | None:
         """None where rules alone judge."""
         if (model := engines.make_judge(self.settings, self.clock, self._connections)) is None:
             return None
         process = randomness.job_id(self.clock.now())
-        return adjudication.Adjudicating(
+        return adjudication.Adjudicator(
             store=self.store,
             reviewing=self.reviewing,
             model=model,
             spending=self.spending,
-            leading=Leading(self.store, self.clock, process, adjudication.ADJUDICATING, adjudication.LEASE),
+            leading=LeaderLease(self.store, self.clock, process, adjudication.ADJUDICATING, adjudication.LEASE),
         )
 
-    def _folders(self) -> Folders | None:
+    def _folders(self) -> FolderSync | None:
         """None where this is no service, which alone looks into folders."""
         if self.lock is None or self.lock.owner.kind != SERVICE:
             return None
         workspace = WorkspaceFiles(self.settings.workspace_folder, self.settings.home)
         # Only one process works on a store that is not shared, whatever its machine is called by now.
         place = self.redactor.clean(f"{host() if self.store.is_shared else ''}:{workspace.path}")
-        return Folders(
+        return FolderSync(
             store=self.store,
             workspace=workspace,
             place=place,
             remembering=self.remembering,
             agents=self.agents,
-            leading=Leading(self.store, self.clock, randomness.job_id(self.clock.now()), f"folders {place}"),
+            leading=LeaderLease(self.store, self.clock, randomness.job_id(self.clock.now()), f"folders {place}"),
             redactor=self.redactor,
             clock=self.clock,
         )
 
     @cached_property
-    def reading(self) -> Reading:
+    def reading(self) -> MemoryReader:
         sees = self.settings.lead_sees
-        return Reading(store=self.store, serving=self.serving, lead_sees=sees, tally=self.tally, clock=self.clock)
+        return MemoryReader(store=self.store, serving=self.serving, lead_sees=sees, tally=self.tally, clock=self.clock)
 
     def recalling_by(
         self,
         ranking: Ranking,
-        weighting: Weighting,
-        priors: Priors,
-        updating: Updating,
+        weighting: FusionWeights,
+        priors: Boosts,
+        updating: RecencyConflicts,
         log: RecallLog | None = None,
-    ) -> Recalling:
+    ) -> SearchService:
         """Recall over the same store and indexes with other constants; for comparisons, which are not logged."""
-        return Recalling(
+        return SearchService(
             store=self.store,
             keywords=self.keywords,
             serving=self.serving,
@@ -265,8 +265,8 @@ class Application:
         )
 
     @cached_property
-    def checking(self) -> Checking:
-        return Checking(self.monitor.check, self.store, self.reindexing, self.embedding)
+    def checking(self) -> IntegrityCheck:
+        return IntegrityCheck(self.monitor.check, self.store, self.reindexing, self.embedding)
 
     @cached_property
     def rating(self) -> Rating:
@@ -277,23 +277,23 @@ class Application:
         )
 
     @cached_property
-    def hooks(self) -> Hooks:
+    def hooks(self) -> HookService:
         budgets = Budgets(self.settings.briefing_tokens, self.settings.prompt_tokens, self.memory_budget)
-        capture = Capture(
+        capture = CaptureService(
             self.store,
-            Briefing(self.recalling, self.reading, self.operations, self.cooldowns, budgets, randomness.nonce),
+            InjectionService(self.recalling, self.reading, self.operations, self.cooldowns, budgets, randomness.nonce),
             self.remembering,
             self.knowing,
             self.distilling.hand_over,
             self.clock,
         )
-        return Hooks(capture, self.redactor, self.clock)
+        return HookService(capture, self.redactor, self.clock)
 
     @cached_property
-    def draining(self) -> Draining:
+    def draining(self) -> SpoolDrain:
         owner = self.lock.owner if self.lock is not None else None
         url = None if owner is None else owner.url
-        return Draining(SpoolFolder(self.settings.home), self.hooks, self.agents, url)
+        return SpoolDrain(SpoolFolder(self.settings.home), self.hooks, self.agents, url)
 
     def fenced(self, text: Harmless) -> str:
         """A text as a model gets it that may take it for something else than data."""
@@ -341,7 +341,7 @@ class Application:
         for name, agent in ((endpoint.OPERATOR_KEY, None), (endpoint.AGENT_KEY, self.agents.local().id)):
             file = self.settings.home / name
             try:
-                self.agents.viewer(file.read_text(encoding="ascii").strip(), Door.SERVICE)
+                self.agents.viewer(file.read_text(encoding="ascii").strip(), Interface.SERVICE)
             except (OSError, UnicodeDecodeError, Unauthenticated):
                 with private_files.replacing(file) as out:
                     out.write(f"{self.agents.issue(agent).text}\n".encode())

@@ -7,7 +7,7 @@ from pydantic import SecretStr
 
 from hivelore.core import ids
 from hivelore.core.clock import Clock
-from hivelore.embeddings.active_model import SERVING, Model, Serving
+from hivelore.embeddings.active_model import SERVING, ActiveModel, Model
 from hivelore.errors import Invalid
 from hivelore.indexes.keywords.fts5 import Fts5
 from hivelore.indexes.keywords.postings.engine import Postings
@@ -18,19 +18,19 @@ from hivelore.indexes.vectors.in_database import sqlite_vec
 from hivelore.indexes.vectors.pgvector import PgVectors
 from hivelore.indexes.vectors.scan import ScanVectors
 from hivelore.local import endpoint
-from hivelore.models.extractive import Extractive
+from hivelore.models.extractive import ExtractiveSummarizer
 from hivelore.models.guarded_embedder import GuardedEmbedder
 from hivelore.models.onnx.pairs import OnnxPairReader
 from hivelore.models.onnx.provider import OnnxEmbedder
 from hivelore.models.ports import EmbeddingProvider, LanguageModel, PairReader
-from hivelore.models.quota import Spending
+from hivelore.models.quota import TokenQuota
 from hivelore.runtime.settings import Embedder, Judges, Keywords, Settings, Summarizers, Vectors
-from hivelore.sessions.model_summarizer import ByModel
+from hivelore.sessions.model_summarizer import ModelSummarizer
 from hivelore.sessions.ports import Summarizer
 from hivelore.storage.inmemory.keywords import ExactKeywords
 from hivelore.storage.inmemory.store import InMemoryStore
-from hivelore.storage.notifier import NobodyElse
-from hivelore.storage.ports import MemoryStore, Notices, StoreWatch
+from hivelore.storage.notifier import NullNotifier
+from hivelore.storage.ports import MemoryStore, Notifier, StoreWatch
 from hivelore.storage.sqlite.store import NAMESPACE, SqliteStore
 
 Provider = OnnxEmbedder | GuardedEmbedder
@@ -50,12 +50,12 @@ def make_store(settings: Settings, clock: Clock, watch: StoreWatch) -> MemorySto
     return SqliteStore(path, clock=clock, may_create=may_create, watch=watch)
 
 
-def make_notices(settings: Settings) -> Notices:
+def make_notices(settings: Settings) -> Notifier:
     if settings.postgres_url is None:
-        return NobodyElse()
-    from hivelore.storage.postgres.notifier import PostgresNotices
+        return NullNotifier()
+    from hivelore.storage.postgres.notifier import PostgresNotifier
 
-    return PostgresNotices(settings.postgres_url, NAMESPACE)
+    return PostgresNotifier(settings.postgres_url, NAMESPACE)
 
 
 @contextmanager
@@ -86,20 +86,20 @@ def keyword_engines(settings: Settings) -> tuple[KeywordIndex, ...]:
             return Fts5(), Postings()
 
 
-def make_serving(settings: Settings, store: MemoryStore, clock: Clock, connections: ExitStack) -> Serving:
+def make_serving(settings: Settings, store: MemoryStore, clock: Clock, connections: ExitStack) -> ActiveModel:
     """The wanted model, and the one that served before while the wanted one is not complete."""
     provider = _provider(settings, clock, connections)
     if provider is None:
-        return Serving(None)
+        return ActiveModel(None)
     wanted = _model(settings, provider)
     with store.read() as view:
         named = view.setting(SERVING)
     if named is None or named == provider.fingerprint:
-        return Serving(wanted)
+        return ActiveModel(wanted)
     for other in _other_providers(settings, clock, connections):
         if other.fingerprint == named:
-            return Serving(wanted, before=_model(settings, other))
-    return Serving(wanted, before=None, incomplete=True)
+            return ActiveModel(wanted, before=_model(settings, other))
+    return ActiveModel(wanted, before=None, incomplete=True)
 
 
 def _model(settings: Settings, provider: Provider) -> Model:
@@ -147,11 +147,11 @@ def _openai(settings: Settings, clock: Clock, connections: ExitStack) -> Guarded
     return guarded
 
 
-def make_summarizer(settings: Settings, spending: Spending, clock: Clock, connections: ExitStack) -> Summarizer:
+def make_summarizer(settings: Settings, spending: TokenQuota, clock: Clock, connections: ExitStack) -> Summarizer:
     """What makes summaries at the end of a session."""
-    rules = Extractive()
+    rules = ExtractiveSummarizer()
     model = language_model(settings, clock, connections)
-    return rules if model is None else ByModel(model, spending, rules, ids.nonce)
+    return rules if model is None else ModelSummarizer(model, spending, rules, ids.nonce)
 
 
 def language_model(settings: Settings, clock: Clock, connections: ExitStack) -> LanguageModel | None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from hivelore import __version__
-from hivelore.folders.sync import Standing
+from hivelore.folders.sync import FileState
 from hivelore.health import health_codec as wire
 from hivelore.review.proposals import dropped
 from hivelore.sessions.model import HandoverState
@@ -27,7 +27,7 @@ def of(app: Application) -> Mapping[str, object]:
         **_health(app),
         "store": app.store.name,
         "incarnation": told(lambda: _incarnation(app)),
-        "secondWall": app.store.has_wall,
+        "secondWall": app.store.row_level_security,
         "keywords": app.keywords.name,
         "pendingKeywords": told(lambda: app.reindexing.left),
         "vectors": None if current is None else current.index.name,
@@ -79,7 +79,7 @@ def _health(app: Application) -> dict[str, object]:
 
 
 def _folders(app: Application) -> dict[str, object]:
-    standing = Standing() if app.folders is None else app.folders.standing
+    standing = FileState() if app.folders is None else app.folders.standing
     return {
         "workspace": os.path.realpath(app.settings.workspace_folder),
         "filesKnown": standing.known,

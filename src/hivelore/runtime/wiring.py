@@ -5,30 +5,30 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
-from hivelore.changes.journal import Keeping
+from hivelore.changes.journal import ChangeJournal
 from hivelore.changes.model import BatchId
-from hivelore.changes.undo import Undoing
+from hivelore.changes.undo import UndoService
 from hivelore.core.clock import Clock
 from hivelore.core.redaction import Redactor
-from hivelore.embeddings.active_model import Serving
-from hivelore.events.log import Events
-from hivelore.feedback.buffer import Tally
+from hivelore.embeddings.active_model import ActiveModel
+from hivelore.events.log import EventLog
+from hivelore.feedback.buffer import WriteBehindBuffer
 from hivelore.feedback.recall_log import RecallLog
 from hivelore.indexes.ports import KeywordIndex
-from hivelore.indexing.rebuild import Reindexing
-from hivelore.indexing.writer import Shelf
+from hivelore.indexing.rebuild import IndexRebuild
+from hivelore.indexing.writer import IndexWriter
 from hivelore.maintenance.duplicates import Duplicates
-from hivelore.maintenance.housekeeping import Upkeep
+from hivelore.maintenance.housekeeping import Housekeeping
 from hivelore.maintenance.service import Maintenance
 from hivelore.memories.model import MemoryId
-from hivelore.memories.normalizer import Drafting
-from hivelore.memories.service import Remembering
+from hivelore.memories.normalizer import Normalizer
+from hivelore.memories.service import MemoryService
 from hivelore.models.ports import PairReader
-from hivelore.observations.curation import Operations
-from hivelore.observations.service import Observing
-from hivelore.review.inbox import Reviewing
+from hivelore.observations.curation import CurationService
+from hivelore.observations.service import ObservationService
+from hivelore.review.inbox import ReviewInbox
 from hivelore.review.model import ProposalId
-from hivelore.review.proposals import Proposing
+from hivelore.review.proposals import Proposals
 from hivelore.runtime.settings import Settings
 from hivelore.search.model import RecallId
 from hivelore.storage.ports import MemoryStore
@@ -39,13 +39,13 @@ class Parts:
     """What there is already."""
 
     store: MemoryStore
-    shelf: Shelf
-    drafting: Drafting
-    proposing: Proposing
-    keeping: Keeping
-    remembering: Remembering
-    serving: Serving
-    events: Events
+    shelf: IndexWriter
+    drafting: Normalizer
+    proposing: Proposals
+    keeping: ChangeJournal
+    remembering: MemoryService
+    serving: ActiveModel
+    events: EventLog
     clock: Clock
     written: Callable[[], None]
     """Is called after every write that may have left passages without vectors."""
@@ -65,17 +65,17 @@ def parts(
     ids: Ids,
     *,
     store: MemoryStore,
-    shelf: Shelf,
+    shelf: IndexWriter,
     redactor: Redactor,
-    serving: Serving,
-    events: Events,
+    serving: ActiveModel,
+    events: EventLog,
     clock: Clock,
     written: Callable[[], None],
 ) -> Parts:
-    drafting = Drafting(redactor, settings.lifetimes, clock, ids.memory)
-    proposing = Proposing(clock, ids.proposal)
-    keeping = Keeping(store, clock, ids.batch, settings.undo_lifetime)
-    remembering = Remembering(
+    drafting = Normalizer(redactor, settings.lifetimes, clock, ids.memory)
+    proposing = Proposals(clock, ids.proposal)
+    keeping = ChangeJournal(store, clock, ids.batch, settings.undo_lifetime)
+    remembering = MemoryService(
         store=store,
         shelf=shelf,
         drafting=drafting,
@@ -100,8 +100,8 @@ def parts(
     )
 
 
-def observing(settings: Settings, parts: Parts, reader: PairReader | None) -> Observing:
-    return Observing(
+def observing(settings: Settings, parts: Parts, reader: PairReader | None) -> ObservationService:
+    return ObservationService(
         store=parts.store,
         shelf=parts.shelf,
         drafting=parts.drafting,
@@ -117,8 +117,8 @@ def observing(settings: Settings, parts: Parts, reader: PairReader | None) -> Ob
     )
 
 
-def operations(settings: Settings, parts: Parts, tally: Tally) -> Operations:
-    return Operations(
+def operations(settings: Settings, parts: Parts, tally: WriteBehindBuffer) -> CurationService:
+    return CurationService(
         store=parts.store,
         shelf=parts.shelf,
         drafting=parts.drafting,
@@ -134,8 +134,8 @@ def operations(settings: Settings, parts: Parts, tally: Tally) -> Operations:
     )
 
 
-def reviewing(settings: Settings, parts: Parts, operations: Operations, tally: Tally) -> Reviewing:
-    return Reviewing(
+def reviewing(settings: Settings, parts: Parts, operations: CurationService, tally: WriteBehindBuffer) -> ReviewInbox:
+    return ReviewInbox(
         store=parts.store,
         shelf=parts.shelf,
         keeping=parts.keeping,
@@ -150,8 +150,8 @@ def reviewing(settings: Settings, parts: Parts, operations: Operations, tally: T
     )
 
 
-def undoing(settings: Settings, parts: Parts) -> Undoing:
-    return Undoing(
+def undoing(settings: Settings, parts: Parts) -> UndoService:
+    return UndoService(
         store=parts.store,
         shelf=parts.shelf,
         keeping=parts.keeping,
@@ -162,7 +162,7 @@ def undoing(settings: Settings, parts: Parts) -> Undoing:
     )
 
 
-def maintenance(settings: Settings, parts: Parts, reindexing: Reindexing) -> Maintenance:
+def maintenance(settings: Settings, parts: Parts, reindexing: IndexRebuild) -> Maintenance:
     return Maintenance(
         store=parts.store,
         shelf=parts.shelf,
@@ -176,7 +176,11 @@ def maintenance(settings: Settings, parts: Parts, reindexing: Reindexing) -> Mai
 
 
 def recall_log(
-    settings: Settings, store: MemoryStore, tally: Tally, clock: Clock, recall_id: Callable[[datetime], RecallId]
+    settings: Settings,
+    store: MemoryStore,
+    tally: WriteBehindBuffer,
+    clock: Clock,
+    recall_id: Callable[[datetime], RecallId],
 ) -> RecallLog:
     return RecallLog(
         store=store,
@@ -188,8 +192,8 @@ def recall_log(
     )
 
 
-def upkeep(settings: Settings, store: MemoryStore, keywords: KeywordIndex, clock: Clock) -> Upkeep:
-    return Upkeep(
+def upkeep(settings: Settings, store: MemoryStore, keywords: KeywordIndex, clock: Clock) -> Housekeeping:
+    return Housekeeping(
         store,
         keywords,
         clock,

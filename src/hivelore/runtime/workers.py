@@ -21,7 +21,7 @@ IDLE_LOOK = 5.0
 """Seconds after which the embedder, and who distils, look for work that nobody announced."""
 
 
-class Beside:
+class BackgroundWorkers:
     def __init__(self, app: Application) -> None:
         self._app = app
         self._workers = Supervisor(app.health, app.redactor, app.clock, niced)

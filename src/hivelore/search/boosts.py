@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar
 
-from hivelore.memories.model import Standing
+from hivelore.memories.model import RankFeatures
 from hivelore.search.dates import Span, closeness
 
 K = TypeVar("K")
@@ -21,7 +21,7 @@ _WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Priors:
+class Boosts:
     """On the scale of relevance, 0..1."""
 
     company: float = 0.28
@@ -39,10 +39,10 @@ class Priors:
 
 
 def prior(
-    standings: Mapping[K, Standing],
+    standings: Mapping[K, RankFeatures],
     relevance: Mapping[K, float],
     question: str,
-    constants: Priors,
+    constants: Boosts,
     asked: Sequence[Span] = (),
 ) -> dict[K, float]:
     """What is added to the relevance of each candidate, -1..1; every key of ``standings`` has a relevance. ``asked``
@@ -63,13 +63,13 @@ def prior(
     }
 
 
-def _substance(one: Standing, constants: Priors) -> float:
+def _substance(one: RankFeatures, constants: Boosts) -> float:
     """0 for a statement of some length, else less."""
     brevity = constants.brevity * math.log(min(one.length, constants.enough) / constants.enough)
     return brevity - (constants.question if one.asks else 0.0)
 
 
-def _company(own: float, best: float, constants: Priors) -> float:
+def _company(own: float, best: float, constants: Boosts) -> float:
     return constants.company * (best - own)
 
 

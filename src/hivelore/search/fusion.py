@@ -20,7 +20,7 @@ _SMALL_SCOPE = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Weighting:
+class FusionWeights:
     """Share of the vector side: ``slope`` times how far it stands out, plus ``start``, less ``trust`` times what the
     best keyword match answers beyond ``words``, within ``low``..``high``. Where that match answers less than ``words``,
     the rest goes to the vectors too, all of it at ``noise``; but only as far as the best vector stands out, nothing at
@@ -44,7 +44,7 @@ class Weighting:
     much smaller as it has fewer, counted with one more each."""
 
     @classmethod
-    def fixed(cls, share: float, tokens: float = tokens) -> "Weighting":
+    def fixed(cls, share: float, tokens: float = tokens) -> "FusionWeights":
         """The same share for every question."""
         return cls(low=share, high=share, noise=-2.0, words=-1.0, tokens=tokens, few=0)
 
@@ -83,7 +83,7 @@ def fuse(
     tokens: Mapping[K, float],
     spread: Spread,
     answered: float,
-    weighting: Weighting,
+    weighting: FusionWeights,
     words: int | None = None,
 ) -> dict[K, Relevance]:
     """The relevance of every candidate of either list.
@@ -117,7 +117,7 @@ def _by_meaning(cosine: float) -> Relevance:
     return Relevance(keyword=0.0, vector=within, fused=within)
 
 
-def _share(best: float, spread: Spread, answered: float, weighting: Weighting, words: int | None) -> float:
+def _share(best: float, spread: Spread, answered: float, weighting: FusionWeights, words: int | None) -> float:
     beyond = max(min(answered, _ANSWERED) - weighting.words, 0.0)
     stands_out = prominence(best, spread)
     share = weighting.slope * stands_out + weighting.start - weighting.trust * beyond

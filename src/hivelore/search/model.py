@@ -6,7 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple, NewType
 
-from hivelore.core.agents import AgentId, Door
+from hivelore.core.agents import AgentId, Interface
 from hivelore.core.text import Clean
 from hivelore.memories.model import Memory, MemoryId, Scope, Source, Version
 from hivelore.observations.model import GENERAL
@@ -142,7 +142,7 @@ class Query:
     """Tokens that names and passages take together, estimated; None: no bound."""
 
 
-class Path(StrEnum):
+class RetrievalMode(StrEnum):
     """How an answer was found; an answer from a fallback says so (A24)."""
 
     HYBRID = "hybrid"
@@ -184,7 +184,7 @@ class Score(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Excerpt:
+class Snippet:
     """The best passage of a hit, as shown (A20)."""
 
     content: str
@@ -196,7 +196,7 @@ class Excerpt:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
     memory: Memory
-    passage: Excerpt
+    passage: Snippet
     score: Score
     fit: float = 0.0
     """How far it has to do with the question at all (``search.relevance_floor``), 0..3; ``score`` only compares
@@ -208,11 +208,11 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class RecallResult:
     """Hits, best first, and the truth about how they were found."""
 
     hits: tuple[Hit, ...]
-    path: Path
+    path: RetrievalMode
     message: str
     id: RecallId | None = None
     """Under which the recall is logged; None: it is not."""
@@ -224,7 +224,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
+class MemoryPage:
     """Memories, newest first with the id as tie; ``next`` continues behind the last one."""
 
     memories: tuple[Memory, ...]
@@ -238,7 +238,7 @@ class TakenBack:
     at: datetime
     actor: AgentId | None
     """None: an operator who acted for nobody."""
-    door: Door
+    door: Interface
     change: str
     """What it was, and its batch."""
 

@@ -30,7 +30,7 @@ _BLANK_LINE = re.compile(r"\n\s*\n")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class QueryAnalysis:
     """What of a text is looked for."""
 
     terms: Sequence[str]
@@ -54,7 +54,7 @@ def query_terms(text: str, limit: int = QUERY_LIMIT) -> list[str]:
     return [*asked_of(text, limit).terms]
 
 
-def asked_of(text: str, limit: int = QUERY_LIMIT, rarities: Rarities | None = None) -> Asked:
+def asked_of(text: str, limit: int = QUERY_LIMIT, rarities: Rarities | None = None) -> QueryAnalysis:
     """The different terms to look for, in order, at most ``limit``; a text may match with any of them.
 
     Stop words are left out unless there is nothing else. Of too many, the rarest that any text has stay where
@@ -63,7 +63,7 @@ def asked_of(text: str, limit: int = QUERY_LIMIT, rarities: Rarities | None = No
     """
     counts = Counter(_asked_for(text))
     if len(counts) <= limit:
-        return Asked([*counts], _words(text), are_all=True)
+        return QueryAnalysis([*counts], _words(text), are_all=True)
     is_pasted = len(counts) > PASTE or _is_long(text)
     if rarities is not None:
         best = _rarest(_at_the_ends(text, counts, limit // 2) if is_pasted else [], counts, limit, rarities)
@@ -72,7 +72,7 @@ def asked_of(text: str, limit: int = QUERY_LIMIT, rarities: Rarities | None = No
     else:
         best = sorted(counts, key=lambda term: (-counts[term], term.isalpha(), -len(term)))[:limit]
     chosen = set(best)
-    return Asked([term for term in counts if term in chosen], len(chosen), are_all=False)
+    return QueryAnalysis([term for term in counts if term in chosen], len(chosen), are_all=False)
 
 
 def _words(text: str) -> int:

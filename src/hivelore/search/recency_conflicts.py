@@ -11,7 +11,7 @@ from statistics import median
 from typing import NamedTuple
 
 from hivelore.indexing.model import DocumentKey, Vector
-from hivelore.memories.model import Memory, Standing
+from hivelore.memories.model import Memory, RankFeatures
 from hivelore.search.model import Score
 from hivelore.search.tokenizer import distinct_terms
 
@@ -20,7 +20,7 @@ LONGEST = 2_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Updating:
+class RecencyConflicts:
     among: int = 10
     """How many of the best are compared with each other; 0: none."""
     likeness: float = 0.6
@@ -31,12 +31,12 @@ class Updating:
     """How far the newer one may lie behind, as a part of what lies between the best and the middle total."""
 
 
-def reach(totals: Sequence[float], constants: Updating) -> float:
+def reach(totals: Sequence[float], constants: RecencyConflicts) -> float:
     """How far behind an older memory a newer one may lie; ``totals`` are those of all candidates."""
     return constants.gap * (max(totals) - median(totals)) if totals else 0.0
 
 
-def is_update(older: frozenset[str], newer: frozenset[str], asked: frozenset[str], constants: Updating) -> bool:
+def is_update(older: frozenset[str], newer: frozenset[str], asked: frozenset[str], constants: RecencyConflicts) -> bool:
     """Whether two texts, by their terms, may be two tellings of the same, and the newer one answers as much of the
     question."""
     if not asked & older <= newer:
@@ -47,7 +47,7 @@ def is_update(older: frozenset[str], newer: frozenset[str], asked: frozenset[str
 
 class Ranked(NamedTuple):
     key: DocumentKey
-    standing: Standing
+    standing: RankFeatures
     score: Score
 
 
@@ -64,7 +64,7 @@ def renewed(
     asked: frozenset[str],
     vectors: Callable[[Sequence[DocumentKey]], Mapping[DocumentKey, Vector]],
     memories: Mapping[DocumentKey, Memory],
-    constants: Updating,
+    constants: RecencyConflicts,
 ) -> list[Ranked]:
     """The order with each newer telling before what it updates; ``ranked`` is in order, ``asked`` are the terms of the
     question. ``vectors`` gives the nearest passage of each, as far as it has one; ``memories`` has the first
@@ -92,7 +92,7 @@ def renewed(
 def _alike(
     pairs: Sequence[tuple[Ranked, Ranked]],
     vectors: Callable[[Sequence[DocumentKey]], Mapping[DocumentKey, Vector]],
-    constants: Updating,
+    constants: RecencyConflicts,
 ) -> list[tuple[Ranked, Ranked]]:
     found = vectors(list({one.key for pair in pairs for one in pair}))
     return [

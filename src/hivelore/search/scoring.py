@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from hivelore.feedback.rating import Worth, factor
-from hivelore.memories.model import Standing
+from hivelore.memories.model import RankFeatures
 from hivelore.search.fusion import Relevance
 from hivelore.search.model import Score
 
@@ -53,7 +53,7 @@ def access_boost(count: int, last: datetime | None, now: datetime, ranking: Rank
     return 1.0 + min(count / _ACCESSES_FOR_FULL_BOOST, ranking.access_boost_max - 1.0) * factor
 
 
-def score(memory: Standing, relevance: Relevance, prior: float, now: datetime, ranking: Ranking) -> Score:
+def score(memory: RankFeatures, relevance: Relevance, prior: float, now: datetime, ranking: Ranking) -> Score:
     """The score of one candidate with its parts.
 
     Measured, without a half-life: (similarity and prior, within 0..1 and ``prior_room``, + recency part + access part)

@@ -44,7 +44,7 @@ class Signal:
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class Selection:
     key: DocumentKey
     score: Score
     fit: float
@@ -59,7 +59,7 @@ def chosen(
     signal: Callable[[DocumentKey], Signal],
     vectors: Vectors,
     memories: Memories,
-) -> list[Chosen]:
+) -> list[Selection]:
     """Up to ``query.limit`` of the ranked ones, best first. ``terms`` are those of the question."""
     asks = says_something(terms)
     best = max((_fit(signal(one.key), asks) for one in ranked[: max(query.limit, AMONG)]), default=0.0)
@@ -69,15 +69,15 @@ def chosen(
         distinct = _varied(distinct, query, vectors)[: query.limit]
     else:
         distinct = _distinct(ranked, query.limit, signal, vectors, memories)
-    found: list[Chosen] = []
+    found: list[Selection] = []
     for one, alike in distinct:
         own = _fit(signal(one.key), asks)
         if fits(own, best) or not query.only_fitting:
-            found.append(Chosen(one.key, one.score, own, fits(own, best), alike))
+            found.append(Selection(one.key, one.score, own, fits(own, best), alike))
     return found
 
 
-def is_crowded(best: Sequence[Chosen], ranked: int, limit: int) -> bool:
+def is_crowded(best: Sequence[Selection], ranked: int, limit: int) -> bool:
     """Whether copies took so much room among the ``ranked`` ones that others, or newer copies, may have had none: half
     of it, or some that the answer wants."""
     copies = sum(one.alike for one in best)

@@ -9,20 +9,20 @@ from hivelore.core.access import memory_shown, visible_to
 from hivelore.core.agents import LeadSees, Viewer
 from hivelore.core.clock import Clock
 from hivelore.core.text import Clean
-from hivelore.embeddings.active_model import EmbeddedQuery, Serving
-from hivelore.feedback.buffer import Tally
+from hivelore.embeddings.active_model import ActiveModel, EmbeddedQuery
+from hivelore.feedback.buffer import WriteBehindBuffer
 from hivelore.feedback.recall_log import RecallLog
 from hivelore.indexes.ports import KeywordIndex
-from hivelore.indexing.model import Candidate, Candidates, DocumentKey, Near, PassageKey, Vector
-from hivelore.memories.model import Memory, Standing
+from hivelore.indexing.model import Candidate, Candidates, DocumentKey, Neighbour, PassageKey, Vector
+from hivelore.memories.model import Memory, RankFeatures
 from hivelore.observations.confidence import Lifecycle, is_active
 from hivelore.observations.model import Operational
-from hivelore.search.boosts import Priors, prior
+from hivelore.search.boosts import Boosts, prior
 from hivelore.search.dates import spans
-from hivelore.search.fusion import Relevance, Spread, Weighting, fuse
-from hivelore.search.model import Answer, Filter, Hit, Path, Query, Score, Visibility
-from hivelore.search.query_analysis import Asked, asked_of, gist
-from hivelore.search.recency_conflicts import Ranked, Updating, in_order, renewed
+from hivelore.search.fusion import FusionWeights, Relevance, Spread, fuse
+from hivelore.search.model import Filter, Hit, Query, RecallResult, RetrievalMode, Score, Visibility
+from hivelore.search.query_analysis import QueryAnalysis, asked_of, gist
+from hivelore.search.recency_conflicts import Ranked, RecencyConflicts, in_order, renewed
 from hivelore.search.scoring import Profile, Ranking, score
 from hivelore.search.selection import Memories, Signal, Vectors, chosen, is_crowded, within
 from hivelore.search.snippets import opening, shown, shown_then
@@ -63,9 +63,9 @@ class _Found:
     """What the indexes propose, still unchecked."""
 
     keywords: Mapping[DocumentKey, Candidate]
-    nearest: Mapping[DocumentKey, Near]
+    nearest: Mapping[DocumentKey, Neighbour]
     relevance: Mapping[DocumentKey, Relevance]
-    standings: Mapping[DocumentKey, Standing]
+    standings: Mapping[DocumentKey, RankFeatures]
     """As far as the filter admits them."""
     weight: float
     """What all words of the question weigh."""
@@ -91,20 +91,20 @@ class _Reading:
         return {key: self._read[key] for key in keys if key in self._read}
 
 
-class Recalling:
+class SearchService:
     def __init__(
         self,
         *,
         store: MemoryStore,
         keywords: KeywordIndex,
-        serving: Serving,
+        serving: ActiveModel,
         ranking: Ranking,
-        weighting: Weighting,
-        priors: Priors,
-        updating: Updating,
+        weighting: FusionWeights,
+        priors: Boosts,
+        updating: RecencyConflicts,
         lifecycle: Lifecycle,
         lead_sees: LeadSees,
-        tally: Tally,
+        tally: WriteBehindBuffer,
         clock: Clock,
         keywords_complete: Callable[[], bool],
         log: RecallLog | None = None,
@@ -123,7 +123,7 @@ class Recalling:
         self._keywords_complete = keywords_complete
         self._log = log
 
-    def recall(self, query: Query, viewer: Viewer, deadline: float | None = None) -> Answer:
+    def recall(self, query: Query, viewer: Viewer, deadline: float | None = None) -> RecallResult:
         """The memories most worth reading now, best first, and the truth about how they were found."""
         now = query.now or query.as_of or self._clock.now()
         where = self._filter(query, viewer, now)
@@ -148,9 +148,9 @@ class Recalling:
                 wanted = KEYWORD_DEPTH
             hits = shown(view, best, memories, found, matched.rarities)
             if ranked or embedded.vector is not None or query.only_fitting:
-                path = Path.HYBRID if embedded.vector is not None else Path.KEYWORDS
+                path = RetrievalMode.HYBRID if embedded.vector is not None else RetrievalMode.KEYWORDS
             else:
-                hits, path = self._recent(view, where, query.limit, now), Path.RECENT
+                hits, path = self._recent(view, where, query.limit, now), RetrievalMode.RECENT
             if query.as_of is not None:
                 hits = shown_then(view, hits, query.as_of, matched.rarities)
         hits = [hit for hit in hits if (hit.memory.id, hit.memory.version) not in query.known]
@@ -158,7 +158,7 @@ class Recalling:
         hits = [replace(hit, memory=memory_shown(viewer, hit.memory)) for hit in hits]
         message = _message(len(hits), path, embedded.why_not, silent=bool(ranked) and not hits)
         self._tally.note_reads([hit.memory for hit in hits], viewer, self._clock.now())
-        answer = Answer(hits=tuple(hits), path=path, message=message if complete else f"{message} {INCOMPLETE}")
+        answer = RecallResult(hits=tuple(hits), path=path, message=message if complete else f"{message} {INCOMPLETE}")
         return answer if self._log is None else self._log.noted(query, viewer, answer, len(ranked))
 
     # steps
@@ -184,7 +184,7 @@ class Recalling:
         least = 0 if self._ranking.profile is Profile.DOCUMENTED else LEAST_CANDIDATES
         return max(self._ranking.candidate_multiplier * limit, least)
 
-    def _matched(self, view: View, wanted: int, asked: Asked, where: Filter) -> _Matched:
+    def _matched(self, view: View, wanted: int, asked: QueryAnalysis, where: Filter) -> _Matched:
         matches = self._keywords.search(view, asked.terms, where, max(wanted, KEYWORD_DEPTH))
         rarities = self._keywords.rarities(view, asked.terms)
         return _Matched(matches, rarities, asked.words, asked.weight(rarities))
@@ -255,15 +255,15 @@ class Recalling:
         ]
 
 
-def _message(count: int, path: Path, why_not: str | None, *, silent: bool) -> str:
+def _message(count: int, path: RetrievalMode, why_not: str | None, *, silent: bool) -> str:
     """``silent``: something was found, and nothing of it fits."""
     if silent:
         return "Nothing fits well enough."
     found = f"{count} {'memory' if count == 1 else 'memories'} found"
     match path:
-        case Path.HYBRID:
+        case RetrievalMode.HYBRID:
             return f"{found}." if count else "Nothing matches."
-        case Path.KEYWORDS:
+        case RetrievalMode.KEYWORDS:
             return f"{found} by keywords only: {why_not}."
-        case Path.RECENT:
+        case RetrievalMode.RECENT:
             return f"No keyword matches, and no semantic search ({why_not}): the {count} most recent instead."

@@ -5,13 +5,13 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Protocol
 
-from hivelore.indexing.model import Candidate, ChunkKey, DocumentKey, Near, PassageKey, StoredChunk
+from hivelore.indexing.model import Candidate, ChunkKey, DocumentKey, Neighbour, PassageKey, StoredChunk
 from hivelore.memories.chunking import chunk
 from hivelore.memories.model import Chunk, Memory, Passage
 from hivelore.memories.validity import as_it_was
 from hivelore.search.excerpts import excerpt, told, whole_words
-from hivelore.search.model import Excerpt, Hit
-from hivelore.search.selection import Chosen, Memories
+from hivelore.search.model import Hit, Snippet
+from hivelore.search.selection import Memories, Selection
 from hivelore.storage.ports import View
 
 
@@ -22,12 +22,12 @@ class Found(Protocol):
     def keywords(self) -> Mapping[DocumentKey, Candidate]: ...
 
     @property
-    def nearest(self) -> Mapping[DocumentKey, Near]: ...
+    def nearest(self) -> Mapping[DocumentKey, Neighbour]: ...
 
 
 def shown(
     view: View,
-    best: Sequence[Chosen],
+    best: Sequence[Selection],
     reading: Memories,
     found: Found,
     weights: Mapping[str, float],
@@ -69,7 +69,7 @@ def shown_then(view: View, hits: Sequence[Hit], at: datetime, weights: Mapping[s
     ]
 
 
-def _passage_then(memory: Memory, weights: Mapping[str, float]) -> Excerpt:
+def _passage_then(memory: Memory, weights: Mapping[str, float]) -> Snippet:
     """An excerpt of the chunk that holds most of the terms."""
     chunks = chunk(memory.content)
     best = max(chunks, key=lambda one: told(memory.content[one.start : one.stop], weights))
@@ -79,7 +79,7 @@ def _passage_then(memory: Memory, weights: Mapping[str, float]) -> Excerpt:
 
 def _best_passage(
     key: DocumentKey, memory: Memory, chunks: Sequence[StoredChunk], found: Found, weights: Mapping[str, float]
-) -> Excerpt:
+) -> Snippet:
     """An excerpt of the nearest passage by meaning or of the best chunk by words: of the one that says more of the
     question, and of the former where that is a tie."""
     near, keyword = found.nearest.get(key), found.keywords.get(key)
@@ -106,13 +106,13 @@ def _chunk(chunks: Sequence[StoredChunk], key: ChunkKey) -> tuple[Chunk, Passage
     return None if found is None else (found, Passage(start=found.start, stop=found.stop))
 
 
-def opening(memory: Memory) -> Excerpt:
-    return Excerpt(content=memory.summary, chunk_index=0, total_chunks=1, headings=())
+def opening(memory: Memory) -> Snippet:
+    return Snippet(content=memory.summary, chunk_index=0, total_chunks=1, headings=())
 
 
-def excerpt_of(memory: Memory, chunk: Chunk, start: int, stop: int, total: int) -> Excerpt:
+def excerpt_of(memory: Memory, chunk: Chunk, start: int, stop: int, total: int) -> Snippet:
     span = whole_words(memory.content, start, stop)
-    return Excerpt(
+    return Snippet(
         content=memory.content[span.start : span.stop].strip(),
         chunk_index=chunk.index,
         total_chunks=total,

@@ -11,10 +11,10 @@ from hivelore.errors import Forbidden, Unauthenticated, Unavailable
 from hivelore.identity.service import LOCAL_AGENT
 from hivelore.memories.drafts import Draft
 from hivelore.memories.model import Source
-from hivelore.memories.service import Remembering
+from hivelore.memories.service import MemoryService
 from hivelore.memories.summary import named_after, summarise
 from hivelore.sessions.fence import unfenced
-from hivelore.sessions.injection import Briefing
+from hivelore.sessions.injection import InjectionService
 from hivelore.sessions.injection_text import Note
 from hivelore.sessions.lessons.gate import LEAST, weight
 from hivelore.sessions.model import (
@@ -24,32 +24,32 @@ from hivelore.sessions.model import (
     TOLD_LENGTH,
     AgentEvent,
     Ended,
-    Kind,
+    EventKind,
+    InjectedMemory,
     Origin,
     Reply,
     Session,
-    Shown,
-    Told,
+    ShownMemory,
     session_name,
 )
-from hivelore.sessions.novelty import Knowing
+from hivelore.sessions.novelty import NoveltyFilter
 from hivelore.sessions.transcript_access import may_read_transcript
 from hivelore.storage.ports import MemoryStore
 
-_REPLIED_TO = (Kind.STARTED, Kind.ASKED, Kind.SUBAGENT_STARTED)
+_REPLIED_TO = (EventKind.STARTED, EventKind.ASKED, EventKind.SUBAGENT_STARTED)
 
 
-class Capture:
+class CaptureService:
     def __init__(
         self,
         store: MemoryStore,
-        briefing: Briefing,
-        remembering: Remembering,
-        knowing: Knowing,
+        briefing: InjectionService,
+        remembering: MemoryService,
+        knowing: NoveltyFilter,
         hand_over: Callable[[Ended, Viewer], None],
         clock: Clock,
     ) -> None:
-        """``hand_over``: see ``Distilling``."""
+        """``hand_over``: see ``SessionSummaries``."""
         self._store = store
         self._briefing = briefing
         self._remembering = remembering
@@ -64,11 +64,11 @@ class Capture:
         agent = _agent(viewer)
         if event.kind in _REPLIED_TO:
             return self._replied(event, agent, viewer, deadline)
-        if event.kind is Kind.COMPACTED:
+        if event.kind is EventKind.COMPACTED:
             self._keep_summary(event, agent, viewer, deadline)
         elif event.transcript is not None or event.text is not None:
             self._hand_over(_ended(self._readable(event, viewer)), viewer)
-        if event.kind is Kind.COMPACTING:
+        if event.kind is EventKind.COMPACTING:
             with suppress(Unavailable):  # Then it is not told again what it knew, and that is all.
                 self._change(event, agent, lambda session: replace(session, briefed=None, told=()))
         return NOTHING
@@ -161,7 +161,7 @@ def _ended(event: AgentEvent) -> Ended:
         project=event.project,
         task=event.task,
         subagent=event.subagent,
-        goes_on=event.kind in (Kind.ANSWERED, Kind.ADVANCED, Kind.COMPACTING),
+        goes_on=event.kind in (EventKind.ANSWERED, EventKind.ADVANCED, EventKind.COMPACTING),
     )
 
 
@@ -171,21 +171,21 @@ def _name(event: AgentEvent) -> Clean:
 
 def _begun(session: Session, event: AgentEvent) -> Session:
     """A session when an event has come, before anything is told in reply."""
-    if event.kind is Kind.STARTED and event.origin is not Origin.RESUMED:
+    if event.kind is EventKind.STARTED and event.origin is not Origin.RESUMED:
         # The model knows nothing of what it was told before; after a compaction it goes on with the same work.
         goes_on = event.origin is Origin.COMPACTED
         anew = Session(agent=session.agent, id=session.id, updated_at=event.at, begun_at=session.begun_at)
         before = session if goes_on else anew
         return replace(before, briefed=None, told=(), updated_at=event.at)
     session = replace(session, updated_at=max(session.updated_at, event.at))
-    asked = unfenced(event.text or "").strip()[:GOAL_LENGTH] if event.kind is Kind.ASKED else ""
+    asked = unfenced(event.text or "").strip()[:GOAL_LENGTH] if event.kind is EventKind.ASKED else ""
     return replace(session, goal=session.goal or Clean(asked), asked=Clean(asked)) if asked else session
 
 
 def _told(session: Session, event: AgentEvent, notes: Sequence[Note]) -> Session:
-    briefed = session.briefed if event.kind is Kind.SUBAGENT_STARTED else session.briefed or event.id
-    told = (Told(one.memory.id, one.memory.version, event.id) for one in notes)
-    shown = (Shown(one.memory.id, one.recall, event.id, event.at) for one in notes)
+    briefed = session.briefed if event.kind is EventKind.SUBAGENT_STARTED else session.briefed or event.id
+    told = (InjectedMemory(one.memory.id, one.memory.version, event.id) for one in notes)
+    shown = (ShownMemory(one.memory.id, one.recall, event.id, event.at) for one in notes)
     return replace(
         session,
         briefed=briefed,
@@ -196,7 +196,7 @@ def _told(session: Session, event: AgentEvent, notes: Sequence[Note]) -> Session
 
 def _untold(session: Session, event: AgentEvent) -> Session:
     """A session whose model has not been told what was said in reply to an event."""
-    asked = unfenced(event.text or "").strip()[:GOAL_LENGTH] if event.kind is Kind.ASKED else ""
+    asked = unfenced(event.text or "").strip()[:GOAL_LENGTH] if event.kind is EventKind.ASKED else ""
     return replace(
         session,
         goal=session.goal or Clean(asked) or None,

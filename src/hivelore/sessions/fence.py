@@ -41,10 +41,10 @@ def fenced(text: "Harmless", nonce: str) -> str:
 def unfenced(text: str) -> str:
     """What a text says besides what we had put into it. A fence without an end reaches to the end of the text, one
     without a beginning from the mark before it. A text without fences comes back as it is."""
-    return Unfencing().read(text)
+    return Unfencer().read(text)
 
 
-class Unfencing:
+class Unfencer:
     """The same for a text that arrives in pieces, where no mark is cut in two: what was read cannot be taken back, so a
     fence without a beginning reaches back to the beginning of its piece at most."""
 

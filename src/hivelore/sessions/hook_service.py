@@ -9,15 +9,15 @@ from hivelore.core.text import Clean
 from hivelore.errors import NotFound
 from hivelore.memories.model import Json
 from hivelore.memories.normalizer import FIELD_LENGTH
-from hivelore.sessions.capture import Capture
+from hivelore.sessions.capture import CaptureService
 from hivelore.sessions.model import AgentEvent, EventId, Task
 from hivelore.sessions.programs import PROGRAMS
 from hivelore.sessions.programs.dialect import Circumstances, Dialect, storable
 from hivelore.sessions.programs.envelope import Envelope
 
 
-class Hooks:
-    def __init__(self, capture: Capture, redactor: Redactor, clock: Clock) -> None:
+class HookService:
+    def __init__(self, capture: CaptureService, redactor: Redactor, clock: Clock) -> None:
         self._capture = capture
         self._redactor = redactor
         self._clock = clock

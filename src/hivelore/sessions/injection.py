@@ -9,13 +9,13 @@ from hivelore.core.agents import Role, Viewer
 from hivelore.core.text import Clean
 from hivelore.events.cooldowns import Cooldowns
 from hivelore.memories.model import Memory, MemoryId, Source
-from hivelore.memories.reader import Reading
-from hivelore.observations.curation import Operations
+from hivelore.memories.reader import MemoryReader
+from hivelore.observations.curation import CurationService
 from hivelore.observations.token_budget import Budget
 from hivelore.search.model import BUDGET_RANGE, Query
-from hivelore.search.service import Recalling
+from hivelore.search.service import SearchService
 from hivelore.sessions.injection_text import NOTHING, OPERATIONAL, Briefed, Note, Section, brief, opening, surroundings
-from hivelore.sessions.model import AgentEvent, Kind, Origin, Session
+from hivelore.sessions.model import AgentEvent, EventKind, Origin, Session
 
 RELEVANT = 5
 """Memories that are told because of what was asked for (B11)."""
@@ -36,12 +36,12 @@ class Budgets:
     """Of what is known about running things, by model."""
 
 
-class Briefing:
+class InjectionService:
     def __init__(
         self,
-        recalling: Recalling,
-        reading: Reading,
-        operations: Operations,
+        recalling: SearchService,
+        reading: MemoryReader,
+        operations: CurationService,
         cooldowns: Cooldowns,
         budgets: Budgets,
         nonce: Callable[[], str],
@@ -59,8 +59,8 @@ class Briefing:
         # Unasked, even a lead gets only what is its own or everybody's.
         viewer = replace(viewer, role=Role.WORKER)
         known = frozenset((one.memory, one.version) for one in session.told)
-        begins = event.kind is Kind.STARTED or (event.kind is Kind.ASKED and session.briefed is None)
-        tokens = self._budgets.prompt if event.kind is not Kind.STARTED else 0
+        begins = event.kind is EventKind.STARTED or (event.kind is EventKind.ASKED and session.briefed is None)
+        tokens = self._budgets.prompt if event.kind is not EventKind.STARTED else 0
         sections = [*_reminders(event, session)] if begins else []
         running = self._running(event, known, viewer) if begins else NOTHING
         known |= _versions(running.told)
@@ -90,7 +90,7 @@ class Briefing:
         viewer: Viewer,
         deadline: float | None,
     ) -> Sequence[Note]:
-        budget = self._budgets.start if event.kind is Kind.STARTED else self._budgets.prompt
+        budget = self._budgets.start if event.kind is EventKind.STARTED else self._budgets.prompt
         if not question.strip() or not budget:
             return ()
         query = Query(
@@ -132,10 +132,10 @@ def _opened(memories: Iterable[Memory]) -> Sequence[Note]:
 
 def _question(event: AgentEvent, session: Session) -> str:
     """What memories are to have to do with."""
-    if event.kind is Kind.ASKED:
+    if event.kind is EventKind.ASKED:
         return event.text or ""
     parts = [None if event.task is None else event.task.text]
-    if event.kind is Kind.SUBAGENT_STARTED or event.origin is Origin.COMPACTED:
+    if event.kind is EventKind.SUBAGENT_STARTED or event.origin is Origin.COMPACTED:
         parts += [session.goal, session.asked]
     return "\n".join(dict.fromkeys(part for part in parts if part))
 
@@ -144,7 +144,7 @@ def _reminders(event: AgentEvent, session: Session) -> Iterable[Section]:
     """The task, and after a compaction what was asked for (D25)."""
     if event.task is not None:
         yield Section("Current task", (), f"{event.task.id}: {event.task.text[:TASK_LENGTH]}".rstrip(": "))
-    compacted, asking = event.origin is Origin.COMPACTED, event.kind is Kind.ASKED
+    compacted, asking = event.origin is Origin.COMPACTED, event.kind is EventKind.ASKED
     if session.goal is not None and (compacted or (asking and session.goal != session.asked)):
         yield Section("What the session is about", (), session.goal)
     if compacted and session.asked not in (None, session.goal):

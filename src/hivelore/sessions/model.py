@@ -148,7 +148,7 @@ def session_name(program: str, session: str, subagent: str | None) -> Clean:
     return Clean(name if subagent is None else f"{name}:{subagent}")
 
 
-class Told(NamedTuple):
+class InjectedMemory(NamedTuple):
     """A memory as the model has seen it."""
 
     memory: MemoryId
@@ -157,7 +157,7 @@ class Told(NamedTuple):
     """With the reply to which it was told."""
 
 
-class Shown(NamedTuple):
+class ShownMemory(NamedTuple):
     """A memory that was told, whether the model still knows it or not."""
 
     memory: MemoryId
@@ -184,9 +184,9 @@ class Session:
     """What was asked for last."""
     briefed: EventId | None = None
     """With the reply to which what is known of the project was told."""
-    told: tuple[Told, ...] = ()
+    told: tuple[InjectedMemory, ...] = ()
     """Oldest first."""
-    shown: tuple[Shown, ...] = ()
+    shown: tuple[ShownMemory, ...] = ()
     """Oldest first."""
 
 
@@ -207,7 +207,7 @@ class Summary:
 NOTHING_LEARNED = Summary(())
 
 
-class Kind(StrEnum):
+class EventKind(StrEnum):
     STARTED = "started"
     """A session has begun, or goes on."""
     ASKED = "asked"
@@ -244,7 +244,7 @@ class AgentEvent:
     compacted."""
 
     id: EventId
-    kind: Kind
+    kind: EventKind
     program: str
     session: Clean
     """As the program calls it."""

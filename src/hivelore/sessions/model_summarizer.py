@@ -4,18 +4,18 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from hivelore.models.ports import LanguageModel
-from hivelore.models.quota import Spending
+from hivelore.models.quota import TokenQuota
 from hivelore.sessions.lessons import prompt as asking
 from hivelore.sessions.lessons.extractive import SHORTEST
 from hivelore.sessions.model import Summary, Task, Transcript
 from hivelore.sessions.ports import Summarizer
 
 
-class ByModel:
+class ModelSummarizer:
     """Implements ``storage.ports.Summarizer``. Where the tokens of the day do not suffice, ``otherwise`` is asked."""
 
     def __init__(
-        self, model: LanguageModel, spending: Spending, otherwise: Summarizer, nonce: Callable[[], str]
+        self, model: LanguageModel, spending: TokenQuota, otherwise: Summarizer, nonce: Callable[[], str]
     ) -> None:
         """``nonce``: see ``asking.prompt``."""
         self._model = model

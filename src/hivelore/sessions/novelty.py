@@ -24,7 +24,7 @@ _LONGEST = 50_000
 """Characters of a text that may be known; ``sentences`` looks at no more."""
 
 
-class Knowing:
+class NoveltyFilter:
     def __init__(self, store: MemoryStore, keywords: KeywordIndex, lifetimes: Lifetimes, clock: Clock) -> None:
         self._store = store
         self._keywords = keywords

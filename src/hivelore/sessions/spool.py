@@ -3,19 +3,19 @@
 import logging
 from collections.abc import Callable
 
-from hivelore.core.agents import Door, Viewer
+from hivelore.core.agents import Interface, Viewer
 from hivelore.errors import HiveloreError, Unavailable
 from hivelore.identity.service import Agents
 from hivelore.local.endpoint import is_same
-from hivelore.sessions.hook_service import Hooks
+from hivelore.sessions.hook_service import HookService
 from hivelore.sessions.ports import Spool
 from hivelore.sessions.programs.envelope import Envelope, opened
 
 _LOG = logging.getLogger("hivelore")
 
 
-class Draining:
-    def __init__(self, spool: Spool, hooks: Hooks, agents: Agents, url: str | None) -> None:
+class SpoolDrain:
+    def __init__(self, spool: Spool, hooks: HookService, agents: Agents, url: str | None) -> None:
         """``url``: where this service answers; None: nowhere."""
         self._spool = spool
         self._hooks = hooks
@@ -67,6 +67,6 @@ class Draining:
     def _viewer(self, envelope: Envelope) -> Viewer:
         """Only who may write into the home folder can have put it there; a key that was given says for whom."""
         if envelope.key is not None:
-            return self._agents.holder(envelope.key, Door.HOOK)
+            return self._agents.holder(envelope.key, Interface.HOOK)
         local = self._agents.local()
-        return Viewer(role=local.role, agent=local.id, door=Door.HOOK)
+        return Viewer(role=local.role, agent=local.id, door=Interface.HOOK)

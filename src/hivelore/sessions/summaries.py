@@ -16,18 +16,18 @@ from hivelore.core.redaction import Redactor
 from hivelore.core.supervisor import Report, unreported
 from hivelore.core.text import Clean
 from hivelore.errors import HiveloreError, Invalid, NotFound, Unavailable
-from hivelore.feedback.implicit import Watching
+from hivelore.feedback.implicit import ImplicitFeedback
 from hivelore.indexing.model import Stored
 from hivelore.memories.identity import same_record
-from hivelore.memories.service import Remembering
+from hivelore.memories.service import MemoryService
 from hivelore.sessions.fence import unfenced
 from hivelore.sessions.lessons.extractive import lessons
 from hivelore.sessions.lessons.summary_draft import READ, draft_of, is_of_later_end
 from hivelore.sessions.model import Ended, Handover, HandoverState, Task, Transcript, Turn, Who
-from hivelore.sessions.novelty import Knowing
+from hivelore.sessions.novelty import NoveltyFilter
 from hivelore.sessions.ports import Summarizer, Transcripts
 from hivelore.sessions.transcripts import everything, latest, without_ours
-from hivelore.storage.leader_lease import Leading
+from hivelore.storage.leader_lease import LeaderLease
 from hivelore.storage.ports import MemoryStore, Transaction
 
 END_OF_FILE = 8_000_000
@@ -48,25 +48,25 @@ _AT_ONCE = 500
 _UNSTORABLE = str.maketrans({"\0": "\ufffd"})
 
 
-class Distilling:
+class SessionSummaries:
     """``hand_over`` from any thread; ``run``, or ``step``, in one."""
 
     def __init__(
         self,
         *,
         store: MemoryStore,
-        remembering: Remembering,
-        knowing: Knowing,
-        watching: Watching,
+        remembering: MemoryService,
+        knowing: NoveltyFilter,
+        watching: ImplicitFeedback,
         transcripts: Transcripts,
         summarizer: Summarizer,
         fallback: Summarizer,
         redactor: Redactor,
         clock: Clock,
-        leading: Leading,
+        leading: LeaderLease,
         marked: Callable[[str, Viewer, str, datetime], object],
     ) -> None:
-        """``marked``: see ``Marking.take``.
+        """``marked``: see ``MarkerIngest.take``.
         ``fallback``: without a model; it summarises while a session goes on, and where ``summarizer`` could not.
         ``leading``: under the name ``DISTILLING``, so that no two processes distil at the same time."""
         self._store = store

@@ -4,21 +4,21 @@ from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from typing import cast
 
-from hivelore.changes.model import Former
+from hivelore.changes.model import PreviousState
 from hivelore.indexing.model import DocumentKey
 from hivelore.memories.whole import WholeMemory
 from hivelore.search.model import EVERYTHING
 from hivelore.storage.ports import View
 
 
-class Noting:
+class ChangeRecorder:
     """The part of ``storage.ports.MemoryTransaction`` that keeps. Whatever changes a memory calls ``_note`` before
     it does."""
 
-    _noted: dict[DocumentKey, Former | None] | None = None
+    _noted: dict[DocumentKey, PreviousState | None] | None = None
 
     @contextmanager
-    def keeping(self) -> Generator[Mapping[DocumentKey, Former | None]]:
+    def keeping(self) -> Generator[Mapping[DocumentKey, PreviousState | None]]:
         self._noted = {}
         try:
             yield self._noted
@@ -41,7 +41,7 @@ class Noting:
             self._noted.setdefault(key, None)
 
 
-def former(view: View, key: DocumentKey) -> Former | None:
+def former(view: View, key: DocumentKey) -> PreviousState | None:
     """A memory as the view shows it."""
     memory = view.admitted([key], EVERYTHING).get(key)
     if memory is None:
@@ -54,4 +54,4 @@ def former(view: View, key: DocumentKey) -> Former | None:
         tuple(view.observations(key)),
         tuple(view.evidence(key)),
     )
-    return Former(whole, tuple(view.proposals_about(key)), tuple(view.events_about(key)))
+    return PreviousState(whole, tuple(view.proposals_about(key)), tuple(view.events_about(key)))

@@ -12,7 +12,7 @@ RENEWED = 3.0
 """Seconds after which a lease is renewed, and who does not lead asks again."""
 
 
-class Leading:
+class LeaderLease:
     """Not for many threads."""
 
     def __init__(

@@ -4,7 +4,7 @@ import json
 from dataclasses import asdict, dataclass
 
 from hivelore.errors import Conflict, Invalid
-from hivelore.indexing.model import Moment
+from hivelore.indexing.model import ChangeCursor
 from hivelore.memories.whole import Counts
 from hivelore.storage.ports import View
 
@@ -14,13 +14,13 @@ INCARNATION = "incarnation"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stand:
+class MigrationState:
     """How far a move has come: the target has the memories up to the key ``upto``, as ``shown`` shows them."""
 
     origin: str
     """The incarnation of the source."""
     began_at: str
-    shown: Moment | None = None
+    shown: ChangeCursor | None = None
     upto: int = 0
     finished_at: str | None = None
 
@@ -29,19 +29,19 @@ class Stand:
         return json.dumps(asdict(self))
 
     @classmethod
-    def of(cls, view: View) -> "Stand | None":
+    def of(cls, view: View) -> "MigrationState | None":
         """That of a target; None where nothing was ever moved to it."""
         text = view.setting(MOVE)
         if not text:
             return None
         told = json.loads(text)
         shown = told.pop("shown")
-        return cls(**told, shown=None if shown is None else Moment(shown["upto"], tuple(shown["open"])))
+        return cls(**told, shown=None if shown is None else ChangeCursor(shown["upto"], tuple(shown["open"])))
 
 
 def refuse_unfinished(view: View) -> None:
     """Raises Conflict for a store that is not complete yet, since a move to it goes on or was interrupted."""
-    stand = Stand.of(view)
+    stand = MigrationState.of(view)
     if stand is not None and stand.finished_at is None:
         raise Conflict(
             f"A move to this database began at {stand.began_at} and is not finished. "
@@ -55,12 +55,12 @@ def origin_of(view: View) -> str:
     return view.setting(INCARNATION) or ""
 
 
-def fitting(view: View, origin: str) -> Stand | None:
+def fitting(view: View, origin: str) -> MigrationState | None:
     """How far the move of this source to a target has come; None where it can begin. Raises Conflict where the target
     is in use, or where another swarm moves or has moved to it, Invalid where both are the same."""
     if view.setting(INCARNATION) == origin:
         raise Invalid("Source and target are the same database.")
-    stand = Stand.of(view)
+    stand = MigrationState.of(view)
     if stand is None:
         _refuse_full(view.counts())
     elif stand.origin != origin:
@@ -77,8 +77,8 @@ def _refuse_full(counts: Counts) -> None:
         )
 
 
-def known(view: View) -> Stand:
-    stand = Stand.of(view)
+def known(view: View) -> MigrationState:
+    stand = MigrationState.of(view)
     if stand is None:
         raise Conflict("Somebody has emptied the target meanwhile. Begin again.")
     return stand

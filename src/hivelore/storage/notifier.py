@@ -4,23 +4,23 @@ from collections.abc import Callable
 from enum import StrEnum
 
 
-class Notice(StrEnum):
+class Notification(StrEnum):
     AGENTS = "agents"
     """Keys or agents have changed."""
     WAITING = "waiting"
     """More texts wait for a vector than whoever tells it can embed at once."""
 
 
-class NobodyElse:
-    """Implements ``storage.ports.Notices``."""
+class NullNotifier:
+    """Implements ``storage.ports.Notifier``."""
 
-    def hear(self, notice: Notice, listener: Callable[[], object]) -> None:
+    def hear(self, notice: Notification, listener: Callable[[], object]) -> None:
         pass
 
     def run(self) -> None:
         pass
 
-    def tell(self, notice: Notice) -> None:
+    def tell(self, notice: Notification) -> None:
         pass
 
     def close(self) -> None:

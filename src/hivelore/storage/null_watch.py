@@ -3,7 +3,7 @@
 from hivelore.errors import HiveloreError
 
 
-class Unwatched:
+class NullWatch:
     """Implements ``storage.ports.StoreWatch``."""
 
     def read_done(self) -> None:

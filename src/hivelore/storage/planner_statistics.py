@@ -6,7 +6,7 @@ MANY = 2_000
 """Fewer than so many are not worth a look."""
 
 
-class Learning:
+class PlannerStatistics:
     """Lets a store look whenever it was given as many as before, and when a great load has ended."""
 
     def __init__(self, store: MemoryStore) -> None:

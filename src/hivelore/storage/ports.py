@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
 from typing import Protocol, TypeVar
 
-from hivelore.changes.model import Batch, BatchFilter, BatchId, Former, Preimage
+from hivelore.changes.model import Batch, BatchFilter, BatchId, Preimage, PreviousState
 from hivelore.core.agents import Agent, AgentId, ApiKey, KeyId
 from hivelore.core.audit import AuditEntry
 from hivelore.core.jobs import Job, JobId
@@ -20,10 +20,10 @@ from hivelore.folders.model import KnownFile
 from hivelore.indexing.model import (
     Attributes,
     Change,
+    ChangeCursor,
     DocumentKey,
     Embedded,
     ModelKey,
-    Moment,
     PassageKey,
     Stored,
     StoredChunk,
@@ -31,16 +31,16 @@ from hivelore.indexing.model import (
     Vector,
     Waiting,
 )
-from hivelore.memories.model import Action, Chunk, Memory, MemoryId, Standing, Statement, Topic, Version
+from hivelore.memories.model import Action, Chunk, Memory, MemoryId, RankFeatures, Statement, Topic, Version
 from hivelore.memories.whole import Counts, WholeMemory
 from hivelore.observations.model import Held, Observation
 from hivelore.review.model import Proposal, ProposalFilter, ProposalId
 from hivelore.search.model import Filter, RecallId, Stats, Visibility
 from hivelore.sessions.model import EventId, Handover, HandoverState, Session
-from hivelore.storage.notifier import Notice
+from hivelore.storage.notifier import Notification
 
 T = TypeVar("T")
-Later = Callable[[], T]
+Deferred = Callable[[], T]
 """What was asked for, as it was then; it is waited for when this is called, once, while its snapshot is open. A server
 answers meanwhile, and is waited for once where it was asked for several things."""
 
@@ -54,7 +54,7 @@ class MemoryView(Protocol):
         """Those of ``keys`` that exist in this state and pass the filter."""
         ...
 
-    def standings(self, keys: Collection[DocumentKey], where: Filter) -> Mapping[DocumentKey, Standing]:
+    def standings(self, keys: Collection[DocumentKey], where: Filter) -> Mapping[DocumentKey, RankFeatures]:
         """``admitted``, but only what ranking asks of each."""
         ...
 
@@ -106,7 +106,7 @@ class MemoryView(Protocol):
         """In order."""
         ...
 
-    def chunks_of(self, documents: Collection[DocumentKey]) -> Later[Mapping[DocumentKey, Sequence[StoredChunk]]]:
+    def chunks_of(self, documents: Collection[DocumentKey]) -> Deferred[Mapping[DocumentKey, Sequence[StoredChunk]]]:
         """The same of many; without those that have none."""
         ...
 
@@ -148,11 +148,11 @@ class MemoryView(Protocol):
         and scope is there, with 0 where there is none; ``model`` None: nothing is pending and nothing failed."""
         ...
 
-    def moment(self) -> Moment:
+    def moment(self) -> ChangeCursor:
         """How much of the change log this view shows."""
         ...
 
-    def changes(self, since: Moment) -> Iterator[tuple[Moment, Sequence[Change]]]:
+    def changes(self, since: ChangeCursor) -> Iterator[tuple[ChangeCursor, Sequence[Change]]]:
         """The changes that this view shows and ``since`` did not, in batches, each with the moment that it leads to:
         with the last one, which may be empty, that of the view. Those of one unit of work are in its order."""
         ...
@@ -179,7 +179,7 @@ class MemoryView(Protocol):
 
     def vectors(self, model: ModelKey, passages: Sequence[PassageKey]) -> Mapping[PassageKey, Vector]: ...
 
-    def tokens(self, model: ModelKey, passages: Sequence[PassageKey]) -> Later[Mapping[PassageKey, TokenCodes]]:
+    def tokens(self, model: ModelKey, passages: Sequence[PassageKey]) -> Deferred[Mapping[PassageKey, TokenCodes]]:
         """Of those that have any."""
         ...
 
@@ -393,7 +393,7 @@ class MemoryTransaction(Protocol):
         and the proposals about it. Forgetting twice is fine."""
         ...
 
-    def keeping(self) -> AbstractContextManager[Mapping[DocumentKey, Former | None]]:
+    def keeping(self) -> AbstractContextManager[Mapping[DocumentKey, PreviousState | None]]:
         """Inside, every memory is noted as it is before it is first changed, with its whole history; None: it was not
         there. Access counts are no change. Not inside another one."""
         ...
@@ -628,7 +628,7 @@ class MemoryStore(Snapshots, Protocol):
         ...
 
     @property
-    def has_wall(self) -> bool | None:
+    def row_level_security(self) -> bool | None:
         """Whether the engine itself refuses what ``read`` is told nobody may see; None: its kind never does."""
         ...
 
@@ -674,11 +674,11 @@ class StoreWatch(Protocol):
         ...
 
 
-class Notices(Protocol):
+class Notifier(Protocol):
     """Tells the other processes on a store what is new, and hears it of them. Any may be lost or come without a reason:
     they are for what whoever hears them would see by itself a little later."""
 
-    def hear(self, notice: Notice, listener: Callable[[], object]) -> None:
+    def hear(self, notice: Notification, listener: Callable[[], object]) -> None:
         """Call ``listener``, in the thread of ``run``, when another process tells this. Before ``run``."""
         ...
 
@@ -686,7 +686,7 @@ class Notices(Protocol):
         """Hear and tell until closed. May be called again after it raised."""
         ...
 
-    def tell(self, notice: Notice) -> None:
+    def tell(self, notice: Notification) -> None:
         """Soon, waiting for nothing and raising nothing. After the unit of work that made it so."""
         ...
 

@@ -4,17 +4,19 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from hivelore.errors import Conflict, Forbidden, Invalid, NotFound
-from hivelore.memories.drafts import Draft, Remembered
+from hivelore.memories.drafts import Draft, WriteResult
 from hivelore.python.hive import UNIT, UNIT_CHARACTERS, Hive
 
 K = TypeVar("K")
 """What a caller tells its drafts by: a line number, a path."""
 
 
-class Keeper(Generic[K]):
+class BatchedWriter(Generic[K]):
     """Take drafts with ``add``, and ``flush`` in the end; each is then reported once, as kept or as refused."""
 
-    def __init__(self, hive: Hive, *, kept: Callable[[K, Remembered], None], refused: Callable[[K, str], None]) -> None:
+    def __init__(
+        self, hive: Hive, *, kept: Callable[[K, WriteResult], None], refused: Callable[[K, str], None]
+    ) -> None:
         self._hive = hive
         self._kept = kept
         self._refused = refused

@@ -16,11 +16,11 @@ from typing import Any, BinaryIO, cast
 
 from hivelore.errors import Invalid
 from hivelore.memories import codec
-from hivelore.memories.drafts import Draft, Remembered
+from hivelore.memories.drafts import Draft, WriteResult
 from hivelore.memories.model import Memory, Scope, Source
 from hivelore.observations.model import GENERAL, Operational
 from hivelore.python.hive import Hive, choice
-from hivelore.transfer.batched_writes import Keeper
+from hivelore.transfer.batched_writes import BatchedWriter
 
 SCHEMA_VERSION = 1
 LONGEST_LINE = 16 * 1024 * 1024
@@ -74,7 +74,7 @@ def import_lines(
         refused(number, reason)
 
     progress(report)
-    keeper = Keeper[int](hive, kept=lambda _, one: _count(one, report), refused=refuse)
+    keeper = BatchedWriter[int](hive, kept=lambda _, one: _count(one, report), refused=refuse)
     for number, line in _lines(stream, report, refuse):
         try:
             draft = read_line(line, report)
@@ -101,7 +101,7 @@ def _lines(stream: BinaryIO, report: Report, refuse: Callable[[int, str], None])
             yield report.lines, line
 
 
-def _count(one: Remembered, report: Report) -> None:
+def _count(one: WriteResult, report: Report) -> None:
     if one.created:
         report.created += 1
     elif one.changed:

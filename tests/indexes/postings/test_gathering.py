@@ -12,9 +12,9 @@ import pytest
 
 from hivelore.indexes.keywords.fts5 import Fts5
 from hivelore.indexes.keywords.postings import sql
-from hivelore.indexes.keywords.postings.compaction import Gathering, Sizes
+from hivelore.indexes.keywords.postings.compaction import Compaction, Sizes
 from hivelore.indexes.keywords.postings.engine import Postings
-from hivelore.indexes.keywords.postings.snapshot import Followed
+from hivelore.indexes.keywords.postings.snapshot import IndexSnapshot
 from hivelore.indexes.keywords.postings.sql import EMPTYING, FILLING, SEARCHED, Segment
 from hivelore.indexes.ports import KeywordIndex
 from hivelore.indexing.model import BEGINNING, DocumentKey, KeywordEntry, Stored
@@ -306,7 +306,7 @@ def test_postings_that_were_prepared_before_a_wiping_are_not_written_after_it(
     indexed = Unsettled(store, index)
     secret = indexed.add("xylophone ant")
     fill(store, index, 3)
-    gathering = Gathering(SIZES)
+    gathering = Compaction(SIZES)
     wait_until_settled(store)
     gathering.step(store)  # begins
     with store.read() as view:
@@ -403,12 +403,12 @@ def test_a_search_reads_no_index_that_was_loaded(store: MemoryStore, monkeypatch
     stored = Unsettled(store, Postings(SIZES)).add("ant bee")
     again = Postings(SIZES)
 
-    def read_anew(*_: object) -> Followed:
+    def read_anew(*_: object) -> IndexSnapshot:
         raise AssertionError("the index was read once more")
 
     with store.read() as view:
         again.load(view)
-        monkeypatch.setattr(Followed, "loaded", read_anew)
+        monkeypatch.setattr(IndexSnapshot, "loaded", read_anew)
         assert again.search(view, ["ant"], EVERYTHING, 5).documents.tolist() == [stored.key]
         with pytest.raises(AssertionError, match="once more"):
             Postings(SIZES).load(view)

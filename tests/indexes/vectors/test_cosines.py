@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from hivelore.indexes.vectors.cosines import best_per_document, cosines, neighbours, spread
-from hivelore.indexing.model import ChunkKey, DocumentKey, Near, PassageKey
+from hivelore.indexing.model import ChunkKey, DocumentKey, Neighbour, PassageKey
 from support.vector_engines import clustered
 
 
-def found(document: int, passage: int, cosine: float) -> Near:
-    return Near(DocumentKey(document), ChunkKey(1), PassageKey(passage), cosine)
+def found(document: int, passage: int, cosine: float) -> Neighbour:
+    return Neighbour(DocumentKey(document), ChunkKey(1), PassageKey(passage), cosine)
 
 
 @pytest.mark.parametrize("passages", [(3, 7, 5), (7, 5, 3), (5, 3, 7)])

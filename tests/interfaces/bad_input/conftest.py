@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import hivelore
-from hivelore.core.agents import Door as Way
+from hivelore.core.agents import Interface as Way
 from hivelore.core.agents import Role
 from hivelore.memories.drafts import Draft
 from hivelore.memories.model import Memory, MemoryId, Scope
@@ -17,7 +17,7 @@ from hivelore.python.hive import Hive
 from hivelore.runtime.app import Application
 from support.bridge import Bridge
 from support.command_line import CommandLine, settings
-from support.doors import BridgeDoor, CliDoor, Door, McpDoor, PythonDoor, RestDoor
+from support.doors import BridgeDoor, CliDoor, Interface, McpServer, PythonDoor, RestDoor
 from support.memories import EVERYTHING
 from support.postgres import service_on
 from support.service import Service, environment
@@ -111,20 +111,22 @@ def _found(app: Application, key: str) -> Side:
 
 
 @pytest.fixture
-def door(world: World, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[[str], Door]:
+def door(
+    world: World, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[[str], Interface]:
     """A door by its name, for ada."""
 
-    def cli() -> Door:
+    def cli() -> Interface:
         monkeypatch.setenv("HIVELORE_HOME", str(world.service.home))
         monkeypatch.setenv("HIVELORE_KEY", world.sides["cli"].key)
         return CliDoor(CommandLine(monkeypatch, capsys))
 
     port, key = world.service.port, world.sides["rest"].key
-    builders: dict[str, Callable[[], Door]] = {
+    builders: dict[str, Callable[[], Interface]] = {
         "embedded": lambda: PythonDoor("embedded", world.hives["embedded"]),
         "client": lambda: PythonDoor("client", world.hives["client"]),
         "rest": lambda: RestDoor(port, key),
-        "mcp": lambda: McpDoor(port, key),
+        "mcp": lambda: McpServer(port, key),
         "bridge": lambda: BridgeDoor(world.bridge),
         "cli": cli,
     }

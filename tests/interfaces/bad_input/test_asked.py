@@ -24,7 +24,7 @@ from support.bad_input import (
     text_rows,
 )
 from support.bad_values import LETTERS, value_rows
-from support.doors import LEFT_OUT, OK, Door
+from support.doors import LEFT_OUT, OK, Interface
 from support.postgres import DATABASES
 
 ROWS = [*rows(), *file_rows(), *value_rows()]
@@ -42,7 +42,7 @@ INTERNALS = re.compile(
 @pytest.mark.parametrize(
     ("world", "row"), CELLS, indirect=["world"], ids=[f"{row.input}-{kind}" for kind, row in CELLS], scope="module"
 )
-def test_cell(world: Any, door: Callable[[str], Door], tmp_path: Path, row: Row, name: str) -> None:
+def test_cell(world: Any, door: Callable[[str], Interface], tmp_path: Path, row: Row, name: str) -> None:
     side = world.sides[name]
     before = side.state()
     outcome = row.ask(door(name), Known(own=side.own, hidden=side.hidden, folder=tmp_path))
@@ -62,7 +62,9 @@ def test_cell(world: Any, door: Callable[[str], Door], tmp_path: Path, row: Row,
 
 @pytest.mark.parametrize("world", DATABASES, indirect=True)
 @pytest.mark.parametrize("name", DOORS)
-def test_unusual_letters_are_kept_and_found_to_the_letter(world: Any, door: Callable[[str], Door], name: str) -> None:
+def test_unusual_letters_are_kept_and_found_to_the_letter(
+    world: Any, door: Callable[[str], Interface], name: str
+) -> None:
     side, asked = world.sides[name], door(name)
     before = side.state()
     for letters in LETTERS.values():

@@ -8,14 +8,14 @@ import pytest
 import time_machine
 
 from support.bad_input import DOORS
-from support.doors import OK, Door
+from support.doors import OK, Interface
 from support.postgres import DATABASES
 
 
 @pytest.mark.parametrize("world", DATABASES, indirect=True)
 @pytest.mark.parametrize("days", [1, 400])
 @pytest.mark.parametrize("name", DOORS)
-def test_cell(world: Any, door: Callable[[str], Door], name: str, days: int) -> None:
+def test_cell(world: Any, door: Callable[[str], Interface], name: str, days: int) -> None:
     side, there, words = world.sides[name], door(name), f"Set back by {days} at {name}."
     before = side.state()
     with time_machine.travel(datetime.now(UTC) - timedelta(days=days), tick=True):

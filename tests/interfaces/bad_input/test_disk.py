@@ -18,7 +18,7 @@ from hivelore.storage.sqlite.store import SqliteStore
 from support.bad_input import DOORS, INVALID, NAMED, Expected, expected_at, names_every_door
 from support.bridge import Bridge
 from support.command_line import CommandLine, settings
-from support.doors import OK, BridgeDoor, CliDoor, Door, McpDoor, PythonDoor, RestDoor
+from support.doors import OK, BridgeDoor, CliDoor, Interface, McpServer, PythonDoor, RestDoor
 from support.service import Service, environment
 from support.stores import listed
 from support.vfs import Deed, Disk, Kind
@@ -72,7 +72,7 @@ TROUBLES = {
 class Place:
     disk: FailingDisk
     stores: Mapping[str, MemoryStore]
-    doors: Mapping[str, Callable[[], Door]]
+    doors: Mapping[str, Callable[[], Interface]]
 
 
 @pytest.fixture(scope="module")
@@ -110,17 +110,17 @@ def place(
 ) -> Place:
     disk, service, embedded, client = opened
 
-    def cli() -> Door:
+    def cli() -> Interface:
         monkeypatch.setenv("HIVELORE_HOME", str(service.home))
         monkeypatch.setenv("HIVELORE_KEY", service.agent_key)
         return CliDoor(CommandLine(monkeypatch, capsys))
 
     stores = dict.fromkeys(DOORS, service.app.store) | {"embedded": embedded._app.store}
-    doors: Mapping[str, Callable[[], Door]] = {
+    doors: Mapping[str, Callable[[], Interface]] = {
         "embedded": lambda: PythonDoor("embedded", embedded),
         "client": lambda: PythonDoor("client", client),
         "rest": lambda: RestDoor(service.port, service.agent_key),
-        "mcp": lambda: McpDoor(service.port, service.agent_key),
+        "mcp": lambda: McpServer(service.port, service.agent_key),
         "bridge": lambda: BridgeDoor(bridge),
         "cli": cli,
     }

@@ -16,7 +16,7 @@ from hivelore.runtime.app import Application
 from support.bad_input import DOORS, UNAUTHENTICATED, Expected, expected_at, names_every_door
 from support.bridge import Bridge
 from support.command_line import CommandLine, settings
-from support.doors import OK, BridgeDoor, CliDoor, McpDoor, Outcome, PythonDoor, RestDoor
+from support.doors import OK, BridgeDoor, CliDoor, McpServer, Outcome, PythonDoor, RestDoor
 from support.service import Service, environment
 
 WRONG, EXPIRED, REVOKED = "a wrong secret", "an expired one", "a revoked one"
@@ -110,7 +110,7 @@ def come_in(places: Places, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
         "embedded": lambda key: python("embedded", places.folder, key),
         "client": lambda key: python("client", service.url, key),
         "rest": lambda key: RestDoor(service.port, key).ask("list"),
-        "mcp": lambda key: McpDoor(service.port, key).ask("recall", query="kept"),
+        "mcp": lambda key: McpServer(service.port, key).ask("recall", query="kept"),
         "bridge": bridge,
         "cli": cli,
     }

@@ -6,7 +6,7 @@ import shlex
 import pytest
 
 from hivelore.core.jobs import JobState
-from hivelore.maintenance.model import Wish
+from hivelore.maintenance.model import MaintenancePlan
 from support.command_line import CommandLine
 from support.held_maintenance import held
 from support.service import Service
@@ -99,7 +99,7 @@ def test_ctrl_c_cancels_what_takes_long(cli: CommandLine, service: Service) -> N
 
 def test_a_second_one_is_told_that_one_runs(cli: CommandLine, service: Service) -> None:
     with held() as barrier:
-        job = service.app.maintenance_jobs.begin(Wish(merge=True), AS_OPERATOR)
+        job = service.app.maintenance_jobs.begin(MaintenancePlan(merge=True), AS_OPERATOR)
         assert barrier.reached.wait(10)
         refused = cli("maintain", "--vacuum", "--apply")
         assert refused.code == 5

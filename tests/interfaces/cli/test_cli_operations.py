@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from hivelore.cli import exits, observations
 from hivelore.cli import stream as ingesting
-from hivelore.cli.stream import Format, Ingesting
+from hivelore.cli.stream import Format, StreamIngest
 from hivelore.local import launcher
 from hivelore.local.lock import read_owner
 from hivelore.python.client import Client
@@ -301,7 +301,7 @@ EVENTS = st.fixed_dictionaries(
 @settings(max_examples=examples(300))
 @given(st.lists((VALUES | EVENTS).map(json.dumps).map(str.encode) | st.binary()), st.sampled_from(get_args(Format)))
 def test_any_stream_is_read_to_its_end(lines: list[bytes], format_: Format) -> None:
-    stream = Ingesting(TakesAll, None, 1, format_)
+    stream = StreamIngest(TakesAll, None, 1, format_)
     for line in lines:
         stream.read(line)
     last = assistant("[MEMORY:timing] last", message="another") if format_ != "text" else f"{END}\n[MEMORY:timing] last"

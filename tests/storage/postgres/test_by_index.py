@@ -181,7 +181,7 @@ def test_behind_the_wall_of_the_database_the_same_is_found(crowd: PostgresStore)
     with crowd.read() as view:
         follow(index, view)
         open_answer = index.nearest(view, QUERIES[0], A_TENTH, 10)
-    assert crowd.has_wall
+    assert crowd.row_level_security
     with crowd.read(sees=A_TENTH.visibility) as view:
         answer = engine().nearest(view, QUERIES[0], A_TENTH, 10)
         assert {one.document for one in answer.nearest} == {one.document for one in open_answer.nearest}

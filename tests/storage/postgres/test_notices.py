@@ -8,9 +8,9 @@ from threading import Thread
 import psycopg
 import pytest
 
-from hivelore.storage.notifier import Notice
+from hivelore.storage.notifier import Notification
 from hivelore.storage.postgres import notifier as module
-from hivelore.storage.postgres.notifier import PostgresNotices
+from hivelore.storage.postgres.notifier import PostgresNotifier
 from support import postgres
 from support.postgres_line import line
 
@@ -22,17 +22,17 @@ class Ear:
     """What one of several services hears; it begins with everything, once it listens."""
 
     def __init__(self, url: str, namespace: int = NAMESPACE) -> None:
-        self.heard: Queue[Notice] = Queue()
-        self.notices = PostgresNotices(url, namespace)
-        for notice in Notice:
+        self.heard: Queue[Notification] = Queue()
+        self.notices = PostgresNotifier(url, namespace)
+        for notice in Notification:
             self.notices.hear(notice, lambda notice=notice: self.heard.put(notice))
         Thread(target=self.notices.run, daemon=True).start()
 
-    def next(self) -> Notice:
+    def next(self) -> Notification:
         return self.heard.get(timeout=PATIENCE)
 
     def begins(self) -> None:
-        assert {self.next() for _ in Notice} == set(Notice)
+        assert {self.next() for _ in Notification} == set(Notification)
 
 
 @pytest.fixture
@@ -47,10 +47,10 @@ def three() -> Generator[list[Ear]]:
 
 def test_what_one_tells_the_others_of_its_swarm_hear_and_it_does_not(three: list[Ear]) -> None:
     one, other, stranger = three
-    one.notices.tell(Notice.AGENTS)
-    assert other.next() is Notice.AGENTS
-    other.notices.tell(Notice.WAITING)
-    assert one.next() is Notice.WAITING
+    one.notices.tell(Notification.AGENTS)
+    assert other.next() is Notification.AGENTS
+    other.notices.tell(Notification.WAITING)
+    assert one.next() is Notification.WAITING
     assert [ear.heard.qsize() for ear in (one, other, stranger)] == [0, 0, 0]
 
 
@@ -64,8 +64,8 @@ def test_who_lost_the_connection_listens_again_and_takes_it_that_all_is_new(thre
         assert len(connection.execute(ended.encode()).fetchall()) == 3
     for ear in three:
         ear.begins()
-    other.notices.tell(Notice.AGENTS)
-    assert one.next() is Notice.AGENTS
+    other.notices.tell(Notification.AGENTS)
+    assert one.next() is Notification.AGENTS
 
 
 def test_what_is_told_while_the_server_is_away_is_told_when_it_is_back(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,20 +75,20 @@ def test_what_is_told_while_the_server_is_away_is_told_when_it_is_back(monkeypat
         with closing(cut_off.notices):
             cut_off.begins()
             heard: Queue[None] = Queue()
-            near.hear(Notice.WAITING, lambda: heard.put(None))
+            near.hear(Notification.WAITING, lambda: heard.put(None))
             far.cut()
-            cut_off.notices.tell(Notice.WAITING)
+            cut_off.notices.tell(Notification.WAITING)
             far.join()
             cut_off.begins()
             heard.get(timeout=PATIENCE)
 
 
 def test_closing_ends_it_whether_it_was_started_or_not_and_twice_is_fine() -> None:
-    never_started = PostgresNotices("postgresql://127.0.0.1:1/nowhere", 1)
-    nobody_there = PostgresNotices("postgresql://127.0.0.1:1/nowhere", 1)
+    never_started = PostgresNotifier("postgresql://127.0.0.1:1/nowhere", 1)
+    nobody_there = PostgresNotifier("postgresql://127.0.0.1:1/nowhere", 1)
     Thread(target=nobody_there.run, daemon=True).start()
-    nobody_there.tell(Notice.AGENTS)
+    nobody_there.tell(Notification.AGENTS)
     for notices in (never_started, nobody_there):
         notices.close()
         notices.close()
-        notices.tell(Notice.AGENTS)
+        notices.tell(Notification.AGENTS)

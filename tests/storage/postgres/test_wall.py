@@ -7,7 +7,7 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
-from hivelore.core.agents import AgentId, Door, Role, Viewer
+from hivelore.core.agents import AgentId, Interface, Role, Viewer
 from hivelore.errors import NotFound
 from hivelore.indexes.vectors.attributes import CodeBook, Labels, Mask
 from hivelore.memories.model import Scope
@@ -36,7 +36,7 @@ def app(tmp_path: Path) -> Generator[Application]:
 
 
 def added(app: Application, name: str) -> Viewer:
-    return app.agents.viewer(app.agents.add(name, Role.WORKER).text, Door.PYTHON)
+    return app.agents.viewer(app.agents.add(name, Role.WORKER).text, Interface.PYTHON)
 
 
 def embed(app: Application) -> None:
@@ -153,7 +153,7 @@ def test_a_role_that_may_not_make_roles_goes_without(tmp_path: Path) -> None:
         options = f"-c role={name} -c search_path={name},public"
         store = PostgresStore(make_conninfo(url, options=options), clock=SteppingClock())
         try:
-            assert not store.has_wall
+            assert not store.row_level_security
             memory = a_memory(owner=ADA, scope=Scope.AGENT)
             store.write(lambda tx: tx.add(memory, ()))
             with store.read(sees=Visibility(own=BOB, swarm=True)) as view:

@@ -10,7 +10,7 @@ from hivelore.api.requests import LIMITS
 from hivelore.core.agents import Agent, ApiKey, Role
 from hivelore.core.jobs import JobId
 from hivelore.errors import Forbidden
-from hivelore.http.context import Asking, Watching
+from hivelore.http.context import Asking, ImplicitFeedback
 from hivelore.http.metrics import CONTENT_TYPE
 from hivelore.http.pools import Lane
 from hivelore.http.rest import answers
@@ -22,14 +22,14 @@ router = APIRouter()
 
 
 @router.get("/metrics", tags=["service"], response_class=PlainTextResponse)
-async def metrics(caller: Watching) -> Response:
+async def metrics(caller: ImplicitFeedback) -> Response:
     """Figures in Prometheus' text format."""
     text = await caller.run(Lane.READ, lambda _: caller.context.metrics.text())
     return RawResponse(text, media_type=CONTENT_TYPE)
 
 
 @router.get("/api/status", tags=["service"], response_model=answers.StatusAnswer)
-async def status(caller: Watching) -> Response:
+async def status(caller: ImplicitFeedback) -> Response:
     """Engines, model and queue."""
     return json(await caller.run(Lane.READ, lambda _: caller.app.status()))
 

@@ -6,11 +6,11 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-from hivelore.core.agents import Door, LeadSees, Role
+from hivelore.core.agents import Interface, LeadSees, Role
 from hivelore.core.jobs import JobState
 from hivelore.health.model import Cause
 from hivelore.memories.model import Action, Scope, Source, Trust
-from hivelore.search.model import Path
+from hivelore.search.model import RetrievalMode
 
 
 class Shown(BaseModel):
@@ -53,7 +53,7 @@ class Problem(BaseModel):
 
 class Origin(Shown):
     actor: str | None
-    door: Door
+    door: Interface
     trust: Trust
     reason: str | None
 
@@ -142,7 +142,7 @@ class BatchAnswer(Shown):
     results: list[Kept]
 
 
-class ExcerptAnswer(Shown):
+class SnippetAnswer(Shown):
     content: str
     chunk_index: int
     total_chunks: int
@@ -151,7 +151,7 @@ class ExcerptAnswer(Shown):
 
 class HitAnswer(Shown):
     memory: MemoryAnswer
-    passage: ExcerptAnswer
+    passage: SnippetAnswer
     score: dict[str, float]
     """The parts of the score by name; ``total`` is what ranks."""
     fit: float
@@ -166,7 +166,7 @@ class SearchAnswer(Shown):
     message: str
     recall_id: str | None
     """Under which the recall is logged."""
-    path: Path
+    path: RetrievalMode
     fits: bool
     """Whether any of it fits."""
     results: list[HitAnswer]
@@ -186,11 +186,11 @@ class RecallAnswer(Shown):
     agent_id: str | None
     """Who asked; null: an operator who acted for nobody."""
     role: Role
-    door: Door
+    door: Interface
     project: str | None
     session: str | None
     query: str
-    path: Path
+    path: RetrievalMode
     candidates: int
     """How many memories were ranked."""
     hits: list[GivenAnswer]
@@ -222,7 +222,7 @@ class StatsAnswer(Shown):
 
 
 class ChunksAnswer(Shown):
-    chunks: list[ExcerptAnswer]
+    chunks: list[SnippetAnswer]
 
 
 class VersionAnswer(Shown):
@@ -230,7 +230,7 @@ class VersionAnswer(Shown):
     at: datetime
     action: Action
     actor: str | None
-    door: Door
+    door: Interface
     reason: str | None
     scope: Scope
     name: str
@@ -247,7 +247,7 @@ class VersionAnswer(Shown):
 class TakenBackAnswer(Shown):
     at: datetime
     actor: str | None
-    door: Door
+    door: Interface
     change: str
     """What it was, and its batch; or ``what was known of its use``."""
 

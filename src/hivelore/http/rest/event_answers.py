@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from hivelore.core.agents import Door
+from hivelore.core.agents import Interface
 from hivelore.events.model import Level
 from hivelore.http.rest.answers import Shown
 
@@ -16,7 +16,7 @@ class EventAnswer(Shown):
     text: str
     actor: str | None
     """Who told of it; null: an operator who acted for nobody."""
-    door: Door
+    door: Interface
     session: str | None
     memory_id: str | None
     """What it tells of, as private as that memory and forgotten with it."""
@@ -38,7 +38,7 @@ class CooldownAnswer(Shown):
     """When it was set last, ..."""
     actor: str | None
     """... and by whom."""
-    door: Door
+    door: Interface
     session: str | None
 
 

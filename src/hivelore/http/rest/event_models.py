@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from hivelore.events.model import Level
-from hivelore.http.rest.models import Body, Moment, Text
+from hivelore.http.rest.models import Body, ChangeCursor, Text
 
 
 class EventRequest(Body):
@@ -13,7 +13,7 @@ class EventRequest(Body):
     level: Level = Level.INFO
     service: Text | None = None
     session: Text | None = None
-    at: Moment | None = None
+    at: ChangeCursor | None = None
 
 
 class CooldownRequest(Body):
@@ -22,6 +22,6 @@ class CooldownRequest(Body):
     service: Text
     action: Text
     minutes: Annotated[int, Field(strict=True)] | None = None
-    until: Moment | None = None
+    until: ChangeCursor | None = None
     reason: Text | None = None
     session: Text | None = None

@@ -5,7 +5,7 @@ from dataclasses import replace
 from fastapi import APIRouter, Response
 from starlette.responses import Response as RawResponse
 
-from hivelore.core.agents import Door
+from hivelore.core.agents import Interface
 from hivelore.http.context import Asking
 from hivelore.http.pools import Lane
 from hivelore.http.rest.memories import json
@@ -20,7 +20,7 @@ async def told(program: str, request: HookRequest, caller: Asking) -> Response:
     """An event of an agent program, in its own words, and what only the hook knew. The answer is what the program takes
     from its hook at this event."""
     envelope = request.envelope(program, caller.project)
-    viewer = replace(caller.viewer, door=Door.HOOK)
+    viewer = replace(caller.viewer, door=Interface.HOOK)
     answer = await caller.run(Lane.READ, lambda until: caller.app.hooks.told(envelope, viewer, until))
     mark = dict([TAKEN])
     return RawResponse(status_code=204, headers=mark) if answer is None else json(answer, headers=mark)

@@ -14,7 +14,7 @@ from hivelore.http.pools import Lane
 from hivelore.http.rest import maintenance_answers as answers
 from hivelore.http.rest.memories import json
 from hivelore.http.rest.models import MaintenanceRequest, UndoRequest
-from hivelore.maintenance.model import Wish
+from hivelore.maintenance.model import MaintenancePlan
 from hivelore.memories.codec import Object
 
 _PAUSES = (0.01, 0.02, 0.03, 0.04, 0.1, *[0.2] * 9)
@@ -36,7 +36,7 @@ async def page(
     return json(wire.page(found))
 
 
-@router.get("/batches/{batch_id}", response_model=answers.BatchCaseAnswer)
+@router.get("/batches/{batch_id}", response_model=answers.BatchDetailAnswer)
 async def look(batch_id: str, caller: Asking) -> Response:
     """One batch, with the memories that it changed."""
     found = await caller.run(Lane.READ, lambda _: caller.app.undoing.case(BatchId(batch_id.lower()), caller.viewer))
@@ -50,7 +50,7 @@ async def drop(batch_id: str, caller: Asking) -> Response:
     return Response(status_code=204)
 
 
-@router.post("/undo", response_model=answers.UndoneAnswer)
+@router.post("/undo", response_model=answers.UndoResultAnswer)
 async def undo(request: UndoRequest, caller: Asking) -> Response:
     """Take back a batch, or the last change of a memory: all of it or nothing. Operators and leads."""
     done = await caller.run(
@@ -61,13 +61,15 @@ async def undo(request: UndoRequest, caller: Asking) -> Response:
 
 
 @router.post(
-    "/maintenance", response_model=answers.MaintainedAnswer, responses={202: {"model": answers.MaintenanceJobAnswer}}
+    "/maintenance",
+    response_model=answers.MaintenanceResultAnswer,
+    responses={202: {"model": answers.MaintenanceJobAnswer}},
 )
 async def maintain(request: MaintenanceRequest, caller: Asking) -> Response:
     """Operators: what maintenance would do; with ``apply`` it is done. Merging and vacuuming run as a job, one at a
     time: where it is not over within two seconds, or ``background`` was asked for, the answer is 202 with the job."""
     maintenance = caller.app.maintenance
-    wish = Wish(
+    wish = MaintenancePlan(
         purge_expired=request.purge_expired, merge=request.merge, reindex=request.reindex, vacuum=request.vacuum
     )
     if wish.is_long:
@@ -79,7 +81,7 @@ async def maintain(request: MaintenanceRequest, caller: Asking) -> Response:
     return json(wire.maintained(done))
 
 
-async def _as_job(wish: Wish, request: MaintenanceRequest, caller: Caller) -> Response:
+async def _as_job(wish: MaintenancePlan, request: MaintenanceRequest, caller: Caller) -> Response:
     jobs, viewer = caller.app.maintenance_jobs, caller.viewer
     job = await caller.run(
         Lane.WRITE, lambda _: jobs.begin(wish, viewer, apply=request.apply, yes_delete=request.yes_delete)

@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from hivelore.changes.model import BatchKind
-from hivelore.core.agents import Door
+from hivelore.core.agents import Interface
 from hivelore.http.rest.answers import JobAnswer, Shown
 
 
@@ -13,7 +13,7 @@ class BatchAnswer(Shown):
     at: datetime
     actor: str | None
     """null: an operator who acted for nobody."""
-    door: Door
+    door: Interface
     reason: str | None
     changes: int
     """How many memories it changed."""
@@ -35,12 +35,12 @@ class TouchedAnswer(Shown):
     name: str
 
 
-class BatchCaseAnswer(Shown):
+class BatchDetailAnswer(Shown):
     batch: BatchAnswer
     memories: list[TouchedAnswer]
 
 
-class UndoneAnswer(Shown):
+class UndoResultAnswer(Shown):
     batch: BatchAnswer
     by: str | None
     """The batch in which that was done: take it back to have the change again."""
@@ -55,14 +55,14 @@ class ExpiredAnswer(Shown):
     expired_at: datetime
 
 
-class AlikeAnswer(Shown):
+class DuplicateGroupAnswer(Shown):
     older: str
     newer: str
     names: list[str]
     why: str
 
 
-class MaintainedAnswer(Shown):
+class MaintenanceResultAnswer(Shown):
     applied: bool
     """false: a preview, and nothing was written."""
     memories: int
@@ -72,7 +72,7 @@ class MaintainedAnswer(Shown):
     """So many go without yesDelete."""
     examples: list[ExpiredAnswer]
     """Of those to go; not all of very many."""
-    alike: list[AlikeAnswer]
+    alike: list[DuplicateGroupAnswer]
     proposed: int
     purged: int
     batch: str | None
@@ -81,6 +81,6 @@ class MaintainedAnswer(Shown):
 
 
 class MaintenanceJobAnswer(JobAnswer):
-    result: MaintainedAnswer | None
+    result: MaintenanceResultAnswer | None
     """What maintenance would do, or did; null while it runs, where it has failed or was cancelled, and where a later
     job was begun since."""

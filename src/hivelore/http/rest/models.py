@@ -29,7 +29,7 @@ def _written(value: object) -> object:
     return value
 
 
-Moment = Annotated[AwareDatetime, BeforeValidator(_written)]
+ChangeCursor = Annotated[AwareDatetime, BeforeValidator(_written)]
 
 
 class Body(BaseModel):
@@ -41,7 +41,7 @@ class OperationalBody(Body):
 
     service: Annotated[str, StringConstraints(strict=True, min_length=1, max_length=SERVICE_LENGTH)] | None = None
     confidence: Annotated[float, Field(strict=True, ge=0, le=1)]
-    confident_at: Moment
+    confident_at: ChangeCursor
     tier: Annotated[int, Field(strict=True, ge=TIERS[0], le=TIERS[-1])] = DEFAULT_TIER
     persistent: Annotated[bool, Field(strict=True)] = False
     off: Annotated[bool, Field(strict=True)] = False
@@ -69,10 +69,10 @@ class _Told(Body):
     author: Text | None = None
     summary: Text | None = None
     metadata: dict[str, Any] | None = None
-    created_at: Moment | None = None
-    expires_at: Moment | None = None
+    created_at: ChangeCursor | None = None
+    expires_at: ChangeCursor | None = None
     subject: Text | None = None
-    valid_from: Moment | None = None
+    valid_from: ChangeCursor | None = None
     supersedes: Text | None = None
     operational: OperationalBody | None = None
 
@@ -138,8 +138,8 @@ class SearchRequest(Body):
     agent_id: Text | None = None
     session: Text | None = None
     project: Text | None = None
-    now: Moment | None = None
-    as_of: Moment | None = None
+    now: ChangeCursor | None = None
+    as_of: ChangeCursor | None = None
     superseded: Annotated[bool, Field(strict=True)] = False
     only_fitting: Annotated[bool, Field(strict=True)] = False
     diversity: Annotated[float, Field(strict=True, ge=0, le=1)] = 0.0
@@ -153,7 +153,7 @@ class HookRequest(Body):
     id: Annotated[str, StringConstraints(strict=True, min_length=1, max_length=ID_LENGTH)]
     payload: dict[str, Any]
     event: Text | None = None
-    at: Moment | None = None
+    at: ChangeCursor | None = None
     project: Text | None = None
     task_id: Text | None = None
     task_file: Text | None = None
@@ -182,9 +182,9 @@ class EditRequest(Body):
     tags: list[Text] = []
     project: Text | None = None
     metadata: dict[str, Any] = {}
-    expires_at: Moment | None = None
+    expires_at: ChangeCursor | None = None
     subject: Text | None = None
-    valid_from: Moment | None = None
+    valid_from: ChangeCursor | None = None
     supersedes: Text | None = None
     reason: Text | None = None
 
@@ -200,7 +200,7 @@ class DecisionRequest(Body):
 class AgentRequest(Body):
     name: Text
     role: Literal["worker", "lead"] = "worker"
-    expires_at: Moment | None = None
+    expires_at: ChangeCursor | None = None
 
 
 class RatingRequest(Body):
@@ -212,7 +212,7 @@ class ReembedRequest(Body):
     everything: Annotated[bool, Field(strict=True)] = False
 
 
-Instant = Moment | None
+Instant = ChangeCursor | None
 Status = Literal["all", "live", "expired"]
 
 

@@ -16,7 +16,7 @@ from hivelore.http.rest.operational_models import BulkRequest, ChangeRequest, Ob
 from hivelore.memories.model import MemoryId
 from hivelore.observations import observation_codec as wire
 from hivelore.observations.curation import Choice
-from hivelore.observations.outcomes import Effect, Observed, State
+from hivelore.observations.outcomes import Effect, ObservationResult, State
 from hivelore.observations.token_budget import MOST
 from hivelore.sessions.injection_text import surroundings
 
@@ -59,7 +59,7 @@ async def observe(request: ObservationRequest, caller: Asking) -> Response:
                 at=request.at,
             ),
         )
-        done = Observed(memory=made.memory, effect=Effect.NEW)
+        done = ObservationResult(memory=made.memory, effect=Effect.NEW)
         return json(wire.observed(done, made), 201)
     if request.confidence is not None or request.persistent is not None:
         raise Forbidden("How sure something is, and that time does not wear it off, only an operator says.")
@@ -93,7 +93,7 @@ async def get(memory_id: str, caller: Asking) -> Response:
     return json(wire.rated(await caller.run(Lane.READ, lambda _: caller.app.operations.get(wanted, caller.viewer))))
 
 
-@router.get("/memories/{memory_id}/observations", response_model=answers.LifeAnswer)
+@router.get("/memories/{memory_id}/observations", response_model=answers.ConfidenceTimelineAnswer)
 async def observations(
     memory_id: str,
     caller: Asking,

@@ -2,9 +2,9 @@
 
 from datetime import datetime
 
-from hivelore.core.agents import Door
+from hivelore.core.agents import Interface
 from hivelore.http.rest.answers import Shown
-from hivelore.observations.model import Kind
+from hivelore.observations.model import ObservationKind
 from hivelore.observations.outcomes import Effect
 
 
@@ -51,9 +51,9 @@ class ObservedAnswer(Shown):
 
 class ObservationAnswer(Shown):
     at: datetime
-    kind: Kind
+    kind: ObservationKind
     actor: str | None
-    door: Door
+    door: Interface
     session: str | None
     text: str | None
     confidence: float | None
@@ -66,7 +66,7 @@ class PointAnswer(Shown):
     active: bool
 
 
-class LifeAnswer(Shown):
+class ConfidenceTimelineAnswer(Shown):
     observations: list[ObservationAnswer]
     timeline: list[PointAnswer]
     """Before and after each observation, where time begins and ends to wear it off or makes it inactive, and at the

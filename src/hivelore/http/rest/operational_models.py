@@ -4,10 +4,10 @@ from typing import Annotated
 
 from pydantic import Field
 
-from hivelore.http.rest.models import Body, Moment, Text
+from hivelore.http.rest.models import Body, ChangeCursor, Text
 from hivelore.observations.curation import MOST_FORGOTTEN
 from hivelore.observations.model import DEFAULT_TIER, TIERS
-from hivelore.observations.outcomes import Change, Seen
+from hivelore.observations.outcomes import Change, ObservationInput
 
 Sure = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 """Clamped to 0..1."""
@@ -23,15 +23,15 @@ class ObservationRequest(Body):
     """It holds there alone; else for the whole swarm."""
     tier: Annotated[int, Field(strict=True, ge=1, le=TIERS[-1])] = DEFAULT_TIER
     """What an operator says is of tier 0."""
-    at: Moment | None = None
+    at: ChangeCursor | None = None
     """When it was seen, if not now; what lies in the future is taken for now."""
     confidence: Sure | None = None
     """Operators."""
     persistent: Annotated[bool, Field(strict=True)] | None = None
     """Operators."""
 
-    def seen(self) -> Seen:
-        return Seen(
+    def seen(self) -> ObservationInput:
+        return ObservationInput(
             text=self.observation,
             category=self.category,
             service=self.service,

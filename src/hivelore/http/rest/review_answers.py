@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from hivelore.core.agents import Door
+from hivelore.core.agents import Interface
 from hivelore.http.rest.answers import MemoryAnswer, Shown
 from hivelore.review.model import Decision, ProposalKind
 
@@ -19,7 +19,7 @@ class DecidedAnswer(Shown):
     at: datetime
     actor: str | None
     """null: an operator who acted for nobody."""
-    door: Door
+    door: Interface
     reason: str | None
 
 
@@ -33,7 +33,7 @@ class ProposalAnswer(Shown):
     why: str | None
     actor: str | None
     """Who proposes; null: the service, or an operator who acted for nobody."""
-    door: Door
+    door: Interface
     session: str | None
     at: datetime
     decided: DecidedAnswer | None

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from hivelore.core.vectors import normalised
 from hivelore.errors import Invalid
-from hivelore.indexing.model import DocumentKey, Near, Neighbours, PassageKey, Vector
+from hivelore.indexing.model import DocumentKey, Neighbour, Neighbours, PassageKey, Vector
 from hivelore.search.fusion import Spread
 
 DECIMALS = 6
@@ -40,19 +40,19 @@ def spread(admitted: NDArray[np.floating]) -> Spread:
 
 
 def neighbours(
-    nearest: tuple[Near, ...], cosines: Spread, vectors: Mapping[PassageKey, Vector] | None = None
+    nearest: tuple[Neighbour, ...], cosines: Spread, vectors: Mapping[PassageKey, Vector] | None = None
 ) -> Neighbours:
     return Neighbours(nearest, cosines.count, cosines.mean, cosines.deviation, vectors or {})
 
 
-def order(near: Near) -> tuple[float, PassageKey]:
+def order(near: Neighbour) -> tuple[float, PassageKey]:
     """Sorts the nearest first; of equally near ones that with the lowest key."""
     return -near.cosine, near.passage
 
 
-def best_per_document(found: Iterable[Near], limit: int, also: Collection[DocumentKey]) -> tuple[Near, ...]:
+def best_per_document(found: Iterable[Neighbour], limit: int, also: Collection[DocumentKey]) -> tuple[Neighbour, ...]:
     """The best passage of each of the ``limit`` nearest documents and of those in ``also``, best first."""
-    best: dict[DocumentKey, Near] = {}
+    best: dict[DocumentKey, Neighbour] = {}
     for near in sorted(found, key=order):
         best.setdefault(near.document, near)
     wanted = frozenset(also)

@@ -6,7 +6,7 @@ import numpy as np
 
 from hivelore.indexes.vectors.cosines import best_per_document, cosines, neighbours, spread, unit
 from hivelore.indexes.vectors.direct import Direct
-from hivelore.indexing.model import ChunkKey, DocumentKey, Near, Neighbours, PassageKey, Vector
+from hivelore.indexing.model import ChunkKey, DocumentKey, Neighbour, Neighbours, PassageKey, Vector
 from hivelore.search.model import Filter
 from hivelore.storage.ports import View
 
@@ -21,12 +21,12 @@ class ExactVectors(Direct):
     ) -> Neighbours:
         query = unit(query, self._dimension)
         model = view.model(self._fingerprint)
-        found: list[Near] = []
+        found: list[Neighbour] = []
         for batch in () if model is None else view.all_embedded(model):
             admitted = view.admitted({DocumentKey(key) for key in batch.documents.tolist()}, where)
             columns = batch.documents, batch.chunks, batch.passages, cosines(batch.vectors, query)
             found.extend(
-                Near(DocumentKey(document), ChunkKey(chunk), PassageKey(passage), cosine)
+                Neighbour(DocumentKey(document), ChunkKey(chunk), PassageKey(passage), cosine)
                 for document, chunk, passage, cosine in zip(*(column.tolist() for column in columns), strict=True)
                 if document in admitted
             )

@@ -6,7 +6,7 @@ from typing import Any
 
 from hivelore.indexes.vectors.cosines import DECIMALS, NOBODY, best_per_document, order, unit
 from hivelore.indexes.vectors.direct import Direct
-from hivelore.indexing.model import ChunkKey, DocumentKey, Near, Neighbours, PassageKey, Vector
+from hivelore.indexing.model import ChunkKey, DocumentKey, Neighbour, Neighbours, PassageKey, Vector
 from hivelore.search.model import Filter
 from hivelore.storage.ports import View
 from hivelore.storage.sql.names import load
@@ -59,10 +59,10 @@ class InDatabase(Direct):
         return view
 
 
-def near_of(row: Sequence[Any]) -> Near:
+def near_of(row: Sequence[Any]) -> Neighbour:
     """A row that begins with document, chunk, passage and cosine."""
     document, chunk, passage, cosine, *_ = row
-    return Near(DocumentKey(document), ChunkKey(chunk), PassageKey(passage), round(cosine, DECIMALS))
+    return Neighbour(DocumentKey(document), ChunkKey(chunk), PassageKey(passage), round(cosine, DECIMALS))
 
 
 def sqlite_vec(fingerprint: str, dimension: int) -> InDatabase:

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from hivelore.indexes.vectors.cosines import best_per_document, neighbours, unit
 from hivelore.indexes.vectors.in_database import WIDENING, InDatabase, near_of
 from hivelore.indexes.vectors.samples import AGE, SIZE, Sample, Samples, drawn
-from hivelore.indexing.model import DocumentKey, ModelKey, Near, Neighbours, Vector
+from hivelore.indexing.model import DocumentKey, ModelKey, Neighbour, Neighbours, Vector
 from hivelore.search.model import Filter
 from hivelore.storage.ports import MemoryStore, View
-from hivelore.storage.sql.autocommit import Apart, HasApart
+from hivelore.storage.sql.autocommit import Autocommit, HasAutocommit
 from hivelore.storage.sql.view import SqlView
 from hivelore.storage.sql.where import condition
 
@@ -117,7 +117,7 @@ class PgVectors(InDatabase):
         where: Filter,
         limit: int,
         also: Collection[DocumentKey],
-    ) -> list[Near] | None:
+    ) -> list[Neighbour] | None:
         """What the index finds, and what there is of ``also``; None where that is too little."""
         sql, params = condition(where)
         asked = {**params, "model": model, "query": snapshot.vector(query), "also": snapshot.array(also)}
@@ -135,7 +135,7 @@ class PgVectors(InDatabase):
         return None
 
     def settle(self, store: MemoryStore, stopping: Callable[[], bool]) -> bool:
-        if not isinstance(store, HasApart):
+        if not isinstance(store, HasAutocommit):
             raise TypeError(f"{self.name} needs a PostgreSQL store")
         with store.apart() as apart:
             ((is_ours,),) = apart.rows(self._sql["lock"])
@@ -148,7 +148,7 @@ class PgVectors(InDatabase):
             made = self._answers and self._dimension <= MOST_DIMENSIONS and self._made(apart, stopping)
             return bool(bad) or made
 
-    def _made(self, apart: Apart, stopping: Callable[[], bool]) -> bool:
+    def _made(self, apart: Autocommit, stopping: Callable[[], bool]) -> bool:
         """Whether there was an index to make."""
         enough = max(self._exact_below, 1)
         asked = {"fingerprint": self._fingerprint, "enough": enough}

@@ -13,7 +13,7 @@ from hivelore.indexes.vectors.cosines import NOBODY, neighbours, unit
 from hivelore.indexes.vectors.quantised import Quantised
 from hivelore.indexes.vectors.search import Search
 from hivelore.indexes.vectors.slabs import SLAB_SIZE, Slabs, bytes_per_slot
-from hivelore.indexes.vectors.snapshot import Followed, rows_of
+from hivelore.indexes.vectors.snapshot import VectorSnapshot, rows_of
 from hivelore.indexes.vectors.stages import DEPTH, LEAST_DEPTH, SCATTERED, SIGNS_FROM, Admitted, by_bytes, by_signs
 from hivelore.indexing.model import DocumentKey, Neighbours, Vector
 from hivelore.search.model import Filter
@@ -50,7 +50,7 @@ class ScanVectors:
         self._slab_size = slab_size
         self._signs_from = signs_from
         self._least_depth = least_depth
-        self._state: Followed | None = None
+        self._state: VectorSnapshot | None = None
         self._following = Lock()
         self._building = Lock()
 
@@ -91,7 +91,7 @@ class ScanVectors:
             moment = view.moment()
             number = moment.number
             with self._following:
-                self._state = Followed(slabs, codes, incarnation, model, moment, newest=number, remembers=number)
+                self._state = VectorSnapshot(slabs, codes, incarnation, model, moment, newest=number, remembers=number)
             return True
 
     def follow(self, view: View) -> None:
@@ -140,7 +140,7 @@ class ScanVectors:
             return None
         return max(self._least_depth, int(DEPTH * sqrt(admitted)))
 
-    def _as_of(self, view: View) -> tuple[Followed, Slabs]:
+    def _as_of(self, view: View) -> tuple[VectorSnapshot, Slabs]:
         number = view.moment().number
         state = self._state
         if state is not None and state.moment.number < number:

@@ -11,7 +11,7 @@ from hivelore.indexes.vectors.cosines import best_per_document, cosines, order
 from hivelore.indexes.vectors.quantised import Quantised, tolerance
 from hivelore.indexes.vectors.slabs import DOCUMENT, PASSAGE, Keys
 from hivelore.indexes.vectors.stages import Admitted, Look
-from hivelore.indexing.model import DocumentKey, ModelKey, Near, PassageKey, Vector
+from hivelore.indexing.model import DocumentKey, ModelKey, Neighbour, PassageKey, Vector
 from hivelore.storage.ports import View
 
 CANDIDATES = 50
@@ -59,7 +59,7 @@ class Search:
         self.vectors: dict[PassageKey, Vector] = {}
         """Those that were compared exactly, and as their codes tell those that were not."""
 
-    def nearest(self, look: Look, limit: int, also: Collection[DocumentKey]) -> tuple[Near, ...] | None:
+    def nearest(self, look: Look, limit: int, also: Collection[DocumentKey]) -> tuple[Neighbour, ...] | None:
         """The nearest documents as ``VectorIndex.nearest`` says; None where the look was at too few passages, as where
         a long document took all of it."""
         take = max(CANDIDATES, OVERSAMPLING * limit)
@@ -87,7 +87,7 @@ class Search:
         rest_is_equal = bool((off[rest] == off[first[-1]]).all())
         return _Rated(keys[:, first], scores[at[first]], tolerance(off[first], self._coarse), rest_is_equal)
 
-    def _exact(self, contenders: Keys) -> list[Near]:
+    def _exact(self, contenders: Keys) -> list[Neighbour]:
         """Each with its exact cosine; a passage that the view does not show is dropped."""
         passages, documents, chunks = contenders.tolist()
         vectors = self._view.vectors(self._model, passages)
@@ -96,9 +96,9 @@ class Search:
             return []
         exact = dict(zip(vectors, cosines(np.array(list(vectors.values())), self._query).tolist(), strict=True))
         found = zip(documents, chunks, passages, strict=True)
-        return [Near(*keys, exact[keys[-1]]) for keys in found if keys[-1] in exact]
+        return [Neighbour(*keys, exact[keys[-1]]) for keys in found if keys[-1] in exact]
 
-    def _with(self, nearest: tuple[Near, ...], also: Collection[DocumentKey]) -> tuple[Near, ...]:
+    def _with(self, nearest: tuple[Neighbour, ...], also: Collection[DocumentKey]) -> tuple[Neighbour, ...]:
         """With those in ``also`` that are not among them, as their codes tell."""
         missing = frozenset(also) - {near.document for near in nearest}
         if not missing:
@@ -107,7 +107,7 @@ class Search:
         slabs = self._admitted.slabs
         passages, documents, chunks = slabs.keys(slots).tolist()
         told = slabs.cosines(self._coarse, slots).tolist()
-        others = best_per_document(map(Near, documents, chunks, passages, told), len(missing), ())
+        others = best_per_document(map(Neighbour, documents, chunks, passages, told), len(missing), ())
         best = {near.passage for near in others}
         at = [place for place, passage in enumerate(passages) if passage in best]
         self.vectors |= zip([passages[place] for place in at], slabs.vectors(slots[at]), strict=True)

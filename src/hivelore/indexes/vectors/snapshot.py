@@ -13,11 +13,11 @@ from hivelore.indexing.model import (
     AttributeColumns,
     Attributes,
     Change,
+    ChangeCursor,
     ChangeKind,
     DocumentKey,
     Embedded,
     ModelKey,
-    Moment,
 )
 from hivelore.storage.ports import View
 
@@ -35,7 +35,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Followed:
+class VectorSnapshot:
     """The vectors of one model as they were at a moment; ``steps`` say which documents are newer."""
 
     slabs: Slabs
@@ -43,14 +43,16 @@ class Followed:
     incarnation: str | None
     model: ModelKey | None
     """None: no vector of this model was ever stored."""
-    moment: Moment
+    moment: ChangeCursor
     newest: int
     """The newest moment of which something may be in here; ``moment``, unless following stopped half-way."""
     remembers: int
     """Every document that was read from a view behind this moment is in ``steps``."""
     steps: tuple[Step, ...] = ()
 
-    def after(self, moment: Moment, changes: Sequence[Change], model: ModelKey | None, view: View) -> "Followed":
+    def after(
+        self, moment: ChangeCursor, changes: Sequence[Change], model: ModelKey | None, view: View
+    ) -> "VectorSnapshot":
         """Some changes later, at the moment these lead to. The documents are read as the view shows them, which may be
         newer still."""
         if not changes:

@@ -20,7 +20,7 @@ from hivelore.runtime.settings.operational import OperationalSettings
 from hivelore.runtime.settings.parts import (
     IN_MEMORY,
     Embedder,
-    Folders,
+    FolderSync,
     Judges,
     Keywords,
     Names,
@@ -199,7 +199,7 @@ class Settings(OperationalSettings):
         "MEMORY_TTL_MANUAL_DAYS", "Days that manual memories live. Unset: for ever.", default=None, gt=0, le=36_500
     )
 
-    transcripts: Folders = setting(
+    transcripts: FolderSync = setting(
         "HIVELORE_TRANSCRIPTS",
         "Folders, separated by commas, in which agent programs keep their sessions; transcripts elsewhere are not "
         "read. "

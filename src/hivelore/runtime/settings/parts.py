@@ -18,7 +18,7 @@ def _split(value: str | Iterable[Any]) -> tuple[Any, ...]:
 
 
 Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)]
-Folders = Annotated[tuple[Path, ...], NoDecode, BeforeValidator(_split)]
+FolderSync = Annotated[tuple[Path, ...], NoDecode, BeforeValidator(_split)]
 
 IN_MEMORY = "memory:"
 _POSTGRES = ("postgresql", "postgres")

@@ -4,24 +4,24 @@ It does not say which event it tells: its hooks are started with that. At the en
 conversation is; it does so at the end of each turn, which is enough.
 """
 
-from hivelore.sessions.model import Kind, Origin
+from hivelore.sessions.model import EventKind, Origin
 from hivelore.sessions.programs.dialect import Dialect
 
 COPILOT = Dialect(
     program="copilot",
     event_name=(),
     kinds={
-        "sessionStart": Kind.STARTED,
-        "userPromptSubmitted": Kind.ASKED,
-        "agentStop": Kind.ANSWERED,
-        "preCompact": Kind.COMPACTING,
-        "subagentStart": Kind.SUBAGENT_STARTED,
-        "subagentStop": Kind.SUBAGENT_ENDED,
+        "sessionStart": EventKind.STARTED,
+        "userPromptSubmitted": EventKind.ASKED,
+        "agentStop": EventKind.ANSWERED,
+        "preCompact": EventKind.COMPACTING,
+        "subagentStart": EventKind.SUBAGENT_STARTED,
+        "subagentStop": EventKind.SUBAGENT_ENDED,
     },
-    listens=frozenset({Kind.STARTED, Kind.ASKED, Kind.SUBAGENT_STARTED}),
+    listens=frozenset({EventKind.STARTED, EventKind.ASKED, EventKind.SUBAGENT_STARTED}),
     session=("sessionId",),
     origins={"resume": Origin.RESUMED},
-    texts={Kind.ASKED: ("prompt",), Kind.SUBAGENT_ENDED: ("response",)},
+    texts={EventKind.ASKED: ("prompt",), EventKind.SUBAGENT_ENDED: ("response",)},
     transcript=("transcriptPath",),
     subagent=(("agentId",), ("agentType", "agentName")),
     subagent_transcript=(),

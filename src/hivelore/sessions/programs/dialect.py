@@ -11,7 +11,7 @@ from datetime import datetime
 
 from hivelore.core.text import Clean
 from hivelore.memories.model import Json
-from hivelore.sessions.model import AgentEvent, EventId, Kind, Origin, Reply, SubAgent, Task
+from hivelore.sessions.model import AgentEvent, EventId, EventKind, Origin, Reply, SubAgent, Task
 
 Payload = Mapping[str, object]
 """What a program hands to its hooks."""
@@ -36,14 +36,14 @@ class Dialect:
 
     program: str
     event_name: tuple[str, ...] = ("hook_event_name",)
-    kinds: Mapping[str, Kind]
+    kinds: Mapping[str, EventKind]
     """By the program's names of its events; others are not for us."""
-    listens: frozenset[Kind]
+    listens: frozenset[EventKind]
     """Where it takes words for the model."""
     session: tuple[str, ...] = ("session_id",)
     origin: tuple[str, ...] = ("source",)
     origins: Mapping[str, Origin]
-    texts: Mapping[Kind, tuple[str, ...]]
+    texts: Mapping[EventKind, tuple[str, ...]]
     model: tuple[str, ...] = ("model",)
     put_in: re.Pattern[str] | None = None
     """What the program itself puts into prompts: of a command that ended in the background, say."""
@@ -55,7 +55,7 @@ class Dialect:
     """What words for the model are called in a reply."""
     enveloped: bool = True
     """Whether they stand in ``hookSpecificOutput``, with the name of the event."""
-    beside: Mapping[Kind, Mapping[str, Json]] = field(default_factory=dict[Kind, Mapping[str, Json]])
+    beside: Mapping[EventKind, Mapping[str, Json]] = field(default_factory=dict[EventKind, Mapping[str, Json]])
     """What such a reply holds besides."""
 
     def name_of(self, payload: Payload) -> str | None:
@@ -73,7 +73,7 @@ class Dialect:
         if subagent is None and kind in _OF_SUBAGENTS:
             return None  # The program works for itself then: Claude Code summarises with agents that have no type.
         text = _field(payload, self.texts.get(kind, ()))
-        if kind is Kind.ASKED and text is not None and self.put_in is not None:
+        if kind is EventKind.ASKED and text is not None and self.put_in is not None:
             text = self.put_in.sub("", text)
             if not text.strip():
                 return None
@@ -100,7 +100,7 @@ class Dialect:
         return {"hookSpecificOutput": {"hookEventName": name, **said}} if self.enveloped else said
 
 
-_OF_SUBAGENTS = frozenset({Kind.SUBAGENT_STARTED, Kind.SUBAGENT_ENDED})
+_OF_SUBAGENTS = frozenset({EventKind.SUBAGENT_STARTED, EventKind.SUBAGENT_ENDED})
 
 
 def _subagent(

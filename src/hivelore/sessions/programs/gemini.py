@@ -4,20 +4,20 @@ It tells before it compresses a conversation, but at every request to its model,
 not asked for.
 """
 
-from hivelore.sessions.model import Kind, Origin
+from hivelore.sessions.model import EventKind, Origin
 from hivelore.sessions.programs.dialect import Dialect
 from hivelore.sessions.transcripts.gemini import WRAPPED
 
 GEMINI = Dialect(
     program="gemini",
     kinds={
-        "SessionStart": Kind.STARTED,
-        "BeforeAgent": Kind.ASKED,
-        "AfterAgent": Kind.ANSWERED,
-        "SessionEnd": Kind.ENDED,
+        "SessionStart": EventKind.STARTED,
+        "BeforeAgent": EventKind.ASKED,
+        "AfterAgent": EventKind.ANSWERED,
+        "SessionEnd": EventKind.ENDED,
     },
-    listens=frozenset({Kind.STARTED, Kind.ASKED}),
+    listens=frozenset({EventKind.STARTED, EventKind.ASKED}),
     origins={"clear": Origin.CLEARED, "resume": Origin.RESUMED},
-    texts={Kind.ASKED: ("prompt",), Kind.ANSWERED: ("prompt_response",)},
+    texts={EventKind.ASKED: ("prompt",), EventKind.ANSWERED: ("prompt_response",)},
     put_in=WRAPPED,
 )

@@ -34,7 +34,7 @@ class InMemoryStore:
         return False
 
     @property
-    def has_wall(self) -> bool | None:
+    def row_level_security(self) -> bool | None:
         return None
 
     @contextmanager

@@ -27,8 +27,8 @@ from hivelore.indexing.model import (
 )
 from hivelore.memories.model import Action, Chunk, Memory, MemoryId
 from hivelore.memories.whole import WholeMemory
-from hivelore.observations.model import Held, Kind, Observation
-from hivelore.storage.change_recorder import Noting
+from hivelore.observations.model import Held, Observation, ObservationKind
+from hivelore.storage.change_recorder import ChangeRecorder
 from hivelore.storage.inmemory import events, proposals
 from hivelore.storage.inmemory.state import (
     NO_DOCUMENTS,
@@ -47,7 +47,7 @@ from hivelore.storage.inmemory.swarm import InMemorySwarm
 from hivelore.storage.inmemory.views import detached
 
 
-class InMemoryTransaction(Noting, InMemorySwarm):
+class InMemoryTransaction(ChangeRecorder, InMemorySwarm):
     def add(self, memory: Memory, chunks: Sequence[Chunk]) -> Stored:
         self._refuse_taken(memory, None)
         key = DocumentKey(self._new_key())
@@ -139,7 +139,7 @@ class InMemoryTransaction(Noting, InMemorySwarm):
         quoting: list[DocumentKey] = []
         for key, document in self.state.documents.items():
             told = tuple(
-                replace(one, text=None) if one.kind is Kind.CONTRADICTED and one.text in words else one
+                replace(one, text=None) if one.kind is ObservationKind.CONTRADICTED and one.text in words else one
                 for one in document.observations
             )
             if told != document.observations:

@@ -19,11 +19,11 @@ from hivelore.indexing.model import (
     AttributeColumns,
     Attributes,
     Change,
+    ChangeCursor,
     ChunkKey,
     DocumentKey,
     Embedded,
     ModelKey,
-    Moment,
     PassageKey,
     Stored,
     StoredChunk,
@@ -31,7 +31,7 @@ from hivelore.indexing.model import (
     Vector,
     Waiting,
 )
-from hivelore.memories.model import Memory, MemoryId, Scope, Source, Standing, Statement, Topic, Version, standing
+from hivelore.memories.model import Memory, MemoryId, RankFeatures, Scope, Source, Statement, Topic, Version, standing
 from hivelore.memories.whole import Counts
 from hivelore.observations.model import Observation
 from hivelore.search.model import Filter, Stats
@@ -48,7 +48,7 @@ from hivelore.storage.inmemory.state import (
     topic_place,
 )
 from hivelore.storage.inmemory.swarm_views import InMemorySwarmView
-from hivelore.storage.ports import Later
+from hivelore.storage.ports import Deferred
 
 BATCH: Final = 1_000
 PAGE: Final = 1_000
@@ -73,7 +73,7 @@ class InMemoryView(InMemorySwarmView):
         found = {key: document.memory for key in keys if (document := self.state.documents.get(key))}
         return {key: detached(memory) for key, memory in found.items() if where.admits(memory)}
 
-    def standings(self, keys: Collection[DocumentKey], where: Filter) -> Mapping[DocumentKey, Standing]:
+    def standings(self, keys: Collection[DocumentKey], where: Filter) -> Mapping[DocumentKey, RankFeatures]:
         found = self.admitted(keys, where)
         return {key: standing(memory)._replace(use=use_of(self.evidence(key))) for key, memory in found.items()}
 
@@ -133,7 +133,7 @@ class InMemoryView(InMemorySwarmView):
         found = self.state.documents.get(document)
         return found.chunks if found else ()
 
-    def chunks_of(self, documents: Collection[DocumentKey]) -> Later[Mapping[DocumentKey, Sequence[StoredChunk]]]:
+    def chunks_of(self, documents: Collection[DocumentKey]) -> Deferred[Mapping[DocumentKey, Sequence[StoredChunk]]]:
         found = {key: chunks for key in documents if (chunks := self.chunks(key))}
         return lambda: found
 
@@ -184,14 +184,14 @@ class InMemoryView(InMemorySwarmView):
             expired=sum(not one.memory.is_live(now) for one in counted.values()),
         )
 
-    def moment(self) -> Moment:
-        return Moment(len(self.state.changes))
+    def moment(self) -> ChangeCursor:
+        return ChangeCursor(len(self.state.changes))
 
-    def changes(self, since: Moment) -> Iterator[tuple[Moment, Sequence[Change]]]:
+    def changes(self, since: ChangeCursor) -> Iterator[tuple[ChangeCursor, Sequence[Change]]]:
         last = len(self.state.changes)
         for before in range(since.upto, last, PAGE):
             batch = range(before + 1, min(before + PAGE, last) + 1)
-            yield Moment(batch[-1]), [self.state.changes[seq] for seq in batch]
+            yield ChangeCursor(batch[-1]), [self.state.changes[seq] for seq in batch]
 
     def model(self, fingerprint: str) -> ModelKey | None:
         found = self.state.models.get(fingerprint)
@@ -244,7 +244,7 @@ class InMemoryView(InMemorySwarmView):
         found = self.state.vectors
         return {passage: found[model, passage] for passage in passages if (model, passage) in found}
 
-    def tokens(self, model: ModelKey, passages: Sequence[PassageKey]) -> Later[Mapping[PassageKey, TokenCodes]]:
+    def tokens(self, model: ModelKey, passages: Sequence[PassageKey]) -> Deferred[Mapping[PassageKey, TokenCodes]]:
         known = self.state.tokens
         found = {passage: known[model, passage] for passage in passages if (model, passage) in known}
         return lambda: found

@@ -14,8 +14,8 @@ LOOKS = 0.2
 """Seconds between two looks at whether to stop."""
 
 
-class PostgresApart:
-    """Implements ``storage.sql.autocommit.Apart``."""
+class PostgresAutocommit:
+    """Implements ``storage.sql.autocommit.Autocommit``."""
 
     def __init__(self, connection: Connection, namespace: int) -> None:
         self._connection = connection

@@ -11,31 +11,31 @@ from threading import Event, Lock
 
 import psycopg
 
-from hivelore.storage.notifier import Notice
+from hivelore.storage.notifier import Notification
 from hivelore.storage.postgres.connection import Connection, connect
 
 PAUSES = (0.1, 1.0, 5.0, 30.0)
 """Seconds before a connection that was lost is replaced: after the first time, the second, ..."""
 
 
-class PostgresNotices:
-    """Implements ``storage.ports.Notices``. What is told while the server is away is told when it is back."""
+class PostgresNotifier:
+    """Implements ``storage.ports.Notifier``. What is told while the server is away is told when it is back."""
 
     def __init__(self, url: str, namespace: int) -> None:
         self._url = url
         self._channel = f"hivelore_{namespace}"
-        self._listeners: list[tuple[Notice, Callable[[], object]]] = []
+        self._listeners: list[tuple[Notification, Callable[[], object]]] = []
         self._lock = Lock()
-        self._untold: set[Notice] = set()
+        self._untold: set[Notification] = set()
         self._wakes, self._woken = socket.socketpair()
         self._wakes.setblocking(False)
         self._stop = Event()
         self._running = Lock()
 
-    def hear(self, notice: Notice, listener: Callable[[], object]) -> None:
+    def hear(self, notice: Notification, listener: Callable[[], object]) -> None:
         self._listeners.append((notice, listener))
 
-    def tell(self, notice: Notice) -> None:
+    def tell(self, notice: Notification) -> None:
         with self._lock:
             self._untold.add(notice)
         self._wake()
@@ -60,7 +60,7 @@ class PostgresNotices:
                 with suppress(psycopg.Error), closing(connect(self._url, "hivelore notices")) as connection:
                     connection.execute(f"LISTEN {self._channel}".encode())
                     failures = 0
-                    self._hear(set(Notice))  # There may have been something while nobody listened.
+                    self._hear(set(Notification))  # There may have been something while nobody listened.
                     self._serve(connection)
                 self._stop.wait(PAUSES[min(failures, len(PAUSES) - 1)])
                 failures += 1
@@ -71,7 +71,7 @@ class PostgresNotices:
             self._tell(connection)
             mine = connection.info.backend_pid
             heard = {note.payload for note in connection.notifies(timeout=0) if note.pid != mine}
-            self._hear({notice for notice in Notice if notice in heard})
+            self._hear({notice for notice in Notification if notice in heard})
             readable, _, _ = select([connection, self._woken], [], [])
             if self._woken in readable:
                 self._woken.recv(4_096)
@@ -84,7 +84,7 @@ class PostgresNotices:
         with self._lock:
             self._untold -= untold
 
-    def _hear(self, notices: set[Notice]) -> None:
+    def _hear(self, notices: set[Notification]) -> None:
         for notice, listener in self._listeners:
             if notice in notices:
                 listener()

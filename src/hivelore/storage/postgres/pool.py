@@ -39,7 +39,7 @@ class Pool:
         brought to anything; NotFound where there are no tables, Conflict where they are of an older version.
         ``may_create``: make the tables where there are none, else that is refused as Broken."""
         self._url = url
-        self.has_wall = False
+        self.row_level_security = False
         with self.apart() as connection:
             if as_it_is:
                 _refuse_other_schema(connection, whereabouts(url))
@@ -54,7 +54,7 @@ class Pool:
         self._pool.open()
 
     def _build_wall(self, connection: Connection) -> None:
-        self.has_wall = row_level_security.build(connection)
+        self.row_level_security = row_level_security.build(connection)
 
     @contextmanager
     def apart(self) -> Generator[Connection]:

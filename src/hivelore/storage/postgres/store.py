@@ -11,10 +11,10 @@ from hivelore.core.clock import Clock
 from hivelore.core.ids import uuid7
 from hivelore.errors import Expired, HiveloreError, Unavailable
 from hivelore.search.model import Visibility
-from hivelore.storage.null_watch import Unwatched
+from hivelore.storage.null_watch import NullWatch
 from hivelore.storage.ports import StoreWatch, Transaction
 from hivelore.storage.postgres import row_level_security
-from hivelore.storage.postgres.autocommit import PostgresApart
+from hivelore.storage.postgres.autocommit import PostgresAutocommit
 from hivelore.storage.postgres.connection import AGAIN, CLOSED, Connection, our_errors, translated
 from hivelore.storage.postgres.pool import CONNECTIONS, TIMELINE, Left, Pool, Script
 from hivelore.storage.postgres.transaction import EVERYTHING, PostgresTransaction
@@ -75,7 +75,7 @@ class PostgresStore:
         alone; nothing of the database is changed. ``may_create``: make the tables where there are none, else that is
         refused."""
         self._clock = clock
-        self._watch = watch or Unwatched()
+        self._watch = watch or NullWatch()
         self._incarnation: str | None = None
         """None until it is known which one was opened."""
         self._namespace = namespace
@@ -109,12 +109,12 @@ class PostgresStore:
         return True
 
     @property
-    def has_wall(self) -> bool | None:
-        return self._pool.has_wall
+    def row_level_security(self) -> bool | None:
+        return self._pool.row_level_security
 
     @contextmanager
     def read(self, deadline: float | None = None, *, sees: Visibility | None = None) -> Generator[PostgresView]:
-        walled = sees is not None and self._pool.has_wall
+        walled = sees is not None and self._pool.row_level_security
         begin = (
             (_READ[0], "; ".join([*row_level_security.begin(sees), _READ[1]])) if sees is not None and walled else _READ
         )
@@ -169,9 +169,9 @@ class PostgresStore:
                 tries += 1
 
     @contextmanager
-    def apart(self) -> Generator[PostgresApart]:
+    def apart(self) -> Generator[PostgresAutocommit]:
         with self._pool.apart() as connection:
-            yield PostgresApart(connection, self._namespace)
+            yield PostgresAutocommit(connection, self._namespace)
 
     def _tried(self, work: Callable[[Transaction], T], deadline: float | None, begin: Script, *, fresh: bool) -> T:
         """``fresh``: the unit was run before, so that its snapshot shows what was in its way."""

@@ -8,7 +8,7 @@ from hashlib import blake2b
 import psycopg
 
 from hivelore.events.model import Event
-from hivelore.indexing.model import DocumentKey, ModelKey, Moment, PassageKey, Stored
+from hivelore.indexing.model import ChangeCursor, DocumentKey, ModelKey, PassageKey, Stored
 from hivelore.memories.model import Statement, Topic
 from hivelore.storage.postgres.connection import dialect
 from hivelore.storage.postgres.view import PostgresView
@@ -20,7 +20,7 @@ CLAIMS = 4_096
 """More make two units that claim different things meet less often."""
 _RENUMBER = ("restored_terms", "restored_dropped", "restored_change", "restored_filling", "restored_segment")
 """Statements after which the rows of a dump that was read in are older than every transaction of this server."""
-EVERYTHING = Moment(2**63 - 1)
+EVERYTHING = ChangeCursor(2**63 - 1)
 """What a transaction reads it shows, its own rows too."""
 
 

@@ -12,8 +12,8 @@ from psycopg import errors, pq
 
 from hivelore.core.clock import Clock
 from hivelore.errors import Expired, HiveloreError, Unavailable
-from hivelore.indexing.model import Change, ChangeKind, DocumentKey, Moment, Vector
-from hivelore.storage.ports import Later
+from hivelore.indexing.model import Change, ChangeCursor, ChangeKind, DocumentKey, Vector
+from hivelore.storage.ports import Deferred
 from hivelore.storage.postgres import connection as postgres
 from hivelore.storage.postgres import row_level_security
 from hivelore.storage.postgres.connection import Connection
@@ -57,7 +57,7 @@ class PostgresView(SqlView):
     """Whether the database lets through only what a viewer may see."""
 
     def __init__(
-        self, connection: Connection, namespace: int, moment: Moment, clock: Clock, deadline: float | None
+        self, connection: Connection, namespace: int, moment: ChangeCursor, clock: Clock, deadline: float | None
     ) -> None:
         self._connection: Connection | None = connection
         self._namespace = namespace
@@ -85,7 +85,7 @@ class PostgresView(SqlView):
         found = self.executed(sql, params)
         return [] if found.description is None else found.fetchall()
 
-    def later(self, sql: str, params: Params | None = None) -> Later[list[Any]]:
+    def later(self, sql: str, params: Params | None = None) -> Deferred[list[Any]]:
         if self._under_way is None:
             self._under_way = under_way = ExitStack()
             under_way.enter_context(self._open().pipeline())
@@ -199,10 +199,10 @@ class PostgresView(SqlView):
             if connection.info.transaction_status is pq.TransactionStatus.INTRANS:
                 postgres.run_script(connection, row_level_security.INSIDE)
 
-    def moment(self) -> Moment:
+    def moment(self) -> ChangeCursor:
         return self._moment
 
-    def changes(self, since: Moment) -> Iterator[tuple[Moment, Sequence[Change]]]:
+    def changes(self, since: ChangeCursor) -> Iterator[tuple[ChangeCursor, Sequence[Change]]]:
         found = self.rows(SQL["changes"], {"upto": since.upto, "open": list(since.open)})
         batch: list[Change] = []
         last = 0
@@ -214,11 +214,11 @@ class PostgresView(SqlView):
             last = tx
         yield self._moment, batch
 
-    def _reached(self, since: Moment, last: int) -> Moment:
+    def _reached(self, since: ChangeCursor, last: int) -> ChangeCursor:
         """The moment of who knew ``since`` and was told all that this view shows up to the transaction ``last``."""
         if last <= since.upto:
-            return Moment(since.upto, tuple(tx for tx in since.open if tx > last or tx in self._moment.open))
-        return Moment(last, tuple(tx for tx in self._moment.open if tx <= last))
+            return ChangeCursor(since.upto, tuple(tx for tx in since.open if tx > last or tx in self._moment.open))
+        return ChangeCursor(last, tuple(tx for tx in self._moment.open if tx <= last))
 
 
 def _what_ended(error: psycopg.Error) -> psycopg.Error:
@@ -231,8 +231,8 @@ def _without_nul(params: Params) -> dict[str, Any]:
     return {name: None if isinstance(one, str) and "\0" in one else one for name, one in params.items()}
 
 
-def read_moment(snapshot: str) -> Moment:
+def read_moment(snapshot: str) -> ChangeCursor:
     """What ``pg_current_snapshot`` says: the first transaction that may be open, the first that is not known of, and
     those between them that are open."""
     _, end, still_open = snapshot.split(":")
-    return Moment(int(end) - 1, tuple(map(int, still_open.split(","))) if still_open else ())
+    return ChangeCursor(int(end) - 1, tuple(map(int, still_open.split(","))) if still_open else ())

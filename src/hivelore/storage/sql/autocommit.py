@@ -7,7 +7,7 @@ from typing import Any, Protocol, runtime_checkable
 from hivelore.storage.sql.where import Params
 
 
-class Apart(Protocol):
+class Autocommit(Protocol):
     @property
     def namespace(self) -> int: ...
 
@@ -22,7 +22,7 @@ class Apart(Protocol):
 
 
 @runtime_checkable
-class HasApart(Protocol):
+class HasAutocommit(Protocol):
     """A store that can lend such a connection."""
 
-    def apart(self) -> AbstractContextManager[Apart]: ...
+    def apart(self) -> AbstractContextManager[Autocommit]: ...

@@ -1,32 +1,39 @@
 """How choices are numbered in tables. A number that has shipped is never given to something else."""
 
 from hivelore.changes.model import BatchKind
-from hivelore.core.agents import Door, Role
+from hivelore.core.agents import Interface, Role
 from hivelore.core.jobs import JobState
 from hivelore.events.model import Level
 from hivelore.feedback.recalls import Aspect, Sign
 from hivelore.memories.model import Action, Scope, Source, Trust
-from hivelore.observations.model import Kind
+from hivelore.observations.model import ObservationKind
 from hivelore.review.model import Decision, ProposalKind
-from hivelore.search.model import Path
+from hivelore.search.model import RetrievalMode
 from hivelore.sessions.model import HandoverState
 
 SCOPE = {Scope.AGENT: 1, Scope.SWARM: 2}
 SOURCE = {Source.MANUAL: 1, Source.FILE_INDEX: 2, Source.SESSION_SUMMARY: 3, Source.TASK_COMPLETION: 4}
 ROLE = {Role.WORKER: 1, Role.LEAD: 2, Role.OPERATOR: 3}
-DOOR = {Door.PYTHON: 1, Door.CLI: 2, Door.REST: 3, Door.MCP: 4, Door.HOOK: 5, Door.SERVICE: 6}
+DOOR = {
+    Interface.PYTHON: 1,
+    Interface.CLI: 2,
+    Interface.REST: 3,
+    Interface.MCP: 4,
+    Interface.HOOK: 5,
+    Interface.SERVICE: 6,
+}
 TRUST = {Trust.OPERATOR: 1, Trust.AGENT: 2, Trust.TOOL_OUTPUT: 3, Trust.WEB: 4}
 JOB_STATE = {JobState.RUNNING: 1, JobState.DONE: 2, JobState.FAILED: 3, JobState.CANCELLED: 4}
 HANDOVER_STATE = {HandoverState.WAITING: 1, HandoverState.DONE: 2, HandoverState.FAILED: 3}
 KIND = {
-    Kind.CREATED: 1,
-    Kind.REINFORCED: 2,
-    Kind.CONTRADICTED: 3,
-    Kind.SET: 4,
-    Kind.SWITCHED_OFF: 5,
-    Kind.MADE_PERSISTENT: 6,
-    Kind.MADE_PASSING: 7,
-    Kind.DISPROVED: 8,
+    ObservationKind.CREATED: 1,
+    ObservationKind.REINFORCED: 2,
+    ObservationKind.CONTRADICTED: 3,
+    ObservationKind.SET: 4,
+    ObservationKind.SWITCHED_OFF: 5,
+    ObservationKind.MADE_PERSISTENT: 6,
+    ObservationKind.MADE_PASSING: 7,
+    ObservationKind.DISPROVED: 8,
 }
 LEVEL = {Level.INFO: 1, Level.WARNING: 2, Level.ERROR: 3, Level.CRITICAL: 4}
 """Graver ones are greater."""
@@ -50,7 +57,7 @@ SIGN = {
     Sign.FAILED: 8,
     Sign.SUCCEEDED: 9,
 }
-PATH = {Path.HYBRID: 1, Path.KEYWORDS: 2, Path.RECENT: 3}
+PATH = {RetrievalMode.HYBRID: 1, RetrievalMode.KEYWORDS: 2, RetrievalMode.RECENT: 3}
 ACTION = {
     Action.CREATED: 1,
     Action.EDITED: 2,

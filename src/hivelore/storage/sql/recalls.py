@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from struct import pack, unpack
 from typing import Any
 
-from hivelore.feedback.recalls import Given, Recall, RecallFilter
+from hivelore.feedback.recalls import Recall, RecalledMemory, RecallFilter
 from hivelore.indexing.model import DocumentKey
 from hivelore.memories.model import MemoryId
 from hivelore.search.model import Score
@@ -30,7 +30,7 @@ PARTS = (
 """Of a score, in the order of the column ``parts``, where fit and fits come before them: 32-bit floats, hit by hit. New
 ones stand at the end; rows of before have fewer."""
 _GONE = DocumentKey(0)
-_NOTHING = Given(MemoryId(""), 0, Score(0.0, 0.0), 0.0, False)
+_NOTHING = RecalledMemory(MemoryId(""), 0, Score(0.0, 0.0), 0.0, False)
 """In the place of what is not told any more."""
 _BYTES = 4
 
@@ -96,9 +96,9 @@ def recall(row: Sequence[Any], seen: Mapping[DocumentKey, MemoryId]) -> Recall:
     )
 
 
-def _given(memory: MemoryId, rank: int, floats: Sequence[float]) -> Given:
+def _given(memory: MemoryId, rank: int, floats: Sequence[float]) -> RecalledMemory:
     fit, fits, *parts = floats
-    return Given(memory, rank, Score(**dict(zip(PARTS, parts, strict=False))), fit, bool(fits))
+    return RecalledMemory(memory, rank, Score(**dict(zip(PARTS, parts, strict=False))), fit, bool(fits))
 
 
 def condition(where: RecallFilter, document: DocumentKey | None, gave: str) -> tuple[str, dict[str, Param]]:

@@ -22,7 +22,7 @@ from hivelore.indexing.model import (
     Stored,
     StoredChunk,
 )
-from hivelore.memories.model import END, Action, Chunk, Json, Memory, Passage, Provenance, Standing, Statement, asks
+from hivelore.memories.model import END, Action, Chunk, Json, Memory, Passage, Provenance, RankFeatures, Statement, asks
 from hivelore.memories.whole import Counts
 from hivelore.storage.sql import digests, usefulness
 from hivelore.storage.sql import operational as running
@@ -80,14 +80,16 @@ def filled(statements: Mapping[str, str], *, beside: str, vectors: str, given: s
     }
 
 
-def standing(row: Row) -> tuple[DocumentKey, Standing]:
+def standing(row: Row) -> tuple[DocumentKey, RankFeatures]:
     """Columns key, id, created_at, accessed_at, access_count, session, author, length of the content, its last 80
     bytes, which are 20 characters or more (SQLite would count from the beginning to find these), ``running.COLUMNS``
     and those of its use."""
     key, memory, created_at, accessed_at, count, session, author, length, end, *more = row
     read, known = from_micros_or_none(accessed_at), running.operational(more[:6])
     use = usefulness.use(more[6:])
-    return key, Standing(memory, from_micros(created_at), read, count, session, author, length, _asks(end), use, known)
+    return key, RankFeatures(
+        memory, from_micros(created_at), read, count, session, author, length, _asks(end), use, known
+    )
 
 
 def _asks(end: bytes) -> bool:

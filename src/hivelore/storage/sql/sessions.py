@@ -5,7 +5,7 @@ from typing import Any
 
 import orjson
 
-from hivelore.sessions.model import Session, Shown, Told
+from hivelore.sessions.model import InjectedMemory, Session, ShownMemory
 from hivelore.storage.sql.instants import from_micros, to_micros
 from hivelore.storage.sql.where import Param
 
@@ -39,8 +39,8 @@ def session(row: Sequence[Any]) -> Session:
         goal=state["goal"],
         asked=state["asked"],
         briefed=state["briefed"],
-        told=tuple(Told(*one) for one in state["told"]),
+        told=tuple(InjectedMemory(*one) for one in state["told"]),
         shown=tuple(
-            Shown(memory, recall, event, from_micros(at)) for memory, recall, event, at in state.get("shown", ())
+            ShownMemory(memory, recall, event, from_micros(at)) for memory, recall, event, at in state.get("shown", ())
         ),
     )

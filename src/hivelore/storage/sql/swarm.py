@@ -22,7 +22,7 @@ from hivelore.memories.model import MemoryId
 from hivelore.review.model import Concerned, Proposal, ProposalFilter, ProposalId
 from hivelore.search.model import Filter
 from hivelore.sessions.model import EventId, Handover, HandoverState, Session
-from hivelore.storage.ports import Later
+from hivelore.storage.ports import Deferred
 from hivelore.storage.sql import batches, events, handovers, proposals, rows, sessions
 from hivelore.storage.sql.codes import HANDOVER_STATE
 from hivelore.storage.sql.instants import to_micros
@@ -55,7 +55,7 @@ class SqlSwarm(ABC):
     def rows(self, sql: str, params: Params | None = None) -> list[Any]:
         """Run one statement and fetch all it answers. ``:namespace`` is always bound."""
 
-    def later(self, sql: str, params: Params | None = None) -> Later[list[Any]]:
+    def later(self, sql: str, params: Params | None = None) -> Deferred[list[Any]]:
         """``rows``, which a server need not have answered until that is called."""
         found = self.rows(sql, params)
         return lambda: found

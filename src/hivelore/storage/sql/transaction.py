@@ -22,14 +22,14 @@ from hivelore.indexing.model import (
 from hivelore.memories.model import Action, Chunk, Memory, MemoryId
 from hivelore.memories.whole import WholeMemory
 from hivelore.observations.model import Held, Observation
-from hivelore.storage.change_recorder import Noting
+from hivelore.storage.change_recorder import ChangeRecorder
 from hivelore.storage.sql import operational, rows, usefulness, versions
 from hivelore.storage.sql.instants import MICROSECOND, to_micros, to_micros_or_none
 from hivelore.storage.sql.swarm_transaction import SqlSwarmTransaction
 from hivelore.storage.sql.where import Param
 
 
-class SqlTransaction(Noting, SqlSwarmTransaction):
+class SqlTransaction(ChangeRecorder, SqlSwarmTransaction):
     """Implements ``storage.ports.Transaction`` but for the change log; the store opens and ends the transaction
     around it."""
 

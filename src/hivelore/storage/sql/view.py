@@ -16,10 +16,10 @@ from hivelore.feedback.recalls import Evidence, Recall, RecallFilter, together
 from hivelore.indexing.model import (
     Attributes,
     Change,
+    ChangeCursor,
     DocumentKey,
     Embedded,
     ModelKey,
-    Moment,
     PassageKey,
     Stored,
     StoredChunk,
@@ -27,11 +27,11 @@ from hivelore.indexing.model import (
     Vector,
     Waiting,
 )
-from hivelore.memories.model import Memory, MemoryId, Scope, Source, Standing, Statement, Topic, Version
+from hivelore.memories.model import Memory, MemoryId, RankFeatures, Scope, Source, Statement, Topic, Version
 from hivelore.memories.whole import Counts
 from hivelore.observations.model import Observation
 from hivelore.search.model import Filter, RecallId, Stats
-from hivelore.storage.ports import Later
+from hivelore.storage.ports import Deferred
 from hivelore.storage.sql import digests, operational, recalls, rows, usefulness, versions
 from hivelore.storage.sql import events as happenings
 from hivelore.storage.sql.codes import SCOPE, SCOPE_OF, SOURCE_OF
@@ -67,7 +67,7 @@ class SqlView(SqlSwarm):
         found = self.rows(self.SQL["memory_admitted"].replace("{where}", sql), {**params, "keys": self.array(keys)})
         return {entry.key: entry.memory for entry in map(rows.stored, found)}
 
-    def standings(self, keys: Collection[DocumentKey], where: Filter) -> Mapping[DocumentKey, Standing]:
+    def standings(self, keys: Collection[DocumentKey], where: Filter) -> Mapping[DocumentKey, RankFeatures]:
         if not keys:
             return {}
         sql, params = condition(where)
@@ -137,7 +137,7 @@ class SqlView(SqlSwarm):
     def chunks(self, document: DocumentKey) -> Sequence[StoredChunk]:
         return self.chunks_of([document])().get(document, ())
 
-    def chunks_of(self, documents: Collection[DocumentKey]) -> Later[Mapping[DocumentKey, Sequence[StoredChunk]]]:
+    def chunks_of(self, documents: Collection[DocumentKey]) -> Deferred[Mapping[DocumentKey, Sequence[StoredChunk]]]:
         asked = self.later(self.SQL["chunks"], {"documents": self.array(documents)})
 
         def chunks() -> Mapping[DocumentKey, Sequence[StoredChunk]]:
@@ -223,10 +223,10 @@ class SqlView(SqlSwarm):
     # changes and vectors
 
     @abstractmethod
-    def moment(self) -> Moment: ...
+    def moment(self) -> ChangeCursor: ...
 
     @abstractmethod
-    def changes(self, since: Moment) -> Iterator[tuple[Moment, Sequence[Change]]]: ...
+    def changes(self, since: ChangeCursor) -> Iterator[tuple[ChangeCursor, Sequence[Change]]]: ...
 
     def model(self, fingerprint: str) -> ModelKey | None:
         return self.facts().models.get(fingerprint)
@@ -261,7 +261,7 @@ class SqlView(SqlSwarm):
         together = self.floats([blob for _, blob in found]) if found else ()
         return dict(zip([key for key, _ in found], together, strict=True))
 
-    def tokens(self, model: ModelKey, passages: Sequence[PassageKey]) -> Later[Mapping[PassageKey, TokenCodes]]:
+    def tokens(self, model: ModelKey, passages: Sequence[PassageKey]) -> Deferred[Mapping[PassageKey, TokenCodes]]:
         asked = self.later(self.SQL["tokens"], {"model": model, "passages": self.array(set(passages))})
         return lambda: {PassageKey(key): codes for key, codes in asked()}
 

@@ -9,7 +9,7 @@ import apsw
 
 from hivelore.core.clock import Clock
 from hivelore.errors import Expired, HiveloreError, Unavailable
-from hivelore.storage.null_watch import Unwatched
+from hivelore.storage.null_watch import NullWatch
 from hivelore.storage.ports import StoreWatch, View
 from hivelore.storage.sqlite.connection import close, connect, our_errors, rows, run_script
 from hivelore.storage.sqlite.view import SQL, SqliteView
@@ -31,7 +31,7 @@ class Readers:
         verify: Callable[[], None] = lambda: None,
     ) -> None:
         """``verify`` raises Unavailable where the files are not those that were opened."""
-        self._watch = watch or Unwatched()
+        self._watch = watch or NullWatch()
         self._verify = verify
         self._path = path
         self._namespace = namespace

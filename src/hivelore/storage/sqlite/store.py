@@ -15,7 +15,7 @@ from hivelore.errors import Conflict, HiveloreError, NotFound, Unavailable
 from hivelore.local import private_files
 from hivelore.local.protection import database_files
 from hivelore.search.model import Visibility
-from hivelore.storage.null_watch import Unwatched
+from hivelore.storage.null_watch import NullWatch
 from hivelore.storage.ports import StoreWatch, Transaction, View
 from hivelore.storage.sql.migrations import no_database
 from hivelore.storage.sqlite import migrations
@@ -52,7 +52,7 @@ class SqliteStore:
         self._path = path
         self._clock = clock
         self._vfs = vfs
-        self._watch = watch or Unwatched()
+        self._watch = watch or NullWatch()
         self._identity: Identity | None = None
         writer, checkpointer = _open(path, durable, may_create, vfs)
         self._writer = Writer(writer, NAMESPACE, clock, self._verify_files)
@@ -80,7 +80,7 @@ class SqliteStore:
         return False
 
     @property
-    def has_wall(self) -> bool | None:
+    def row_level_security(self) -> bool | None:
         return None
 
     def read(self, deadline: float | None = None, *, sees: Visibility | None = None) -> AbstractContextManager[View]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hivelore.core.vectors import to_blob
 from hivelore.errors import Unavailable
-from hivelore.indexing.model import Change, ChangeKind, DocumentKey, Moment, Vector
+from hivelore.indexing.model import Change, ChangeCursor, ChangeKind, DocumentKey, Vector
 from hivelore.storage.sql import rows
 from hivelore.storage.sql.names import load
 from hivelore.storage.sql.view import SqlView
@@ -64,11 +64,11 @@ class SqliteView(SqlView):
     def floats(self, vectors: Sequence[bytes]) -> NDArray[np.float32]:
         return np.frombuffer(b"".join(vectors), "<f4").reshape(len(vectors), -1)
 
-    def moment(self) -> Moment:
-        return Moment(self.row("last_change")[0])
+    def moment(self) -> ChangeCursor:
+        return ChangeCursor(self.row("last_change")[0])
 
-    def changes(self, since: Moment) -> Iterator[tuple[Moment, Sequence[Change]]]:
+    def changes(self, since: ChangeCursor) -> Iterator[tuple[ChangeCursor, Sequence[Change]]]:
         after = since.upto
         while found := self.rows(SQL["changes"], {"after": after, "limit": PAGE}):
             after = found[-1][0]
-            yield Moment(after), [Change(seq, ChangeKind(kind), DocumentKey(key)) for seq, kind, key in found]
+            yield ChangeCursor(after), [Change(seq, ChangeKind(kind), DocumentKey(key)) for seq, kind, key in found]

@@ -18,16 +18,16 @@ from hivelore.core.text import Clean
 from hivelore.feedback.recalls import Recall, RecallFilter
 from hivelore.folders.model import KnownFile
 from hivelore.indexes.ports import KeywordIndex
-from hivelore.indexing.model import ChangeKind, DocumentKey, Moment, Stored
-from hivelore.indexing.rebuild import INDEX, Reindexing
-from hivelore.indexing.writer import Shelf
+from hivelore.indexing.model import ChangeCursor, ChangeKind, DocumentKey, Stored
+from hivelore.indexing.rebuild import INDEX, IndexRebuild
+from hivelore.indexing.writer import IndexWriter
 from hivelore.memories import whole_reader
 from hivelore.memories.whole import Counts
-from hivelore.memories.whole_reader import Load, Sum
+from hivelore.memories.whole_reader import Checksum, MemoryBatch
 from hivelore.search.model import EVERYTHING, RecallId
 from hivelore.sessions.model import EventId, Handover
-from hivelore.storage.migration_state import MOVE, Stand, fitting, known, origin_of
-from hivelore.storage.planner_statistics import Learning
+from hivelore.storage.migration_state import MOVE, MigrationState, fitting, known, origin_of
+from hivelore.storage.planner_statistics import PlannerStatistics
 from hivelore.storage.ports import MemoryStore, Snapshots, Transaction, View
 from hivelore.transfer.migrate import batches as moving_batches
 from hivelore.transfer.migrate import events as happenings
@@ -67,7 +67,7 @@ class Comparison:
         return self.source == self.target
 
 
-class Moving:
+class Migrator:
     """``begin`` first; then ``follow`` and ``index`` as often as one likes; ``finish`` when nobody writes to the source
     any more."""
 
@@ -89,17 +89,17 @@ class Moving:
         self._clock = clock
         self._settings = settings
         self._progress = progress
-        self._shelf = Shelf(self._keywords)
-        self._learning = Learning(target)
-        self._reindexing = Reindexing(target, self._keywords, others, self._shelf, clock)
+        self._shelf = IndexWriter(self._keywords)
+        self._learning = PlannerStatistics(target)
+        self._reindexing = IndexRebuild(target, self._keywords, others, self._shelf, clock)
 
-    def begin(self) -> Stand:
+    def begin(self) -> MigrationState:
         """Claim the target, or find what was begun. Raises as ``fitting``."""
         with self._source.read() as view:
             origin = origin_of(view)
-        fresh = Stand(origin=origin, began_at=self._clock.now().isoformat(timespec="seconds"))
+        fresh = MigrationState(origin=origin, began_at=self._clock.now().isoformat(timespec="seconds"))
 
-        def work(tx: Transaction) -> Stand:
+        def work(tx: Transaction) -> MigrationState:
             stand = fitting(tx, origin)
             if stand is None:
                 tx.set_setting(MOVE, fresh.text)
@@ -180,7 +180,7 @@ class Moving:
         self._learning.ended()
         return done + len(new)
 
-    def _catch_up(self, view: View, stand: Stand, since: Moment) -> int:
+    def _catch_up(self, view: View, stand: MigrationState, since: ChangeCursor) -> int:
         """Do what was done to the memories that the target has already. All that changed are taken away before the
         first comes back: one may have the path by now that another had. Killed meanwhile, it is done once more."""
         changed: dict[DocumentKey, set[ChangeKind]] = {}
@@ -215,7 +215,7 @@ class Moving:
             else:
                 self._shelf.drop(tx, Stored(key, memory))
 
-    def _put(self, load: Load, stand: Stand | None) -> None:
+    def _put(self, load: MemoryBatch, stand: MigrationState | None) -> None:
         def work(tx: Transaction) -> None:
             if _has_index(tx):
                 self._shelf.move_in(tx, load.memories)
@@ -319,10 +319,10 @@ class Moving:
 
     def _compared(self, view: View, *, mend: bool) -> Comparison:
         """``mend``: what is not equal is copied again and looked at once more."""
-        here, there = Sum(), Sum()
+        here, there = Checksum(), Checksum()
         with self._target.read() as target:
             keys = sorted({*view.matching(EVERYTHING), *target.matching(EVERYTHING)})
-        with self._progress("Comparing", len(keys)) as advance:
+        with self._progress("ObservationComparison", len(keys)) as advance:
             done = 0
             for portion in whole_reader.portions(view, keys):
                 wanted = whole_reader.digests(whole_reader.read(view, portion))
@@ -352,7 +352,7 @@ def _has_index(tx: Transaction) -> bool:
     return tx.setting(INDEX) is not None
 
 
-def _put_vectors(tx: Transaction, load: Load) -> None:
+def _put_vectors(tx: Transaction, load: MemoryBatch) -> None:
     for fingerprint, made in load.embedded.items():
         tx.put_vectors(tx.register_model(fingerprint, made.dimension), made.vectors, made.tokens)
 
@@ -378,8 +378,8 @@ def _files(view: View) -> Iterable[Sequence[KnownFile]]:
         place, path = page[-1].place, page[-1].path
 
 
-def _side(view: View, memories: Sum) -> Side:
-    kinds = [memories, *(Sum() for _ in range(9))]
+def _side(view: View, memories: Checksum) -> Side:
+    kinds = [memories, *(Checksum() for _ in range(9))]
     _, agents, keys, jobs, audit, recalls, events, cooldowns, proposals, batches = kinds
     agents.add_all(view.agents())
     keys.add_all(view.api_keys())

@@ -21,7 +21,7 @@ from hivelore.runtime.settings import Settings, database_at
 from hivelore.storage.migration_state import fitting, origin_of
 from hivelore.storage.ports import MemoryStore, Snapshots
 from hivelore.storage.sqlite.store import SqliteSource, SqliteStore
-from hivelore.transfer.migrate.copy import Moving, Progress
+from hivelore.transfer.migrate.copy import Migrator, Progress
 
 if TYPE_CHECKING:
     from hivelore.storage.postgres.store import PostgresStore
@@ -49,14 +49,14 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class End:
+class MigrationSource:
     place: Place
     store: Snapshots
     holder: Holder
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class MigrationTarget:
     place: Place
     store: MemoryStore
     engines: Sequence[KeywordIndex]
@@ -80,7 +80,7 @@ def configured(settings: Settings) -> Place:
 
 
 @contextmanager
-def source(place: Place, settings: Settings) -> Generator[End]:
+def source(place: Place, settings: Settings) -> Generator[MigrationSource]:
     """A store to copy from. Nobody else opens a file meanwhile where nobody has it open; it is brought to the schema of
     this version then, as by every start."""
     clock = SystemClock()
@@ -95,11 +95,13 @@ def source(place: Place, settings: Settings) -> Generator[End]:
         stack.callback(claim.release)
         if claim.refusal() is None:
             SqliteStore(place.where, clock=clock).close()
-        yield End(place, stack.enter_context(closing(SqliteSource(place.where, clock=clock))), claim.refusal)
+        yield MigrationSource(
+            place, stack.enter_context(closing(SqliteSource(place.where, clock=clock))), claim.refusal
+        )
 
 
 @contextmanager
-def seen_source(place: Place, settings: Settings) -> Generator[End]:
+def seen_source(place: Place, settings: Settings) -> Generator[MigrationSource]:
     """The same to be looked at only: nothing is locked or changed."""
     clock = SystemClock()
     if not isinstance(place.where, Path):
@@ -108,25 +110,25 @@ def seen_source(place: Place, settings: Settings) -> Generator[End]:
         return
     home = _home_of(place.where, settings)
     with closing(SqliteSource(place.where, clock=clock)) as store:
-        yield End(place, store, lambda: _holder_of(home))
+        yield MigrationSource(place, store, lambda: _holder_of(home))
 
 
 @contextmanager
-def target(place: Place, settings: Settings) -> Generator[Target]:
+def target(place: Place, settings: Settings) -> Generator[MigrationTarget]:
     """A store to copy to, which nobody else has open: raises Busy."""
     clock = SystemClock()
     engines = keyword_engines(settings.model_copy(update={"database": str(place.where)}))
     if not isinstance(place.where, Path):
         with closing(_postgres(place.where, clock)) as store:
             _refuse_others(store.others())
-            yield Target(place, store, engines)
+            yield MigrationTarget(place, store, engines)
         return
     endpoint.make_home(place.where.parent)
     with ExitStack() as stack:
         claim = _Claim(_home_of(place.where, settings), clock)
         stack.callback(claim.release)
         claim.insist()
-        yield Target(place, stack.enter_context(closing(SqliteStore(place.where, clock=clock))), engines)
+        yield MigrationTarget(place, stack.enter_context(closing(SqliteStore(place.where, clock=clock))), engines)
 
 
 def examine_target(place: Place, settings: Settings, source: Snapshots) -> str:
@@ -152,8 +154,8 @@ def examine_target(place: Place, settings: Settings, source: Snapshots) -> str:
         return _found(store, origin)
 
 
-def moving(source: End, target: Target, progress: Progress) -> Moving:
-    return Moving(source.store, target.store, target.engines, SystemClock(), settings=SETTINGS, progress=progress)
+def moving(source: MigrationSource, target: MigrationTarget, progress: Progress) -> Migrator:
+    return Migrator(source.store, target.store, target.engines, SystemClock(), settings=SETTINGS, progress=progress)
 
 
 def _postgres(url: str, clock: Clock, *, as_it_is: bool = False) -> "PostgresStore":
@@ -166,9 +168,9 @@ def _postgres(url: str, clock: Clock, *, as_it_is: bool = False) -> "PostgresSto
 
 
 @contextmanager
-def _postgres_source(place: Place, url: str, clock: Clock) -> Generator[End]:
+def _postgres_source(place: Place, url: str, clock: Clock) -> Generator[MigrationSource]:
     with closing(_postgres(url, clock, as_it_is=True)) as store:
-        yield End(place, store, lambda: _told(store.others()))
+        yield MigrationSource(place, store, lambda: _told(store.others()))
 
 
 def _told(connections: int) -> str | None:

@@ -47,7 +47,7 @@ class Sizes:
     """... or as many as have so many bytes of places."""
 
 
-class Gathering:
+class Compaction:
     def __init__(self, sizes: Sizes) -> None:
         self._sizes = sizes
         self._inverted: tuple[Hashable, list[Posting]] | None = None

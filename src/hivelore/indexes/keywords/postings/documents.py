@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from hivelore.indexes.keywords.postings.segment import Keys
 from hivelore.indexes.keywords.postings.sql import ask, attribute_pages
 from hivelore.indexes.vectors.attributes import CodeBook, Labels, Mask
-from hivelore.indexing.model import AttributeColumns, Attributes, ChangeKind, DocumentKey, Moment
+from hivelore.indexing.model import AttributeColumns, Attributes, ChangeCursor, ChangeKind, DocumentKey
 from hivelore.search.model import Filter
 from hivelore.storage.sql.view import SqlView
 
@@ -46,7 +46,7 @@ class Documents:
                 places[where] = self._late.get(int(documents[where]), NOBODY)
         return places
 
-    def follow(self, view: SqlView, since: Moment) -> None:
+    def follow(self, view: SqlView, since: ChangeCursor) -> None:
         """Apply what the view shows and a moment did not."""
         shown = view.moment().number
         for _, changes in view.changes(since):

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from threading import Lock
 
 from hivelore.indexes.keywords.postings import purge, sql
-from hivelore.indexes.keywords.postings.compaction import Gathering, Sizes
+from hivelore.indexes.keywords.postings.compaction import Compaction, Sizes
 from hivelore.indexes.keywords.postings.ranking import rarities, scored
-from hivelore.indexes.keywords.postings.snapshot import Followed
+from hivelore.indexes.keywords.postings.snapshot import IndexSnapshot
 from hivelore.indexes.keywords.postings.sql import Now
 from hivelore.indexes.keywords.postings.terms import Counted, counted
 from hivelore.indexing.model import Candidates, ChunkKey, DocumentKey, KeywordEntry
@@ -24,9 +24,9 @@ class Postings:
     name = "postings"
 
     def __init__(self, sizes: Sizes | None = None) -> None:
-        self._state: Followed | None = None
+        self._state: IndexSnapshot | None = None
         self._following = Lock()
-        self._gathering = Gathering(sizes or Sizes())
+        self._gathering = Compaction(sizes or Sizes())
         self._weighed: tuple[Now, dict[str, float]] | None = None
         """How rare the terms of the last search were: who asks for scores asks for that next."""
 
@@ -102,7 +102,7 @@ class Postings:
             found.drop(gone)
 
     @staticmethod
-    def _gone(view: SqlView, state: Followed, found: Candidates) -> Sequence[int]:
+    def _gone(view: SqlView, state: IndexSnapshot, found: Candidates) -> Sequence[int]:
         """The chunks that are not there any more, though their terms are: the store has the last word."""
         doubtful = state.documents.may_have_lost(found.documents)
         if not doubtful:
@@ -121,15 +121,15 @@ class Postings:
             weights = rarities(terms, self._as_of(snapshot, now).matches(snapshot, terms, now))
         return {term: weights[term] for term in terms}
 
-    def _as_of(self, view: SqlView, now: Now) -> Followed:
+    def _as_of(self, view: SqlView, now: Now) -> IndexSnapshot:
         if isinstance(view, SqlTransaction):
-            return Followed.loaded(view, now)
+            return IndexSnapshot.loaded(view, now)
         state = self._state
         if state is None or state.now != now:
             with self._following:
                 state = self._state
                 if state is None or state.now.incarnation != now.incarnation:
-                    state = self._state = Followed.loaded(view, now)
+                    state = self._state = IndexSnapshot.loaded(view, now)
                 elif now.generation < state.now.generation:
                     return state.older(view, now)
                 elif _is_newer(now, state.now):

@@ -6,26 +6,26 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from hivelore.indexes.keywords.postings.segment import Keys, Living, Part, Places, Rows
+from hivelore.indexes.keywords.postings.segment import Keys, LiveChunks, Places, Rows, SegmentView
 from hivelore.indexes.keywords.postings.sql import Now, ask, since
 from hivelore.indexes.keywords.postings.terms import each
-from hivelore.indexing.model import Moment
+from hivelore.indexing.model import ChangeCursor
 from hivelore.storage.sql.view import SqlView
 
 Locate = Callable[[Keys], NDArray[np.int32]]
 """Tells the places of documents among ``Documents``."""
 
 
-class Tail:
+class Memtable:
     """Rows of terms with numbers behind ``start``. Only one at a time may ``follow`` and ``drop``; it adds at the end
     only, so everybody else reads what was there before, undisturbed."""
 
     def __init__(self, start: int) -> None:
         self.start = start
-        self.part = Part.of(Rows.of([]), np.empty(0, np.int32))
+        self.part = SegmentView.of(Rows.of([]), np.empty(0, np.int32))
         self._numbers: Keys = np.empty(0, np.int64)
         """Of the rows of ``part``, and perhaps of some that come after."""
-        self._moment = Moment(start)
+        self._moment = ChangeCursor(start)
         self._place_of: dict[int, int] = {}
         """By slot: they need not come in the order of their slots."""
         self._postings: dict[str, tuple[array[int], bytearray]] = {}
@@ -34,7 +34,7 @@ class Tail:
         """Whether this is the tail behind a number, and at least half of it is; else a new one is better."""
         return self.start <= start and 2 * int(np.count_nonzero(self._numbers <= start)) <= len(self._numbers)
 
-    def follow(self, view: SqlView, rows: Moment, locate: Locate) -> None:
+    def follow(self, view: SqlView, rows: ChangeCursor, locate: Locate) -> None:
         """Take in the rows that a view shows, dropped ones too: an older snapshot may still hold them."""
         if rows.number <= self._moment.number:
             return
@@ -56,7 +56,7 @@ class Tail:
         places = np.array([self._place_of[slot] for slot in slots[known].tolist()], np.intp)
         self.part = self.part.without(numbers[known], places)
 
-    def as_of(self, part: Part, now: Now, start: int) -> Living:
+    def as_of(self, part: SegmentView, now: Now, start: int) -> LiveChunks:
         """What of ``part``, as it once was, is there in a snapshot, and behind ``start``."""
         numbers = self._numbers[: len(part.rows)]
         alive = now.rows.shows(numbers) & (numbers > start)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hivelore.indexes.keywords.postings.segment import Keys, Living, Part, Places
+from hivelore.indexes.keywords.postings.segment import Keys, LiveChunks, Places, SegmentView
 from hivelore.indexes.top_k import at_least
 from hivelore.indexes.vectors.attributes import Mask
 from hivelore.indexing.model import Candidates
@@ -31,8 +31,8 @@ class Matches:
     """The chunks of one part that have terms: for each term its places, ascending, and counts in halves. A count
     of 0 is that of a chunk that was wiped."""
 
-    part: Part
-    living: Living
+    part: SegmentView
+    living: LiveChunks
     postings: dict[str, tuple[Places, NDArray[np.uint8]]]
 
     def having(self, term: str) -> int:
@@ -59,7 +59,7 @@ def average_length(matches: Sequence[Matches]) -> float:
 class Scored:
     """Every chunk of some parts with its score: 0 for those that have none of the terms, or are dead."""
 
-    def __init__(self, parts: Sequence[Part], scores: Sequence[Scores], admits: Admits) -> None:
+    def __init__(self, parts: Sequence[SegmentView], scores: Sequence[Scores], admits: Admits) -> None:
         self._parts = parts
         self._starts = np.cumsum([0, *(len(one) for one in scores)])
         self._scores = np.concatenate([np.empty(0), *scores])

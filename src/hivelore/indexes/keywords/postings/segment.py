@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hivelore.indexes.vectors.attributes import Mask
-from hivelore.indexing.model import Moment
+from hivelore.indexing.model import ChangeCursor
 
 Keys = NDArray[np.int64]
 Places = NDArray[np.intp]
@@ -76,7 +76,7 @@ class Rows:
 
 
 @dataclass(frozen=True, slots=True)
-class Living:
+class LiveChunks:
     """What of a part is there in one snapshot: its first ``size`` rows but the ``dead`` ones."""
 
     size: int
@@ -91,7 +91,7 @@ _NONE = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class SegmentView:
     rows: Rows
     at: NDArray[np.int32]
     """The place of each chunk's document among ``Documents``."""
@@ -103,15 +103,15 @@ class Part:
     """Of all chunks together."""
 
     @classmethod
-    def of(cls, rows: Rows, at: NDArray[np.int32]) -> "Part":
+    def of(cls, rows: Rows, at: NDArray[np.int32]) -> "SegmentView":
         return cls(rows, at, length=_sum(rows.lengths))
 
-    def after(self, numbers: Keys, slots: Keys) -> "Part":
+    def after(self, numbers: Keys, slots: Keys) -> "SegmentView":
         """With some more drops; those of other parts are passed over."""
         places, here = self.rows.places(slots)
         return self.without(numbers[here], places[here])
 
-    def without(self, numbers: Keys, places: Places) -> "Part":
+    def without(self, numbers: Keys, places: Places) -> "SegmentView":
         if not len(numbers):
             return self
         return replace(
@@ -120,15 +120,15 @@ class Part:
             dropped=np.concatenate([self.dropped, places]),
         )
 
-    def grown(self, rows: Rows, at: NDArray[np.int32]) -> "Part":
+    def grown(self, rows: Rows, at: NDArray[np.int32]) -> "SegmentView":
         length = self.length + _sum(rows.lengths)
         return replace(self, rows=self.rows.joined(rows), at=np.concatenate([self.at, at]), length=length)
 
-    def gone(self, drops: Moment) -> Places:
+    def gone(self, drops: ChangeCursor) -> Places:
         """The places of what was dropped by then."""
         return self.dropped[drops.shows(self.drops)] if len(self.drops) else self.dropped
 
-    def as_of(self, drops: Moment) -> Living:
+    def as_of(self, drops: ChangeCursor) -> LiveChunks:
         gone = self.gone(drops)
         alive = None
         if len(gone):
@@ -136,12 +136,12 @@ class Part:
             alive[gone] = False
         return self.living(alive)
 
-    def living(self, alive: Mask | None) -> Living:
+    def living(self, alive: Mask | None) -> LiveChunks:
         """The rows of a mask; None: all."""
         size = len(self.rows)
         if alive is None:
-            return Living(size, None, size, self.length)
-        return Living(size, ~alive, int(np.count_nonzero(alive)), _sum(self.rows.lengths[alive]))
+            return LiveChunks(size, None, size, self.length)
+        return LiveChunks(size, ~alive, int(np.count_nonzero(alive)), _sum(self.rows.lengths[alive]))
 
 
 def _sum(lengths: NDArray[np.int32]) -> int:

@@ -7,36 +7,36 @@ import numpy as np
 
 from hivelore.indexes.keywords.postings import sql
 from hivelore.indexes.keywords.postings.documents import Admission, Documents
-from hivelore.indexes.keywords.postings.memtable import Tail
+from hivelore.indexes.keywords.postings.memtable import Memtable
 from hivelore.indexes.keywords.postings.ranking import Matches
-from hivelore.indexes.keywords.postings.segment import Part
+from hivelore.indexes.keywords.postings.segment import SegmentView
 from hivelore.indexes.keywords.postings.sql import Now
 from hivelore.search.model import Filter
 from hivelore.storage.sql.view import SqlView
 
 
 @dataclass(frozen=True, slots=True)
-class Followed:
+class IndexSnapshot:
     """What was there at a moment. Its parts serve older snapshots too, as far as these show the same segments."""
 
     now: Now
     documents: Documents
-    segments: Mapping[int, Part]
-    tail: Tail
+    segments: Mapping[int, SegmentView]
+    tail: Memtable
     start: int
     """Rows of terms up to this number lie in segments: the tail may begin before it."""
 
     @classmethod
-    def loaded(cls, view: SqlView, now: Now) -> "Followed":
+    def loaded(cls, view: SqlView, now: Now) -> "IndexSnapshot":
         documents = Documents(view, now.changes.number)
         spans, start = _searched(view)
-        tail = Tail(start)
+        tail = Memtable(start)
         tail.follow(view, now.rows, documents.places)
         return cls(
             now, documents, {key: _loaded(view, key, span, documents) for key, span in spans.items()}, tail, start
         )
 
-    def followed(self, view: SqlView, now: Now) -> "Followed":
+    def followed(self, view: SqlView, now: Now) -> "IndexSnapshot":
         """As of a view that is newer. Nothing that an older reader uses is changed but what it can tell apart."""
         if now.changes.number > self.now.changes.number:
             self.documents.follow(view, self.now.changes)
@@ -50,18 +50,18 @@ class Followed:
             known = segments
             segments = {key: known.get(key) or _loaded(view, key, span, self.documents) for key, span in spans.items()}
             if not tail.serves(start):
-                tail = Tail(start)
+                tail = Memtable(start)
         tail.follow(view, now.rows, self.documents.places)
-        return Followed(now, self.documents, segments, tail, start)
+        return IndexSnapshot(now, self.documents, segments, tail, start)
 
-    def older(self, view: SqlView, now: Now) -> "Followed":
+    def older(self, view: SqlView, now: Now) -> "IndexSnapshot":
         """As of a view from before the last switch of segments, beside this one."""
         spans, start = _searched(view)
         known = self.segments
-        tail = Tail(start)
+        tail = Memtable(start)
         tail.follow(view, now.rows, self.documents.places)
         segments = {key: known.get(key) or _loaded(view, key, span, self.documents) for key, span in spans.items()}
-        return Followed(now, self.documents, segments, tail, start)
+        return IndexSnapshot(now, self.documents, segments, tail, start)
 
     def admission(self, view: SqlView, where: Filter, now: Now) -> Admission:
         return Admission(self.documents, view, where, now.changes.number)
@@ -89,8 +89,8 @@ def _searched(view: SqlView) -> tuple[dict[int, Span], int]:
     return spans, max((last for _, last in spans.values()), default=0)
 
 
-def _loaded(view: SqlView, key: int, span: Span, documents: Documents) -> Part:
+def _loaded(view: SqlView, key: int, span: Span, documents: Documents) -> SegmentView:
     rows = sql.rows_of(view, key)
-    part = Part.of(rows, documents.places(rows.documents))
+    part = SegmentView.of(rows, documents.places(rows.documents))
     first, last = span
     return part.after(*sql.drops(sql.ask(view, "drops_between", first=first, last=last))) if len(rows) else part

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from hivelore.indexes.keywords.postings.segment import Keys, Rows
-from hivelore.indexing.model import AttributeColumns, Moment
+from hivelore.indexing.model import AttributeColumns, ChangeCursor
 from hivelore.storage.ports import Transaction, View
 from hivelore.storage.sql.names import load
 from hivelore.storage.sql.rows import attribute_columns
@@ -34,9 +34,9 @@ _SHORT = 0xFFFF_FFFF
 class Now:
     """What a view shows: how much of the logs of changes, of indexed chunks and of drops, and what was switched on."""
 
-    changes: Moment
-    rows: Moment
-    drops: Moment
+    changes: ChangeCursor
+    rows: ChangeCursor
+    drops: ChangeCursor
     generation: int
     incarnation: str | None
 
@@ -67,10 +67,10 @@ def now(view: SqlView) -> Now:
         moment = view.moment()
         return Now(moment, moment, moment, generation, incarnation)
     changes, rows, drops = ask(view, "now")[0]
-    return Now(Moment(changes), Moment(rows), Moment(drops), generation, incarnation)
+    return Now(ChangeCursor(changes), ChangeCursor(rows), ChangeCursor(drops), generation, incarnation)
 
 
-def settled(view: SqlView, rows: Moment) -> int:
+def settled(view: SqlView, rows: ChangeCursor) -> int:
     """Up to here no rows of terms can come any more."""
     if not rows.open:
         return rows.upto
@@ -78,7 +78,7 @@ def settled(view: SqlView, rows: Moment) -> int:
     return min((one for one in rows.open if one & _SHORT not in elsewhere), default=rows.upto + 1) - 1
 
 
-def since(view: SqlView, moment: Moment) -> dict[str, Param]:
+def since(view: SqlView, moment: ChangeCursor) -> dict[str, Param]:
     """What is news to who knows a moment, as parameters."""
     return {"upto": moment.upto, "open": view.array(moment.open)}
 
