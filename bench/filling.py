@@ -88,7 +88,7 @@ def _keep(app: Application, drafts: Iterable[Draft], say: Callable[[str], None])
     """As a service does it, which settles its index every now and then."""
     viewer, left, count = local(app), iter(drafts), 0
     while unit := list(islice(left, UNIT)):
-        app.remembering.remember_many(unit, viewer)
+        app.memory_service.remember_many(unit, viewer)
         count += len(unit)
         if count % SETTLED == 0 or len(unit) < UNIT:
             while app.keywords.settle(app.store):
@@ -99,7 +99,7 @@ def _keep(app: Application, drafts: Iterable[Draft], say: Callable[[str], None])
 
 
 def _put_vectors(app: Application, lines: Lines) -> None:
-    wanted = app.serving.wanted
+    wanted = app.active_model.wanted
     assert wanted is not None
     provider = wanted.provider
     model = app.store.write(lambda tx: tx.register_model(provider.fingerprint, provider.dimension))

@@ -11,7 +11,7 @@ from bench.quality.baselines import Ask
 from bench.quality.data import COMMITS, Collection, collections, names
 from bench.quality.metrics import DEEP, LIMIT, ndcg_at, recall_at
 from bench.quality.stores import Store, filled, opened, told_at
-from bench.quality.variants import AGELESS, NO_UPDATES, Recipe, asking, hits, identified, recalling
+from bench.quality.variants import AGELESS, NO_UPDATES, Recipe, asking, hits, identified, search_service
 from bench.report import Section, Table
 from bench.updates import KINDS, retold, told_again
 from hivelore.search.scoring import Profile, Ranking, recency
@@ -27,19 +27,19 @@ SLOWEST = "times 2^(-age / 365 days)"
 
 
 def _times(days: int) -> Recipe:
-    return Recipe(ranking=Ranking(half_life=timedelta(days=days)), updating=NO_UPDATES)
+    return Recipe(ranking=Ranking(half_life=timedelta(days=days)), recency_conflicts=NO_UPDATES)
 
 
 RULES: Mapping[str, Recipe] = {
     DOCUMENTED: Recipe(ranking=Ranking(profile=Profile.DOCUMENTED)),
     "documented, without recency": Recipe(ranking=Ranking(profile=Profile.DOCUMENTED, half_life=NEVER)),
     "times 2^(-age / 14 days)": _times(14),
-    FLOORED: Recipe(ranking=AGELESS, updating=NO_UPDATES),
+    FLOORED: Recipe(ranking=AGELESS, recency_conflicts=NO_UPDATES),
     "times 2^(-age / 60 days)": _times(60),
     "times 2^(-age / 180 days)": _times(180),
     SLOWEST: _times(365),
-    NONE: Recipe(ranking=AGELESS, updating=NO_UPDATES),
-    "plus .02 x 2^(-age / 90 days)": Recipe(updating=NO_UPDATES),
+    NONE: Recipe(ranking=AGELESS, recency_conflicts=NO_UPDATES),
+    "plus .02 x 2^(-age / 90 days)": Recipe(recency_conflicts=NO_UPDATES),
     DEFAULT: Recipe(),
 }
 TEXT = """
@@ -132,7 +132,7 @@ def _asks(store: Store, now: datetime) -> dict[str, Ask]:
 
 
 def _with_floor(store: Store, recipe: Recipe, now: datetime) -> Ask:
-    by = recalling(store, recipe)
+    by = search_service(store, recipe)
 
     def ask(text: str, limit: int, _now: datetime | None = None) -> Sequence[str]:
         found = hits(store, by, text, DEEP, now)

@@ -59,7 +59,7 @@ def run(bench: Bench) -> Section | None:
         for mode, embedder in MODES.items():
             app = Application(load(home=home, embedder=embedder), clock=SystemClock())
             try:
-                model = app.serving.current
+                model = app.active_model.current
                 if model is not None:
                     with app.store.read() as view:
                         model.index.build(view)
@@ -88,7 +88,9 @@ def _asked(app: Application, mode: str, store: Collection, stores: Sequence[Coll
 
 def _answer(app: Application, case: Case) -> tuple[float, float]:
     """The fit of the hit that fits best, and the share of what is relevant among the first."""
-    hits = app.recalling.recall(Query(text=app.redactor.clean(case.query), limit=AMONG, now=case.now), local(app)).hits
+    hits = app.search_service.recall(
+        Query(text=app.redactor.clean(case.query), limit=AMONG, now=case.now), local(app)
+    ).hits
     found = [str(hit.memory.external_id) for hit in hits]
     return max((hit.fit for hit in hits), default=0.0), recall_at(found, case.relevant, DEPTH)
 

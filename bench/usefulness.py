@@ -11,7 +11,7 @@ from bench.material import SEED, Bench
 from bench.quality.data import COMMITS, CONVERSATIONS, Case, Collection, collections, names
 from bench.quality.metrics import LIMIT, ndcg_at, recall_at
 from bench.quality.stores import Store, done, filled, opened
-from bench.quality.variants import Recipe, asking, hits, recalling
+from bench.quality.variants import Recipe, asking, hits, search_service
 from bench.report import Section, Table
 from hivelore.core.text import Clean
 from hivelore.feedback.rating import Worth
@@ -116,7 +116,7 @@ def _told(store: Store, cases: Sequence[Case], noise: float) -> dict[DocumentKey
 
 
 def _lived(store: Store, cases: Sequence[Case], noise: float) -> Iterator[tuple[MemoryId, Evidence]]:
-    by, chance = recalling(store, Recipe()), random.Random(SEED)
+    by, chance = search_service(store, Recipe()), random.Random(SEED)
     for number, case in enumerate(cases):
         found = hits(store, by, case.query, LIMIT, case.now)
         for turn in range(SESSIONS):

@@ -70,7 +70,7 @@ def memory(number: int) -> tuple[Memory, Chunk]:
         source=Source.MANUAL,
         created_at=BORN,
         updated_at=BORN,
-        provenance=Provenance(actor=owner, door=Interface.PYTHON),
+        provenance=Provenance(actor=owner, interface=Interface.PYTHON),
         session=Clean(f"session {number // 20}"),
     ), Chunk(index=0, start=0, stop=len(text), headings=(), passages=spans)
 

@@ -107,12 +107,12 @@ def _measured(bench: Bench, texts: Sequence[str], embedder: str, rounds: int, se
     return rows
 
 
-def _ways(door: str, one: str) -> list[tuple[str, int, int]]:
+def _ways(interface: str, one: str) -> list[tuple[str, int, int]]:
     """Names with how many write at a time, and how many memories each in one call."""
     return [
-        (f"{door}, 1 {one}", 1, 1),
-        (f"{door}, {CLIENTS} {one}s", CLIENTS, 1),
-        (f"{door}, 1 {one}, batches of {BATCH}", 1, BATCH),
+        (f"{interface}, 1 {one}", 1, 1),
+        (f"{interface}, {CLIENTS} {one}s", CLIENTS, 1),
+        (f"{interface}, 1 {one}, batches of {BATCH}", 1, BATCH),
     ]
 
 

@@ -64,7 +64,7 @@ def _ways(store: Store, collection: Collection) -> Mapping[str, Way]:
 
 
 def _embedding(store: Store) -> Callable[[str], object]:
-    model = store.app.serving.current
+    model = store.app.active_model.current
     return lambda text: None if model is None else model.provider.embed_query(Clean(text))
 
 

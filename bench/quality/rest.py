@@ -50,9 +50,9 @@ def run(bench: Bench) -> Section | None:
         for collection in collections(bench, name):
             if collection.number < KEPT:
                 _ask_both(bench, collection, asked)
-    rows = [_row(name, doors) for name, doors in asked.items()]
+    rows = [_row(name, interfaces) for name, interfaces in asked.items()]
     head = ["set (questions)"]
-    head += [f"{column}, {door}" for column in MEASURED for door in (PYTHON, REST)]
+    head += [f"{column}, {interface}" for column in MEASURED for interface in (PYTHON, REST)]
     head += ["answers that differ", f"p50, {PYTHON}", f"p50, {REST}", "target"]
     return Section("The same over REST", TEXT.format(kept=KEPT), [Table("", head, rows)]) if rows else None
 
@@ -68,13 +68,13 @@ def _ask_both(bench: Bench, collection: Collection, asked: dict[str, _Doors]) ->
 
 def _ask(asked: dict[str, _Doors], name: str, ask: Ask, collection: Collection) -> None:
     for case in collection.cases:
-        door = asked.setdefault(case.groups[0].name, {PYTHON: _Door(), REST: _Door()})[name]
+        interface = asked.setdefault(case.groups[0].name, {PYTHON: _Door(), REST: _Door()})[name]
         began = perf_counter()
         found = ask(case.query, LIMIT, case.now)
-        door.milliseconds.append(1000 * (perf_counter() - began))
-        door.recalls.append(recall_at(found, case.relevant, LIMIT))
-        door.gains.append(ndcg_at(found, case.relevant, LIMIT))
-        door.answers.append(found)
+        interface.milliseconds.append(1000 * (perf_counter() - began))
+        interface.recalls.append(recall_at(found, case.relevant, LIMIT))
+        interface.gains.append(ndcg_at(found, case.relevant, LIMIT))
+        interface.answers.append(found)
 
 
 def _over(client: Client) -> Ask:
@@ -86,11 +86,11 @@ def _over(client: Client) -> Ask:
     return ask
 
 
-def _row(name: str, doors: _Doors) -> list[str]:
-    python, rest = doors[PYTHON], doors[REST]
+def _row(name: str, interfaces: _Doors) -> list[str]:
+    python, rest = interfaces[PYTHON], interfaces[REST]
     differing = sum(one != other for one, other in zip(python.answers, rest.answers, strict=True))
     shares = [cell for pair in zip(python.cells(), rest.cells(), strict=True) for cell in pair]
-    times = [f"{median(door.milliseconds):.1f}" for door in (python, rest)]
+    times = [f"{median(door.milliseconds):.1f}" for interface in (python, rest)]
     return [
         f"{name} ({len(rest.answers)})",
         *shares,

@@ -28,7 +28,7 @@ class Store:
     def remember(self, drafts: Sequence[Draft]) -> None:
         """Until all can be found by words and by meaning."""
         for at in range(0, len(drafts), TOGETHER):
-            self.app.remembering.remember_many(drafts[at : at + TOGETHER], self.viewer)
+            self.app.memory_service.remember_many(drafts[at : at + TOGETHER], self.viewer)
         while self.app.embedding.step():
             pass
 
@@ -56,7 +56,7 @@ def opened(home: Path) -> Generator[Store]:
     """A store with all its vectors in memory and nothing running beside the questions."""
     app = Application(load(home=home), clock=SystemClock())
     try:
-        model = app.serving.current
+        model = app.active_model.current
         if model is not None:
             with app.store.read() as view:
                 model.index.build(view)

@@ -25,54 +25,56 @@ class Recipe:
     """What a recall is made with; by default the shipped constants. ``meaning`` False: as without a model."""
 
     ranking: Ranking = field(default_factory=Ranking)
-    weighting: FusionWeights = field(default_factory=FusionWeights)
-    priors: Boosts = field(default_factory=Boosts)
-    updating: RecencyConflicts = field(default_factory=RecencyConflicts)
+    fusion_weights: FusionWeights = field(default_factory=FusionWeights)
+    boosts: Boosts = field(default_factory=Boosts)
+    recency_conflicts: RecencyConflicts = field(default_factory=RecencyConflicts)
     meaning: bool = True
 
 
 OURS = "ours"
 KEYWORDS = "ours, keywords alone"
 WITHOUT_UPDATES = "without updates"
-VECTORS = Recipe(ranking=AGELESS, weighting=FusionWeights.fixed(1.0, tokens=0.0), priors=NO_PRIORS, updating=NO_UPDATES)
+VECTORS = Recipe(
+    ranking=AGELESS, fusion_weights=FusionWeights.fixed(1.0, tokens=0.0), boosts=NO_PRIORS, recency_conflicts=NO_UPDATES
+)
 WITHOUT: Mapping[str, Recipe] = {
     KEYWORDS: Recipe(meaning=False),
-    "half and half": Recipe(weighting=FusionWeights.fixed(0.5)),
-    "without tokens": Recipe(weighting=FusionWeights(tokens=0.0)),
-    WITHOUT_UPDATES: Recipe(updating=NO_UPDATES),
-    "without priors": Recipe(priors=NO_PRIORS),
-    "without company": Recipe(priors=Boosts(company=0.0)),
-    "without brevity": Recipe(priors=Boosts(brevity=0.0)),
-    "without question": Recipe(priors=Boosts(question=0.0)),
-    "without author": Recipe(priors=Boosts(author=0.0)),
-    "without dates": Recipe(priors=Boosts(date=0.0)),
+    "half and half": Recipe(fusion_weights=FusionWeights.fixed(0.5)),
+    "without tokens": Recipe(fusion_weights=FusionWeights(tokens=0.0)),
+    WITHOUT_UPDATES: Recipe(recency_conflicts=NO_UPDATES),
+    "without priors": Recipe(boosts=NO_PRIORS),
+    "without company": Recipe(boosts=Boosts(company=0.0)),
+    "without brevity": Recipe(boosts=Boosts(brevity=0.0)),
+    "without question": Recipe(boosts=Boosts(question=0.0)),
+    "without author": Recipe(boosts=Boosts(author=0.0)),
+    "without dates": Recipe(boosts=Boosts(date=0.0)),
 }
 """Ours with one ingredient switched off in each."""
 
 
-def recalling(store: Store, recipe: Recipe) -> SearchService:
+def search_service(store: Store, recipe: Recipe) -> SearchService:
     app = store.app
     if recipe.meaning:
-        return app.recalling_by(recipe.ranking, recipe.weighting, recipe.priors, recipe.updating)
+        return app.search_service_with(recipe.ranking, recipe.fusion_weights, recipe.boosts, recipe.recency_conflicts)
     return SearchService(
         store=app.store,
         keywords=app.keywords,
         keywords_complete=lambda: True,
-        serving=ActiveModel(None),
+        active_model=ActiveModel(None),
         ranking=recipe.ranking,
-        weighting=recipe.weighting,
-        priors=recipe.priors,
-        updating=recipe.updating,
+        fusion_weights=recipe.fusion_weights,
+        boosts=recipe.boosts,
+        recency_conflicts=recipe.recency_conflicts,
         lifecycle=app.settings.lifecycle,
         lead_sees=app.settings.lead_sees,
-        tally=app.tally,
+        write_buffer=app.write_buffer,
         clock=app.clock,
     )
 
 
 def asking(store: Store, recipe: Recipe, now: datetime | None = None) -> Ask:
     """``now``: when questions are asked for which nothing else is said; None: the present."""
-    by = recalling(store, recipe)
+    by = search_service(store, recipe)
 
     def ask(text: str, limit: int, at: datetime | None = None) -> list[str]:
         return identified(hits(store, by, text, limit, at or now))

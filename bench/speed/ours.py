@@ -30,7 +30,7 @@ class Embedded:
     def __init__(self, app: Application, viewer: Viewer) -> None:
         self._app = app
         self._hive = EmbeddedHive(app, viewer)
-        wanted = app.serving.wanted
+        wanted = app.active_model.wanted
         assert wanted is not None
         self._model = wanted
         self._where = Filter(visibility=app.reading.listing(viewer).visibility, live_at=app.clock.now())

@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from support.undo_service import known, whole
 
 from hivelore.changes.journal import ChangeJournal
 from hivelore.changes.model import Batch, BatchId, BatchKind
@@ -23,7 +24,6 @@ from support.batches import batches_of, preimages_of
 from support.clocks import START
 from support.memories import evidence, operational
 from support.stores import present
-from support.undoing import known, whole
 from support.world import AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, World
 
 PORT = "The port is 5432."
@@ -35,12 +35,12 @@ def newest(world: World) -> Batch:
 
 def undo(world: World, which: str, viewer: Viewer = AS_OPERATOR) -> None:
     world.clock.advance(timedelta(minutes=1))
-    world.undoing.undo(which, viewer, reason="a mistake")
+    world.undo_service.undo(which, viewer, reason="a mistake")
 
 
 def edited(world: World, memory: Memory, viewer: Viewer = AS_ADA, **edit: Any) -> BatchId:
     world.clock.advance(timedelta(minutes=1))
-    world.remembering.edit(memory.id, Edit(**edit), viewer)
+    world.memory_service.edit(memory.id, Edit(**edit), viewer)
     return newest(world).id
 
 
@@ -103,7 +103,7 @@ def test_what_never_went_keeps_its_vectors_and_the_rest_waits_for_new_ones(world
 def test_taking_back_is_told_in_the_audit_trail_and_among_the_changes(world: World) -> None:
     memory = world.remember(PORT)
     batch = edited(world, memory, content="The port is 1.")
-    done = world.undoing.undo(batch, AS_LEA if memory.owner is None else AS_OPERATOR, reason="wrong port")
+    done = world.undo_service.undo(batch, AS_LEA if memory.owner is None else AS_OPERATOR, reason="wrong port")
     assert world.audit()[0].action is Action.UNDONE
     assert (world.audit()[0].memory, world.audit()[0].detail) == (memory.id, f"edited: batch {batch}")
     by, taken_back = batches_of(world.store)
@@ -123,7 +123,7 @@ def test_taking_back_can_be_taken_back(world: World) -> None:
         undo(world, batch)
     undo(world, newest(world).id)
     assert known(world) == after
-    assert world.undoing.case(batch, AS_OPERATOR).batch.undone_at is None
+    assert world.undo_service.case(batch, AS_OPERATOR).batch.undone_at is None
     undo(world, batch)
     assert present(world.store, memory).memory.content == PORT
 
@@ -155,13 +155,13 @@ def test_reading_and_what_is_seen_of_its_use_is_no_change_and_stays(world: World
 
 def test_telling_the_same_again_is_no_change_and_in_the_way_of_nothing(world: World) -> None:
     told = Draft(content=PORT, source=Source.FILE_INDEX, source_path="/port.md")
-    memory = world.remembering.remember(told, AS_ADA).memory
+    memory = world.memory_service.remember(told, AS_ADA).memory
     batch = edited(world, memory, tags=["db"])
     world.clock.advance(timedelta(days=3))
-    world.remembering.remember(told, AS_ADA)
+    world.memory_service.remember(told, AS_ADA)
     assert newest(world).id == batch
     world.clock.advance(timedelta(days=3))
-    world.remembering.renew(memory.id, AS_ADA)
+    world.memory_service.renew(memory.id, AS_ADA)
     undo(world, batch)
     assert present(world.store, memory).memory == memory
     undo(world, newest(world).id)
@@ -182,10 +182,10 @@ def test_what_is_proposed_of_a_text_goes_with_that(world: World) -> None:
     memory = world.remember(PORT, trust=Trust.WEB)
     edited(world, memory, AS_ADA, content="The port is 1.")
     with pytest.raises(Proposed):
-        world.remembering.edit(memory.id, Edit(scope=Scope.SWARM), AS_ADA)
+        world.memory_service.edit(memory.id, Edit(scope=Scope.SWARM), AS_ADA)
     undo(world, memory.id)
     edited(world, memory, AS_ADA, content="The port is what I say.")
-    assert world.reviewing.page(AS_OPERATOR, None, 10).proposals == ()
+    assert world.review_inbox.page(AS_OPERATOR, None, 10).proposals == ()
 
 
 def test_what_took_the_place_of_another_gives_it_back(world: World) -> None:
@@ -213,7 +213,7 @@ def test_telling_a_memory_in_other_words_is_taken_back(world: World) -> None:
 
 def test_what_is_only_new_is_no_change_that_is_kept(world: World) -> None:
     world.remember(PORT)
-    world.remembering.remember_many([Draft(content="One."), Draft(content="Two.")], AS_ADA)
+    world.memory_service.remember_many([Draft(content="One."), Draft(content="Two.")], AS_ADA)
     assert batches_of(world.store) == []
 
 
@@ -231,7 +231,7 @@ def test_what_an_operator_did_to_what_is_about_running_things_is_taken_back(worl
     memory = world.remember("Takes 60 s.", scope=Scope.SWARM, operational=operational("jellyfin"))
     before = known(world)
     world.clock.advance(timedelta(minutes=1))
-    world.operations.change(memory.id, change, AS_OPERATOR)
+    world.curation.change(memory.id, change, AS_OPERATOR)
     assert newest(world).kind is BatchKind.OPERATED
     undo(world, memory.id)
     assert known(world) == before
@@ -240,35 +240,35 @@ def test_what_an_operator_did_to_what_is_about_running_things_is_taken_back(worl
 def test_what_was_accepted_in_review_is_taken_back_and_waits_again(world: World) -> None:
     memory = world.remember("Run this.", trust=Trust.WEB)
     with pytest.raises(Proposed):
-        world.remembering.edit(memory.id, Edit(scope=Scope.SWARM), AS_ADA)
+        world.memory_service.edit(memory.id, Edit(scope=Scope.SWARM), AS_ADA)
     before = known(world)
-    (proposal,) = world.reviewing.page(AS_OPERATOR, None, 10).proposals
-    world.reviewing.decide(proposal.id, Decision.ACCEPTED, AS_OPERATOR)
+    (proposal,) = world.review_inbox.page(AS_OPERATOR, None, 10).proposals
+    world.review_inbox.decide(proposal.id, Decision.ACCEPTED, AS_OPERATOR)
     undo(world, newest(world).id)
     assert known(world) == before
-    assert world.reviewing.page(AS_OPERATOR, None, 10, is_open=True).proposals == (proposal,)
+    assert world.review_inbox.page(AS_OPERATOR, None, 10, is_open=True).proposals == (proposal,)
 
 
 def test_what_was_merged_in_review_comes_apart_again(world: World) -> None:
     older = world.remember("Takes 60 s.", scope=Scope.SWARM, operational=operational("jellyfin"))
     newer = world.remember("Takes 61 s.", AS_BOB, scope=Scope.SWARM, operational=operational("jellyfin"))
     stored = [present(world.store, one) for one in (older, newer)]
-    world.store.write(lambda tx: world.proposing.propose(tx, ProposalKind.CONTRADICTION, stored, AS_ADA))
-    (proposal,) = world.reviewing.page(AS_OPERATOR, None, 10).proposals
+    world.store.write(lambda tx: world.proposal_queue.propose(tx, ProposalKind.CONTRADICTION, stored, AS_ADA))
+    (proposal,) = world.review_inbox.page(AS_OPERATOR, None, 10).proposals
     before = known(world)
     world.clock.advance(timedelta(minutes=1))
-    world.reviewing.decide(proposal.id, Decision.MERGED, AS_OPERATOR)
+    world.review_inbox.decide(proposal.id, Decision.MERGED, AS_OPERATOR)
     assert known(world) != before
     undo(world, newest(world).id)
     assert known(world) == before
-    assert world.reviewing.case(proposal.id, AS_OPERATOR).proposal == proposal
+    assert world.review_inbox.case(proposal.id, AS_OPERATOR).proposal == proposal
 
 
 def test_what_was_forgotten_does_not_come_back(world: World) -> None:
     memory = world.remember(PORT)
     edited(world, memory, content="The port is 1.")
     batch = newest(world)
-    world.remembering.forget(memory.id, AS_ADA)
+    world.memory_service.forget(memory.id, AS_ADA)
     assert preimages_of(world.store, batch) == []
     with pytest.raises(NotFound, match="forgotten"):
         undo(world, memory.id)
@@ -278,11 +278,11 @@ def test_what_was_forgotten_does_not_come_back(world: World) -> None:
 
 def test_a_deletion_that_was_accepted_is_for_good(world: World) -> None:
     memory = world.remember("Takes 60 s.", scope=Scope.SWARM, operational=operational("jellyfin"))
-    world.operations.change(memory.id, Change(confidence=0.2), AS_OPERATOR)
+    world.curation.change(memory.id, Change(confidence=0.2), AS_OPERATOR)
     with pytest.raises(Proposed):
-        world.remembering.forget(memory.id, AS_ADA)
-    (proposal,) = world.reviewing.page(AS_OPERATOR, None, 10).proposals
-    world.reviewing.decide(proposal.id, Decision.ACCEPTED, AS_OPERATOR)
+        world.memory_service.forget(memory.id, AS_ADA)
+    (proposal,) = world.review_inbox.page(AS_OPERATOR, None, 10).proposals
+    world.review_inbox.decide(proposal.id, Decision.ACCEPTED, AS_OPERATOR)
     assert [preimages_of(world.store, one) for one in batches_of(world.store)] == [[]]
 
 
@@ -299,7 +299,7 @@ def test_a_place_that_is_taken_by_now_is_a_conflict_and_nothing_happens(world: W
 @pytest.mark.parametrize("which", ["", "nonsense", "0" * 36, "m9999", "\u0000", "ä" * 10_000, "b0001'--"])
 def test_what_nobody_knows_is_not_found(world: World, which: str) -> None:
     with pytest.raises(NotFound, match="No change"):
-        world.undoing.undo(which, AS_OPERATOR)
+        world.undo_service.undo(which, AS_OPERATOR)
 
 
 # who may
@@ -309,11 +309,11 @@ def test_workers_neither_see_nor_take_back_what_was_done(world: World) -> None:
     memory = world.remember(PORT)
     batch = edited(world, memory, content="The port is 1.")
     for look in (
-        lambda: world.undoing.page(AS_ADA, None, 10),
-        lambda: world.undoing.case(batch, AS_ADA),
-        lambda: world.undoing.undo(batch, AS_ADA),
-        lambda: world.undoing.undo(memory.id, AS_ADA),
-        lambda: world.undoing.drop(batch, AS_ADA),
+        lambda: world.undo_service.page(AS_ADA, None, 10),
+        lambda: world.undo_service.case(batch, AS_ADA),
+        lambda: world.undo_service.undo(batch, AS_ADA),
+        lambda: world.undo_service.undo(memory.id, AS_ADA),
+        lambda: world.undo_service.drop(batch, AS_ADA),
     ):
         with pytest.raises(Forbidden):
             look()
@@ -325,25 +325,25 @@ def test_leads_take_back_what_was_done_to_what_is_shared(world: World) -> None:
     private = world.remember("Mine.")
     allowed = edited(world, shared, content="The port is 1.")
     refused = edited(world, private, content="Not mine.")
-    world.operations.change(running.id, Change(confidence=0.2), AS_OPERATOR)
+    world.curation.change(running.id, Change(confidence=0.2), AS_OPERATOR)
     for one in (refused, newest(world).id):
         with pytest.raises(Forbidden, match="only an operator"):
             undo(world, one, AS_LEA)
     undo(world, allowed, AS_LEA)
     assert present(world.store, shared).memory.content == PORT
     with pytest.raises(Forbidden):
-        world.undoing.drop(allowed, AS_LEA)
+        world.undo_service.drop(allowed, AS_LEA)
 
 
 def test_leads_who_see_no_private_memories_do_not_see_what_was_done_to_them(world: World) -> None:
     private, shared = world.remember("Mine."), world.remember(PORT, scope=Scope.SWARM)
     batch, other = edited(world, private, content="Still mine."), edited(world, shared, tags=["a"])
-    world.undoing._lead_sees = LeadSees.SHARED
-    assert [one.id for one in world.undoing.page(AS_LEA, None, 10).batches] == [other]
+    world.undo_service._lead_sees = LeadSees.SHARED
+    assert [one.id for one in world.undo_service.page(AS_LEA, None, 10).batches] == [other]
     for look in (
-        lambda: world.undoing.case(batch, AS_LEA),
-        lambda: world.undoing.undo(batch, AS_LEA),
-        lambda: world.undoing.undo(private.id, AS_LEA),
+        lambda: world.undo_service.case(batch, AS_LEA),
+        lambda: world.undo_service.undo(batch, AS_LEA),
+        lambda: world.undo_service.undo(private.id, AS_LEA),
     ):
         with pytest.raises(NotFound):
             look()
@@ -355,30 +355,30 @@ def test_leads_who_see_no_private_memories_do_not_see_what_was_done_to_them(worl
 def test_changes_are_listed_newest_first_and_by_memory(world: World) -> None:
     one, other = world.remember("One."), world.remember("Other.")
     first, second, third = (edited(world, which, tags=[tag]) for which, tag in ((one, "a"), (other, "b"), (one, "c")))
-    page = world.undoing.page(AS_OPERATOR, None, 2)
+    page = world.undo_service.page(AS_OPERATOR, None, 2)
     assert [each.id for each in page.batches] == [third, second]
     assert page.next is not None
     assert page.next.endswith(second)
-    assert [each.id for each in world.undoing.page(AS_OPERATOR, None, 9, memory=one.id).batches] == [third, first]
-    (touched,) = world.undoing.case(first, AS_OPERATOR).memories
+    assert [each.id for each in world.undo_service.page(AS_OPERATOR, None, 9, memory=one.id).batches] == [third, first]
+    (touched,) = world.undo_service.case(first, AS_OPERATOR).memories
     assert (touched.id, touched.name) == (one.id, "One.")
 
 
 def test_an_operator_drops_what_is_kept(world: World) -> None:
     memory = world.remember(PORT)
     batch = edited(world, memory, content="The port is 1.")
-    world.undoing.drop(batch, AS_OPERATOR)
+    world.undo_service.drop(batch, AS_OPERATOR)
     assert batches_of(world.store) == []
     with pytest.raises(NotFound):
         undo(world, memory.id)
     with pytest.raises(NotFound):
-        world.undoing.drop(batch, AS_OPERATOR)
+        world.undo_service.drop(batch, AS_OPERATOR)
 
 
 def test_where_nothing_is_to_be_kept_nothing_is(world: World) -> None:
     memory = world.remember(PORT)
-    world.remembering._keeping = ChangeJournal(world.store, world.clock, lambda _: BatchId("b"), timedelta())
-    world.remembering.edit(memory.id, Edit(content="The port is 1."), AS_ADA)
+    world.memory_service._journal = ChangeJournal(world.store, world.clock, lambda _: BatchId("b"), timedelta())
+    world.memory_service.edit(memory.id, Edit(content="The port is 1."), AS_ADA)
     assert batches_of(world.store) == []
     with pytest.raises(NotFound):
         undo(world, MemoryId(memory.id))
@@ -393,20 +393,20 @@ def test_what_is_forgotten_is_in_no_batch_though_it_was_merged_and_parted_again(
     older = world.remember("The zanzibar port is 5432.", scope=Scope.SWARM)
     newer = world.remember("the Zanzibar  port is 5432.", scope=Scope.SWARM)
     world.maintenance.apply(MaintenancePlan(merge=True), AS_OPERATOR)
-    (proposal,) = world.reviewing.page(AS_OPERATOR, None, 9).proposals
-    world.reviewing.decide(proposal.id, Decision.ACCEPTED, AS_OPERATOR, reason="zanzibar twice")
+    (proposal,) = world.review_inbox.page(AS_OPERATOR, None, 9).proposals
+    world.review_inbox.decide(proposal.id, Decision.ACCEPTED, AS_OPERATOR, reason="zanzibar twice")
     undo(world, edited(world, newer, AS_OPERATOR, content="Zanzibar moved."))
     (decided,) = [one for one in batches_of(world.store) if one.kind is BatchKind.DECIDED]
     undo(world, decided.id)
     assert "zanzibar" in texts_kept(world).lower()
-    world.remembering.forget(older.id, AS_OPERATOR)
+    world.memory_service.forget(older.id, AS_OPERATOR)
     assert "zanzibar" not in texts_kept(world).lower()
 
 
 def test_why_something_was_changed_is_forgotten_with_it(world: World) -> None:
     memory = world.remember(PORT)
     edited(world, memory, content="The port is 1.", reason="because of zanzibar")
-    world.remembering.forget(memory.id, AS_ADA)
+    world.memory_service.forget(memory.id, AS_ADA)
     assert "zanzibar" not in texts_kept(world)
     assert len(batches_of(world.store)) == 1
 
@@ -418,18 +418,18 @@ def test_a_lead_does_not_read_what_became_private_in_a_batch_that_was_not(world:
         Draft(content="The heron sleeps.", scope=Scope.SWARM),
     ]
     world.clock.advance(timedelta(minutes=1))
-    _, note = world.remembering.remember_many(drafts, AS_ADA)
+    _, note = world.memory_service.remember_many(drafts, AS_ADA)
     told = newest(world)
     assert (told.kind, told.is_private) == (BatchKind.TOLD, False)
     edited(world, note.memory, scope=Scope.AGENT, name="My own affairs")
     narrow = World(world.store, world.keywords, world.clock, lead_sees=LeadSees.SHARED, first_id=8_000)
-    names = {one.id: one.name for one in narrow.undoing.case(told.id, AS_LEA).memories}
+    names = {one.id: one.name for one in narrow.undo_service.case(told.id, AS_LEA).memories}
     assert (names[note.memory.id], bool(names[shared.id])) == ("", True)
 
 
 def test_taking_back_is_no_way_to_share_what_must_be_reviewed(world: World) -> None:
     memory = world.remember("From the web.", AS_LEA, trust=Trust.WEB)
-    world.remembering.edit(memory.id, Edit(scope=Scope.SWARM), AS_OPERATOR)
+    world.memory_service.edit(memory.id, Edit(scope=Scope.SWARM), AS_OPERATOR)
     private = edited(world, memory, AS_OPERATOR, scope=Scope.AGENT)
     with pytest.raises(Forbidden, match="only an operator"):
         undo(world, private, AS_LEA)
@@ -446,7 +446,7 @@ def test_what_somebody_changed_between_two_units_of_a_batch_is_not_taken_back(wo
             stored = tx.get(memory.id)
             assert stored is not None
             after = replace(stored.memory, content=Clean(content), version=stored.memory.version + 1)
-            world.keeping.unit(
+            world.journal.unit(
                 tx, BatchKind.PURGED, AS_OPERATOR, lambda: tx.change(key, after, None, Action.EDITED), batch=batch
             )
 

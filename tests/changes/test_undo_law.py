@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
+from support.undo_service import export_hash, known
 
 from hivelore.core.text import Clean
 from hivelore.errors import HiveloreError
@@ -24,7 +25,6 @@ from support.batches import batches_of
 from support.clocks import START, SteppingClock
 from support.memories import an_observation, evidence, operational
 from support.stores import KEYWORDS, STORES, law
-from support.undoing import export_hash, known
 from support.world import AS_ADA, AS_BOB, AS_OPERATOR, World, hashing
 
 ENGINES = ("exact", "fts5", "postings", "postings on postgres")
@@ -103,7 +103,7 @@ def live(world: World, deed: Deed) -> None:
         if deed.what in _TELLING:
             draft = _TELLING[deed.what](deed)
             viewer = (AS_ADA, AS_BOB)[deed.which % 2]
-            world.remembering.remember(draft, viewer)
+            world.memory_service.remember(draft, viewer)
             if deed.number % 2:
                 world.embed()
         elif deed.what == "clock":
@@ -161,7 +161,7 @@ def _live_on(world: World, deed: Deed, one: Memory) -> None:
     assert stored is not None
     match deed.what:
         case "edit":
-            world.remembering.edit(one.id, Edit(**EDITS[deed.number]), AS_OPERATOR)
+            world.memory_service.edit(one.id, Edit(**EDITS[deed.number]), AS_OPERATOR)
         case "see" if stored.memory.operational is not None:
             held, seen = stored.memory.operational.held, an_observation(ObservationKind.REINFORCED, world.clock.now())
             world.store.write(lambda tx: tx.observe(stored.key, held, seen))
@@ -173,10 +173,12 @@ def _live_on(world: World, deed: Deed, one: Memory) -> None:
                 about = [found for found in (view.get(other.id) for other in others) if found is not None]
             if len(about) == 2:
                 world.store.write(
-                    lambda tx: world.proposing.propose(tx, ProposalKind.CONTRADICTION, about, AS_ADA, why=Clean("so"))
+                    lambda tx: world.proposal_queue.propose(
+                        tx, ProposalKind.CONTRADICTION, about, AS_ADA, why=Clean("so")
+                    )
                 )
         case "forget":
-            world.remembering.forget(one.id, AS_OPERATOR)
+            world.memory_service.forget(one.id, AS_OPERATOR)
         case _:
             pass
 
@@ -195,21 +197,21 @@ def do(world: World, deed: Deed) -> None:
             case "merge" | "decide":
                 if deed.what == "merge":
                     world.maintenance.apply(MaintenancePlan(merge=True), AS_OPERATOR)
-                for proposal in world.reviewing.page(AS_OPERATOR, None, 100, is_open=True).proposals:
+                for proposal in world.review_inbox.page(AS_OPERATOR, None, 100, is_open=True).proposals:
                     is_twin = proposal.kind is ProposalKind.DUPLICATE
                     how = Decision.MERGED if not is_twin and deed.number % 2 else Decision.ACCEPTED
-                    world.reviewing.decide(proposal.id, how, AS_OPERATOR)
+                    world.review_inbox.decide(proposal.id, how, AS_OPERATOR)
             case "edit":
-                world.remembering.edit(one.id, Edit(**EDITS[deed.number]), AS_OPERATOR)
+                world.memory_service.edit(one.id, Edit(**EDITS[deed.number]), AS_OPERATOR)
             case "operate":
-                world.operations.change(one.id, CHANGES[deed.number], AS_OPERATOR)
+                world.curation.change(one.id, CHANGES[deed.number], AS_OPERATOR)
             case "undo":
-                world.undoing.undo(one.id, AS_OPERATOR)
+                world.undo_service.undo(one.id, AS_OPERATOR)
             case "fact":
-                world.remembering.remember(_fact(deed), AS_ADA)
+                world.memory_service.remember(_fact(deed), AS_ADA)
             case _:
                 text = f"Retold {deed.number}."
-                world.remembering.remember(Draft(content=text, external_id=f"x{deed.which}"), AS_ADA)
+                world.memory_service.remember(Draft(content=text, external_id=f"x{deed.which}"), AS_ADA)
 
 
 class Before(NamedTuple):
@@ -243,7 +245,7 @@ def take_back(world: World, state: Before, ours: set[str]) -> None:
         if one.id not in state.batches | ours and one.undone_at is None:
             event(one.kind.value)
             world.clock.advance(MINUTE)
-            by = world.undoing.undo(one.id, AS_OPERATOR).by
+            by = world.undo_service.undo(one.id, AS_OPERATOR).by
             assert by is not None
             ours.add(by)
 
@@ -284,7 +286,7 @@ def test_what_was_taken_back_comes_again_by_taking_that_back(engine: str) -> Non
                 take_back(world, state, ours)
             for by in sorted(ours, reverse=True):
                 world.clock.advance(MINUTE)
-                world.undoing.undo(by, AS_OPERATOR)
+                world.undo_service.undo(by, AS_OPERATOR)
             assert known(world) == after
 
     holds()

@@ -25,7 +25,7 @@ WORD = "quokkaheron"
 
 def edited(world: World, memory: Memory) -> None:
     """The word is in what it was before, and nowhere else."""
-    world.remembering.edit(memory.id, Edit(content="Nothing of the kind.", name="x", summary="y"), AS_ADA)
+    world.memory_service.edit(memory.id, Edit(content="Nothing of the kind.", name="x", summary="y"), AS_ADA)
 
 
 def purged(world: World, memory: Memory) -> None:
@@ -34,12 +34,12 @@ def purged(world: World, memory: Memory) -> None:
 
 
 def forget(world: World, memory: Memory) -> None:
-    world.remembering.forget(memory.id, AS_ADA)
+    world.memory_service.forget(memory.id, AS_ADA)
 
 
 def drop(world: World, memory: Memory) -> None:
     for batch in batches_of(world.store):
-        world.undoing.drop(batch.id, AS_OPERATOR)
+        world.undo_service.drop(batch.id, AS_OPERATOR)
 
 
 def grow_old(world: World, memory: Memory) -> None:
@@ -53,17 +53,17 @@ def test_no_word_of_it_is_left(
     clock, keywords = SteppingClock(), Fts5()
     with closing(SqliteStore(tmp_path / "hivelore.db", clock=clock)) as store:
         world = World(store, keywords, clock, embedder=hashing())
-        upkeep = Housekeeping(store, keywords, clock)
+        housekeeping = Housekeeping(store, keywords, clock)
         memory = world.remember(f"The {WORD} sleeps.", expires_at=START + timedelta(hours=1))
         done(world, memory)
-        upkeep.tend()
-        upkeep.tend()
+        housekeeping.tend()
+        housekeeping.tend()
         assert WORD.encode() in in_files(tmp_path)
         ended(world, memory)
         for _ in range(3):
             clock.advance(timedelta(minutes=2))
-            upkeep.tend()
-        upkeep.finish(10)
+            housekeeping.tend()
+        housekeeping.finish(10)
     assert WORD.encode() not in in_files(tmp_path)
 
 
@@ -72,18 +72,18 @@ def test_no_word_of_it_is_left_where_it_contradicted_another(tmp_path: Path, *, 
     clock, keywords, words = SteppingClock(), Fts5(), "Listens on port 48923"
     with closing(SqliteStore(tmp_path / "hivelore.db", clock=clock)) as store:
         world = World(store, keywords, clock, embedder=hashing())
-        upkeep = Housekeeping(store, keywords, clock)
+        housekeeping = Housekeeping(store, keywords, clock)
         first = world.observe("Listens on port 8096").memory
         seen = world.observe(words)
         assert (seen.effect, seen.about) == (Effect.CONTRADICTED, (first.id,))
         if is_edited:  # What it was before that is kept, with what had contradicted it.
-            world.operations.change(first.id, Change(service="emby"), AS_OPERATOR)
-        upkeep.tend()
-        world.operations.forget([seen.memory.id], AS_OPERATOR)
+            world.curation.change(first.id, Change(service="emby"), AS_OPERATOR)
+        housekeeping.tend()
+        world.curation.forget([seen.memory.id], AS_OPERATOR)
         for _ in range(3):
             clock.advance(timedelta(minutes=2))
-            upkeep.tend()
-        life = world.operations.life(first.id, AS_OPERATOR)
+            housekeeping.tend()
+        life = world.curation.life(first.id, AS_OPERATOR)
         assert [one.kind for one in life.observations] == [ObservationKind.CREATED, ObservationKind.CONTRADICTED]
-        upkeep.finish(10)
+        housekeeping.finish(10)
     assert words.encode() not in in_files(tmp_path)

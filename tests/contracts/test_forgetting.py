@@ -56,15 +56,15 @@ class House:
         self.store.write(lambda tx: tx.observe(key, known.held, an_observation(text=f"Saw {OBSERVED}.")))
         log_events(self.store, an_event(text=Clean(f"New: {IN_EVENT}."), memory=secret.id))
         self.store.write(lambda tx: tx.add_evidence({key: [evidence(session=USED_IN)]}))
-        world.remembering.edit(secret.id, Edit(content=f"A {IN_TEXT}.", summary=f"A {IN_SUMMARY}."), AS_OPERATOR)
+        world.memory_service.edit(secret.id, Edit(content=f"A {IN_TEXT}.", summary=f"A {IN_SUMMARY}."), AS_OPERATOR)
         with suppress(Proposed):
-            world.remembering.edit(secret.id, Edit(content=f"A {PROPOSED}.", reason=PROPOSED), AS_ADA)
+            world.memory_service.edit(secret.id, Edit(content=f"A {PROPOSED}.", reason=PROPOSED), AS_ADA)
         world.embed()
         self.settle()
         return secret
 
     def forget(self, memory: Memory) -> None:
-        self.world.remembering.forget(memory.id, AS_OPERATOR)
+        self.world.memory_service.forget(memory.id, AS_OPERATOR)
 
     def is_tidy(self) -> bool:
         with self.store.read() as view:

@@ -43,7 +43,7 @@ def kept(store: MemoryStore, work: Callable[[Transaction], object]) -> dict[Docu
     """What is noted while work is done."""
 
     def noting(tx: Transaction) -> dict[DocumentKey, PreviousState | None]:
-        with tx.keeping() as noted:
+        with tx.journal() as noted:
             assert tx.is_keeping
             work(tx)
             found = dict(noted)
@@ -111,7 +111,7 @@ def test_a_unit_that_failed_leaves_nothing_noted_for_the_next(store: MemoryStore
     stored = add(store, a_memory())
 
     def fails(tx: Transaction) -> None:
-        with tx.keeping():
+        with tx.journal():
             tx.renew(stored.key, None)
             raise RuntimeError
 

@@ -149,12 +149,12 @@ def test_a_path_that_was_left_is_free_again(store: MemoryStore) -> None:
 
 def test_the_history_tells_every_version_and_who_made_it_oldest_first(store: MemoryStore) -> None:
     first = a_memory(
-        "one", provenance=Provenance(actor=None, door=Interface.CLI), tags=(Clean("t"),), project=Clean("p")
+        "one", provenance=Provenance(actor=None, interface=Interface.CLI), tags=(Clean("t"),), project=Clean("p")
     )
     stored = add(store, first)
     second = next_version(first, "two", name=Clean("Renamed"), expires_at=instant(9), tags=())
     change(store, stored.key, second, whole("two"), Action.EDITED)
-    third = next_version(second, scope=Scope.SWARM, provenance=Provenance(actor=ADA, door=Interface.HOOK))
+    third = next_version(second, scope=Scope.SWARM, provenance=Provenance(actor=ADA, interface=Interface.HOOK))
     change(store, stored.key, third, None, Action.PROMOTED)
     assert list(history(store, stored.key)) == [
         Version(
@@ -162,7 +162,7 @@ def test_the_history_tells_every_version_and_who_made_it_oldest_first(store: Mem
             at=first.updated_at,
             action=Action.CREATED,
             actor=None,
-            door=Interface.CLI,
+            interface=Interface.CLI,
             reason=None,
             scope=Scope.AGENT,
             name=first.name,
@@ -180,7 +180,7 @@ def test_the_history_tells_every_version_and_who_made_it_oldest_first(store: Mem
             at=second.updated_at,
             action=Action.EDITED,
             actor=BOB,
-            door=Interface.REST,
+            interface=Interface.REST,
             reason=Clean("it was wrong"),
             scope=Scope.AGENT,
             name=Clean("Renamed"),
@@ -198,7 +198,7 @@ def test_the_history_tells_every_version_and_who_made_it_oldest_first(store: Mem
             at=third.updated_at,
             action=Action.PROMOTED,
             actor=ADA,
-            door=Interface.HOOK,
+            interface=Interface.HOOK,
             reason=None,
             scope=Scope.SWARM,
             name=Clean("Renamed"),
@@ -229,7 +229,7 @@ def test_no_version_is_lost_or_altered_by_later_ones(fresh: Fresh, states: list[
         assert {name: getattr(version, name) for name in shared} == {name: getattr(memory, name) for name in shared}
         assert (version.number, version.at) == (memory.version, memory.updated_at)
         told_by = memory.provenance
-        assert (version.actor, version.door, version.reason) == (told_by.actor, told_by.door, told_by.reason)
+        assert (version.actor, version.interface, version.reason) == (told_by.actor, told_by.interface, told_by.reason)
 
 
 def test_each_memory_has_a_history_of_its_own(store: MemoryStore) -> None:

@@ -14,7 +14,7 @@ from support.memories import ADA, filled_texts, instant, instants, texts
 from support.sessions import an_end
 from support.stores import Fresh, law
 
-BY_ADA = Viewer(role=Role.WORKER, agent=ADA, door=Interface.HOOK)
+BY_ADA = Viewer(role=Role.WORKER, agent=ADA, interface=Interface.HOOK)
 
 events = filled_texts.map(EventId)
 maybe = st.none() | texts
@@ -34,7 +34,9 @@ handovers = st.builds(
         subagent=st.none() | st.builds(SubAgent, texts, texts),
         goes_on=st.booleans(),
     ),
-    by=st.builds(Viewer, role=st.sampled_from(Role), agent=filled_texts.map(AgentId), door=st.sampled_from(Interface)),
+    by=st.builds(
+        Viewer, role=st.sampled_from(Role), agent=filled_texts.map(AgentId), interface=st.sampled_from(Interface)
+    ),
     state=st.sampled_from(HandoverState),
     attempts=st.integers(0, 9),
     not_before=instants,

@@ -185,7 +185,7 @@ def test_what_a_session_told_in_the_same_words_is_found(
 ) -> None:
     told = replace(SAID, service=service)
     log_events(store, told, replace(an_event(), service=service, session=S1, at=instant(30)))
-    assert same(store, replace(told, id=LoggedId("new"), actor=BOB, door=Interface.REST, at=instant(minute))) == (
+    assert same(store, replace(told, id=LoggedId("new"), actor=BOB, interface=Interface.REST, at=instant(minute))) == (
         told,
         told,
     )

@@ -223,7 +223,7 @@ def test_histories_are_those_of_each_memory(store: MemoryStore) -> None:
 
 
 def _entry(minute: int, memory: MemoryId) -> AuditEntry:
-    return AuditEntry(at=instant(minute), actor=ADA, door=Interface.REST, action=Action.EDITED, memory=memory)
+    return AuditEntry(at=instant(minute), actor=ADA, interface=Interface.REST, action=Action.EDITED, memory=memory)
 
 
 def test_the_audit_trail_is_read_from_its_beginning_in_pages(store: MemoryStore) -> None:

@@ -40,7 +40,7 @@ def fill(tx: Transaction) -> None:
     tx.put_api_key(ApiKey(id=KeyId("k"), agent=ADA, role=Role.LEAD, digest=b"\0\xff" * 16, created_at=START))
     tx.revoke_api_key(KeyId("k"), instant(5))
     memory = thread[0].memory.id
-    tx.record(AuditEntry(at=START, actor=ADA, door=Interface.MCP, action=Action.PROMOTED, memory=memory))
+    tx.record(AuditEntry(at=START, actor=ADA, interface=Interface.MCP, action=Action.PROMOTED, memory=memory))
     job = Job(id=JobId("j"), kind="re-embed", state=JobState.RUNNING, created_at=START, updated_at=START, total=3)
     tx.put_job(job)
     tx.set_setting("model.serving", "m")

@@ -141,7 +141,7 @@ entries = st.builds(
     AuditEntry,
     at=instants,
     actor=st.none() | agents,
-    door=st.sampled_from(Interface),
+    interface=st.sampled_from(Interface),
     action=st.sampled_from(Action),
     memory=st.integers(1, 3).map(memory_id),
     detail=st.none() | texts,
@@ -166,7 +166,7 @@ def test_the_audit_trail_is_told_newest_first_of_all_or_of_one_memory(
 
 def test_what_happened_at_the_same_instant_is_told_in_reverse_order_of_recording(store: MemoryStore) -> None:
     told = [
-        AuditEntry(at=START, actor=actor, door=Interface.REST, action=Action.READ, memory=memory_id(1))
+        AuditEntry(at=START, actor=actor, interface=Interface.REST, action=Action.READ, memory=memory_id(1))
         for actor in (BOB, ADA, None, ADA)
     ]
     store.write(lambda tx: [tx.record(entry) for entry in told])
@@ -176,7 +176,7 @@ def test_what_happened_at_the_same_instant_is_told_in_reverse_order_of_recording
 
 def test_the_audit_trail_outlives_the_memory(store: MemoryStore) -> None:
     stored = add(store, a_memory())
-    entry = AuditEntry(at=START, actor=ADA, door=Interface.CLI, action=Action.FORGOTTEN, memory=stored.memory.id)
+    entry = AuditEntry(at=START, actor=ADA, interface=Interface.CLI, action=Action.FORGOTTEN, memory=stored.memory.id)
     store.write(lambda tx: tx.record(entry))
     forget(store, stored.key)
     with store.read() as view:

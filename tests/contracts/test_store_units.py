@@ -304,13 +304,13 @@ def test_readers_beside_writers_see_whole_units_only(store: MemoryStore) -> None
         return looks
 
     with ThreadPoolExecutor(6) as pool:
-        watching = [pool.submit(watch) for _ in range(2)]
+        implicit_feedback = [pool.submit(watch) for _ in range(2)]
         try:
             for writing in [pool.submit(write) for _ in range(4)]:
                 writing.result(PATIENCE)
         finally:
             done.set()
-        assert all(watch.result(PATIENCE) for watch in watching)
+        assert all(watch.result(PATIENCE) for watch in implicit_feedback)
     with store.read() as view:
         assert view.setting("pairs") == "40"
 

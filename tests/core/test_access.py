@@ -36,11 +36,11 @@ MEMORIES = {
     "swarm's own": a_memory(owner=None, scope=Scope.SWARM),
 }
 VIEWERS = {
-    "worker": Viewer(role=Role.WORKER, agent=ADA, door=Interface.MCP),
-    "lead": Viewer(role=Role.LEAD, agent=ADA, door=Interface.MCP),
-    "operator": Viewer(role=Role.OPERATOR, agent=None, door=Interface.CLI),
-    "operator as Ada": Viewer(role=Role.OPERATOR, agent=ADA, door=Interface.CLI),
-    "operator's key as the worker Ada": Viewer(role=Role.WORKER, agent=ADA, door=Interface.REST, acting=True),
+    "worker": Viewer(role=Role.WORKER, agent=ADA, interface=Interface.MCP),
+    "lead": Viewer(role=Role.LEAD, agent=ADA, interface=Interface.MCP),
+    "operator": Viewer(role=Role.OPERATOR, agent=None, interface=Interface.CLI),
+    "operator as Ada": Viewer(role=Role.OPERATOR, agent=ADA, interface=Interface.CLI),
+    "operator's key as the worker Ada": Viewer(role=Role.WORKER, agent=ADA, interface=Interface.REST, acting=True),
 }
 
 ALL = "see edit delete promote demote"
@@ -87,8 +87,8 @@ SHELVES = {
 # The laws are looked at for everybody and every memory there can be, as far as rights can tell them apart.
 AGENTS = (ADA, BOB, AgentId("Ada"))
 EVERYBODY = [
-    *(Viewer(role=role, agent=agent, door=Interface.MCP) for role in Role for agent in AGENTS),
-    Viewer(role=Role.OPERATOR, agent=None, door=Interface.MCP),
+    *(Viewer(role=role, agent=agent, interface=Interface.MCP) for role in Role for agent in AGENTS),
+    Viewer(role=Role.OPERATOR, agent=None, interface=Interface.MCP),
 ]
 EVERYTHING = [
     *(a_memory(owner=owner, scope=scope) for owner in AGENTS for scope in Scope),
@@ -167,7 +167,9 @@ def test_only_an_operator_changes_what_is_private_to_another() -> None:
 
 def test_a_higher_role_never_sees_or_changes_less() -> None:
     for agent, memory in product(AGENTS, EVERYTHING):
-        ranks = [Viewer(role=role, agent=agent, door=Interface.MCP) for role in (Role.WORKER, Role.LEAD, Role.OPERATOR)]
+        ranks = [
+            Viewer(role=role, agent=agent, interface=Interface.MCP) for role in (Role.WORKER, Role.LEAD, Role.OPERATOR)
+        ]
         for lead_sees, choice in product(LeadSees, ScopeChoice):
             seen = [sees(rank, lead_sees, memory, choice) for rank in ranks]
             assert seen == sorted(seen)
@@ -184,8 +186,8 @@ def test_the_switch_for_leads_concerns_leads_and_the_private_memories_of_others_
 
 
 def test_rights_do_not_depend_on_the_door_or_on_whose_key_it_is() -> None:
-    for (viewer, memory), lead_sees, door, acting in product(MEETINGS, LeadSees, Interface, (False, True)):
-        elsewhere = replace(viewer, door=door, acting=acting)
+    for (viewer, memory), lead_sees, interface, acting in product(MEETINGS, LeadSees, Interface, (False, True)):
+        elsewhere = replace(viewer, interface=interface, acting=acting)
         assert rights_of(elsewhere, lead_sees, memory) == rights_of(viewer, lead_sees, memory)
 
 
@@ -220,7 +222,7 @@ def test_no_filter_shows_more_than_its_viewer_may_see(viewer: Viewer, lead_sees:
 def test_an_agent_without_a_name_is_not_let_in() -> None:
     for role in (Role.WORKER, Role.LEAD):
         with pytest.raises(ValueError, match="only an operator"):
-            Viewer(role=role, agent=None, door=Interface.MCP)
+            Viewer(role=role, agent=None, interface=Interface.MCP)
 
 
 RUNNING = {kind: replace(memory, operational=operational()) for kind, memory in MEMORIES.items()}
@@ -273,7 +275,7 @@ def test_what_a_shared_folder_says_is_replaced_by_its_scan_alone_and_by_workers_
     owner: AgentId | None,
 ) -> None:
     scanned = replace(a_memory(owner=owner, scope=Scope.SWARM), source_path=Clean("/w/shared/memory/a.md"))
-    scanned = replace(scanned, provenance=replace(scanned.provenance, door=Interface.SERVICE))
+    scanned = replace(scanned, provenance=replace(scanned.provenance, interface=Interface.SERVICE))
     assert is_of_folder(scanned)
     for viewer, effect in product(EVERYBODY, Effect):
         if viewer.role is Role.WORKER and effect is not Effect.SUPERSEDE:
@@ -282,7 +284,7 @@ def test_what_a_shared_folder_says_is_replaced_by_its_scan_alone_and_by_workers_
             assert may_affect(viewer, effect, scanned) is Ruling.PROPOSED
         elif effect is Effect.REPLACE:
             assert not may(viewer, effect, scanned)
-            assert may(replace(viewer, door=Interface.SERVICE), effect, scanned)
+            assert may(replace(viewer, interface=Interface.SERVICE), effect, scanned)
         elif viewer.role is Role.OPERATOR and effect is not Effect.DEMOTE:
             assert may(viewer, effect, scanned)
 

@@ -34,7 +34,7 @@ def _world(world: World, embedder: FaultyEmbedder | HashingEmbedder | None) -> W
 
 def _write(world: World, *texts: str) -> None:
     for text in texts:
-        world.remembering.remember(Draft(content=text), AS_ADA)
+        world.memory_service.remember(Draft(content=text), AS_ADA)
 
 
 @contextmanager
@@ -61,7 +61,7 @@ def _taken_up(world: World) -> str | None:
         return view.setting(TAKEN_UP)
 
 
-def _serving(world: World) -> str | None:
+def _active_model(world: World) -> str | None:
     with world.store.read() as view:
         return view.setting(SERVING)
 
@@ -173,7 +173,7 @@ def test_the_queue_is_the_same_for_whoever_opens_the_store_next(world: World) ->
 
 def test_an_edit_never_leaves_an_old_vector_on_new_text(world: World) -> None:
     memory = world.remember("alpha beta gamma")
-    world.remembering.edit(memory.id, Edit(content="delta epsilon zeta"), AS_ADA)
+    world.memory_service.edit(memory.id, Edit(content="delta epsilon zeta"), AS_ADA)
     assert world.embedding.pending() == 1
     assert all(hit.score.vector == 0 for hit in world.recall("delta").hits)
 
@@ -193,43 +193,43 @@ def test_the_old_model_serves_until_the_new_one_is_complete(world: World) -> Non
     old, new = hashing(), HashingEmbedder(32, salt="new")
     before = Model(old, ExactVectors(old.fingerprint, old.dimension))
     wanted = Model(new, ExactVectors(new.fingerprint, new.dimension))
-    serving = ActiveModel(wanted, before=before)
-    embedding = EmbeddingQueue(world.store, serving, world.clock)
-    assert serving.current is before
+    active_model = ActiveModel(wanted, before=before)
+    embedding = EmbeddingQueue(world.store, active_model, world.clock)
+    assert active_model.current is before
     while embedding.step():
-        assert serving.current is before or embedding.pending() == 0
-    assert serving.current is wanted
-    assert not serving.swapping
+        assert active_model.current is before or embedding.pending() == 0
+    assert active_model.current is wanted
+    assert not active_model.swapping
 
 
 def test_the_first_model_serves_before_it_is_complete_and_no_later_one_does(world: World) -> None:
     _write(world, *(f"alpha {number}" for number in range(BATCH + 1)))
-    assert _serving(world) is None
+    assert _active_model(world) is None
     world.embedding.step()
-    assert _serving(world) == hashing().fingerprint
+    assert _active_model(world) == hashing().fingerprint
     other = _world(world, HashingEmbedder(64, salt="other"))
     other.embedding.step()
     assert other.embedding.pending() == 1
-    assert _serving(world) == hashing().fingerprint
+    assert _active_model(world) == hashing().fingerprint
     other.embed()
-    assert _serving(world) == HashingEmbedder(64, salt="other").fingerprint
+    assert _active_model(world) == HashingEmbedder(64, salt="other").fingerprint
 
 
 def test_a_question_is_answered_by_the_model_that_embedded_it_though_another_serves_by_now(world: World) -> None:
     world.remember("alpha")
     world.remember("beta")
     old, new = hashing(), HashingEmbedder(64, salt="new")
-    serving = ActiveModel(
+    active_model = ActiveModel(
         Model(new, ExactVectors(new.fingerprint, new.dimension)),
         before=Model(old, ExactVectors(old.fingerprint, old.dimension)),
     )
-    question = serving.embed_query(Clean("alpha"))
-    embedding = EmbeddingQueue(world.store, serving, world.clock)
+    question = active_model.embed_query(Clean("alpha"))
+    embedding = EmbeddingQueue(world.store, active_model, world.clock)
     while embedding.step():
         pass
-    assert not serving.swapping
+    assert not active_model.swapping
     with world.store.read() as view:
-        (near,) = serving.nearest(view, question, EVERYTHING, 1, ()).nearest
+        (near,) = active_model.nearest(view, question, EVERYTHING, 1, ()).nearest
     assert near.cosine == pytest.approx(1.0)
 
 
@@ -292,8 +292,8 @@ def test_vectors_of_a_model_that_serves_no_more_are_dropped(world: World) -> Non
 def test_a_model_that_cannot_be_called_any_more_leaves_keywords_that_say_so(world: World) -> None:
     world.remember("alpha")
     new = HashingEmbedder(32, salt="new")
-    serving = ActiveModel(Model(new, ExactVectors(new.fingerprint, new.dimension)), incomplete=True)
-    asked = serving.embed_query(Clean("alpha"))
+    active_model = ActiveModel(Model(new, ExactVectors(new.fingerprint, new.dimension)), incomplete=True)
+    asked = active_model.embed_query(Clean("alpha"))
     assert asked.vector is None
     assert asked.why_not is not None
     assert "changed" in asked.why_not
@@ -302,30 +302,30 @@ def test_a_model_that_cannot_be_called_any_more_leaves_keywords_that_say_so(worl
 def test_embedding_everything_again_keeps_serving_and_counts(world: World) -> None:
     for number in range(5):
         world.remember(f"alpha {number}")
-    job = world.reembedding.begin(AS_OPERATOR, everything=True)
+    job = world.reembedder.begin(AS_OPERATOR, everything=True)
     assert (job.state, job.total) == (JobState.RUNNING, 5)
-    assert world.reembedding.begin(AS_OPERATOR).id == job.id
+    assert world.reembedder.begin(AS_OPERATOR).id == job.id
     assert world.recall("alpha").hits[0].score.vector == 1.0
     again = _world(world, hashing())
     again.embed()
-    seen = world.reembedding.look(job.id, AS_OPERATOR)
+    seen = world.reembedder.look(job.id, AS_OPERATOR)
     assert (seen.state, seen.done) == (JobState.DONE, 5)
 
 
 def test_a_job_that_ended_while_nobody_looked_is_not_joined(world: World) -> None:
     world.remember("alpha")
-    ended = world.reembedding.begin(AS_OPERATOR, everything=True)
+    ended = world.reembedder.begin(AS_OPERATOR, everything=True)
     world.embed()
-    job = world.reembedding.begin(AS_OPERATOR, everything=True)
+    job = world.reembedder.begin(AS_OPERATOR, everything=True)
     assert (job.id != ended.id, job.state, job.total) == (True, JobState.RUNNING, 1)
-    seen = world.reembedding.look(ended.id, AS_OPERATOR)
+    seen = world.reembedder.look(ended.id, AS_OPERATOR)
     assert (seen.state, seen.done) == (JobState.DONE, 1)
 
 
 def test_a_cancelled_job_leaves_the_old_vectors_in_place(world: World) -> None:
     world.remember("alpha")
-    job = world.reembedding.begin(AS_OPERATOR, everything=True)
-    assert world.reembedding.cancel(job.id, AS_OPERATOR).state is JobState.CANCELLED
+    job = world.reembedder.begin(AS_OPERATOR, everything=True)
+    assert world.reembedder.cancel(job.id, AS_OPERATOR).state is JobState.CANCELLED
     assert world.embedding.pending() == 0
 
 
@@ -335,7 +335,7 @@ def test_what_failed_is_tried_again_at_once_on_request(world: World) -> None:
     poisoned.embed()
     mended = _world(world, hashing())
     assert mended.embedding.pending() == 0
-    assert mended.reembedding.begin(AS_OPERATOR).total == 1
+    assert mended.reembedder.begin(AS_OPERATOR).total == 1
     mended.embed()
     assert mended.reading.stats(AS_ADA).failed == 0
 
@@ -346,20 +346,20 @@ def test_failures_are_forgotten_some_at_a_time(world: World, monkeypatch: pytest
     _write(poisoned, *(f"poison {number}" for number in range(5)))
     poisoned.embed()
     mended = _world(world, hashing())
-    job = mended.reembedding.begin(AS_OPERATOR)
+    job = mended.reembedder.begin(AS_OPERATOR)
     assert (job.total, mended.reading.stats(AS_ADA).failed) == (5, 0)
-    assert mended.reembedding.begin(AS_OPERATOR).id == job.id
+    assert mended.reembedder.begin(AS_OPERATOR).id == job.id
 
 
 def test_only_operators_embed_again(world: World) -> None:
     with pytest.raises(Forbidden):
-        world.reembedding.begin(AS_ADA)
+        world.reembedder.begin(AS_ADA)
 
 
 def test_there_is_nothing_to_embed_again_without_a_model(clock: SteppingClock, tmp_path: Path) -> None:
     world = World(STORES["inmemory"].open(tmp_path, clock), KEYWORDS["exact"].index(), clock)
     with pytest.raises(Conflict):
-        world.reembedding.begin(AS_OPERATOR)
+        world.reembedder.begin(AS_OPERATOR)
 
 
 def test_a_batch_that_keeps_failing_is_tried_one_by_one(world: World) -> None:
@@ -403,42 +403,42 @@ def _telling(*, beside: bool = True, processors: int = 2) -> tuple[_Telling, Act
 
 
 def test_a_question_is_embedded_beside_whoever_asks() -> None:
-    embedder, serving = _telling()
-    with serving.question(Clean("where")) as embedded:
+    embedder, active_model = _telling()
+    with active_model.question(Clean("where")) as embedded:
         embedder.go.set()
         assert embedded().vector is not None
-    serving.close()
+    active_model.close()
     assert embedder.threads != [current_thread()]
 
 
 @pytest.mark.parametrize(("beside", "processors"), [(False, 2), (True, 1)])
 def test_else_it_is_embedded_before_anything_else_begins(beside: bool, processors: int) -> None:
-    embedder, serving = _telling(beside=beside, processors=processors)
+    embedder, active_model = _telling(beside=beside, processors=processors)
     embedder.go.set()
-    with serving.question(Clean("where")):
+    with active_model.question(Clean("where")):
         assert embedder.threads == [current_thread()]
-    serving.close()
+    active_model.close()
 
 
 def test_questions_at_the_same_time_leave_no_processor_to_spare() -> None:
-    embedder, serving = _telling(processors=2)
+    embedder, active_model = _telling(processors=2)
     embedder.go.set()
-    with serving.question(Clean("where")) as first:
+    with active_model.question(Clean("where")) as first:
         first()
-        with serving.question(Clean("when")):
+        with active_model.question(Clean("when")):
             assert embedder.threads[1] == current_thread()
-    with pytest.raises(ZeroDivisionError), serving.question(Clean("who")):
+    with pytest.raises(ZeroDivisionError), active_model.question(Clean("who")):
         raise ZeroDivisionError
-    with serving.question(Clean("why")) as last:
+    with active_model.question(Clean("why")) as last:
         last()
     assert embedder.threads[3] != current_thread()
-    serving.close()
+    active_model.close()
 
 
 def test_after_its_end_a_question_is_embedded_by_whoever_asks() -> None:
-    embedder, serving = _telling()
+    embedder, active_model = _telling()
     embedder.go.set()
-    serving.close()
-    with serving.question(Clean("where")) as embedded:
+    active_model.close()
+    with active_model.question(Clean("where")) as embedded:
         assert embedded().vector is not None
     assert embedder.threads == [current_thread()]

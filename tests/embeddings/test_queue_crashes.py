@@ -107,8 +107,8 @@ def test_what_was_acknowledged_before_a_kill_is_embedded_after_it(point: Point, 
 def embed_all(store: MemoryStore) -> None:
     """What the next process does, without a word from anybody."""
     provider = embedder()
-    serving = ActiveModel(Model(provider, ScanVectors(provider.fingerprint, provider.dimension)))
-    embedding = EmbeddingQueue(store, serving, SystemClock())
+    active_model = ActiveModel(Model(provider, ScanVectors(provider.fingerprint, provider.dimension)))
+    embedding = EmbeddingQueue(store, active_model, SystemClock())
     while embedding.step():
         pass
     assert embedding.pending() == 0

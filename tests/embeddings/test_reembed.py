@@ -47,7 +47,7 @@ def killed_after(filled: World, monkeypatch: pytest.MonkeyPatch) -> Kill:
         with monkeypatch.context() as meanwhile:
             meanwhile.setattr(filled.store, "write", mortal)
             with pytest.raises(Killed):
-                filled.reembedding.begin(AS_OPERATOR, everything=True)
+                filled.reembedder.begin(AS_OPERATOR, everything=True)
 
     return killed_after
 
@@ -55,14 +55,14 @@ def killed_after(filled: World, monkeypatch: pytest.MonkeyPatch) -> Kill:
 def the_job(world: World) -> Job:
     with world.store.read() as view:
         (job,) = view.jobs()
-    return world.reembedding.look(job.id, AS_OPERATOR)
+    return world.reembedder.look(job.id, AS_OPERATOR)
 
 
 def test_everything_is_queued_in_pieces(filled: World) -> None:
-    job = filled.reembedding.begin(AS_OPERATOR, everything=True)
+    job = filled.reembedder.begin(AS_OPERATOR, everything=True)
     assert (job.state, job.total, filled.embedding.pending()) == (JobState.RUNNING, COUNT, COUNT)
     filled.embed()
-    seen = filled.reembedding.look(job.id, AS_OPERATOR)
+    seen = filled.reembedder.look(job.id, AS_OPERATOR)
     assert (seen.state, seen.done, seen.total) == (JobState.DONE, COUNT, COUNT)
 
 
@@ -75,7 +75,7 @@ def test_a_process_that_is_killed_before_the_job_is_kept_has_begun_none(
     filled: World, killed_after: Kill, writes: int
 ) -> None:
     killed_after(writes)
-    filled.reembedding.go_on()
+    filled.reembedder.go_on()
     with filled.store.read() as view:
         assert list(view.jobs()) == []
     assert filled.embedding.pending() == 0
@@ -86,7 +86,7 @@ def test_a_killed_process_goes_on_where_it_was(filled: World, killed_after: Kill
     killed_after(BEGINNING + pieces)
     filled.embed()
     assert the_job(filled).state is JobState.RUNNING
-    filled.reembedding.go_on()
+    filled.reembedder.go_on()
     assert filled.embedding.pending() == COUNT - 3 * pieces
     filled.embed()
     job = the_job(filled)
@@ -95,29 +95,29 @@ def test_a_killed_process_goes_on_where_it_was(filled: World, killed_after: Kill
 
 def test_whoever_asks_again_joins_and_queues_the_rest(filled: World, killed_after: Kill) -> None:
     killed_after(BEGINNING + 1)
-    job = filled.reembedding.begin(AS_OPERATOR, everything=True)
+    job = filled.reembedder.begin(AS_OPERATOR, everything=True)
     assert (job.total, filled.embedding.pending()) == (COUNT, COUNT)
     assert the_job(filled).id == job.id
 
 
 def test_a_cancelled_job_queues_no_more(filled: World, killed_after: Kill) -> None:
     killed_after(BEGINNING + 1)
-    cancelled = filled.reembedding.cancel(the_job(filled).id, AS_OPERATOR)
+    cancelled = filled.reembedder.cancel(the_job(filled).id, AS_OPERATOR)
     assert (cancelled.state, filled.embedding.pending()) == (JobState.CANCELLED, 0)
-    filled.reembedding.go_on()
+    filled.reembedder.go_on()
     assert filled.embedding.pending() == 0
 
 
 def test_cancelling_takes_everything_out_of_the_queue(filled: World) -> None:
-    job = filled.reembedding.begin(AS_OPERATOR, everything=True)
-    filled.reembedding.cancel(job.id, AS_OPERATOR)
+    job = filled.reembedder.begin(AS_OPERATOR, everything=True)
+    filled.reembedder.cancel(job.id, AS_OPERATOR)
     assert filled.embedding.pending() == 0
 
 
 def test_where_nothing_is_kept_it_is_done_at_once(world: World) -> None:
-    assert world.reembedding.begin(AS_OPERATOR, everything=True).state is JobState.DONE
+    assert world.reembedder.begin(AS_OPERATOR, everything=True).state is JobState.DONE
 
 
 def test_going_on_with_nothing_changes_nothing(filled: World) -> None:
-    filled.reembedding.go_on()
+    filled.reembedder.go_on()
     assert filled.embedding.pending() == 0

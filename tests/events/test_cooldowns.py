@@ -32,7 +32,7 @@ def test_it_says_who_set_it_and_until_when(world: World) -> None:
     now = world.clock.now()
     assert (known.service, known.action, known.until, known.count) == ("jellyfin", "restart", now + 30 * MINUTE, 1)
     assert (known.reason, known.session, known.set_at) == ("no use", "s1", now)
-    assert (known.actor, known.door) == (ADA, AS_ADA.door)
+    assert (known.actor, known.interface) == (ADA, AS_ADA.interface)
     assert list(world.cooldowns.holding()) == [known]
 
 

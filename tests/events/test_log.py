@@ -39,7 +39,7 @@ def test_what_anybody_tells_everybody_reads(world: World) -> None:
 def test_an_event_says_who_told_it_when_and_through_which_door(world: World) -> None:
     event = world.events.record(Level.ERROR, " The disk is full \n", AS_ADA, service="jellyfin", session="s1")
     assert (event.text, event.service, event.session) == ("The disk is full", "jellyfin", "s1")
-    assert (event.at, event.actor, event.door, event.memory) == (world.clock.now(), ADA, AS_ADA.door, None)
+    assert (event.at, event.actor, event.interface, event.memory) == (world.clock.now(), ADA, AS_ADA.interface, None)
     assert world.events.page(AS_ADA, None, 9).events == (event,)
     assert world.events.record(Level.INFO, "Backup done", AS_OPERATOR).actor is None
 
@@ -126,9 +126,9 @@ def test_what_tells_of_a_memory_is_as_private_and_goes_with_it(world: World) -> 
     assert page(world) == ()
     log_events(world.store, event)
     assert page(world) == (event,)
-    world.remembering.edit(memory.id, Edit(scope=Scope.AGENT), AS_ADA)
+    world.memory_service.edit(memory.id, Edit(scope=Scope.AGENT), AS_ADA)
     assert (page(world), page(world, AS_LEA), page(world, AS_OPERATOR)) == ((), (event,), (event,))
-    world.remembering.forget(memory.id, AS_ADA)
+    world.memory_service.forget(memory.id, AS_ADA)
     assert page(world, AS_OPERATOR) == ()
 
 
@@ -158,13 +158,13 @@ def test_only_operators_take_an_event_out_of_the_log(world: World) -> None:
 
 
 def test_events_go_when_they_are_old_a_few_at_a_time(world: World) -> None:
-    upkeep = Housekeeping(world.store, world.keywords, world.clock, events=10 * DAY)
+    housekeeping = Housekeeping(world.store, world.keywords, world.clock, events=10 * DAY)
     log_events(world.store, *(an_event(at=world.clock.now()) for _ in range(PRUNED + 1)))
     world.clock.advance(10 * DAY + timedelta(seconds=1))
     log_events(world.store, an_event(at=world.clock.now()))
     left: list[int] = []
     for _ in range(3):
-        upkeep.tend()
+        housekeeping.tend()
         left.append(len(logged_events(world.store)))
     assert left == [2, 1, 1]
 
@@ -173,14 +173,14 @@ def test_events_go_when_there_are_too_many(world: World, monkeypatch: pytest.Mon
     monkeypatch.setattr("hivelore.maintenance.housekeeping.EVENTS", 3)
     told = [an_event(at=world.clock.now() + timedelta(seconds=number)) for number in range(5)]
     log_events(world.store, *told)
-    upkeep = Housekeeping(world.store, world.keywords, world.clock)
-    upkeep.tend()
+    housekeeping = Housekeeping(world.store, world.keywords, world.clock)
+    housekeeping.tend()
     assert list(logged_events(world.store)) == told[:1:-1]
     log_events(world.store, an_event(at=world.clock.now() + DAY))
-    upkeep.tend()
+    housekeeping.tend()
     assert len(logged_events(world.store)) == 4
     world.clock.advance(timedelta(seconds=PRUNE_EVERY))
-    upkeep.tend()
+    housekeeping.tend()
     assert len(logged_events(world.store)) == 3
 
 
@@ -193,9 +193,9 @@ def test_workers_are_not_told_the_sessions_of_others(world: World) -> None:
     assert told == {AS_ADA.agent: [None, "s1"], AS_LEA.agent: ["s2", "s1"]}
     seen = world.observe("The crane takes 60s to start.", session="s3").memory.id
     for viewer, session in ((AS_ADA, "s3"), (AS_BOB, None), (AS_LEA, "s3")):
-        assert [one.session for one in world.operations.life(seen, viewer).observations] == [session]
+        assert [one.session for one in world.curation.life(seen, viewer).observations] == [session]
     for viewer, session in ((AS_ADA, "s3"), (AS_BOB, None), (AS_LEA, "s3")):
-        (told_of,) = world.operations.page(Choice(), viewer, None).memories
-        assert (told_of.memory.session, world.operations.get(seen, viewer).memory.session) == (session, session)
+        (told_of,) = world.curation.page(Choice(), viewer, None).memories
+        assert (told_of.memory.session, world.curation.get(seen, viewer).memory.session) == (session, session)
     world.cooldowns.set("crane", "restart", AS_ADA, minutes=5, session="s4")
     assert [world.cooldowns.shown(viewer)[0].session for viewer in (AS_ADA, AS_BOB, AS_LEA)] == ["s4", None, "s4"]

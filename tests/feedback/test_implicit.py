@@ -32,9 +32,9 @@ class Stage:
 
     def __init__(self, world: World) -> None:
         self.world = world
-        self.watching = ImplicitFeedback(world.store, world.keywords)
+        self.implicit_feedback = ImplicitFeedback(world.store, world.keywords)
         fillers = [f"The kettle number {number} boils in the kitchen {number % 7}." for number in range(FILLERS)]
-        world.remembering.remember_many([Draft(content=filler) for filler in fillers], AS_ADA)
+        world.memory_service.remember_many([Draft(content=filler) for filler in fillers], AS_ADA)
         self.memory = world.remember(PROXY)
         self.count = 0
 
@@ -55,9 +55,11 @@ class Stage:
         return recall
 
     def ends(self, session: ClaudeSession, /, **more: Any) -> None:
-        self.world.tally.flush()
+        self.world.write_buffer.flush()
         ended = an_end("/s1.jsonl", **{"at": self.world.clock.now(), **more})
-        self.watching.watch(ended, ADA, everything("claude-code", session.lines, of_subagent=bool(ended.subagent)))
+        self.implicit_feedback.watch(
+            ended, ADA, everything("claude-code", session.lines, of_subagent=bool(ended.subagent))
+        )
 
     def use(self, memory: Memory | None = None) -> Use:
         return self.world.rating.of((memory or self.memory).id, AS_OPERATOR).use
@@ -118,11 +120,11 @@ def test_while_a_session_goes_on_nothing_counts_as_unused(stage: Stage) -> None:
 @pytest.mark.parametrize("cut", ["the beginning is missing", "there is no file", "nothing was read"])
 def test_what_was_not_seen_whole_shows_no_lack_of_use(stage: Stage, cut: str) -> None:
     stage.told()
-    stage.world.tally.flush()
+    stage.world.write_buffer.flush()
     lines = ClaudeSession().user(ABOUT_PROXY).lines if cut != "nothing was read" else []
     whole = everything("claude-code", lines, cut=cut == "the beginning is missing")
     ended = an_end(None if cut == "there is no file" else "/s1.jsonl", at=stage.world.clock.now())
-    stage.watching.watch(ended, ADA, whole)
+    stage.implicit_feedback.watch(ended, ADA, whole)
     assert stage.use() == UNKNOWN
 
 
@@ -177,7 +179,7 @@ def test_recalls_of_others_say_nothing_of_this_session(stage: Stage, world: Worl
 
 def test_what_was_forgotten_since_is_passed_over(stage: Stage) -> None:
     stage.told()
-    stage.world.remembering.forget(stage.memory.id, AS_ADA)
+    stage.world.memory_service.forget(stage.memory.id, AS_ADA)
     stage.ends(ClaudeSession().user(ABOUT_PROXY).runs(USES))
     with stage.world.store.read() as view:
         assert view.counts().evidence == 0
@@ -213,7 +215,7 @@ def test_in_a_small_store_no_word_is_rare_enough_to_tell(world: World) -> None:
         at=world.clock.now(),
     )
     assert PROXY in (world.capture.take(event, AS_ADA).context or "")
-    world.tally.flush()
+    world.write_buffer.flush()
     ended: Ended = an_end("/s1.jsonl", at=world.clock.now(), goes_on=True)
     lines = ClaudeSession().user(ABOUT_PROXY).runs(USES).lines
     ImplicitFeedback(world.store, world.keywords).watch(ended, ADA, everything("claude-code", lines))

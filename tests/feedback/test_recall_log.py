@@ -65,12 +65,12 @@ def test_a_recall_is_logged_with_who_asked_and_why_each_memory_was_given(world: 
     world.clock.advance(DAY)
     answer = world.recall("Which Java does the build need?", AS_ADA, project="hive", session=None)
     (one,) = page(world)
-    assert (one.id, one.at, one.agent, one.role, one.door) == (
+    assert (one.id, one.at, one.agent, one.role, one.interface) == (
         answer.id,
         world.clock.now(),
         ADA,
         AS_ADA.role,
-        AS_ADA.door,
+        AS_ADA.interface,
     )
     assert (one.question, one.project, one.session) == ("Which Java does the build need?", "hive", None)
     assert (one.path, one.candidates) == (answer.path, 2)
@@ -91,7 +91,7 @@ def test_a_recall_waits_for_no_write(small: World, store: Faulty) -> None:
     before = store.writes
     small.recall("wombat")
     assert store.writes == before
-    small.tally.flush()
+    small.write_buffer.flush()
     assert len(logged(store)) == 1
 
 
@@ -110,7 +110,7 @@ def test_a_recall_whose_log_cannot_be_written_is_answered_and_logged_later(small
     store.full = True
     first = small.recall("wombat")
     with pytest.raises(Unavailable):
-        small.tally.flush()
+        small.write_buffer.flush()
     assert page(small) == ()
     second = small.recall("numbat")
     store.full = False
@@ -120,7 +120,7 @@ def test_a_recall_whose_log_cannot_be_written_is_answered_and_logged_later(small
 def test_a_memory_that_is_forgotten_before_the_log_is_written_does_not_come_into_it(world: World) -> None:
     memory = world.remember("The build needs Java 21.")
     world.recall("Java")
-    world.remembering.forget(memory.id, AS_ADA)
+    world.memory_service.forget(memory.id, AS_ADA)
     assert [(one.hits, one.withheld) for one in page(world)] == [((), 1)]
 
 
@@ -149,7 +149,7 @@ def test_a_memory_that_became_private_again_is_left_out_for_others(small: World)
     memory = small.remember("The build needs Java 21.", scope=Scope.SWARM)
     small.recall("Java", AS_BOB)
     assert [len(one.hits) for one in page(small, AS_BOB)] == [1]
-    small.remembering.edit(memory.id, Edit(scope=Scope.AGENT), AS_ADA)
+    small.memory_service.edit(memory.id, Edit(scope=Scope.AGENT), AS_ADA)
     assert [(one.hits, one.withheld) for one in page(small, AS_BOB)] == [((), 1)]
     with pytest.raises(NotFound):
         small.recall_log.page(AS_BOB, None, 10, memory=memory.id)
@@ -175,7 +175,7 @@ def test_pages_go_on_where_the_last_one_ended(small: World) -> None:
 def test_the_log_loses_the_oldest_where_nothing_can_be_written_and_counts_them(steps: list[int | bool]) -> None:
     """A number: so many recalls; True or False: a flush that succeeds, or does not."""
     store = Faulty(SteppingClock())
-    tally = WriteBehindBuffer(store, recalls=2 * UNIT + 50)
+    write_buffer = WriteBehindBuffer(store, recalls=2 * UNIT + 50)
     told: list[Recall] = []
     waiting: list[Recall] = []
     written: list[Recall] = []
@@ -183,29 +183,29 @@ def test_the_log_loses_the_oldest_where_nothing_can_be_written_and_counts_them(s
         if isinstance(step, bool):
             store.full = not step
             if step:
-                tally.flush()
+                write_buffer.flush()
                 written, waiting = [*written, *waiting], []
             elif waiting:
                 with pytest.raises(Unavailable):
-                    tally.flush()
+                    write_buffer.flush()
         else:
             for _ in range(step):
                 told.append(recall := a_recall())
-                tally.log(recall)
+                write_buffer.log(recall)
                 waiting = [*waiting, recall][-2 * UNIT - 50 :]
     store.full = False
-    tally.flush()
+    write_buffer.flush()
     written += waiting
     assert list(reversed(logged(store))) == written
-    assert tally.lost_recalls == len(told) - len(written)
+    assert write_buffer.lost_recalls == len(told) - len(written)
 
 
 def test_recalls_are_written_in_units_of_some(store: Faulty) -> None:
-    tally = WriteBehindBuffer(store)
+    write_buffer = WriteBehindBuffer(store)
     for _ in range(3 * UNIT + 1):
-        tally.log(a_recall())
-    tally.flush()
-    assert (store.writes, len(logged(store)), tally.lost_recalls) == (4, 3 * UNIT + 1, 0)
+        write_buffer.log(a_recall())
+    write_buffer.flush()
+    assert (store.writes, len(logged(store)), write_buffer.lost_recalls) == (4, 3 * UNIT + 1, 0)
     assert RECALLS > 3 * UNIT
 
 
@@ -213,17 +213,17 @@ def test_recalls_are_written_in_units_of_some(store: Faulty) -> None:
 
 
 def test_recalls_go_when_they_are_old_a_few_at_a_time(store: Faulty, clock: SteppingClock) -> None:
-    upkeep = Housekeeping(store, ExactKeywords(), clock, recalls=10 * DAY)
+    housekeeping = Housekeeping(store, ExactKeywords(), clock, recalls=10 * DAY)
     old = [a_recall(at=clock.now()) for _ in range(2 * PRUNED + 1)]
     store.write(lambda tx: tx.log_recalls(old))
     clock.advance(10 * DAY)
     store.write(lambda tx: tx.log_recalls([a_recall(at=clock.now())]))
-    upkeep.tend()
+    housekeeping.tend()
     assert len(logged(store)) == 2 * PRUNED + 2
     clock.advance(timedelta(seconds=PRUNE_EVERY))
     left: list[int] = []
     for _ in range(4):
-        upkeep.tend()
+        housekeeping.tend()
         left.append(len(logged(store)))
     assert left == [PRUNED + 2, 2, 1, 1]
 

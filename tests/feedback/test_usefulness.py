@@ -19,17 +19,17 @@ from support.world import AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, World
 
 PROXY = "Port 8443 is taken by the proxy."
 ABOUT_PROXY = "Which port is taken by the proxy?"
-ACTING_FOR_ADA = Viewer(role=Role.WORKER, agent=ADA, door=Interface.REST, acting=True)
+ACTING_FOR_ADA = Viewer(role=Role.WORKER, agent=ADA, interface=Interface.REST, acting=True)
 
 
 def evidence_of(world: World, memory: Memory) -> Sequence[Evidence]:
-    world.tally.flush()
+    world.write_buffer.flush()
     with world.store.read() as view:
         return view.evidence(present(world.store, memory).key)
 
 
 def use(world: World, memory: Memory) -> Use:
-    world.tally.flush()
+    world.write_buffer.flush()
     return world.rating.of(memory.id, AS_OPERATOR).use
 
 
@@ -95,7 +95,7 @@ def test_a_rating_tells_which_recall_it_is_about(world: World) -> None:
     memory = world.remember(PROXY)
     first, second = (world.recall(ABOUT_PROXY).id for _ in range(2))
     world.recall(ABOUT_PROXY, AS_LEA)
-    world.tally.flush()
+    world.write_buffer.flush()
     world.rating.rate(memory.id, AS_ADA, useful=True, session="s1")
     assert [one.recall for one in evidence_of(world, memory)] == [second]
     assert first != second
@@ -128,7 +128,7 @@ def test_who_took_it_back_is_told_in_the_audit_trail_and_in_the_history(world: W
     world.clock.advance(timedelta(seconds=1))
     world.rating.reset(memory.id, viewer)
     (entry,) = [one for one in world.audit() if one not in before and one.action is not Action.READ]
-    assert (entry.at, entry.actor, entry.door) == (world.clock.now(), viewer.agent, viewer.door)
+    assert (entry.at, entry.actor, entry.interface) == (world.clock.now(), viewer.agent, viewer.interface)
     assert (entry.action, entry.memory) == (Action.UNDONE, memory.id)
     (told,) = world.reading.history(memory.id, AS_ADA).taken_back
     assert (told.at, told.actor, told.change) == (entry.at, viewer.agent, "what was known of its use")
@@ -172,7 +172,7 @@ def test_opening_says_nothing_where_no_recall_gave_it_to_that_agent_shortly_befo
     memory = world.remember(PROXY, scope=Scope.SWARM)
     world.reading.get(memory.id, AS_ADA)
     world.clock.advance(timedelta(seconds=1))
-    world.tally.flush()
+    world.write_buffer.flush()
     world.recall(ABOUT_PROXY, AS_ADA)
     world.reading.get(memory.id, AS_BOB)
     world.reading.get(memory.id, AS_OPERATOR)
@@ -194,8 +194,8 @@ def test_what_was_opened_and_forgotten_since_is_passed_over(world: World) -> Non
     memory = world.remember(PROXY)
     world.recall(ABOUT_PROXY)
     world.reading.get(memory.id, AS_ADA)
-    world.remembering.forget(memory.id, AS_ADA)
-    world.tally.flush()
+    world.memory_service.forget(memory.id, AS_ADA)
+    world.write_buffer.flush()
     with world.store.read() as view:
         assert view.counts().evidence == 0
 
@@ -211,5 +211,5 @@ def test_a_recall_and_an_opening_write_nothing_themselves(world: World, monkeypa
         world.recall(ABOUT_PROXY)
         world.reading.get(memory.id, AS_ADA)
         with pytest.raises(Unavailable):
-            world.tally.flush()
+            world.write_buffer.flush()
     assert use(world, memory) == Use(opened=1)

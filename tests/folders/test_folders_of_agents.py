@@ -82,7 +82,7 @@ def test_a_folder_of_nobody_is_taken_once_there_is_such_an_agent(desk: Desk) -> 
 
 def test_a_file_in_the_shared_folder_touches_no_private_memory(desk: Desk) -> None:
     draft = Draft(content="A secret of Ada.", source_path=f"{desk.root}/{PLAN}", source=Source.FILE_INDEX)
-    desk.world.remembering.remember(draft, AS_ADA)
+    desk.world.memory_service.remember(draft, AS_ADA)
     desk.write(PLAN, "Not a secret.")
     desk.look()
     assert desk.world.found("secret of Ada", AS_ADA)[0] == "A secret of Ada."
@@ -93,7 +93,7 @@ def test_a_file_in_the_shared_folder_touches_no_private_memory(desk: Desk) -> No
 
 def test_a_shared_file_is_the_one_document_of_its_path_whoever_wrote_it_before(desk: Desk) -> None:
     draft = Draft(content="Old plan.", source_path=f"{desk.root}/{PLAN}", scope=Scope.SWARM)
-    before = desk.world.remembering.remember(draft, AS_ADA).memory
+    before = desk.world.memory_service.remember(draft, AS_ADA).memory
     desk.write(PLAN, "New plan.")
     desk.look()
     assert [(one.id, one.content, one.owner) for one in desk.all()] == [(before.id, "New plan.", desk.local.agent)]

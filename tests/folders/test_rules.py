@@ -74,8 +74,8 @@ def test_any_other_name_is_one(name: str) -> None:
         (f"shared/memory{'/x' * 16}", False),
     ],
 )
-def test_only_folders_that_lead_to_memories_are_looked_into(path: str, leads: bool) -> None:
-    assert rules.leads_on(path.split("/")) is leads
+def test_only_folders_that_lead_to_memories_are_looked_into(path: str, is_leader: bool) -> None:
+    assert rules.leads_on(path.split("/")) is is_leader
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ def test_a_file_becomes_a_memory_of_its_folder(desk: Desk) -> None:
     desk.look()
     mine = desk.memory(NOTE, "mine")
     assert (mine.name, mine.content, mine.source) == ("auth-header-fix", TEXT, Source.FILE_INDEX)
-    assert (mine.scope, mine.owner, mine.provenance.door) == (Scope.AGENT, desk.local.agent, Interface.SERVICE)
+    assert (mine.scope, mine.owner, mine.provenance.interface) == (Scope.AGENT, desk.local.agent, Interface.SERVICE)
     assert desk.memory(PLAN).scope is Scope.SWARM
     assert desk.memory("shared/thoughts/idea.txt").scope is Scope.SWARM
     assert desk.world.found("when do we ship", AS_ADA) == ["We ship on Friday."]
@@ -99,7 +99,7 @@ def test_a_deleted_file_hides_its_memory_which_can_be_restored(desk: Desk) -> No
         stored = view.get(memory.id)
         assert stored is not None
         assert view.history(stored.key)[-1].reason == "Its file is gone."
-    desk.world.remembering.edit(memory.id, Edit(expires_at=None), AS_LEA)
+    desk.world.memory_service.edit(memory.id, Edit(expires_at=None), AS_LEA)
     desk.look()
     assert desk.world.found("when do we ship", AS_ADA) == ["We ship on Friday."]
 
@@ -189,9 +189,9 @@ def test_what_was_deleted_or_edited_by_hand_stays_so_until_the_file_is_written(d
     desk.write(NOTE, TEXT)
     file = desk.write(PLAN, "We ship on Friday.")
     desk.look()
-    desk.world.remembering.forget(desk.memory(PLAN).id, AS_LEA)
+    desk.world.memory_service.forget(desk.memory(PLAN).id, AS_LEA)
     mine = desk.memory(NOTE, "mine")
-    desk.world.remembering.edit(mine.id, Edit(content="Corrected by hand."), desk.local)
+    desk.world.memory_service.edit(mine.id, Edit(content="Corrected by hand."), desk.local)
     os.utime(file, ns=(1, 1))
     os.utime(desk.root / NOTE, ns=(1, 1))
     desk.look()
@@ -312,14 +312,14 @@ def test_a_store_that_fails_is_tried_again_at_the_next_look(desk: Desk, monkeypa
 
 @pytest.mark.parametrize("world", ["postings on postgres"], indirect=True)
 def test_where_many_services_share_a_store_one_of_them_looks(desk: Desk) -> None:
-    first, leading = desk.service, desk.leading
+    first, leader_lease = desk.service, desk.leader_lease
     second = desk.restart("two")
     desk.write(PLAN, "We ship on Friday.")
     for _ in range(3):
         first.look()
         second.look()
     assert (first.standing.known, second.standing.known) == (1, 0)
-    leading.step_back()
+    leader_lease.release_lease()
     (desk.root / PLAN).unlink()
     desk.world.clock.advance(timedelta(seconds=20))
     second.look()

@@ -14,7 +14,7 @@ def test_a_new_agent_comes_in_with_its_key(world: World) -> None:
     issued = world.agents.add("Zed", Role.WORKER)
     assert issued.agent is not None
     viewer = world.agents.viewer(issued.text, Interface.REST)
-    assert (viewer.agent, viewer.role, viewer.door) == (issued.agent.id, Role.WORKER, Interface.REST)
+    assert (viewer.agent, viewer.role, viewer.interface) == (issued.agent.id, Role.WORKER, Interface.REST)
 
 
 def test_the_secret_is_not_kept(world: World) -> None:

@@ -40,9 +40,9 @@ class Process:
     def __init__(self, store: SqliteStore, engine: str, clock: SteppingClock) -> None:
         self.store, self.keywords = store, ENGINES[engine]()
         others = [make() for name, make in ENGINES.items() if name != engine]
-        self.reindexing = IndexRebuild(store, self.keywords, others, IndexWriter(self.keywords), clock)
-        self.reindexing.begin()
-        self.world = World(store, self.keywords, clock, keywords_complete=lambda: self.reindexing.is_done)
+        self.index_rebuild = IndexRebuild(store, self.keywords, others, IndexWriter(self.keywords), clock)
+        self.index_rebuild.begin()
+        self.world = World(store, self.keywords, clock, keywords_complete=lambda: self.index_rebuild.is_done)
 
     def found(self, term: str) -> int:
         with self.store.read() as view:
@@ -54,13 +54,13 @@ class Process:
 
     def finish(self) -> None:
         while self.setting(BUILDING):
-            self.reindexing.go_on()
+            self.index_rebuild.go_on()
 
 
 def test_an_empty_store_has_nothing_to_build(store: SqliteStore, clock: SteppingClock) -> None:
     process = Process(store, "postings", clock)
-    process.reindexing.go_on()
-    assert (process.setting(INDEX), process.setting(BUILDING), process.reindexing.left) == ("postings 1", "", 0)
+    process.index_rebuild.go_on()
+    assert (process.setting(INDEX), process.setting(BUILDING), process.index_rebuild.left) == ("postings 1", "", 0)
 
 
 @pytest.mark.parametrize(("before", "after"), FROM_TO)
@@ -93,7 +93,7 @@ def test_the_old_index_keeps_no_word(
         pass
     second = Process(store, after, clock)
     second.finish()
-    second.world.remembering.forget(memory.id, AS_ADA)
+    second.world.memory_service.forget(memory.id, AS_ADA)
     while not is_tidy(second):
         store.write(second.keywords.tidy)
     assert store.tidy()
@@ -113,12 +113,12 @@ def test_a_killed_process_goes_on_where_it_was(
     for number in range(7):
         first.world.remember(f"The kettle number {number} boils.")
     answers = [True, False]
-    Process(store, "postings", clock).reindexing.go_on(answers.pop)
+    Process(store, "postings", clock).index_rebuild.go_on(answers.pop)
     again = Process(store, "postings", clock)
     assert again.found("kettl") == 2
     assert again.found("6") == 1  # the newest first
-    again.reindexing.go_on(lambda: True)
-    assert again.reindexing.left == 5
+    again.index_rebuild.go_on(lambda: True)
+    assert again.index_rebuild.left == 5
     again.finish()
     assert again.found("kettl") == 7
 
@@ -128,9 +128,9 @@ def test_what_is_written_meanwhile_is_found_as_it_is_then(store: SqliteStore, cl
     old = first.world.remember("The old kettle.", name="A thing")
     gone = first.world.remember("The lost kettle.")
     second = Process(store, "postings", clock)
-    second.reindexing.go_on(lambda: True)
-    second.world.remembering.edit(old.id, Edit(content="The new teapot."), AS_ADA)
-    second.world.remembering.forget(gone.id, AS_ADA)
+    second.index_rebuild.go_on(lambda: True)
+    second.world.memory_service.edit(old.id, Edit(content="The new teapot."), AS_ADA)
+    second.world.memory_service.forget(gone.id, AS_ADA)
     text = "Another kettle."
     store.write(lambda tx: IndexWriter(second.keywords).add(tx, a_memory(text), whole(text)))
     second.finish()
@@ -146,9 +146,9 @@ def test_an_answer_says_that_keywords_are_incomplete_until_the_last_memory_is_in
     for number in range(3):
         first.world.remember(f"The kettle number {number} boils.")
     again = Process(store, "postings", clock)
-    assert (again.world.recall("kettle").message.endswith(INCOMPLETE), again.reindexing.left) == (True, 3)
-    again.reindexing.go_on([True, False].pop)
-    assert (again.world.recall("kettle").message.endswith(INCOMPLETE), again.reindexing.left) == (True, 1)
+    assert (again.world.recall("kettle").message.endswith(INCOMPLETE), again.index_rebuild.left) == (True, 3)
+    again.index_rebuild.go_on([True, False].pop)
+    assert (again.world.recall("kettle").message.endswith(INCOMPLETE), again.index_rebuild.left) == (True, 1)
     last = Process(store, "postings", clock)
     assert last.world.recall("kettle").message.endswith(INCOMPLETE)
     last.finish()

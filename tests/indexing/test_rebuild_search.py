@@ -174,7 +174,7 @@ def test_what_cannot_be_indexed_is_told_and_keeps_nobody_busy(world: World, monk
     lose(world, 0, 1, 2)
     tried: list[int] = []
 
-    def fail(shelf: IndexWriter, tx: Transaction, documents: Collection[Stored]) -> None:
+    def fail(index_writer: IndexWriter, tx: Transaction, documents: Collection[Stored]) -> None:
         tried.append(len(documents))
 
     monkeypatch.setattr(IndexWriter, "index_all", fail)
@@ -258,7 +258,7 @@ def test_in_the_end_each_memory_is_found_by_its_words(happened: list[str]) -> No
                 case "remember":
                     kept.append(world.remember(f"Another kettle {number}."))
                 case "forget" if kept:
-                    world.remembering.forget(kept.pop().id, AS_ADA)
+                    world.memory_service.forget(kept.pop().id, AS_ADA)
                 case "ask" | "ask elsewhere":
                     (leader if what == "ask" else other).again()
                 case "step" | "step elsewhere":

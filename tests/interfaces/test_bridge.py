@@ -71,7 +71,7 @@ def test_the_official_client_lists_stores_searches_and_gets(
 def test_what_is_no_json_is_refused_and_the_next_message_answered(start: Start) -> None:
     bridge = start()
     bridge.say(b'{"jsonrpc": "2.0", "id": 1,')
-    assert bridge.hear() == {"jsonrpc": "2.0", "id": None, "error": {"code": -32700, "message": _NOT_JSON}}
+    assert bridge.subscribe() == {"jsonrpc": "2.0", "id": None, "error": {"code": -32700, "message": _NOT_JSON}}
     assert bridge.ask("ping")["result"] == {}
 
 
@@ -87,7 +87,7 @@ def test_what_is_no_json_is_refused_and_the_next_message_answered(start: Start) 
 def test_no_line_however_broken_ends_it(start: Start, line: bytes, message: str) -> None:
     bridge = start()
     bridge.say(line)
-    assert bridge.hear()["error"] == {"code": -32700, "message": message}
+    assert bridge.subscribe()["error"] == {"code": -32700, "message": message}
     assert bridge.ask("ping")["result"] == {}
 
 
@@ -95,20 +95,20 @@ def test_no_line_however_broken_ends_it(start: Start, line: bytes, message: str)
 def test_json_that_is_no_message_is_refused_under_its_id(start: Start, line: bytes, identity: int | None) -> None:
     bridge = start()
     bridge.say(line)
-    answer = bridge.hear()
+    answer = bridge.subscribe()
     assert (answer["id"], answer["error"]["code"]) == (identity, -32600)
 
 
 def test_empty_lines_and_windows_line_ends_are_nothing(start: Start) -> None:
     bridge = start()
     bridge.say(b"\n\r\n   \n" + json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"}).encode() + b"\r")
-    assert bridge.hear() == {"jsonrpc": "2.0", "id": 1, "result": {}}
+    assert bridge.subscribe() == {"jsonrpc": "2.0", "id": 1, "result": {}}
 
 
 def test_a_batch_is_left_to_the_service_which_refuses_it(start: Start) -> None:
     bridge = start()
     bridge.say([{"jsonrpc": "2.0", "id": 1, "method": "ping"}])
-    answer = bridge.hear()
+    answer = bridge.subscribe()
     assert answer["id"] is None
     assert "error" in answer
 
@@ -201,7 +201,7 @@ def test_many_at_once_are_all_answered(start: Start) -> None:
     bridge = start()
     for number in range(200):
         bridge.say({"jsonrpc": "2.0", "id": number, "method": "ping"})
-    assert sorted(bridge.hear()["id"] for _ in range(200)) == list(range(200))
+    assert sorted(bridge.subscribe()["id"] for _ in range(200)) == list(range(200))
 
 
 def test_it_is_small_and_loads_little(service: Service, tmp_path: Path) -> None:

@@ -143,7 +143,7 @@ def test_a_slow_answer_holds_up_no_other(start: Start) -> None:
     bridge.say({"jsonrpc": "2.0", "id": "slow", "method": "ping"})
     assert bridge.ask("ping", "quick")["id"] == "quick"
     go.set()
-    assert bridge.hear()["id"] == "slow"
+    assert bridge.subscribe()["id"] == "slow"
 
 
 def test_only_so_many_are_under_way_at_once_and_none_is_lost(start: Start) -> None:
@@ -164,7 +164,7 @@ def test_only_so_many_are_under_way_at_once_and_none_is_lost(start: Start) -> No
     assert full.wait(120)
     assert not too_many.wait(0.2)
     go.set()
-    assert sorted(bridge.hear()["id"] for _ in range(2 * MOST_AT_ONCE)) == list(range(2 * MOST_AT_ONCE))
+    assert sorted(bridge.subscribe()["id"] for _ in range(2 * MOST_AT_ONCE)) == list(range(2 * MOST_AT_ONCE))
 
 
 def test_a_stream_comes_event_by_event_while_others_are_answered(start: Start) -> None:
@@ -186,7 +186,7 @@ def test_a_stream_comes_event_by_event_while_others_are_answered(start: Start) -
     assert bridge.ask("subscriptions/listen", "s")["method"] == "notifications/tools/list_changed"
     assert bridge.ask("ping", "other")["id"] == "other"
     go.set()
-    assert bridge.hear() == {"jsonrpc": "2.0", "id": "s", "result": {}}
+    assert bridge.subscribe() == {"jsonrpc": "2.0", "id": "s", "result": {}}
     assert bridge.ask("ping", "after")["id"] == "after"
 
 
@@ -219,7 +219,7 @@ def test_streams_take_no_places_and_are_limited_themselves(start: Start) -> None
     assert "subscriptions are open" in bridge.ask("subscriptions/listen", "more")["error"]["message"]
     for number in range(MOST_AT_ONCE):
         bridge.say({"jsonrpc": "2.0", "id": number, "method": "ping"})
-    assert sorted(bridge.hear()["id"] for _ in range(MOST_AT_ONCE)) == list(range(MOST_AT_ONCE))
+    assert sorted(bridge.subscribe()["id"] for _ in range(MOST_AT_ONCE)) == list(range(MOST_AT_ONCE))
 
 
 @pytest.mark.parametrize("method", ["subscriptions/listen", "tools/call"])

@@ -189,7 +189,7 @@ def test_two_at_once_start_one_service_and_replace_it_when_it_is_killed(home: Pa
     with Bridge(env, tmp_path) as one, Bridge(env, tmp_path) as other:
         for bridge in (one, other):
             bridge.say({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HELLO})
-        assert [bridge.hear()["result"]["serverInfo"]["name"] for bridge in (one, other)] == ["hivelore"] * 2
+        assert [bridge.subscribe()["result"]["serverInfo"]["name"] for bridge in (one, other)] == ["hivelore"] * 2
         first = _owner(home)
         assert services_of(home) == [first.pid]
         assert _parent(first.pid) not in (one.process.pid, other.process.pid)

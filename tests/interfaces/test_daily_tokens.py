@@ -54,9 +54,9 @@ def hand_over_many(app: Application, folder: Path) -> None:
     path = folder / "sessions" / "s.jsonl"
     path.parent.mkdir()
     path.write_text("\n".join(a_fix().lines), encoding="utf-8")
-    viewer = Viewer(role=Role.WORKER, agent=app.agents.local().id, door=Interface.HOOK)
+    viewer = Viewer(role=Role.WORKER, agent=app.agents.local().id, interface=Interface.HOOK)
     for number in range(SESSIONS):
-        app.distilling.hand_over(an_end(path, session=f"s{number}", project=f"p{number}"), viewer)
+        app.session_summaries.hand_over(an_end(path, session=f"s{number}", project=f"p{number}"), viewer)
 
 
 def makers(app: Application) -> list[object]:
@@ -91,7 +91,7 @@ def test_the_cap_of_a_day_holds_when_the_service_is_killed_in_between(
             process.wait()
         with closing(opened(with_model, monkeypatch)) as app:
             made = makers(app)
-            assert server.tokens <= app.spending.today() <= CAP
+            assert server.tokens <= app.token_quota.today() <= CAP
         assert len(made) == SESSIONS
         assert set(made) == {"openai small", "extractive"}
         assert 3 < len(server.asked) < SESSIONS

@@ -105,8 +105,8 @@ def test_a_key_that_is_revoked_while_it_is_checked_is_not_believed_after(
     key = replica.app.agents.add("eve", Role.WORKER).text
     checked = Agents.viewer
 
-    def slow(agents: Agents, key: str | None, door: Interface, acting_for: str | None = None) -> Viewer:
-        viewer = checked(agents, key, door, acting_for)
+    def slow(agents: Agents, key: str | None, interface: Interface, acting_for: str | None = None) -> Viewer:
+        viewer = checked(agents, key, interface, acting_for)
         agents.revoke("eve")
         return viewer
 

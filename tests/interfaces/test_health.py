@@ -282,7 +282,7 @@ def test_ending_lets_go_of_the_home_whatever_the_last_write_ends_with(
 
     settings = load(home=tmp_path / "home", embedder="none")
     app = open_application(settings, kind=EMBEDDED)
-    monkeypatch.setattr(app.tally, "flush", flush)
+    monkeypatch.setattr(app.write_buffer, "flush", flush)
     with suppress(RuntimeError):
         app.close()
     open_application(settings, kind=EMBEDDED).close()

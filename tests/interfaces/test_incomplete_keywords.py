@@ -47,12 +47,12 @@ def test_every_door_of_a_service_says_so_until_it_is_built(
     with Service(home) as service:
         command_line = CommandLine(monkeypatch, capsys)
         told = said(service, command_line, tmp_path)
-        assert {door: INCOMPLETE in message for door, message in told.items()} == dict.fromkeys(told, True)
+        assert {interface: INCOMPLETE in message for interface, message in told.items()} == dict.fromkeys(told, True)
         monkeypatch.undo()
         monkeypatch.setenv("HIVELORE_HOME", str(home))
-        until(lambda: service.app.reindexing.is_done)
+        until(lambda: service.app.index_rebuild.is_done)
         told = said(service, command_line, tmp_path)
-        assert {door: INCOMPLETE in message for door, message in told.items()} == dict.fromkeys(told, False)
+        assert {interface: INCOMPLETE in message for interface, message in told.items()} == dict.fromkeys(told, False)
 
 
 def test_so_does_a_hive_in_this_process(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

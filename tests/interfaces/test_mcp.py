@@ -188,9 +188,9 @@ def _of_the_web(service: Service, memory: str) -> str:
     assert stored is not None
     distrusted = replace(stored.memory, version=2, provenance=replace(stored.memory.provenance, trust=Trust.WEB))
     service.app.store.write(lambda tx: tx.change(stored.key, distrusted, None, Action.EDITED))
-    owner = Viewer(role=Role.WORKER, agent=stored.memory.owner, door=Interface.MCP)
+    owner = Viewer(role=Role.WORKER, agent=stored.memory.owner, interface=Interface.MCP)
     with pytest.raises(Proposed) as told:
-        service.app.remembering.edit(stored.memory.id, Edit(scope=Scope.SWARM), owner)
+        service.app.memory_service.edit(stored.memory.id, Edit(scope=Scope.SWARM), owner)
     return told.value.proposal
 
 

@@ -51,7 +51,7 @@ WANTED = {
     APPLE: ("agent-swarm/fd5c2b2ded6c", 5),
 }
 """The note a question is about, and the place it must have at least."""
-OPERATOR = Viewer(role=Role.OPERATOR, agent=None, door=Interface.PYTHON)
+OPERATOR = Viewer(role=Role.OPERATOR, agent=None, interface=Interface.PYTHON)
 
 Ids = Sequence[str]
 
@@ -107,7 +107,7 @@ def test_a_question_in_other_words_finds_its_note(notes: Notes, question: str) -
 
 
 def test_every_door_gives_the_same_notes_in_the_same_order(notes: Notes, tmp_path: Path) -> None:
-    doors: dict[str, Callable[[Service, str], Ids]] = {
+    interfaces: dict[str, Callable[[Service, str], Ids]] = {
         "REST": _over_rest,
         "MCP": lambda service, question: _over_mcp(service, question, "auto"),
         "MCP, the older protocol": lambda service, question: _over_mcp(service, question, "legacy"),
@@ -117,8 +117,8 @@ def test_every_door_gives_the_same_notes_in_the_same_order(notes: Notes, tmp_pat
     for question in WANTED:
         expected = _over_python(notes.service, question)
         assert len(expected) == 20
-        for name, door in doors.items():
-            assert door(notes.service, question) == expected, name
+        for name, interface in interfaces.items():
+            assert interface(notes.service, question) == expected, name
 
 
 def test_so_does_a_request_by_hand(notes: Notes) -> None:
@@ -150,11 +150,11 @@ def test_age_buries_nothing(notes: Notes) -> None:
     app = Application(load(home=notes.service.home), clock=SystemClock())
     try:
         with app.store.read() as view:
-            model = app.serving.current
+            model = app.active_model.current
             assert model is not None
             model.index.build(view)
         ours, relevance, documented = (
-            app.recalling_by(ranking, FusionWeights(), Boosts(), RecencyConflicts())
+            app.search_service_with(ranking, FusionWeights(), Boosts(), RecencyConflicts())
             for ranking in (
                 app.settings.ranking_constants,
                 replace(app.settings.ranking_constants, tie_weight=0.0, tie_access_weight=0.0),
@@ -243,7 +243,7 @@ def _about_the_oldest(lines: Sequence[str], asked: Sequence[str], count: int) ->
     return sorted(pairs, key=lambda pair: born[pair[1]])[:count]
 
 
-def _rank(recalling: SearchService, question: str, wanted: str) -> int:
-    answer = recalling.recall(Query(text=Clean(question), limit=50), OPERATOR)
+def _rank(search_service: SearchService, question: str, wanted: str) -> int:
+    answer = search_service.recall(Query(text=Clean(question), limit=50), OPERATOR)
     places = [hit.memory.external_id for hit in answer.hits]
     return places.index(Clean(wanted)) + 1 if wanted in places else len(places) + 1

@@ -515,7 +515,7 @@ def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 def _tell_of(app: Application, memory: MemoryId, word: str) -> None:
     """An event that says what a memory says."""
-    operator = Viewer(role=Role.OPERATOR, agent=None, door=Interface.SERVICE)
+    operator = Viewer(role=Role.OPERATOR, agent=None, interface=Interface.SERVICE)
     event = app.events.prepared(Level.INFO, f"New: the {word} sleeps", operator, memory=memory)
     app.store.write(lambda tx: tx.log_events([event]))
 
@@ -543,11 +543,11 @@ ALL: dict[Any, Probe] = {**ROUTES, **CALLS, **METHODS, **COMMANDS}
 
 @pytest.mark.parametrize("who", ["ada", "bob", "lea", "operator", "revoked"])
 @pytest.mark.parametrize("door", ALL, ids=str)
-def test_nobody_is_shown_what_they_may_not_see(world: World, asking: Asking, who: str, door: Any) -> None:
-    seen = _seen(ALL[door](asking(who)))
+def test_nobody_is_shown_what_they_may_not_see(world: World, asking: Asking, who: str, interface: Any) -> None:
+    seen = _seen(ALL[interface](asking(who)))
     may_see = _may_see(who, world)
     assert seen <= may_see
-    if door in SHOWS_ALL and not (who == "operator" and door in CALLS):
+    if interface in SHOWS_ALL and not (who == "operator" and interface in CALLS):
         assert seen == may_see
 
 
@@ -563,8 +563,8 @@ def test_the_inbox_shows_workers_their_own_and_others_what_is_about_what_they_ma
     world: World, asking: Asking, who: str
 ) -> None:
     own = {"ada": {"ada", "shared"}, "bob": {"bob"}}
-    for door in (("GET", "/api/review"), ("GET", "/api/review/{proposal_id}"), "hivelore review list", "proposal"):
-        assert _seen(ALL[door](asking(who))) == own.get(who, _may_see(who, world))
+    for interface in (("GET", "/api/review"), ("GET", "/api/review/{proposal_id}"), "hivelore review list", "proposal"):
+        assert _seen(ALL[interface](asking(who))) == own.get(who, _may_see(who, world))
 
 
 @pytest.mark.parametrize("who", ["ada", "bob", "lea", "operator"])
@@ -572,8 +572,8 @@ def test_what_was_done_to_private_memories_is_for_those_who_see_them_all(
     world: World, asking: Asking, who: str
 ) -> None:
     seen = EVERYTHING - SHARED if _may_see(who, world) == EVERYTHING else set[str]()
-    for door in (("GET", "/api/batches/{batch_id}"), "batch", "hivelore batches"):
-        assert _seen(ALL[door](asking(who))) == seen
+    for interface in (("GET", "/api/batches/{batch_id}"), "batch", "hivelore batches"):
+        assert _seen(ALL[interface](asking(who))) == seen
 
 
 @pytest.mark.parametrize("suffix", ["", "/chunks", "/history"])

@@ -4,6 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from support.undo_service import whole
 
 from hivelore.changes.model import BatchId
 from hivelore.core.agents import Viewer
@@ -15,7 +16,6 @@ from support.batches import batches_of, preimages_of
 from support.clocks import START
 from support.memories import operational
 from support.stores import present
-from support.undoing import whole
 from support.world import AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, World
 
 HERON, STORK = "The heron leaves at noon.", "The stork stays."
@@ -51,26 +51,26 @@ def test_nothing_is_kept_of_it_any_more_and_the_others_come_back(world: World, v
     )
     world.remember("It is about birds.", session="s1")
     batch = purge(world, 3)
-    world.remembering.forget(heron.id, viewer)
+    world.memory_service.forget(heron.id, viewer)
     assert "heron" not in kept(world)
     entry = world.audit()[0]
     assert (entry.action, entry.memory, entry.actor) == (Action.FORGOTTEN, heron.id, viewer.agent)
     with pytest.raises(NotFound, match="forgotten"):
-        world.undoing.undo(heron.id, AS_OPERATOR)
-    world.undoing.undo(stork.id, AS_OPERATOR)
-    done = world.undoing.undo(batch, AS_OPERATOR)
+        world.undo_service.undo(heron.id, AS_OPERATOR)
+    world.undo_service.undo(stork.id, AS_OPERATOR)
+    done = world.undo_service.undo(batch, AS_OPERATOR)
     assert (done.memories, done.forgotten, done.batch.undone_at) == ((crane.id,), 1, world.clock.now())
     assert [there(world, one) for one in (heron, stork, crane)] == [False, True, True]
     assert done.by is not None
-    assert world.undoing.undo(done.by, AS_OPERATOR).forgotten == 0
+    assert world.undo_service.undo(done.by, AS_OPERATOR).forgotten == 0
     assert [there(world, one) for one in (heron, stork, crane)] == [False, True, False]
 
 
 def test_where_the_last_of_a_subject_was_forgotten_the_one_before_it_comes_back_without_an_end(world: World) -> None:
     heron, stork = (expiring(world, content, subject="bird") for content in (HERON, STORK))
     batch = purge(world, 2)
-    world.remembering.forget(stork.id, AS_ADA)
-    done = world.undoing.undo(batch, AS_OPERATOR)
+    world.memory_service.forget(stork.id, AS_ADA)
+    done = world.undo_service.undo(batch, AS_OPERATOR)
     assert (done.memories, done.batch.undone_at) == ((heron.id,), world.clock.now())
     assert present(world.store, heron).memory.valid_until is None
 
@@ -78,9 +78,9 @@ def test_where_the_last_of_a_subject_was_forgotten_the_one_before_it_comes_back_
 def test_what_came_back_and_was_changed_since_stays_so_when_the_others_come_back(world: World) -> None:
     heron, stork = expiring(world, HERON), expiring(world, STORK)
     batch = purge(world, 2)
-    world.undoing.undo(heron.id, AS_OPERATOR)
-    world.remembering.edit(heron.id, Edit(tags=("bird",)), AS_ADA)
-    done = world.undoing.undo(batch, AS_OPERATOR)
+    world.undo_service.undo(heron.id, AS_OPERATOR)
+    world.memory_service.edit(heron.id, Edit(tags=("bird",)), AS_ADA)
+    done = world.undo_service.undo(batch, AS_OPERATOR)
     assert (done.memories, done.batch.undone_at) == ((stork.id,), world.clock.now())
     assert present(world.store, heron).memory.tags == ("bird",)
 
@@ -88,13 +88,13 @@ def test_what_came_back_and_was_changed_since_stays_so_when_the_others_come_back
 def test_what_came_back_was_changed_and_went_again_comes_back_as_it_was_last(world: World) -> None:
     heron, stork = expiring(world, HERON), expiring(world, STORK)
     first = purge(world, 2)
-    world.undoing.undo(heron.id, AS_OPERATOR)
-    world.remembering.edit(heron.id, Edit(tags=("bird",)), AS_ADA)
+    world.undo_service.undo(heron.id, AS_OPERATOR)
+    world.memory_service.edit(heron.id, Edit(tags=("bird",)), AS_ADA)
     second = purge(world, 1)
     with pytest.raises(Conflict, match="later first"):
-        world.undoing.undo(first, AS_OPERATOR)
-    world.undoing.undo(second, AS_OPERATOR)
-    world.undoing.undo(first, AS_OPERATOR)
+        world.undo_service.undo(first, AS_OPERATOR)
+    world.undo_service.undo(second, AS_OPERATOR)
+    world.undo_service.undo(first, AS_OPERATOR)
     assert present(world.store, heron).memory.tags == ("bird",)
     assert there(world, stork)
 
@@ -102,32 +102,32 @@ def test_what_came_back_was_changed_and_went_again_comes_back_as_it_was_last(wor
 def test_where_all_of_a_purge_is_back_or_forgotten_it_is_said_what_was_changed_since(world: World) -> None:
     heron, stork = expiring(world, HERON), expiring(world, STORK)
     batch = purge(world, 2)
-    world.undoing.undo(heron.id, AS_OPERATOR)
-    world.remembering.forget(stork.id, AS_ADA)
+    world.undo_service.undo(heron.id, AS_OPERATOR)
+    world.memory_service.forget(stork.id, AS_ADA)
     with pytest.raises(Conflict, match="All that is kept is as it was"):
-        world.undoing.undo(batch, AS_OPERATOR)
-    world.remembering.edit(heron.id, Edit(tags=("bird",)), AS_ADA)
+        world.undo_service.undo(batch, AS_OPERATOR)
+    world.memory_service.edit(heron.id, Edit(tags=("bird",)), AS_ADA)
     with pytest.raises(Conflict, match=f"Changed since then: {heron.id}"):
-        world.undoing.undo(batch, AS_OPERATOR)
+        world.undo_service.undo(batch, AS_OPERATOR)
 
 
 def test_where_all_of_a_purge_was_forgotten_that_is_said(world: World) -> None:
     heron = expiring(world, HERON)
     batch = purge(world, 1)
-    world.remembering.forget(heron.id, AS_ADA)
+    world.memory_service.forget(heron.id, AS_ADA)
     with pytest.raises(Conflict, match="forgotten for good"):
-        world.undoing.undo(batch, AS_OPERATOR)
+        world.undo_service.undo(batch, AS_OPERATOR)
 
 
 def test_once_it_was_forgotten_nobody_knows_it(world: World) -> None:
     heron = expiring(world, HERON)
     purge(world, 1)
-    world.remembering.forget(heron.id, AS_ADA)
+    world.memory_service.forget(heron.id, AS_ADA)
     before = whole(world)
     with pytest.raises(NotFound) as again:
-        world.remembering.forget(heron.id, AS_ADA)
+        world.memory_service.forget(heron.id, AS_ADA)
     with pytest.raises(NotFound) as unknown:
-        world.remembering.forget(NOBODY, AS_ADA)
+        world.memory_service.forget(NOBODY, AS_ADA)
     assert str(again.value).replace(heron.id, NOBODY) == str(unknown.value)
     assert whole(world) == before
 
@@ -137,9 +137,9 @@ def test_who_could_not_see_it_is_told_what_they_are_told_of_an_unknown_one(world
     purge(world, 1)
     before = whole(world)
     with pytest.raises(NotFound) as hidden:
-        world.remembering.forget(heron.id, AS_BOB)
+        world.memory_service.forget(heron.id, AS_BOB)
     with pytest.raises(NotFound) as unknown:
-        world.remembering.forget(NOBODY, AS_BOB)
+        world.memory_service.forget(NOBODY, AS_BOB)
     assert str(hidden.value).replace(heron.id, NOBODY) == str(unknown.value)
     assert whole(world) == before
 
@@ -147,12 +147,12 @@ def test_who_could_not_see_it_is_told_what_they_are_told_of_an_unknown_one(world
 def test_what_was_private_for_a_while_is_hidden_though_it_was_shared_before(world: World) -> None:
     """The purge is dropped; what is left is what an edit of before keeps, in which it became private."""
     heron = expiring(world, HERON, scope=Scope.SWARM)
-    world.remembering.edit(heron.id, Edit(scope=Scope.AGENT), AS_ADA)
-    world.undoing.drop(purge(world, 1), AS_OPERATOR)
+    world.memory_service.edit(heron.id, Edit(scope=Scope.AGENT), AS_ADA)
+    world.undo_service.drop(purge(world, 1), AS_OPERATOR)
     assert "heron" in kept(world)
     with pytest.raises(NotFound):
-        world.remembering.forget(heron.id, AS_BOB)
-    world.remembering.forget(heron.id, AS_ADA)
+        world.memory_service.forget(heron.id, AS_BOB)
+    world.memory_service.forget(heron.id, AS_ADA)
     assert "heron" not in kept(world)
 
 
@@ -164,10 +164,10 @@ def test_who_sees_it_and_may_not_delete_it_is_told_so(world: World) -> None:
     before = whole(world)
     for memory, viewer in ((shared, AS_BOB), (private, AS_LEA), (running, AS_ADA)):
         with pytest.raises(Forbidden):
-            world.remembering.forget(memory.id, viewer)
+            world.memory_service.forget(memory.id, viewer)
     assert whole(world) == before
-    world.remembering.forget(shared.id, AS_LEA)
-    world.remembering.forget(running.id, AS_OPERATOR)
+    world.memory_service.forget(shared.id, AS_LEA)
+    world.memory_service.forget(running.id, AS_OPERATOR)
     assert ("heron" in kept(world), "Takes" in kept(world), "stork" in kept(world)) == (False, False, True)
 
 
@@ -178,41 +178,41 @@ def test_operators_forget_what_was_purged_of_running_things_with_others(world: W
     )
     heron = expiring(world, HERON)
     purge(world, 3)
-    assert world.operations.forget([running.id, heron.id, NOBODY, running.id], AS_OPERATOR) == 1
+    assert world.curation.forget([running.id, heron.id, NOBODY, running.id], AS_OPERATOR) == 1
     assert ("Takes" in kept(world), "8096" in kept(world), "heron" in kept(world)) == (False, True, True)
     for unknown in (heron.id, NOBODY, running.id):
         with pytest.raises(NotFound):
-            world.operations.forget_one(unknown, AS_OPERATOR)
+            world.curation.forget_one(unknown, AS_OPERATOR)
     with pytest.raises(Forbidden):
-        world.operations.forget_one(other.id, AS_ADA)
-    world.operations.forget_one(other.id, AS_OPERATOR)
+        world.curation.forget_one(other.id, AS_ADA)
+    world.curation.forget_one(other.id, AS_OPERATOR)
     assert "8096" not in kept(world)
 
 
 def test_only_the_version_that_was_meant_is_forgotten(world: World) -> None:
     heron = expiring(world, HERON)
-    world.remembering.edit(heron.id, Edit(tags=("bird",)), AS_ADA)
+    world.memory_service.edit(heron.id, Edit(tags=("bird",)), AS_ADA)
     purge(world, 1)
     with pytest.raises(Stale):
-        world.remembering.forget(heron.id, AS_ADA, version=1)
-    world.remembering.forget(heron.id, AS_ADA, version=2)
+        world.memory_service.forget(heron.id, AS_ADA, version=1)
+    world.memory_service.forget(heron.id, AS_ADA, version=2)
     assert "heron" not in kept(world)
 
 
 def test_what_an_edit_of_before_the_purge_keeps_goes_too(world: World) -> None:
     heron = expiring(world, HERON)
     words = Edit(content="It left.", name="x", summary="y", reason="heron", expires_at=heron.expires_at)
-    world.remembering.edit(heron.id, words, AS_ADA)
+    world.memory_service.edit(heron.id, words, AS_ADA)
     assert "heron" in kept(world)
     purge(world, 1)
-    world.remembering.forget(heron.id, AS_ADA)
+    world.memory_service.forget(heron.id, AS_ADA)
     assert "heron" not in kept(world)
 
 
 def test_what_came_back_and_was_forgotten_then_is_no_hindrance_either(world: World) -> None:
     heron, stork = expiring(world, HERON), expiring(world, STORK)
     batch = purge(world, 2)
-    world.undoing.undo(heron.id, AS_OPERATOR)
-    world.remembering.forget(heron.id, AS_ADA)
-    done = world.undoing.undo(batch, AS_OPERATOR)
+    world.undo_service.undo(heron.id, AS_OPERATOR)
+    world.memory_service.forget(heron.id, AS_ADA)
+    done = world.undo_service.undo(batch, AS_OPERATOR)
     assert (done.memories, done.forgotten) == ((stork.id,), 1)

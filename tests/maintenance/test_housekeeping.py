@@ -39,7 +39,7 @@ class House:
         self.clock = SteppingClock()
         self.keywords = SlowFts5(self.clock)
         self.store = SqliteStore(folder / "hivelore.db", clock=self.clock, durable=False)
-        self.upkeep = Housekeeping(self.store, self.keywords, self.clock)
+        self.housekeeping = Housekeeping(self.store, self.keywords, self.clock)
         self.chunk = 0
 
     def put(self, terms: Sequence[str]) -> ChunkKey:
@@ -62,7 +62,7 @@ class House:
 
     def tend_until_tidy(self) -> None:
         while not self.is_tidy():
-            self.upkeep.tend()
+            self.housekeeping.tend()
 
     def holds(self, word: str) -> bool:
         return any(word.encode() in file.read_bytes() for file in self.folder.iterdir() if file.is_file())
@@ -78,7 +78,7 @@ def house(tmp_path: Path) -> Generator[House]:
 def test_where_nothing_was_forgotten_nothing_is_done(house: House) -> None:
     house.fill()
     for _ in range(3):
-        house.upkeep.tend()
+        house.housekeeping.tend()
     assert house.keywords.steps == 0
 
 
@@ -94,7 +94,7 @@ def test_what_was_forgotten_is_wiped_from_every_file(house: House) -> None:
 def test_it_stops_after_a_while_and_goes_on_the_next_time(house: House) -> None:
     house.fill()
     house.forget(house.put(["xylophonist"]))
-    house.upkeep.tend()
+    house.housekeeping.tend()
     assert 0 < house.keywords.steps <= AT_A_TIME / STEP.total_seconds() + 1
     assert not house.is_tidy()
     house.tend_until_tidy()
@@ -104,7 +104,7 @@ def test_it_stops_after_a_while_and_goes_on_the_next_time(house: House) -> None:
 def test_it_stops_at_once_where_everything_stops(house: House) -> None:
     house.fill()
     house.forget(house.put(["xylophonist"]))
-    house.upkeep.tend(lambda: True)
+    house.housekeeping.tend(lambda: True)
     assert house.keywords.steps == 0
 
 
@@ -116,7 +116,7 @@ def test_it_rests_many_times_as_long_as_it_took(house: House) -> None:
     house.forget(house.put(["quetzal"]))
     house.clock.advance(took * (REST - 1))
     steps = house.keywords.steps
-    house.upkeep.tend()
+    house.housekeeping.tend()
     assert house.keywords.steps == steps
     house.clock.advance(took)
     house.tend_until_tidy()
@@ -128,7 +128,7 @@ def test_before_the_end_it_does_not_rest(house: House) -> None:
     house.forget(house.put(["xylophonist"]))
     house.tend_until_tidy()
     house.forget(house.put(["quetzal"]))
-    house.upkeep.finish(1_000.0)
+    house.housekeeping.finish(1_000.0)
     house.store.close()
     assert not house.holds("quetzal")
 
@@ -136,7 +136,7 @@ def test_before_the_end_it_does_not_rest(house: House) -> None:
 def test_the_end_is_held_up_for_so_long_and_the_next_start_goes_on(house: House) -> None:
     house.fill()
     house.forget(house.put(["xylophonist"]))
-    house.upkeep.finish(0.3)
+    house.housekeeping.finish(0.3)
     assert house.keywords.steps == 6
     assert house.holds("xylophonist")
     Housekeeping(house.store, house.keywords, house.clock).finish(1_000.0)
@@ -153,14 +153,14 @@ def test_what_lay_in_the_log_when_a_process_was_killed_is_wiped_at_the_next_star
 
 
 def test_a_reader_makes_the_log_wait_and_no_longer(house: House) -> None:
-    house.upkeep.tend()
+    house.housekeeping.tend()
     secret = house.put(["xylophonist"])
     with house.store.read():
         house.forget(secret)
         house.tend_until_tidy()
-        house.upkeep.tend()
+        house.housekeeping.tend()
         assert house.holds("xylophonist")
-    house.upkeep.tend()
+    house.housekeeping.tend()
     assert not house.holds("xylophonist")
 
 
@@ -183,15 +183,15 @@ def test_the_index_settles_by_and_by(tmp_path: Path) -> None:
     clock = SteppingClock()
     keywords = SlowPostings(clock)
     with closing(SqliteStore(tmp_path / "hivelore.db", clock=clock, durable=False)) as store:
-        upkeep = Housekeeping(store, keywords, clock)
+        housekeeping = Housekeeping(store, keywords, clock)
         entries = [
             KeywordEntry(ChunkKey(number), DocumentKey(1), ("a", f"w{number}"), (), ()) for number in range(1, 9)
         ]
         store.write(lambda tx: keywords.put(tx, entries))
-        upkeep.tend()
+        housekeeping.tend()
         assert keywords.steps == round(SETTLING / 0.2 + 0.5)
-        upkeep.tend(lambda: True)
+        housekeeping.tend(lambda: True)
         assert keywords.steps == round(SETTLING / 0.2 + 0.5)
         for _ in range(30):
-            upkeep.tend()
+            housekeeping.tend()
         assert not keywords.settle(store)

@@ -25,11 +25,11 @@ def world(request: pytest.FixtureRequest, clock: SteppingClock, tmp_path: Path) 
 
 
 @pytest.fixture
-def checking(world: World) -> IntegrityCheck:
-    world.reindexing.begin()
+def integrity_check(world: World) -> IntegrityCheck:
+    world.index_rebuild.begin()
     for number in range(4):
         world.remember(f"The kettle number {number} boils.")
-    return IntegrityCheck(world.store.check, world.store, world.reindexing, world.embedding)
+    return IntegrityCheck(world.store.check, world.store, world.index_rebuild, world.embedding)
 
 
 def lose_vectors(world: World, limit: int) -> None:
@@ -42,35 +42,35 @@ def lose_vectors(world: World, limit: int) -> None:
     world.store.write(work)
 
 
-def test_what_lacks_nothing_is_sound(world: World, checking: IntegrityCheck) -> None:
-    assert checking.check() == SOUND
-    world.reindexing.go_on()
-    assert checking.check() == SOUND
+def test_what_lacks_nothing_is_sound(world: World, integrity_check: IntegrityCheck) -> None:
+    assert integrity_check.check() == SOUND
+    world.index_rebuild.go_on()
+    assert integrity_check.check() == SOUND
 
 
-def test_words_that_are_missing_are_told_and_indexed_again(world: World, checking: IntegrityCheck) -> None:
-    world.reindexing.go_on()
+def test_words_that_are_missing_are_told_and_indexed_again(world: World, integrity_check: IntegrityCheck) -> None:
+    world.index_rebuild.go_on()
     with world.store.read() as view:
         chunks = [view.chunks(key)[0].key for key in sorted(view.matching(EVERYTHING))[:3]]
     world.store.write(lambda tx: world.keywords.remove(tx, chunks))
-    (said,) = checking.check().repairs
+    (said,) = integrity_check.check().repairs
     assert said.startswith("The keyword index lacks words of 3 of 4 memories.")
-    assert (world.reindexing.left, world.reindexing.is_done) == (3, False)
-    world.reindexing.go_on()
-    assert (checking.check(), world.reindexing.left) == (SOUND, 0)
+    assert (world.index_rebuild.left, world.index_rebuild.is_done) == (3, False)
+    world.index_rebuild.go_on()
+    assert (integrity_check.check(), world.index_rebuild.left) == (SOUND, 0)
 
 
-def test_an_index_that_is_just_being_built_lacks_nothing(world: World, checking: IntegrityCheck) -> None:
+def test_an_index_that_is_just_being_built_lacks_nothing(world: World, integrity_check: IntegrityCheck) -> None:
     world.store.write(lambda tx: tx.set_setting("keywords.index", "another 1"))
-    world.reindexing.begin()
-    assert (checking.check(), world.reindexing.left) == (SOUND, 4)
+    world.index_rebuild.begin()
+    assert (integrity_check.check(), world.index_rebuild.left) == (SOUND, 4)
 
 
-def test_vectors_that_are_missing_are_told_and_made_again(world: World, checking: IntegrityCheck) -> None:
+def test_vectors_that_are_missing_are_told_and_made_again(world: World, integrity_check: IntegrityCheck) -> None:
     lose_vectors(world, 3)
     assert world.embedding.pending() == 0
-    (said,) = checking.check().repairs
+    (said,) = integrity_check.check().repairs
     assert said.startswith("The vectors of 3 of 4 passages are missing.")
     assert world.embedding.pending() == 3
     world.embed()
-    assert (checking.check(), world.recall("kettle number 3").hits[0].score.vector > 0.0) == (SOUND, True)
+    assert (integrity_check.check(), world.recall("kettle number 3").hits[0].score.vector > 0.0) == (SOUND, True)

@@ -4,6 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from support.undo_service import known, whole
 
 from hivelore.changes.journal import ChangeJournal
 from hivelore.changes.model import BatchKind
@@ -25,7 +26,6 @@ from support.happenings import an_event, log_events
 from support.memories import an_observation, evidence, operational
 from support.proposals import a_proposal, put
 from support.stores import present
-from support.undoing import known, whole
 from support.world import AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, World
 
 PURGE, MERGE = MaintenancePlan(purge_expired=True), MaintenancePlan(merge=True)
@@ -57,7 +57,7 @@ def ids(world: World) -> set[MemoryId]:
 def undo(world: World, which: str | None) -> None:
     assert which is not None
     world.clock.advance(timedelta(minutes=1))
-    world.undoing.undo(which, AS_OPERATOR)
+    world.undo_service.undo(which, AS_OPERATOR)
 
 
 # purging
@@ -197,7 +197,7 @@ def test_a_purge_in_many_units_is_one_batch(world: World, monkeypatch: pytest.Mo
     facts = [
         world.remember(f"The port is {number}.", subject="db.port", expires_at=end) for number, end in enumerate(ends)
     ]
-    edited = world.remembering.edit(facts[1].id, Edit(tags=("a",)), AS_ADA)
+    edited = world.memory_service.edit(facts[1].id, Edit(tags=("a",)), AS_ADA)
     world.clock.advance(2 * HOUR)
     before = known(world)
     done = purge(world, 6)
@@ -236,11 +236,11 @@ def test_a_fact_that_was_told_meanwhile_keeps_its_place(world: World) -> None:
 def test_what_is_kept_of_a_purge_is_wiped_after_a_while(world: World) -> None:
     filled(world)
     done = purge(world)
-    upkeep = Housekeeping(world.store, world.keywords, world.clock, undo=timedelta(days=7))
-    upkeep.tend()
+    housekeeping = Housekeeping(world.store, world.keywords, world.clock, undo=timedelta(days=7))
+    housekeeping.tend()
     assert len(batches_of(world.store)) == 1
     world.clock.advance(timedelta(days=7, minutes=1))
-    upkeep.tend()
+    housekeeping.tend()
     assert batches_of(world.store) == []
     assert done.batch is not None
     with pytest.raises(Exception, match="No change"):
@@ -249,7 +249,7 @@ def test_what_is_kept_of_a_purge_is_wiped_after_a_while(world: World) -> None:
 
 def test_where_nothing_is_kept_a_purge_is_for_good(world: World) -> None:
     filled(world)
-    world.maintenance._keeping = ChangeJournal(world.store, world.clock, world.keeping._batch_id, timedelta())
+    world.maintenance._journal = ChangeJournal(world.store, world.clock, world.journal._batch_id, timedelta())
     done = purge(world)
     assert (done.purged, done.batch) == (1, None)
     assert batches_of(world.store) == []
@@ -259,7 +259,7 @@ def test_an_edit_of_before_a_purge_is_taken_back_after_that(world: World) -> Non
     memory = expiring(world, "The heron leaves at noon.")
     before = known(world)
     world.clock.advance(timedelta(minutes=1))
-    world.remembering.edit(memory.id, Edit(tags=("a",)), AS_ADA)
+    world.memory_service.edit(memory.id, Edit(tags=("a",)), AS_ADA)
     (edit,) = batches_of(world.store)
     world.clock.advance(2 * HOUR)
     done = purge(world, 1)
@@ -277,8 +277,8 @@ def test_reindexing_finds_the_same_again(world: World) -> None:
     world.remember("The heron sleeps.")
     done = world.maintenance.apply(MaintenancePlan(reindex=True, vacuum=True), AS_OPERATOR)
     assert done.done == {"reindex": True, "vacuum": True}
-    while not world.reindexing.is_done:
-        world.reindexing.go_on()
+    while not world.index_rebuild.is_done:
+        world.index_rebuild.go_on()
     assert world.found("heron") == ["The heron sleeps."]
 
 
@@ -305,13 +305,13 @@ def test_nothing_to_do_is_an_error(world: World) -> None:
 
 def proposed(world: World) -> list[ProposalId]:
     world.maintenance.apply(MERGE, AS_OPERATOR)
-    page = world.reviewing.page(AS_OPERATOR, None, 100, is_open=True, kind=ProposalKind.DUPLICATE)
+    page = world.review_inbox.page(AS_OPERATOR, None, 100, is_open=True, kind=ProposalKind.DUPLICATE)
     return [one.id for one in page.proposals]
 
 
 def decide(world: World, proposal: ProposalId, how: Decision, viewer: Any = AS_OPERATOR) -> None:
     world.clock.advance(timedelta(minutes=1))
-    world.reviewing.decide(proposal, how, viewer)
+    world.review_inbox.decide(proposal, how, viewer)
 
 
 def twins(world: World, **more: Any) -> tuple[Memory, Memory]:
@@ -327,7 +327,10 @@ def test_what_says_the_same_is_put_to_review_and_nothing_else_happens(world: Wor
     assert (done.proposed, done.purged, done.batch) == (1, 0, None)
     assert known(world) == before
     (proposal,) = proposed(world)
-    assert [one.memory for one in world.reviewing.case(proposal, AS_OPERATOR).proposal.memories] == [older.id, newer.id]
+    assert [one.memory for one in world.review_inbox.case(proposal, AS_OPERATOR).proposal.memories] == [
+        older.id,
+        newer.id,
+    ]
 
 
 def test_accepting_makes_one_of_two_and_taking_that_back_two_of_one(world: World) -> None:
@@ -394,7 +397,7 @@ def test_it_is_asked_once_as_long_as_it_waits(world: World) -> None:
 def test_what_changed_since_cannot_be_accepted(world: World) -> None:
     older, _ = twins(world)
     (proposal,) = proposed(world)
-    world.remembering.edit(older.id, Edit(content="The owl sleeps."), AS_ADA)
+    world.memory_service.edit(older.id, Edit(content="The owl sleeps."), AS_ADA)
     with pytest.raises(Stale):
         decide(world, proposal, Decision.ACCEPTED)
 
@@ -411,7 +414,7 @@ def test_leads_merge_what_they_may_change(world: World) -> None:
         world.remember(text, AS_BOB, scope=Scope.SWARM, session=text)
     twins(world)
     shared, private = proposed(world)
-    decided = {one: world.reviewing.case(one, AS_LEA).memories[0].scope for one in (shared, private)}
+    decided = {one: world.review_inbox.case(one, AS_LEA).memories[0].scope for one in (shared, private)}
     for one, scope in decided.items():
         if scope is Scope.SWARM:
             decide(world, one, Decision.ACCEPTED, AS_LEA)
@@ -470,7 +473,7 @@ def test_forgetting_what_was_made_of_two_leaves_no_word_of_it(world: World) -> N
     (proposal,) = proposed(world)
     decide(world, proposal, Decision.ACCEPTED)
     (batch,) = batches_of(world.store)
-    world.remembering.forget(newer.id, AS_ADA)
+    world.memory_service.forget(newer.id, AS_ADA)
     assert preimages_of(world.store, batch) == []
 
 

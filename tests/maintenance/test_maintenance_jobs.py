@@ -186,7 +186,7 @@ def test_nothing_of_a_memory_is_in_what_is_kept(world: World, jobs: MaintenanceJ
     assert "heron" not in latest
     (pair,) = jobs.outcome(job.id, AS_OPERATOR).alike
     assert pair.names == (older.name, newer.name)
-    world.remembering.forget(older.id, AS_ADA)
+    world.memory_service.forget(older.id, AS_ADA)
     assert jobs.outcome(job.id, AS_OPERATOR).alike == ()
 
 
@@ -208,10 +208,10 @@ def test_only_operators_and_only_its_own_kind(world: World, jobs: MaintenanceJob
     with pytest.raises(NotFound):
         jobs.look(NOBODY, AS_OPERATOR)
     with pytest.raises(NotFound):
-        world.reembedding.look(job.id, AS_OPERATOR)
+        world.reembedder.look(job.id, AS_OPERATOR)
     world.remember("alpha")
     with pytest.raises(NotFound):
-        jobs.cancel(world.reembedding.begin(AS_OPERATOR, everything=True).id, AS_OPERATOR)
+        jobs.cancel(world.reembedder.begin(AS_OPERATOR, everything=True).id, AS_OPERATOR)
 
 
 def test_comparing_ends_between_two_pairs(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -248,6 +248,6 @@ def test_a_purge_that_is_stopped_is_one_batch_and_comes_back(world: World, monke
         world.maintenance.apply(MaintenancePlan(purge_expired=True), AS_OPERATOR, 6, TwoBatches())
     (batch,) = batches_of(world.store)
     world.clock.advance(timedelta(minutes=1))
-    assert len(world.undoing.undo(batch.id, AS_OPERATOR).memories) == 4
+    assert len(world.undo_service.undo(batch.id, AS_OPERATOR).memories) == 4
     for memory in gone:
         assert present(world.store, memory).memory == memory

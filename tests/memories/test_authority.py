@@ -25,7 +25,7 @@ def shared(world: World, content: str, by: Viewer, **more: Any) -> Memory:
 
 def told(world: World, content: str, by: Viewer = AS_BOB, **more: Any) -> WriteResult:
     world.clock.advance(timedelta(seconds=1))
-    return world.remembering.remember(Draft(content=content, scope=Scope.SWARM, **more), by)
+    return world.memory_service.remember(Draft(content=content, scope=Scope.SWARM, **more), by)
 
 
 def now(world: World, memory: Memory) -> Memory:
@@ -33,7 +33,7 @@ def now(world: World, memory: Memory) -> Memory:
 
 
 def waiting(world: World, viewer: Viewer = AS_LEA) -> list[tuple[ProposalKind, list[str]]]:
-    page = world.reviewing.page(viewer, None, 100, is_open=True)
+    page = world.review_inbox.page(viewer, None, 100, is_open=True)
     return [(one.kind, [each.memory for each in one.memories]) for one in page.proposals]
 
 
@@ -78,7 +78,7 @@ def test_what_is_to_take_the_place_of_what_others_share_stands_beside_it_until_a
     assert waiting(world) == [(ProposalKind.SUPERSESSION, [before.id, done.memory.id])]
     assert told(world, "The port is 6543.", **place).proposal == done.proposal
     assert done.proposal is not None
-    world.reviewing.decide(ProposalId(done.proposal), Decision.ACCEPTED, AS_LEA)
+    world.review_inbox.decide(ProposalId(done.proposal), Decision.ACCEPTED, AS_LEA)
     after = now(world, done.memory)
     assert (after.subject, after.supersedes) == (None if named else "db.port", before.id)
     assert now(world, before).valid_until == after.holds_since
@@ -89,8 +89,8 @@ def test_who_asks_for_a_place_does_not_decide_about_it(world: World) -> None:
     done = told(world, "The port is 6543.", subject="db.port")
     assert done.proposal is not None
     with pytest.raises(Forbidden):
-        world.reviewing.decide(ProposalId(done.proposal), Decision.ACCEPTED, AS_BOB)
-    world.reviewing.decide(ProposalId(done.proposal), Decision.REJECTED, AS_LEA)
+        world.review_inbox.decide(ProposalId(done.proposal), Decision.ACCEPTED, AS_BOB)
+    world.review_inbox.decide(ProposalId(done.proposal), Decision.REJECTED, AS_LEA)
     assert told(world, "The port is 6543.", subject="db.port").proposal == done.proposal
     assert now(world, before) == before
 
@@ -98,10 +98,10 @@ def test_who_asks_for_a_place_does_not_decide_about_it(world: World) -> None:
 def test_a_place_that_somebody_else_took_meanwhile_is_asked_for_anew(world: World) -> None:
     before = shared(world, "The port is 5432.", AS_LEA, subject="db.port")
     done = told(world, "The port is 6543.", subject="db.port")
-    world.remembering.edit(before.id, Edit(content="The port is 5433."), AS_LEA)
+    world.memory_service.edit(before.id, Edit(content="The port is 5433."), AS_LEA)
     assert done.proposal is not None
     with pytest.raises(Stale):
-        world.reviewing.decide(ProposalId(done.proposal), Decision.ACCEPTED, AS_LEA)
+        world.review_inbox.decide(ProposalId(done.proposal), Decision.ACCEPTED, AS_LEA)
     again = told(world, "The port is 6543.", subject="db.port")
     assert (again.memory.id, again.proposal != done.proposal) == (done.memory.id, True)
     assert len(waiting(world)) == 1
@@ -134,9 +134,9 @@ def test_an_edit_that_would_end_what_others_share_is_proposed(world: World, edit
     subject = None if edit.given().get("subject") else "db.port"
     mine = world.remember("6543", AS_BOB, scope=Scope.SWARM if is_shared else Scope.AGENT, subject=subject)
     with pytest.raises(Proposed, match="A lead decides") as error:
-        world.remembering.edit(mine.id, edit, AS_BOB)
+        world.memory_service.edit(mine.id, edit, AS_BOB)
     assert (now(world, before), now(world, mine)) == (before, mine)
-    world.reviewing.decide(ProposalId(error.value.proposal), Decision.ACCEPTED, AS_LEA)
+    world.review_inbox.decide(ProposalId(error.value.proposal), Decision.ACCEPTED, AS_LEA)
     assert now(world, before).valid_until == now(world, mine).holds_since
 
 
@@ -146,7 +146,7 @@ def test_what_was_known_keeps_its_place_where_the_new_one_is_put_to_review(world
     done = told(world, "The port is 7000.", subject="db.port", project="one", external_id="x")
     assert (done.memory.id, done.memory.content, done.memory.subject) == (mine.id, "The port is 7000.", "test.port")
     assert done.proposal is not None
-    world.reviewing.decide(ProposalId(done.proposal), Decision.ACCEPTED, AS_LEA)
+    world.review_inbox.decide(ProposalId(done.proposal), Decision.ACCEPTED, AS_LEA)
     assert now(world, mine).subject == "db.port"
 
 
@@ -177,9 +177,9 @@ def test_who_wrote_to_the_path_of_a_file_first_does_not_own_what_the_file_says(d
     desk.look()
     assert (desk.memory(PLAN).content, planted.owner) == ("We ship on Friday.", ADA)
     with pytest.raises(Forbidden):
-        desk.world.remembering.edit(desk.memory(PLAN).id, Edit(content="We ship never."), AS_ADA)
+        desk.world.memory_service.edit(desk.memory(PLAN).id, Edit(content="We ship never."), AS_ADA)
     with pytest.raises(Forbidden):
-        desk.world.remembering.forget(desk.memory(PLAN).id, AS_ADA)
+        desk.world.memory_service.forget(desk.memory(PLAN).id, AS_ADA)
 
 
 def test_what_somebody_put_under_the_path_of_a_file_leaves_nothing_with_what_the_file_says(desk: Desk) -> None:
@@ -202,7 +202,7 @@ def test_the_same_words_under_the_path_of_a_file_become_those_of_the_file(desk: 
     desk.look()
     assert desk.memory(PLAN).owner == desk.local.agent
     with pytest.raises(Forbidden):
-        desk.world.remembering.edit(desk.memory(PLAN).id, Edit(content="We ship never."), AS_ADA)
+        desk.world.memory_service.edit(desk.memory(PLAN).id, Edit(content="We ship never."), AS_ADA)
 
 
 # Paths and external ids that a worker took first.
@@ -219,6 +219,6 @@ def test_what_a_lead_writes_under_the_name_of_a_workers_record_is_the_leads(
     after = told(world, "Never drop tables.", by, **key).memory
     assert (after.id, after.owner) == (taken.id, by.agent)
     with pytest.raises(Forbidden):
-        world.remembering.edit(taken.id, Edit(content="Drop tables."), AS_ADA)
+        world.memory_service.edit(taken.id, Edit(content="Drop tables."), AS_ADA)
     with pytest.raises(Forbidden):
-        world.remembering.forget(taken.id, AS_ADA)
+        world.memory_service.forget(taken.id, AS_ADA)

@@ -42,7 +42,7 @@ def swarm(request: pytest.FixtureRequest) -> Generator[Swarm]:
     kind, clock = KEYWORDS[request.param], SteppingClock()
     with TemporaryDirectory(dir=IN_MEMORY) as folder, closing(STORES[kind.store].open(Path(folder), clock)) as store:
         world = World(store, kind.index(), clock, embedder=hashing())
-        scan = replace(AS_LEA, door=Interface.SERVICE)
+        scan = replace(AS_LEA, interface=Interface.SERVICE)
         told = [
             shared(world, AS_LEA, "A note of the lead.", expires_at=START + timedelta(days=90)),
             shared(world, AS_BOB, "A document of Bob.", source=Source.FILE_INDEX, source_path=PATH),
@@ -120,7 +120,7 @@ CALLS = st.builds(
 def test_no_call_of_a_worker_changes_what_others_see_of_what_is_shared(swarm: Swarm, calls: list[Call]) -> None:
     world = swarm.world
     for one in mine(world):
-        world.remembering.forget(one.id, AS_OPERATOR)
+        world.memory_service.forget(one.id, AS_OPERATOR)
     for call in calls:
         with suppress(HiveloreError):
             do(world, call, list(swarm.others))
@@ -148,31 +148,31 @@ def do(world: World, call: Call, others: list[MemoryId]) -> None:
     world.clock.advance(timedelta(seconds=1))
     match call.what:
         case "index":
-            world.remembering.remember(draft(call, anything), AS_ADA)
+            world.memory_service.remember(draft(call, anything), AS_ADA)
         case "batch":
-            world.remembering.remember_many([draft(call, anything), Draft(content="One more.")], AS_ADA)
+            world.memory_service.remember_many([draft(call, anything), Draft(content="One more.")], AS_ADA)
         case "edit":
-            world.remembering.edit(which, Edit(content=call.content, expires_at=at(call.expires)), AS_ADA)
+            world.memory_service.edit(which, Edit(content=call.content, expires_at=at(call.expires)), AS_ADA)
         case "place":
             supersedes = named(call.supersedes, anything)
             edit = Edit(subject=call.subject, valid_from=at(call.since), supersedes=supersedes)
-            world.remembering.edit(which, edit, AS_ADA)
+            world.memory_service.edit(which, edit, AS_ADA)
         case "share":
-            world.remembering.edit(which, Edit(scope=call.scope), AS_ADA)
+            world.memory_service.edit(which, Edit(scope=call.scope), AS_ADA)
         case "forget":
-            world.remembering.forget(which, AS_ADA)
+            world.memory_service.forget(which, AS_ADA)
         case "path":
-            world.remembering.forget_path(call.path or PATH, AS_ADA)
+            world.memory_service.forget_path(call.path or PATH, AS_ADA)
         case "undo":
-            world.undoing.undo(which, AS_ADA)
+            world.undo_service.undo(which, AS_ADA)
         case "renew":
-            world.remembering.renew(which, AS_ADA)
+            world.memory_service.renew(which, AS_ADA)
         case "merge":
             world.maintenance.apply(MaintenancePlan(purge_expired=call.sure, merge=True), AS_ADA)
         case _:
-            for one in world.reviewing.page(AS_ADA, None, 5).proposals:
+            for one in world.review_inbox.page(AS_ADA, None, 5).proposals:
                 with pytest.raises(HiveloreError):
-                    world.reviewing.decide(ProposalId(one.id), Decision.ACCEPTED, AS_ADA)
+                    world.review_inbox.decide(ProposalId(one.id), Decision.ACCEPTED, AS_ADA)
 
 
 def named(told: str | int | None, anything: list[MemoryId]) -> str | None:

@@ -25,13 +25,13 @@ def test_a_memory_is_named_and_summarised_when_nobody_did(world: World) -> None:
 
 def test_the_same_again_is_the_same_memory(world: World) -> None:
     first = world.remember("Use pnpm.", name="pnpm")
-    again = world.remembering.remember(Draft(content="Use pnpm.", name="pnpm"), AS_ADA)
+    again = world.memory_service.remember(Draft(content="Use pnpm.", name="pnpm"), AS_ADA)
     assert (again.memory.id, again.created, again.changed) == (first.id, False, False)
 
 
 def test_what_is_new_in_the_same_text_is_kept(world: World) -> None:
     first = world.remember("Use pnpm.", name="pnpm", tags=("node",))
-    again = world.remembering.remember(
+    again = world.memory_service.remember(
         Draft(content="Use pnpm.", name="pnpm", tags=("build",), category="fact"), AS_ADA
     )
     assert again.memory.id == first.id
@@ -42,7 +42,7 @@ def test_what_is_known_of_running_things_is_kept_and_a_new_telling_changes_nothi
     first = world.remember("Takes 60 s.", operational=operational("jellyfin"))
     assert first.operational == operational("jellyfin")
     told = Draft(content="Takes 60 s.", operational=operational(base=0.1))
-    again = world.remembering.remember(told, replace(AS_ADA, role=Role.OPERATOR))
+    again = world.memory_service.remember(told, replace(AS_ADA, role=Role.OPERATOR))
     assert (again.memory, again.changed) == (first, False)
 
 
@@ -50,7 +50,7 @@ def test_a_note_may_turn_out_to_be_about_running_things(world: World) -> None:
     first = world.remember("Takes 60 s.")
     again = world.remember("Takes 60 s.", operational=operational("jellyfin"))
     assert (again.id, again.version, again.operational) == (first.id, 2, operational("jellyfin"))
-    after = world.remembering.edit(first.id, Edit(content="Takes 61 s."), AS_OPERATOR)
+    after = world.memory_service.edit(first.id, Edit(content="Takes 61 s."), AS_OPERATOR)
     assert after.operational == again.operational
 
 
@@ -58,10 +58,10 @@ def test_what_is_known_of_running_things_only_operators_change(world: World) -> 
     memory = world.remember("Takes 60 s.", operational=operational())
     for change in (Edit(content="Takes 61 s."), Edit(scope=Scope.SWARM)):
         with pytest.raises(Forbidden):
-            world.remembering.edit(memory.id, change, AS_ADA)
+            world.memory_service.edit(memory.id, change, AS_ADA)
     with pytest.raises(Forbidden):
-        world.remembering.forget(memory.id, AS_ADA)
-    world.remembering.forget(memory.id, AS_OPERATOR)
+        world.memory_service.forget(memory.id, AS_ADA)
+    world.memory_service.forget(memory.id, AS_OPERATOR)
 
 
 @pytest.mark.parametrize("viewer", [AS_ADA, AS_LEA])
@@ -69,9 +69,9 @@ def test_what_is_known_of_running_things_only_operators_change(world: World) -> 
 def test_an_agent_does_not_say_how_sure_something_is(world: World, viewer: Viewer, scope: Scope) -> None:
     told = Draft(content="Takes 60 s.", scope=scope, operational=operational(base=1.0))
     with pytest.raises(Forbidden, match="POST /memories"):
-        world.remembering.remember(told, viewer)
+        world.memory_service.remember(told, viewer)
     with pytest.raises(Forbidden, match="hivelore observe"):
-        world.remembering.remember_many([Draft(content="Use pnpm."), told], viewer)
+        world.memory_service.remember_many([Draft(content="Use pnpm."), told], viewer)
     assert world.found("pnpm takes 60 s", AS_OPERATOR) == []
 
 
@@ -104,7 +104,7 @@ def test_the_same_sentence_of_another_project_is_another_memory(
     first, second = (world.remember("Run make check.", project=project, scope=scope) for project in projects)
     assert first.id != second.id
     for memory in (first, second):
-        again = world.remembering.remember(
+        again = world.memory_service.remember(
             Draft(content="Run make check.", project=memory.project, scope=scope), AS_ADA
         )
         assert (again.memory.id, again.changed) == (memory.id, False)
@@ -157,27 +157,27 @@ def test_importing_the_past_again_changes_nothing(world: World) -> None:
     told = Draft(
         content="x", external_id="1", source=Source.SESSION_SUMMARY, created_at=datetime(2025, 1, 1, tzinfo=UTC)
     )
-    world.remembering.remember(told, AS_ADA)
+    world.memory_service.remember(told, AS_ADA)
     world.clock.advance(timedelta(days=1))
-    assert not world.remembering.remember(told, AS_ADA).changed
+    assert not world.memory_service.remember(told, AS_ADA).changed
 
 
 @pytest.mark.parametrize("content", ["", "   ", "\n\t"])
 def test_blank_content_is_refused(world: World, content: str) -> None:
     with pytest.raises(Invalid) as error:
-        world.remembering.remember(Draft(content=content), AS_ADA)
+        world.memory_service.remember(Draft(content=content), AS_ADA)
     assert error.value.field == "content"
 
 
 @pytest.mark.parametrize("content", ["a\0b", "a\ud800b"])
 def test_text_no_store_can_keep_is_refused_with_its_place(world: World, content: str) -> None:
     with pytest.raises(Invalid, match="1"):
-        world.remembering.remember(Draft(content=content), AS_ADA)
+        world.memory_service.remember(Draft(content=content), AS_ADA)
 
 
 def test_five_million_characters_are_too_many(world: World) -> None:
     with pytest.raises(TooLarge):
-        world.remembering.remember(Draft(content="x" * 5_000_000), AS_ADA)
+        world.memory_service.remember(Draft(content="x" * 5_000_000), AS_ADA)
 
 
 def test_secrets_are_masked_before_anything_is_kept(world: World) -> None:
@@ -188,26 +188,26 @@ def test_secrets_are_masked_before_anything_is_kept(world: World) -> None:
 
 def test_an_agent_cannot_write_for_another(world: World) -> None:
     with pytest.raises(Forbidden):
-        world.remembering.remember(Draft(content="x", owner=BOB), AS_ADA)
-    assert world.remembering.remember(Draft(content="x", owner=BOB), AS_OPERATOR).memory.owner == BOB
+        world.memory_service.remember(Draft(content="x", owner=BOB), AS_ADA)
+    assert world.memory_service.remember(Draft(content="x", owner=BOB), AS_OPERATOR).memory.owner == BOB
 
 
 def test_an_operator_for_nobody_writes_only_what_is_shared(world: World) -> None:
     with pytest.raises(Invalid, match="agent"):
-        world.remembering.remember(Draft(content="x"), AS_OPERATOR)
-    memory = world.remembering.remember(Draft(content="x", scope=Scope.SWARM), AS_OPERATOR).memory
+        world.memory_service.remember(Draft(content="x"), AS_OPERATOR)
+    memory = world.memory_service.remember(Draft(content="x", scope=Scope.SWARM), AS_OPERATOR).memory
     assert (memory.owner, memory.provenance.trust) == (None, Trust.OPERATOR)
 
 
 def test_many_are_kept_all_or_none(world: World) -> None:
     with pytest.raises(Invalid):
-        world.remembering.remember_many([Draft(content="good"), Draft(content=" ")], AS_ADA)
+        world.memory_service.remember_many([Draft(content="good"), Draft(content=" ")], AS_ADA)
     assert world.found("good") == []
 
 
 def test_an_edit_is_a_version_and_keeps_the_id(world: World) -> None:
     memory = world.remember("Port 8080.", name="port")
-    edited = world.remembering.edit(memory.id, Edit(content="Port 9090.", reason="moved"), AS_ADA)
+    edited = world.memory_service.edit(memory.id, Edit(content="Port 9090.", reason="moved"), AS_ADA)
     assert (edited.id, edited.version, edited.name) == (memory.id, 2, "port")
     assert [one.action for one in world.reading.history(memory.id, AS_ADA).versions] == [
         Action.CREATED,
@@ -223,7 +223,7 @@ LONG = "It has moved to a shelf in the cellar, behind the boxes with the wires t
 
 def test_a_name_made_from_the_content_follows_an_edit(world: World) -> None:
     memory = world.remember("The drill is in the attic. Its battery is flat.")
-    edited = world.remembering.edit(memory.id, Edit(content=LONG), AS_ADA)
+    edited = world.memory_service.edit(memory.id, Edit(content=LONG), AS_ADA)
     assert (edited.name, edited.summary) == (world.remember(LONG).name, LONG)
     assert edited.name.startswith("It has moved")
     assert [one.name for one in world.reading.history(memory.id, AS_ADA).versions] == [memory.name, edited.name]
@@ -240,29 +240,29 @@ def test_a_name_that_somebody_gave_stays(world: World, path: str | None) -> None
     memory = world.remember("The drill is in the attic.", name="drill", source_path=path)
     if path is not None:
         assert world.remember("The drill is lost.", source_path=path).name == "drill"
-    assert world.remembering.edit(memory.id, Edit(content=LONG), AS_ADA).name == "drill"
+    assert world.memory_service.edit(memory.id, Edit(content=LONG), AS_ADA).name == "drill"
 
 
 def test_a_name_that_comes_with_new_content_is_kept(world: World) -> None:
     memory = world.remember("The drill is in the attic.")
-    edited = world.remembering.edit(memory.id, Edit(content=LONG, name="drill"), AS_ADA)
+    edited = world.memory_service.edit(memory.id, Edit(content=LONG, name="drill"), AS_ADA)
     assert edited.name == "drill"
     told = Draft(content="It is lost.", name="tool", external_id="1")
     world.remember("The drill is lost.", external_id="1")
-    assert world.remembering.remember(told, AS_ADA).memory.name == "tool"
+    assert world.memory_service.remember(told, AS_ADA).memory.name == "tool"
 
 
 def test_an_edit_of_a_stale_version_is_refused_with_the_present_one(world: World) -> None:
     memory = world.remember("one")
-    world.remembering.edit(memory.id, Edit(content="two"), AS_ADA, version=1)
+    world.memory_service.edit(memory.id, Edit(content="two"), AS_ADA, version=1)
     with pytest.raises(Stale) as error:
-        world.remembering.edit(memory.id, Edit(content="three"), AS_ADA, version=1)
+        world.memory_service.edit(memory.id, Edit(content="three"), AS_ADA, version=1)
     assert error.value.current == 2
 
 
 def test_an_edit_that_changes_nothing_is_no_version(world: World) -> None:
     memory = world.remember("one", name="n")
-    assert world.remembering.edit(memory.id, Edit(name="n"), AS_ADA).version == 1
+    assert world.memory_service.edit(memory.id, Edit(name="n"), AS_ADA).version == 1
 
 
 def test_others_cannot_even_tell_that_a_private_memory_exists(world: World) -> None:
@@ -270,8 +270,8 @@ def test_others_cannot_even_tell_that_a_private_memory_exists(world: World) -> N
     answers: list[str] = []
     for unknown in (memory.id, MemoryId("m9999")):
         for attempt in (
-            lambda one=unknown: world.remembering.edit(one, Edit(content="x"), AS_BOB),
-            lambda one=unknown: world.remembering.forget(one, AS_BOB),
+            lambda one=unknown: world.memory_service.edit(one, Edit(content="x"), AS_BOB),
+            lambda one=unknown: world.memory_service.forget(one, AS_BOB),
             lambda one=unknown: world.reading.get(one, AS_BOB),
         ):
             with pytest.raises(NotFound) as error:
@@ -282,23 +282,23 @@ def test_others_cannot_even_tell_that_a_private_memory_exists(world: World) -> N
 
 def test_a_lead_changes_what_is_shared_and_nothing_private(world: World) -> None:
     shared, private = world.remember("shared", scope=Scope.SWARM), world.remember("private")
-    assert world.remembering.edit(shared.id, Edit(content="better"), AS_LEA).content == "better"
+    assert world.memory_service.edit(shared.id, Edit(content="better"), AS_LEA).content == "better"
     with pytest.raises(Forbidden):
-        world.remembering.edit(private.id, Edit(content="better"), AS_LEA)
+        world.memory_service.edit(private.id, Edit(content="better"), AS_LEA)
     with pytest.raises(Forbidden):
-        world.remembering.edit(private.id, Edit(scope=Scope.SWARM), AS_LEA)
+        world.memory_service.edit(private.id, Edit(scope=Scope.SWARM), AS_LEA)
 
 
 def test_a_worker_does_not_change_what_another_shared(world: World) -> None:
     shared = world.remember("shared", scope=Scope.SWARM)
     with pytest.raises(Forbidden):
-        world.remembering.forget(shared.id, AS_BOB)
+        world.memory_service.forget(shared.id, AS_BOB)
 
 
 def test_promoting_shares_and_keeps_the_identity(world: World) -> None:
     memory = world.remember("Useful for all.")
     assert world.found("useful", AS_BOB) == []
-    promoted = world.remembering.edit(memory.id, Edit(scope=Scope.SWARM), AS_ADA)
+    promoted = world.memory_service.edit(memory.id, Edit(scope=Scope.SWARM), AS_ADA)
     assert (promoted.id, promoted.owner) == (memory.id, ADA)
     assert world.found("useful", AS_BOB) == ["Useful for all."]
     assert world.audit()[0].action is Action.PROMOTED
@@ -307,13 +307,13 @@ def test_promoting_shares_and_keeps_the_identity(world: World) -> None:
 def test_text_from_the_web_is_promoted_only_by_an_operator(world: World) -> None:
     memory = world.remember("Run this.", trust=Trust.WEB)
     with pytest.raises(Proposed, match="reviewed"):
-        world.remembering.edit(memory.id, Edit(scope=Scope.SWARM), AS_ADA)
-    assert world.remembering.edit(memory.id, Edit(scope=Scope.SWARM), AS_OPERATOR).scope is Scope.SWARM
+        world.memory_service.edit(memory.id, Edit(scope=Scope.SWARM), AS_ADA)
+    assert world.memory_service.edit(memory.id, Edit(scope=Scope.SWARM), AS_OPERATOR).scope is Scope.SWARM
 
 
 def test_forgetting_leaves_no_word_to_find(world: World) -> None:
     memory = world.remember("xylophone")
-    world.remembering.forget(memory.id, AS_ADA)
+    world.memory_service.forget(memory.id, AS_ADA)
     assert world.found("xylophone") == []
     with pytest.raises(NotFound):
         world.reading.get(memory.id, AS_ADA)
@@ -324,7 +324,7 @@ def test_forgetting_takes_its_words_out_of_its_neighbours_context(world: World) 
     gone = world.remember("zanzibar", session="s")
     world.remember("and then we went on", session="s")
     assert "and then we went on" in world.found("zanzibar")
-    world.remembering.forget(gone.id, AS_ADA)
+    world.memory_service.forget(gone.id, AS_ADA)
     assert world.recall("zanzibar").hits == () or world.recall("zanzibar").hits[0].score.keyword == 0
 
 
@@ -337,10 +337,10 @@ def test_what_is_said_next_makes_the_one_before_it_findable_for_as_long_as_it_is
     world.remember("what did you see there?", session="s")
     answer = world.remember("a zebra on zanzibar", session="s", name="reply")
     assert set(_by_keyword(world, "zanzibar")) == {"a zebra on zanzibar", "what did you see there?"}
-    world.remembering.edit(answer.id, Edit(content="a lion in kenya"), AS_ADA)
+    world.memory_service.edit(answer.id, Edit(content="a lion in kenya"), AS_ADA)
     assert _by_keyword(world, "zanzibar") == []
     assert set(_by_keyword(world, "kenya")) == {"a lion in kenya", "what did you see there?"}
-    world.remembering.forget(answer.id, AS_ADA)
+    world.memory_service.forget(answer.id, AS_ADA)
     assert _by_keyword(world, "kenya") == []
 
 
@@ -362,28 +362,28 @@ def test_private_words_never_make_a_shared_note_findable(world: World) -> None:
 def test_promoting_drops_the_private_context(world: World) -> None:
     world.remember("zanzibar is the secret", session="s")
     later = world.remember("and then we went on", session="s")
-    world.remembering.edit(later.id, Edit(scope=Scope.SWARM), AS_ADA)
+    world.memory_service.edit(later.id, Edit(scope=Scope.SWARM), AS_ADA)
     assert all(hit.score.keyword == 0 for hit in world.recall("zanzibar", AS_BOB).hits)
 
 
 def test_forgetting_a_path_says_how_many(world: World) -> None:
     world.remember("private", source_path="/a")
     world.remember("shared", source_path="/a", scope=Scope.SWARM)
-    assert world.remembering.forget_path("/a", AS_BOB) == 0
-    assert world.remembering.forget_path("/a", AS_ADA) == 2
-    assert world.remembering.forget_path("/a", AS_ADA) == 0
+    assert world.memory_service.forget_path("/a", AS_BOB) == 0
+    assert world.memory_service.forget_path("/a", AS_ADA) == 2
+    assert world.memory_service.forget_path("/a", AS_ADA) == 0
 
 
 def test_a_path_of_several_projects_is_forgotten_in_one(world: World) -> None:
     for project in ("a", "b", None):
         world.remember(f"Of {project}.", project=project, source_path="docs/a.md")
     with pytest.raises(Invalid, match=r"several projects \(a, b, none\)"):
-        world.remembering.forget_path("docs/a.md", AS_ADA)
-    assert world.remembering.forget_path("docs/a.md", AS_ADA, project="c") == 0
-    assert world.remembering.forget_path("docs/a.md", AS_ADA, project="") == 1
-    assert world.remembering.forget_path("docs/a.md", AS_ADA, project="a") == 1
-    assert world.remembering.forget_path("docs/a.md", AS_ADA) == 1
-    assert world.remembering.forget_path("docs/a.md", AS_ADA, project="b") == 0
+        world.memory_service.forget_path("docs/a.md", AS_ADA)
+    assert world.memory_service.forget_path("docs/a.md", AS_ADA, project="c") == 0
+    assert world.memory_service.forget_path("docs/a.md", AS_ADA, project="") == 1
+    assert world.memory_service.forget_path("docs/a.md", AS_ADA, project="a") == 1
+    assert world.memory_service.forget_path("docs/a.md", AS_ADA) == 1
+    assert world.memory_service.forget_path("docs/a.md", AS_ADA, project="b") == 0
 
 
 def test_what_takes_a_place_by_an_external_id_takes_that_of_its_project(world: World) -> None:
@@ -394,7 +394,7 @@ def test_what_takes_a_place_by_an_external_id_takes_that_of_its_project(world: W
 
 
 def test_a_lead_injects_a_learning_that_all_can_find(world: World) -> None:
-    memory = world.remembering.inject_learning("Always run the linter.", "best-practice", BOB, AS_LEA)
+    memory = world.memory_service.inject_learning("Always run the linter.", "best-practice", BOB, AS_LEA)
     assert (memory.owner, memory.scope, memory.tags, memory.category) == (
         BOB,
         Scope.SWARM,
@@ -407,11 +407,11 @@ def test_a_lead_injects_a_learning_that_all_can_find(world: World) -> None:
 
 def test_injecting_is_refused_clearly(world: World) -> None:
     with pytest.raises(Forbidden, match="lead"):
-        world.remembering.inject_learning("x", "best-practice", BOB, AS_ADA)
+        world.memory_service.inject_learning("x", "best-practice", BOB, AS_ADA)
     with pytest.raises(NotFound, match="nobody"):
-        world.remembering.inject_learning("x", "best-practice", type(BOB)("nobody"), AS_LEA)
+        world.memory_service.inject_learning("x", "best-practice", type(BOB)("nobody"), AS_LEA)
     with pytest.raises(Invalid, match="category"):
-        world.remembering.inject_learning("x", "gossip", BOB, AS_LEA)
+        world.memory_service.inject_learning("x", "gossip", BOB, AS_LEA)
 
 
 @pytest.mark.parametrize(
@@ -433,7 +433,7 @@ def test_what_is_too_much_is_refused_before_any_text_is_looked_through(
     monkeypatch.setattr(Redactor, "clean", clean)
     fine = Draft(content="The heron sleeps.")
     with pytest.raises((Invalid, TooLarge)):
-        world.remembering.remember_many([fine, Draft(content="The heron wakes.", **more)], AS_ADA)
+        world.memory_service.remember_many([fine, Draft(content="The heron wakes.", **more)], AS_ADA)
 
 
 def test_the_same_tag_many_times_is_one_tag(world: World) -> None:

@@ -86,7 +86,7 @@ def test_a_value_that_comes_back_is_a_fact_of_its_own(world: World) -> None:
 
 def test_telling_what_holds_once_more_changes_nothing(world: World) -> None:
     known = tell(world, "The port is 5432.")
-    again = world.remembering.remember(
+    again = world.memory_service.remember(
         Draft(content="The port is 5432.", subject=" DB.port ", valid_from=world.clock.now()), AS_ADA
     )
     assert (again.memory.id, again.created, again.memory.valid_from) == (known.id, False, None)
@@ -132,16 +132,16 @@ def test_what_a_tool_said_takes_the_place_of_nothing_shared(world: World) -> Non
 
 def test_forgetting_a_fact_joins_what_was_before_and_after_it(world: World) -> None:
     first, second, third = (tell(world, str(minute), minute) for minute in (1, 2, 3))
-    world.remembering.forget(second.id, AS_ADA)
+    world.memory_service.forget(second.id, AS_ADA)
     assert intervals(world, first, third) == [(1, 3), (3, None)]
     assert whose(world, third) == [first.id]
-    world.remembering.forget(third.id, AS_ADA)
+    world.memory_service.forget(third.id, AS_ADA)
     assert intervals(world, first) == [(1, None)]
 
 
 def test_a_fact_that_is_edited_takes_its_new_place(world: World) -> None:
     first, second, third = (tell(world, str(minute), minute) for minute in (1, 2, 3))
-    edit = world.remembering.edit
+    edit = world.memory_service.edit
     edit(second.id, Edit(valid_from=BEGINNING + timedelta(minutes=4)), AS_ADA)
     assert intervals(world, first, third, second) == [(1, 3), (3, 4), (4, None)]
     assert whose(world, first, third, second) == [None, first.id, third.id]
@@ -155,15 +155,15 @@ def test_a_fact_that_is_edited_takes_its_new_place(world: World) -> None:
 def test_a_fact_that_is_shared_takes_its_place_there_and_what_it_replaced_stays_replaced(world: World) -> None:
     shared = tell(world, "shared", 1, AS_ADA, scope=Scope.SWARM)
     old, new = tell(world, "old", 2), tell(world, "new", 3)
-    world.remembering.edit(new.id, Edit(scope=Scope.SWARM), AS_ADA)
+    world.memory_service.edit(new.id, Edit(scope=Scope.SWARM), AS_ADA)
     assert intervals(world, shared, old, new) == [(1, 3), (2, 3), (3, None)]
-    world.remembering.edit(new.id, Edit(scope=Scope.AGENT), AS_ADA)
+    world.memory_service.edit(new.id, Edit(scope=Scope.AGENT), AS_ADA)
     assert intervals(world, shared, old, new) == [(1, None), (2, 3), (3, None)]
 
 
 def test_what_is_replaced_by_a_private_fact_holds_again_for_all_once_it_is_shared(world: World) -> None:
     old, _ = tell(world, "old", 2), tell(world, "new", 3)
-    world.remembering.edit(old.id, Edit(scope=Scope.SWARM), AS_ADA)
+    world.memory_service.edit(old.id, Edit(scope=Scope.SWARM), AS_ADA)
     assert intervals(world, old) == [(2, None)]
 
 
@@ -181,10 +181,10 @@ def test_a_note_that_is_forgotten_gives_the_place_back_or_on(world: World) -> No
     first = world.remember("npm")
     second = world.remember("yarn", supersedes=first.id)
     third = world.remember("pnpm", supersedes=second.id)
-    world.remembering.forget(second.id, AS_ADA)
+    world.memory_service.forget(second.id, AS_ADA)
     assert now(world, first)[0].valid_until == third.holds_since
     assert whose(world, third) == [first.id]
-    world.remembering.forget(third.id, AS_ADA)
+    world.memory_service.forget(third.id, AS_ADA)
     assert now(world, first)[0].valid_until is None
 
 
@@ -198,9 +198,9 @@ def test_a_statement_that_was_replaced_can_be_made_anew(world: World) -> None:
 
 def test_an_edit_says_later_what_a_note_replaced_and_takes_it_back(world: World) -> None:
     old, new = world.remember("npm"), world.remember("pnpm")
-    world.remembering.edit(new.id, Edit(supersedes=old.id, reason="found in review"), AS_ADA)
+    world.memory_service.edit(new.id, Edit(supersedes=old.id, reason="found in review"), AS_ADA)
     assert now(world, old)[0].valid_until == new.holds_since
-    world.remembering.edit(new.id, Edit(supersedes=None), AS_ADA)
+    world.memory_service.edit(new.id, Edit(supersedes=None), AS_ADA)
     assert now(world, old)[0].valid_until is None
 
 
@@ -222,7 +222,7 @@ def test_what_is_unknown_or_newer_or_itself_is_not_replaced(world: World) -> Non
     with pytest.raises(Invalid, match="holds since"):
         world.remember("yarn", supersedes=old.id, valid_from=BEGINNING)
     with pytest.raises(Invalid, match="own place"):
-        world.remembering.edit(old.id, Edit(supersedes=old.id), AS_ADA)
+        world.memory_service.edit(old.id, Edit(supersedes=old.id), AS_ADA)
 
 
 def test_what_comes_from_elsewhere_is_linked_in_any_order(world: World) -> None:
@@ -230,10 +230,10 @@ def test_what_comes_from_elsewhere_is_linked_in_any_order(world: World) -> None:
         Draft(content="npm", external_id="a", created_at=BEGINNING),
         Draft(content="pnpm", external_id="b", supersedes="a", created_at=BEGINNING + timedelta(minutes=1)),
     ]
-    (new,), (old,) = (world.remembering.remember_many([one], AS_ADA) for one in reversed(told))
+    (new,), (old,) = (world.memory_service.remember_many([one], AS_ADA) for one in reversed(told))
     assert now(world, old.memory)[0].valid_until == new.memory.created_at
     assert whose(world, new.memory) == [old.memory.id]
-    assert not any(one.changed for one in world.remembering.remember_many(told, AS_ADA))
+    assert not any(one.changed for one in world.memory_service.remember_many(told, AS_ADA))
 
 
 def test_a_memory_of_another_cannot_be_replaced_before_it_comes(world: World) -> None:
@@ -259,8 +259,8 @@ def test_what_makes_no_sense_is_refused_with_its_field(world: World, parts: dict
 def test_what_is_replaced_is_found_no_more_unless_it_is_asked_for(world: World) -> None:
     old, new = tell(world, "The port is 5432.", 1), tell(world, "The port is 6543.", 2)
     question = Query(text=Clean("Which port is it?"))
-    assert [hit.memory.id for hit in world.recalling.recall(question, AS_ADA).hits] == [new.id]
-    both = world.recalling.recall(replace(question, superseded=True), AS_ADA)
+    assert [hit.memory.id for hit in world.search_service.recall(question, AS_ADA).hits] == [new.id]
+    both = world.search_service.recall(replace(question, superseded=True), AS_ADA)
     assert {hit.memory.id for hit in both.hits} == {old.id, new.id}
 
 
@@ -270,7 +270,7 @@ def test_what_was_replaced_does_not_take_the_place_of_what_took_its_own(world: W
     third = tell(world, "pnpm", 3, subject=None, supersedes=second.id)
     again = Edit(supersedes=third.id, valid_from=BEGINNING + timedelta(minutes=4))
     with pytest.raises(Invalid, match="its own"):
-        world.remembering.edit(first.id, again, AS_ADA)
+        world.memory_service.edit(first.id, again, AS_ADA)
     assert intervals(world, first, second, third) == [(1, 2), (2, 3), (3, None)]
 
 
@@ -279,7 +279,7 @@ def test_neither_does_a_fact_by_its_time(world: World) -> None:
     note = tell(world, "two", 2, subject=None, supersedes=fact.id)
     newer = tell(world, "three", 3, supersedes=note.id)
     with pytest.raises(Invalid, match="its own"):
-        world.remembering.edit(fact.id, Edit(valid_from=BEGINNING + timedelta(minutes=4)), AS_ADA)
+        world.memory_service.edit(fact.id, Edit(valid_from=BEGINNING + timedelta(minutes=4)), AS_ADA)
     assert intervals(world, fact, note, newer) == [(1, 2), (2, 3), (3, None)]
 
 
@@ -296,7 +296,7 @@ def test_neither_does_what_comes_from_elsewhere(world: World, replaced: str) -> 
 def test_what_comes_before_a_fact_of_its_topic_does_not_take_its_place(world: World) -> None:
     fact = tell(world, "one", 1)
     note = tell(world, "two", 2, subject=None, supersedes=fact.id)
-    world.remembering.edit(note.id, Edit(subject=SUBJECT, valid_from=BEGINNING), AS_ADA)
+    world.memory_service.edit(note.id, Edit(subject=SUBJECT, valid_from=BEGINNING), AS_ADA)
     assert intervals(world, note, fact) == [(0, 1), (1, None)]
     assert whose(world, note, fact) == [None, note.id]
 
@@ -319,13 +319,13 @@ def test_a_mistake_stays_one_where_it_comes_with_what_put_it_right(
         for second, (content, replaced) in enumerate([("wrong", None), ("better", "wrong"), ("right", "better")])
     ]
     for draft in reversed(told) if newest_first else told:
-        world.remembering.remember(draft, AS_ADA)
+        world.memory_service.remember(draft, AS_ADA)
     later = tell(world, "since then", 5)
-    wrong, better, right = (world.remembering.remember(draft, AS_ADA).memory for draft in told)
+    wrong, better, right = (world.memory_service.remember(draft, AS_ADA).memory for draft in told)
     assert intervals(world, wrong, better, right, later) == [(0, 0), (0, 0), (0, 5), (5, None)]
     assert whose(world, wrong, better, right, later) == [None, wrong.id, better.id, right.id]
     assert world.reading.history(wrong.id, AS_ADA).superseded_by == (better.id,)
-    assert not any(one.changed for one in world.remembering.remember_many(told, AS_ADA))
+    assert not any(one.changed for one in world.memory_service.remember_many(told, AS_ADA))
 
 
 def test_what_is_shared_takes_the_place_of_a_private_note_from_elsewhere_in_any_order(world: World) -> None:
@@ -333,8 +333,8 @@ def test_what_is_shared_takes_the_place_of_a_private_note_from_elsewhere_in_any_
     new = Draft(content="pnpm", external_id="b", supersedes="a", created_at=START, scope=Scope.SWARM)
     for _ in range(2):
         for draft in (new, old):
-            world.remembering.remember(draft, AS_ADA)
-        assert world.remembering.remember(old, AS_ADA).memory.valid_until == START
+            world.memory_service.remember(draft, AS_ADA)
+        assert world.memory_service.remember(old, AS_ADA).memory.valid_until == START
 
 
 # Laws.
@@ -345,7 +345,7 @@ def chain(order: Sequence[int], forgotten: set[int]) -> list[tuple[str, datetime
     world = World(InMemoryStore(SteppingClock()), ExactKeywords(), SteppingClock())
     facts = {number: tell(world, f"It is {number}.", number) for number in order}
     for number in sorted(forgotten):
-        world.remembering.forget(facts[number].id, AS_ADA)
+        world.memory_service.forget(facts[number].id, AS_ADA)
     left = now(world, *(fact for number, fact in facts.items() if number not in forgotten))
     words = {one.id: one.content for one in left}
     told = [(one.content, one.holds_since, one.valid_until, words.get(one.supersedes or MemoryId(""))) for one in left]

@@ -80,11 +80,11 @@ def _do(world: World, deed: Deed, there: list[Memory], content: str) -> None:
         pass
     elif deed.what == "edit":
         told: dict[str, Any] = {"subject": deed.subject, "supersedes": named or UNSET, "valid_from": since or UNSET}
-        world.remembering.edit(one.id, Edit(**told), AS_ADA)
+        world.memory_service.edit(one.id, Edit(**told), AS_ADA)
     elif deed.what == "share":
-        world.remembering.edit(one.id, Edit(scope=Scope.SWARM), AS_ADA)
+        world.memory_service.edit(one.id, Edit(scope=Scope.SWARM), AS_ADA)
     else:
-        world.remembering.forget(one.id, AS_ADA)
+        world.memory_service.forget(one.id, AS_ADA)
 
 
 def held(world: World) -> list[tuple[str, str, str]]:
@@ -125,7 +125,7 @@ def test_an_export_that_is_read_in_holds_the_same_in_whatever_order(happened: li
         for line in lines:
             draft = read_line(line, Report())
             assert draft is not None
-            other.remembering.remember(draft, AS_ADA)
+            other.memory_service.remember(draft, AS_ADA)
         assert held(other) == held(world)
 
 

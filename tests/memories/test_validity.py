@@ -21,7 +21,7 @@ def a_version(number: int, content: str = "one", at: datetime | None = None) -> 
         at=at or instant(number),
         action=Action.EDITED,
         actor=BOB,
-        door=Interface.CLI,
+        interface=Interface.CLI,
         reason=Clean("why"),
         scope=Scope.AGENT,
         name=Clean("A note"),

@@ -55,10 +55,10 @@ def a_model(world: World, server: LanguageServer) -> ChatModel:
 def judged_by(world: World, model: ChatModel, cap: int = CAP, holder: str = "one") -> Adjudicator:
     return Adjudicator(
         store=world.store,
-        reviewing=world.reviewing,
+        review_inbox=world.review_inbox,
         model=model,
-        spending=TokenQuota(world.store, world.clock, cap),
-        leading=LeaderLease(world.store, world.clock, holder, ADJUDICATING, LEASE),
+        token_quota=TokenQuota(world.store, world.clock, cap),
+        leader_lease=LeaderLease(world.store, world.clock, holder, ADJUDICATING, LEASE),
     )
 
 
@@ -71,12 +71,12 @@ def doubt(world: World, service: str = "jellyfin") -> tuple[MemoryId, MemoryId]:
 
 def inbox(world: World) -> list[Proposal]:
     """Oldest first."""
-    page = world.reviewing.page(AS_OPERATOR, None, 100, kind=ProposalKind.CONTRADICTION)
+    page = world.review_inbox.page(AS_OPERATOR, None, 100, kind=ProposalKind.CONTRADICTION)
     return list(reversed(page.proposals))
 
 
 def confidence(world: World, memory: MemoryId) -> float:
-    return world.operations.get(memory, AS_OPERATOR).confidence
+    return world.curation.get(memory, AS_OPERATOR).confidence
 
 
 def test_a_contradiction_that_the_model_is_sure_of_is_accepted(
@@ -87,11 +87,11 @@ def test_a_contradiction_that_the_model_is_sure_of_is_accepted(
     (proposal,) = inbox(world)
     assert proposal.decided is not None
     assert (proposal.decided.how, proposal.decided.actor) == (Decision.ACCEPTED, None)
-    assert proposal.decided.door is Interface.SERVICE
+    assert proposal.decided.interface is Interface.SERVICE
     assert proposal.decided.reason == "openai small: conflict: another host"
     assert (confidence(world, older), confidence(world, newer)) == (0.5, 0.7)
-    (*_, last) = world.operations.life(older, AS_OPERATOR).observations
-    assert (last.kind, last.door, last.text) == (ObservationKind.DISPROVED, Interface.SERVICE, NEWER)
+    (*_, last) = world.curation.life(older, AS_OPERATOR).observations
+    assert (last.kind, last.interface, last.text) == (ObservationKind.DISPROVED, Interface.SERVICE, NEWER)
     (asked,) = server.asked
     assert OLDER in asked[2]["messages"][0]["content"]
     assert NEWER in asked[2]["messages"][0]["content"]
@@ -140,7 +140,7 @@ def test_each_is_asked_about_once_oldest_first(world: World, judge: Adjudicator,
 
 def test_what_a_person_has_decided_costs_nothing(world: World, judge: Adjudicator, server: LanguageServer) -> None:
     doubt(world)
-    world.reviewing.decide(inbox(world)[0].id, Decision.REJECTED, AS_OPERATOR)
+    world.review_inbox.decide(inbox(world)[0].id, Decision.REJECTED, AS_OPERATOR)
     assert not judge.step()
     assert server.asked == []
 
@@ -149,7 +149,7 @@ def test_a_note_that_has_changed_since_is_left_to_a_person(
     world: World, judge: Adjudicator, server: LanguageServer
 ) -> None:
     older, _ = doubt(world)
-    world.remembering.edit(older, Edit(content="The scheduler gives up"), AS_OPERATOR)
+    world.memory_service.edit(older, Edit(content="The scheduler gives up"), AS_OPERATOR)
     assert judge.step()
     assert inbox(world)[0].decided is None
     assert not judge.step()
@@ -212,7 +212,7 @@ def test_it_runs_until_it_is_told_to_stop(world: World, judge: Adjudicator) -> N
 
 def test_by_default_nobody_is_asked(tmp_path: Path) -> None:
     with closing(Application(load(home=tmp_path, embedder="none"))) as app:
-        assert app.adjudicating is None
+        assert app.adjudicator is None
         assert app.status()["judge"] == "rules"
 
 
@@ -234,6 +234,6 @@ def test_an_application_asks_the_model_of_its_summaries(
         summarizer_url=f"{server.url}/v1",
     )
     with closing(Application(settings)) as app:
-        assert app.adjudicating is not None
-        assert not app.adjudicating.step()
+        assert app.adjudicator is not None
+        assert not app.adjudicator.step()
         assert app.status()["judge"] == "model"

@@ -46,7 +46,9 @@ def known(base: float = 0.7, since: datetime = NOW, *, persistent: bool = False,
 
 
 def seen(kind: ObservationKind, at: datetime = NOW, to: float | None = None) -> Observation:
-    return Observation(at=at, kind=kind, actor=None, door=Interface.REST, to=None if to is None else Confidence(to))
+    return Observation(
+        at=at, kind=kind, actor=None, interface=Interface.REST, to=None if to is None else Confidence(to)
+    )
 
 
 def then(what: Operational, *observations: Observation) -> Operational:

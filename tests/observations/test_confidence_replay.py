@@ -23,7 +23,7 @@ def seen(kind: ObservationKind, actor: str | None, day: int = 0, session: str | 
     to = Confidence(0.7) if kind is ObservationKind.CREATED else None
     who, told = None if actor is None else AgentId(actor), None if session is None else Clean(session)
     return Observation(
-        at=NOW + day * DAY, kind=kind, actor=who, door=Interface.REST, session=told, text=Clean("It."), to=to
+        at=NOW + day * DAY, kind=kind, actor=who, interface=Interface.REST, session=told, text=Clean("It."), to=to
     )
 
 
@@ -142,7 +142,7 @@ def test_to_have_been_seen_once_more_never_lowers(told: list[Observation], day: 
                 at=first.at,
                 kind=ObservationKind.CREATED,
                 actor=first.actor,
-                door=first.door,
+                interface=first.interface,
                 session=first.session,
                 text=first.text,
                 to=Confidence(0.7),

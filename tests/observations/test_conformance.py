@@ -23,27 +23,27 @@ def marked(text: str) -> list[ObservationMarker]:
 
 
 def made(world: World, text: str = SLOW, confidence: float | None = None, service: str | None = "jellyfin") -> MemoryId:
-    return world.operations.create(
+    return world.curation.create(
         text, "timing", AS_OPERATOR, service=service, confidence=confidence, persistent=False
     ).memory.id
 
 
 def now(world: World, memory: MemoryId) -> Rated:
-    return world.operations.get(memory, AS_ADA)
+    return world.curation.get(memory, AS_ADA)
 
 
 def told(world: World, budget: int = 2_000) -> str:
-    return world.operations.block(AS_ADA, budget).text
+    return world.curation.block(AS_ADA, budget).text
 
 
 # markers
 
 
 def test_a_marker_with_a_category_and_a_service_is_stored(world: World) -> None:
-    MarkerIngest(world.observing, world.events, world.cooldowns, CATEGORIES).take(
+    MarkerIngest(world.observation_service, world.events, world.cooldowns, CATEGORIES).take(
         f"[MEMORY:timing:jellyfin] {SLOW}", AS_ADA, "s-1", world.clock.now()
     )
-    (one,) = world.operations.page(Choice(), AS_ADA, None).memories
+    (one,) = world.curation.page(Choice(), AS_ADA, None).memories
     assert one.memory.operational is not None
     assert (one.memory.operational.service, one.memory.category, one.memory.content) == ("jellyfin", "timing", SLOW)
     assert (one.memory.session, one.confidence, one.state) == ("s-1", 0.7, State.ACTIVE)
@@ -118,7 +118,7 @@ def test_a_line_that_is_too_long_is_skipped_and_the_rest_is_told(world: World) -
 def test_the_heading_counts_what_is_told_and_what_might_be(world: World) -> None:
     for number in range(3):
         made(world, f"Note {number}")
-    block = world.operations.block(AS_ADA, 2_000)
+    block = world.curation.block(AS_ADA, 2_000)
     assert block.text.startswith(f"## Operational Memory (3 of 3 memories, ~{block.tokens} tokens)\n\n### jellyfin\n")
 
 
@@ -186,9 +186,9 @@ def test_a_stale_memory_loses_a_tenth_a_week(world: World) -> None:
 
 def test_decay_deactivates(world: World) -> None:
     first = made(world)
-    world.operations.decay(AS_OPERATOR)
+    world.curation.decay(AS_OPERATOR)
     world.clock.advance(timedelta(days=30 + 29))
-    assert world.operations.decay(AS_OPERATOR) == 1
+    assert world.curation.decay(AS_OPERATOR) == 1
     assert now(world, first).state is State.INACTIVE
 
 
@@ -196,7 +196,7 @@ def test_running_decay_often_changes_nothing(world: World) -> None:
     first = made(world)
     for _ in range(45):
         world.clock.advance(timedelta(days=1))
-        world.operations.decay(AS_OPERATOR)
+        world.curation.decay(AS_OPERATOR)
     assert now(world, first).confidence == pytest.approx(0.7 - 0.1 * 15 / 7)
 
 
@@ -210,7 +210,7 @@ def test_reinforcing_begins_the_grace_anew(world: World) -> None:
 
 def test_a_persistent_memory_is_not_worn_off(world: World) -> None:
     first = made(world)
-    world.operations.change(first, Change(persistent=True), AS_OPERATOR)
+    world.curation.change(first, Change(persistent=True), AS_OPERATOR)
     world.clock.advance(timedelta(days=3_650))
     assert now(world, first).confidence == 0.7
 
@@ -220,7 +220,7 @@ def test_a_persistent_memory_is_not_worn_off(world: World) -> None:
 
 def test_an_inactive_memory_is_kept(world: World) -> None:
     first = made(world, confidence=0.1)
-    (one,) = world.operations.page(Choice(state=State.INACTIVE), AS_ADA, None).memories
+    (one,) = world.curation.page(Choice(state=State.INACTIVE), AS_ADA, None).memories
     assert one.memory.id == first
 
 
@@ -232,17 +232,17 @@ def test_an_inactive_memory_that_is_seen_again_is_active_again(world: World) -> 
 
 def test_an_operator_reactivates_with_the_threshold_at_least(world: World) -> None:
     first = made(world, confidence=0.1)
-    assert world.operations.change(first, Change(active=True), AS_OPERATOR).confidence == 0.3
+    assert world.curation.change(first, Change(active=True), AS_OPERATOR).confidence == 0.3
 
 
 def test_an_operator_edits_the_text_and_the_confidence_stays(world: World) -> None:
     first = made(world, confidence=0.6)
-    assert world.operations.change(first, Change(observation="Takes 90s to start"), AS_OPERATOR).confidence == 0.6
+    assert world.curation.change(first, Change(observation="Takes 90s to start"), AS_OPERATOR).confidence == 0.6
 
 
 def test_an_operator_deletes(world: World) -> None:
-    assert world.operations.forget([made(world)], AS_OPERATOR) == 1
-    assert world.operations.page(Choice(), AS_ADA, None).memories == ()
+    assert world.curation.forget([made(world)], AS_OPERATOR) == 1
+    assert world.curation.page(Choice(), AS_ADA, None).memories == ()
 
 
 def test_a_new_memory_is_told_as_an_event_and_reinforcement_is_not(world: World) -> None:

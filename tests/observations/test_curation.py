@@ -27,11 +27,11 @@ SLOW = "Takes 60s to start"
 
 def made(world: World, text: str = SLOW, **more: Any) -> Rated:
     about: dict[str, Any] = {"service": "jellyfin", "confidence": None, "persistent": False, **more}
-    return world.operations.create(text, about.pop("category", "timing"), AS_OPERATOR, **about)
+    return world.curation.create(text, about.pop("category", "timing"), AS_OPERATOR, **about)
 
 
 def shown(world: World, **choice: Any) -> list[str]:
-    page = world.operations.page(Choice(**choice), AS_ADA, None)
+    page = world.curation.page(Choice(**choice), AS_ADA, None)
     return [one.memory.content for one in page.memories]
 
 
@@ -43,7 +43,7 @@ def test_the_block_has_what_is_active_by_service_surest_first(world: World) -> N
     made(world, SLOW, confidence=0.8)
     made(world, "Caddy has to run before it", category="dependency", confidence=0.9)
     made(world, "Nobody is sure about this", confidence=0.2)
-    told = world.operations.block(AS_BOB, 2_000)
+    told = world.curation.block(AS_BOB, 2_000)
     assert told.text.splitlines()[1:] == [
         "",
         "### jellyfin",
@@ -59,36 +59,36 @@ def test_the_block_has_what_is_active_by_service_surest_first(world: World) -> N
 def test_of_one_service_it_has_that_and_what_holds_for_all(world: World) -> None:
     for service in ("jellyfin", "caddy", None):
         made(world, f"About {service}", service=service)
-    told = world.operations.block(AS_BOB, 2_000, service="caddy")
+    told = world.curation.block(AS_BOB, 2_000, service="caddy")
     assert (told.included, told.total) == (2, 2)
     assert "About jellyfin" not in told.text
-    assert world.operations.block(AS_BOB, 2_000, service="general").total == 1
+    assert world.curation.block(AS_BOB, 2_000, service="general").total == 1
     assert shown(world, service=" general ") == ["About None"]
 
 
 def test_an_empty_name_asks_for_any_service(world: World) -> None:
     for service in ("jellyfin", None):
         made(world, f"About {service}", service=service)
-    assert world.operations.block(AS_BOB, 2_000, service=" ").total == 2
+    assert world.curation.block(AS_BOB, 2_000, service=" ").total == 2
     assert shown(world, service="") == ["About None", "About jellyfin"]
 
 
 def test_what_is_private_is_for_who_sees_it_and_told_to_its_owner_alone(world: World) -> None:
     memory = world.observe(SLOW).memory.id
-    world.remembering.edit(memory, Edit(scope=Scope.AGENT), AS_OPERATOR)
+    world.memory_service.edit(memory, Edit(scope=Scope.AGENT), AS_OPERATOR)
     for viewer, sees in ((AS_ADA, True), (AS_BOB, False), (AS_LEA, True), (AS_OPERATOR, True)):
-        listed = [one.memory.id for one in world.operations.page(Choice(), viewer, None).memories]
+        listed = [one.memory.id for one in world.curation.page(Choice(), viewer, None).memories]
         assert listed == ([memory] if sees else [])
-        assert world.operations.block(viewer, 2_000).total == (1 if viewer is AS_ADA else 0)
+        assert world.curation.block(viewer, 2_000).total == (1 if viewer is AS_ADA else 0)
 
 
 def test_what_others_read_of_what_is_private_is_in_the_audit_trail(world: World) -> None:
     memory = world.observe(SLOW).memory.id
-    world.remembering.edit(memory, Edit(scope=Scope.AGENT), AS_OPERATOR)
+    world.memory_service.edit(memory, Edit(scope=Scope.AGENT), AS_OPERATOR)
     reads: list[Callable[[Viewer], object]] = [
-        lambda viewer: world.operations.get(memory, viewer),
-        lambda viewer: world.operations.life(memory, viewer),
-        lambda viewer: world.operations.page(Choice(), viewer, None),
+        lambda viewer: world.curation.get(memory, viewer),
+        lambda viewer: world.curation.life(memory, viewer),
+        lambda viewer: world.curation.page(Choice(), viewer, None),
     ]
     for read in reads:
         before = len(world.audit())
@@ -101,32 +101,32 @@ def test_what_others_read_of_what_is_private_is_in_the_audit_trail(world: World)
 def test_an_agent_that_asks_for_one_by_its_id_counts_as_reading_it(world: World) -> None:
     memory = world.observe(SLOW).memory.id
     for viewer in (AS_BOB, AS_OPERATOR):
-        world.operations.get(memory, viewer)
-        world.operations.page(Choice(), viewer, None)
-    world.tally.flush()
-    assert world.operations.get(memory, AS_OPERATOR).memory.access_count == 1
+        world.curation.get(memory, viewer)
+        world.curation.page(Choice(), viewer, None)
+    world.write_buffer.flush()
+    assert world.curation.get(memory, AS_OPERATOR).memory.access_count == 1
 
 
 def test_what_another_took_the_place_of_is_told_no_more_and_not_observed_again(world: World) -> None:
     old = made(world, SLOW)
     new = world.remember("It was replaced by Emby.", AS_OPERATOR, scope=Scope.SWARM, supersedes=old.memory.id)
-    assert world.operations.block(AS_BOB, 2_000).text == ""
+    assert world.curation.block(AS_BOB, 2_000).text == ""
     assert shown(world) == []
     assert world.observe(SLOW).memory.id != old.memory.id
     assert new.operational is None
 
 
 def test_it_is_empty_where_nothing_is_known_or_nothing_is_to_be_told(world: World) -> None:
-    assert world.operations.block(AS_BOB, 2_000).text == ""
+    assert world.curation.block(AS_BOB, 2_000).text == ""
     made(world)
-    assert world.operations.block(AS_BOB, 0).text == ""
-    assert world.operations.block(AS_BOB, 2_000, characters=40).text == ""
+    assert world.curation.block(AS_BOB, 0).text == ""
+    assert world.curation.block(AS_BOB, 2_000, characters=40).text == ""
 
 
 def test_it_keeps_within_its_characters_too(world: World) -> None:
     for number in range(50):
         made(world, f"Number {number}: " + "very long " * 20, service=f"s{number}")
-    told = world.operations.block(AS_BOB, 100_000, characters=3_000)
+    told = world.curation.block(AS_BOB, 100_000, characters=3_000)
     assert 2_000 < len(told.text) <= 3_000
     assert told.total == 50
 
@@ -135,7 +135,7 @@ def test_what_is_marked_for_another_project_is_left_out(world: World) -> None:
     world.observe(SLOW, project="tv")
     world.observe("Backups run at 3 am", project="web")
     world.observe("The host restarts on Sundays", service=None)
-    told = world.operations.block(AS_BOB, 2_000, project="tv").text
+    told = world.curation.block(AS_BOB, 2_000, project="tv").text
     assert "60s" in told
     assert "Sundays" in told
     assert "Backups" not in told
@@ -145,36 +145,36 @@ def test_time_wears_it_off_however_often_somebody_looks(world: World) -> None:
     memory = made(world).memory.id
     kept = made(world, "Never forget this", persistent=True).memory.id
     world.clock.advance(timedelta(days=30))
-    assert world.operations.get(memory, AS_ADA).confidence == 0.7
+    assert world.curation.get(memory, AS_ADA).confidence == 0.7
     for _ in range(3):
         world.clock.advance(timedelta(days=7))
-        world.operations.block(AS_BOB, 2_000)
-        world.operations.decay(AS_OPERATOR)
-    assert world.operations.get(memory, AS_ADA).confidence == pytest.approx(0.4)
+        world.curation.block(AS_BOB, 2_000)
+        world.curation.decay(AS_OPERATOR)
+    assert world.curation.get(memory, AS_ADA).confidence == pytest.approx(0.4)
     world.clock.advance(timedelta(days=8))
-    assert world.operations.get(memory, AS_ADA).state is State.INACTIVE
-    assert world.operations.get(kept, AS_ADA).confidence == 0.7
-    assert "Never forget" in world.operations.block(AS_BOB, 2_000).text
-    assert SLOW not in world.operations.block(AS_BOB, 2_000).text
+    assert world.curation.get(memory, AS_ADA).state is State.INACTIVE
+    assert world.curation.get(kept, AS_ADA).confidence == 0.7
+    assert "Never forget" in world.curation.block(AS_BOB, 2_000).text
+    assert SLOW not in world.curation.block(AS_BOB, 2_000).text
 
 
 def test_decay_tells_once_how_many_were_worn_off(world: World) -> None:
     made(world)
     made(world, "Another thing", confidence=1.0)
-    assert world.operations.decay(AS_OPERATOR) == 0
+    assert world.curation.decay(AS_OPERATOR) == 0
     world.clock.advance(timedelta(days=30 + 29))
-    assert world.operations.decay(AS_OPERATOR) == 1
-    assert world.operations.decay(AS_OPERATOR) == 0
+    assert world.curation.decay(AS_OPERATOR) == 1
+    assert world.curation.decay(AS_OPERATOR) == 0
     with pytest.raises(Forbidden):
-        world.operations.decay(AS_LEA)
+        world.curation.decay(AS_LEA)
 
 
 def test_what_is_inactive_is_not_recalled(world: World) -> None:
     memory = world.observe(SLOW).memory.id
     assert [hit.memory.id for hit in world.recall("how long does it take to start").hits] == [memory]
-    world.operations.change(memory, Change(active=False), AS_OPERATOR)
+    world.curation.change(memory, Change(active=False), AS_OPERATOR)
     assert not world.recall("how long does it take to start").hits
-    world.operations.change(memory, Change(active=True), AS_OPERATOR)
+    world.curation.change(memory, Change(active=True), AS_OPERATOR)
     world.clock.advance(timedelta(days=365))
     assert not world.recall("how long does it take to start").hits
 
@@ -186,7 +186,7 @@ def test_what_an_operator_makes_is_of_tier_0_and_of_no_session(world: World) -> 
     memory = made(world, confidence=0.4).memory
     assert memory.operational is not None
     assert (memory.operational.tier, memory.session, memory.owner) == (0, None, None)
-    (seen,) = world.operations.life(memory.id, AS_ADA).observations
+    (seen,) = world.curation.life(memory.id, AS_ADA).observations
     assert (seen.kind, seen.to, seen.actor) == (ObservationKind.CREATED, 0.4, None)
 
 
@@ -206,9 +206,9 @@ def test_the_life_of_what_was_remembered_begins_as_sure_as_it_was_said_to_be(wor
     since = now - timedelta(days=10)
     known = Operational(held=Held(base=Confidence(0.5), since=since), service=Clean("jellyfin"))
     told = Draft(content=SLOW, category="timing", scope=Scope.SWARM, operational=known)
-    memory = world.remembering.remember(told, AS_OPERATOR).memory
+    memory = world.memory_service.remember(told, AS_OPERATOR).memory
     world.observe(SLOW, viewer=AS_BOB)
-    life = world.operations.life(memory.id, AS_ADA)
+    life = world.curation.life(memory.id, AS_ADA)
     assert [one.kind for one in life.observations] == [ObservationKind.CREATED, ObservationKind.REINFORCED]
     assert [one.at for one in life.timeline[:-1]] == [life.observations[place].at for place in (0, 1, 1)]
     assert [one.confidence for one in life.timeline] == [0.5, 0.5, 0.6, 0.6]
@@ -223,11 +223,11 @@ def test_pages_of_a_life_hold_every_observation_once_oldest_first(world: World, 
         stored, text = present(world.store, memory), f"Number {place}."
         seen = an_observation(at=began + timedelta(minutes=minute), text=text)
         world.store.write(lambda tx, stored=stored, seen=seen: note(tx, stored, [seen], Lifecycle()))
-    whole = world.operations.life(memory.id, AS_ADA)
+    whole = world.curation.life(memory.id, AS_ADA)
     assert [one.text for one in whole.observations[1:]] == [f"Number {place}." for place in (4, 1, 0, 2, 3, 5)]
-    pages = [listed_life(world.operations, memory.id, AS_ADA, limit=limit)]
+    pages = [listed_life(world.curation, memory.id, AS_ADA, limit=limit)]
     while pages[-1].next is not None:
-        pages.append(listed_life(world.operations, memory.id, AS_ADA, limit=limit, after=pages[-1].next))
+        pages.append(listed_life(world.curation, memory.id, AS_ADA, limit=limit, after=pages[-1].next))
     assert [len(page.observations) for page in pages[:-1]] == [limit] * (len(pages) - 1)
     assert [one for page in pages for one in page.observations] == list(whole.observations)
     assert [one for page in pages for one in page.timeline] == list(whole.timeline)
@@ -246,10 +246,10 @@ def test_pages_of_a_life_hold_every_observation_once_oldest_first(world: World, 
 def test_what_is_no_next_of_a_life_is_refused(world: World, after: str) -> None:
     memory = world.observe(SLOW).memory
     with pytest.raises(Invalid, match="`next` of a page"):
-        listed_life(world.operations, memory.id, AS_ADA, after=after)
+        listed_life(world.curation, memory.id, AS_ADA, after=after)
     for limit in (0, 501):
         with pytest.raises(Invalid, match="limit"):
-            listed_life(world.operations, memory.id, AS_ADA, limit=limit)
+            listed_life(world.curation, memory.id, AS_ADA, limit=limit)
 
 
 def test_a_memory_that_is_told_again_of_running_things_begins_its_life_then(world: World) -> None:
@@ -257,74 +257,74 @@ def test_a_memory_that_is_told_again_of_running_things_begins_its_life_then(worl
     held = Held(base=Confidence(0.6), since=world.clock.now(), is_off=True)
     again = Draft(content=SLOW, scope=Scope.SWARM, operational=Operational(held=held))
     for _ in range(2):
-        world.remembering.remember(again, replace(AS_ADA, role=Role.OPERATOR))
-    assert world.operations.get(plain.id, AS_ADA).memory.operational == Operational(held=held)
-    seen = world.operations.life(plain.id, AS_ADA).observations
+        world.memory_service.remember(again, replace(AS_ADA, role=Role.OPERATOR))
+    assert world.curation.get(plain.id, AS_ADA).memory.operational == Operational(held=held)
+    seen = world.curation.life(plain.id, AS_ADA).observations
     assert [one.kind for one in seen] == [ObservationKind.CREATED, ObservationKind.SWITCHED_OFF]
 
 
 def test_a_new_text_does_not_touch_how_sure_it_is(world: World) -> None:
     memory = made(world, confidence=0.5).memory
     world.clock.advance(timedelta(days=40))
-    before = world.operations.get(memory.id, AS_ADA).confidence
-    after = world.operations.change(memory.id, Change(observation="Takes 90s to start"), AS_OPERATOR)
+    before = world.curation.get(memory.id, AS_ADA).confidence
+    after = world.curation.change(memory.id, Change(observation="Takes 90s to start"), AS_OPERATOR)
     assert (after.memory.content, after.confidence) == ("Takes 90s to start", before)
 
 
 def test_everything_else_can_be_changed_at_once(world: World) -> None:
     memory = made(world).memory
     change = Change(category="behavior", service="caddy", confidence=0.9, persistent=True, reason="Seen it.")
-    after = world.operations.change(memory.id, change, AS_OPERATOR)
+    after = world.curation.change(memory.id, change, AS_OPERATOR)
     assert after.memory.operational is not None
     assert (after.memory.category, after.memory.operational.service) == ("behavior", "caddy")
     assert (after.confidence, after.memory.operational.persistent) == (0.9, True)
-    assert world.operations.life(memory.id, AS_ADA).observations[-1].text == "Seen it."
-    general = world.operations.change(memory.id, Change(service=None), AS_OPERATOR)
+    assert world.curation.life(memory.id, AS_ADA).observations[-1].text == "Seen it."
+    general = world.curation.change(memory.id, Change(service=None), AS_OPERATOR)
     assert general.memory.operational is not None
     assert general.memory.operational.service is None
 
 
 def test_an_operator_takes_it_out_of_use_and_back(world: World) -> None:
     memory = made(world, confidence=0.8).memory.id
-    assert world.operations.change(memory, Change(active=False), AS_OPERATOR).state is State.INACTIVE
+    assert world.curation.change(memory, Change(active=False), AS_OPERATOR).state is State.INACTIVE
     assert shown(world, state=State.INACTIVE) == [SLOW]
-    assert world.operations.change(memory, Change(active=True), AS_OPERATOR).state is State.ACTIVE
-    world.operations.change(memory, Change(confidence=0.1), AS_OPERATOR)
-    back = world.operations.change(memory, Change(active=True), AS_OPERATOR)
+    assert world.curation.change(memory, Change(active=True), AS_OPERATOR).state is State.ACTIVE
+    world.curation.change(memory, Change(confidence=0.1), AS_OPERATOR)
+    back = world.curation.change(memory, Change(active=True), AS_OPERATOR)
     assert (back.state, back.confidence) == (State.ACTIVE, 0.3)
     with pytest.raises(Invalid, match="at least"):
-        world.operations.change(memory, Change(active=True, confidence=0.2), AS_OPERATOR)
+        world.curation.change(memory, Change(active=True, confidence=0.2), AS_OPERATOR)
 
 
 def test_a_change_is_refused_as_a_whole(world: World) -> None:
     memory = made(world).memory
     with pytest.raises(Invalid):
-        world.operations.change(memory.id, Change(observation="New", active=True, confidence=0.1), AS_OPERATOR)
+        world.curation.change(memory.id, Change(observation="New", active=True, confidence=0.1), AS_OPERATOR)
     with pytest.raises(Stale):
-        world.operations.change(memory.id, Change(observation="New"), AS_OPERATOR, version=7)
+        world.curation.change(memory.id, Change(observation="New"), AS_OPERATOR, version=7)
     with pytest.raises(Invalid):
-        world.operations.change(memory.id, Change(confidence=float("nan")), AS_OPERATOR)
-    assert world.operations.get(memory.id, AS_ADA).memory == memory
+        world.curation.change(memory.id, Change(confidence=float("nan")), AS_OPERATOR)
+    assert world.curation.get(memory.id, AS_ADA).memory == memory
 
 
 @pytest.mark.parametrize("viewer", [AS_ADA, AS_LEA])
 def test_others_change_nothing(world: World, viewer: Any) -> None:
     memory = made(world).memory.id
     with pytest.raises(Proposed, match="Only operators"):
-        world.operations.change(memory, Change(confidence=1.0), viewer)
+        world.curation.change(memory, Change(confidence=1.0), viewer)
     with pytest.raises(Forbidden):
-        world.operations.forget([memory], viewer)
+        world.curation.forget([memory], viewer)
     with pytest.raises(Forbidden):
-        world.operations.create("x", "timing", viewer, service=None, confidence=None, persistent=False)
+        world.curation.create("x", "timing", viewer, service=None, confidence=None, persistent=False)
 
 
 def test_many_are_deleted_at_once_and_nothing_else(world: World) -> None:
     first, second = made(world).memory.id, made(world, "Another").memory.id
     plain = world.remember("A note.").id
-    assert world.operations.forget([first, plain, MemoryId("nowhere"), first], AS_OPERATOR) == 1
+    assert world.curation.forget([first, plain, MemoryId("nowhere"), first], AS_OPERATOR) == 1
     assert shown(world) == ["Another"]
     assert world.reading.get(plain, AS_ADA).content == "A note."
-    assert world.operations.forget([second], AS_OPERATOR) == 1
+    assert world.curation.forget([second], AS_OPERATOR) == 1
 
 
 def test_a_page_has_what_is_asked_for_and_leads_to_the_next(world: World) -> None:
@@ -333,9 +333,9 @@ def test_a_page_has_what_is_asked_for_and_leads_to_the_next(world: World) -> Non
         world.clock.advance(timedelta(seconds=1))
     assert shown(world, service="s1") == ["Note 5", "Note 3", "Note 1"]
     assert shown(world, state=State.INACTIVE) == ["Note 2", "Note 1", "Note 0"]
-    first = world.operations.page(Choice(limit=3, state=State.ACTIVE), AS_ADA, None)
+    first = world.curation.page(Choice(limit=3, state=State.ACTIVE), AS_ADA, None)
     last = first.memories[-1].memory
-    rest = world.operations.page(Choice(limit=3, state=State.ACTIVE), AS_ADA, (last.created_at, last.id))
+    rest = world.curation.page(Choice(limit=3, state=State.ACTIVE), AS_ADA, (last.created_at, last.id))
     assert [one.memory.content for one in (*first.memories, *rest.memories)] == [f"Note {n}" for n in (6, 5, 4, 3)]
     assert (first.next is None, rest.next) == (False, None)
 
@@ -343,8 +343,8 @@ def test_a_page_has_what_is_asked_for_and_leads_to_the_next(world: World) -> Non
 def test_what_is_no_such_memory_says_so(world: World) -> None:
     plain = world.remember("A note.").id
     with pytest.raises(NotFound, match="not about running things"):
-        world.operations.get(plain, AS_ADA)
+        world.curation.get(plain, AS_ADA)
     with pytest.raises(NotFound):
-        world.operations.life(MemoryId("nowhere"), AS_ADA)
+        world.curation.life(MemoryId("nowhere"), AS_ADA)
     with pytest.raises(NotFound):
-        world.operations.get(plain, AS_BOB)
+        world.curation.get(plain, AS_BOB)

@@ -24,11 +24,11 @@ MINUTE = timedelta(minutes=1)
 
 @pytest.fixture
 def marking(world: World) -> MarkerIngest:
-    return MarkerIngest(world.observing, world.events, world.cooldowns, CATEGORIES)
+    return MarkerIngest(world.observation_service, world.events, world.cooldowns, CATEGORIES)
 
 
 def known(world: World) -> list[str]:
-    return [one.memory.content for one in world.operations.page(Choice(), AS_OPERATOR, None).memories]
+    return [one.memory.content for one in world.curation.page(Choice(), AS_OPERATOR, None).memories]
 
 
 def test_each_kind_is_kept(world: World, marking: MarkerIngest) -> None:
@@ -113,12 +113,12 @@ def test_what_arrives_twice_at_the_same_time_counts_once(world: World, marking: 
             assert list(threads.map(take, range(4))) == [3] * 4
         events, counts = counted(world)
         assert (len(events), counts) == (number + 1, [number + 1])
-        known = world.operations.page(Choice(), AS_OPERATOR, None).memories
+        known = world.curation.page(Choice(), AS_OPERATOR, None).memories
         assert [one.confidence for one in known] == [0.7] * (number + 1)
 
 
 def test_the_same_text_again_is_no_new_observation(world: World, marking: MarkerIngest) -> None:
     for _ in range(2):
         marking.take("[MEMORY:timing:jellyfin] Takes 60s to start", AS_ADA, "s-1", world.clock.now())
-    (one,) = world.operations.page(Choice(), AS_OPERATOR, None).memories
+    (one,) = world.curation.page(Choice(), AS_OPERATOR, None).memories
     assert one.confidence == 0.7

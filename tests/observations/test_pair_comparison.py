@@ -22,9 +22,9 @@ def full_world(tmp_path_factory: pytest.TempPathFactory) -> Generator[World]:
     clock = SteppingClock()
     with closing(STORES["sqlite"].open(tmp_path_factory.mktemp("pairs"), clock)) as store:
         world = World(store, KEYWORDS["postings"].index(), clock, embedder=OnnxEmbedder())
-        world.remembering.remember_many([Draft(content=note) for _, note, _ in PAIRS], AS_ADA)
+        world.memory_service.remember_many([Draft(content=note) for _, note, _ in PAIRS], AS_ADA)
         clock.advance(timedelta(days=1))
-        world.remembering.remember_many([Draft(content=text) for text in plain_notes(1_000)], AS_ADA)
+        world.memory_service.remember_many([Draft(content=text) for text in plain_notes(1_000)], AS_ADA)
         world.embed()
         yield world
 
@@ -64,7 +64,7 @@ def test_a_name_that_one_memory_alone_has_finds_it_first(tmp_path: Path) -> None
     clock = SteppingClock()
     with closing(STORES["sqlite"].open(tmp_path, clock)) as store:
         world = World(store, KEYWORDS["postings"].index(), clock, embedder=OnnxEmbedder())
-        world.remembering.remember_many([Draft(content=note) for note in notes], AS_ADA)
+        world.memory_service.remember_many([Draft(content=note) for note in notes], AS_ADA)
         world.embed()
         names = {note: note[note.index("(") + 1 : -1] for note in notes}
         assert {note: world.found(name)[0] for note, name in names.items()} == {note: note for note in notes}

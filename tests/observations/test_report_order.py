@@ -52,7 +52,7 @@ def known(world: World, told: Sequence[Told]) -> set[tuple[object, ...]]:
     service = next(_services)
     for one in told:
         world.observe(one.text, service=service, viewer=one.viewer, at=one.at, session=one.session)
-    page = world.operations.page(Choice(service=service), AS_OPERATOR, None)
+    page = world.curation.page(Choice(service=service), AS_OPERATOR, None)
     return {
         (
             one.memory.content,
@@ -64,7 +64,7 @@ def known(world: World, told: Sequence[Told]) -> set[tuple[object, ...]]:
             one.memory.operational.held.since if one.memory.operational else None,
             frozenset(
                 (seen.kind, seen.at, seen.actor, seen.session, seen.text, seen.to)
-                for seen in world.operations.life(one.memory.id, AS_OPERATOR).observations
+                for seen in world.curation.life(one.memory.id, AS_OPERATOR).observations
             ),
         )
         for one in page.memories
@@ -86,7 +86,7 @@ def test_what_arrives_late_does_not_switch_off_what_was_seen_since(world: World)
     present = world.observe(OTHER_PORT, at=now - DAY)
     for number in range(3):
         world.observe(PORT, at=now - (31 - number) * DAY, session=f"s{number}")
-    stands = world.operations.get(present.memory.id, AS_ADA)
+    stands = world.curation.get(present.memory.id, AS_ADA)
     assert (stands.confidence, stands.state) == (0.7, "active")
 
 
@@ -96,16 +96,16 @@ def test_what_was_seen_earlier_in_other_words_takes_the_place_of_what_is_there(w
     other = world.observe("Takes 55 s to start", at=now - DAY / 2, viewer=AS_BOB).memory
     done = world.observe("Takes 60s to start", at=now - 2 * DAY, viewer=AS_BOB)
     assert (done.effect, done.memory.id, done.memory.content) == (Effect.REINFORCED, first.id, "Takes 60s to start")
-    (only,) = world.operations.page(Choice(service="jellyfin"), AS_ADA, None).memories
+    (only,) = world.curation.page(Choice(service="jellyfin"), AS_ADA, None).memories
     assert (only.memory.id, only.memory.owner, only.confidence) == (first.id, "bob", 0.8)
-    kinds = [one.kind for one in world.operations.life(first.id, AS_ADA).observations]
+    kinds = [one.kind for one in world.curation.life(first.id, AS_ADA).observations]
     assert kinds == [ObservationKind.CREATED, ObservationKind.REINFORCED, ObservationKind.REINFORCED]
     assert world.found("takes 60s to start") == ["Takes 60s to start"]
     assert [(one.action, one.memory) for one in world.audit()[:2]] == [("forgotten", other.id), ("edited", first.id)]
 
 
 def test_what_an_operator_has_said_stays_whatever_arrives_late(world: World) -> None:
-    made = world.operations.create(
+    made = world.curation.create(
         "Takes 64 seconds to start", "timing", AS_OPERATOR, service="jellyfin", confidence=0.9, persistent=False
     ).memory
     done = world.observe("Takes 60s to start", at=made.created_at - 40 * DAY)
@@ -125,7 +125,7 @@ class Interrupting:
         if self._left and self.world is not None:
             self._left -= 1
             text, at = f"Listens on port {9_000 + self._left}", self.world.clock.now() - timedelta(milliseconds=500)
-            self.world.observing.observe(
+            self.world.observation_service.observe(
                 ObservationInput(text=text, category="timing", service="jellyfin", at=at), AS_BOB
             )
         return Stance(same=0.0, conflict=1.0, different=0.0)
@@ -138,6 +138,6 @@ def test_what_comes_while_it_is_compared_is_compared_as_well(times: int) -> None
     world.observe(PORT)
     reader.world = world
     done = world.observe(OTHER_PORT)
-    others = {one.memory.id for one in world.operations.page(Choice(), AS_OPERATOR, None).memories} - {done.memory.id}
+    others = {one.memory.id for one in world.curation.page(Choice(), AS_OPERATOR, None).memories} - {done.memory.id}
     assert (done.effect, set(done.about)) == (Effect.CONTRADICTED, others)
     assert len(others) == 1 + times

@@ -29,18 +29,18 @@ SLOW = "Takes 60s to start"
 
 
 def confidence(world: World, memory: MemoryId) -> float:
-    return world.operations.get(memory, AS_OPERATOR).confidence
+    return world.curation.get(memory, AS_OPERATOR).confidence
 
 
 def test_what_is_new_is_kept_for_the_whole_swarm(world: World) -> None:
     done = world.observe(SLOW, session="run-1")
     assert done.effect is Effect.NEW
-    rated = world.operations.get(done.memory.id, AS_BOB)
+    rated = world.curation.get(done.memory.id, AS_BOB)
     assert (rated.memory.content, rated.memory.scope, rated.memory.category) == (SLOW, Scope.SWARM, "timing")
     assert rated.memory.operational is not None
     assert (rated.memory.operational.service, rated.memory.operational.tier) == ("jellyfin", 1)
     assert (rated.confidence, rated.state) == (0.7, "active")
-    (seen,) = world.operations.life(done.memory.id, AS_ADA).observations
+    (seen,) = world.curation.life(done.memory.id, AS_ADA).observations
     assert (seen.kind, seen.session, seen.text, seen.actor) == (ObservationKind.CREATED, "run-1", SLOW, "ada")
 
 
@@ -50,7 +50,7 @@ def test_what_says_the_same_makes_it_surer(world: World, again: str) -> None:
     done = world.observe(again, session="run-2", viewer=AS_BOB)
     assert (done.effect, done.memory.id) == (Effect.REINFORCED, first.memory.id)
     assert confidence(world, first.memory.id) == 0.8
-    assert [one.text for one in world.operations.life(first.memory.id, AS_ADA).observations] == [SLOW, again]
+    assert [one.text for one in world.curation.life(first.memory.id, AS_ADA).observations] == [SLOW, again]
 
 
 @pytest.mark.parametrize(
@@ -70,11 +70,11 @@ def test_what_was_contradicted_often_is_inactive_and_comes_back_when_it_is_seen_
     for session in ("b", "c"):
         world.observe("Listens on port 8920", session=session)
     assert confidence(world, first.memory.id) == 0.1
-    assert world.operations.get(first.memory.id, AS_ADA).state == "inactive"
+    assert world.curation.get(first.memory.id, AS_ADA).state == "inactive"
     assert world.observe("Listens on port 8920", session="d").about == ()
     back = world.observe("Listens on port 8096")
     assert (back.effect, back.memory.id, back.about) == (Effect.REINFORCED, first.memory.id, (other.memory.id,))
-    assert world.operations.get(first.memory.id, AS_ADA).state == "active"
+    assert world.curation.get(first.memory.id, AS_ADA).state == "active"
 
 
 def test_what_is_merely_different_stands_beside_it(world: World) -> None:
@@ -132,7 +132,7 @@ def test_what_is_told_twice_is_noted_once(world: World) -> None:
     at = world.clock.now()
     first = world.observe(SLOW, at=at)
     assert world.observe(SLOW, at=at).effect is Effect.KNOWN
-    assert len(world.operations.life(first.memory.id, AS_ADA).observations) == 1
+    assert len(world.curation.life(first.memory.id, AS_ADA).observations) == 1
 
 
 def test_the_sessions_of_another_agent_have_one_voice(world: World) -> None:
@@ -143,7 +143,7 @@ def test_the_sessions_of_another_agent_have_one_voice(world: World) -> None:
     for number in range(4):
         world.observe("Listens on port 8920", session=f"s{number}", viewer=AS_BOB)
     assert confidence(world, first.memory.id) == 0.5
-    assert world.operations.get(first.memory.id, AS_ADA).state == "active"
+    assert world.curation.get(first.memory.id, AS_ADA).state == "active"
 
 
 def test_the_same_long_words_are_the_same(world: World) -> None:
@@ -191,7 +191,7 @@ def test_one_of_the_future_is_of_now(world: World) -> None:
 def test_secrets_in_it_are_masked(world: World) -> None:
     secret = shapes("observing")["github-token"][0]
     done = world.observe(f"The password of the share is {secret}", session="s")
-    told = repr(world.operations.life(done.memory.id, AS_ADA)) + repr(done)
+    told = repr(world.curation.life(done.memory.id, AS_ADA)) + repr(done)
     assert secret not in told
 
 
@@ -210,8 +210,8 @@ def test_what_cannot_be_taken_in_changes_nothing(
 ) -> None:
     seen = replace(ObservationInput(text=SLOW, category="timing", service="jellyfin"), **wrong)
     with pytest.raises(error, match=says):
-        world.observing.observe(seen, AS_ADA)
-    assert not world.operations.page(Choice(), AS_OPERATOR, None).memories
+        world.observation_service.observe(seen, AS_ADA)
+    assert not world.curation.page(Choice(), AS_OPERATOR, None).memories
 
 
 def test_a_new_memory_is_an_event_and_a_reinforced_one_is_none(world: World) -> None:
@@ -249,7 +249,7 @@ def test_an_observation_that_nobody_is_asked_about_says_so(cautious: World, monk
     done = cautious.observe("Backups are disabled by default", session="b")
     assert (done.effect, done.dropped) == (Effect.UNCERTAIN, 1)
     assert [one[:23] for one in done.unasked] == ["1 not put to review: to"]
-    assert cautious.reviewing.page(AS_OPERATOR, None, 10).dropped == 1
+    assert cautious.review_inbox.page(AS_OPERATOR, None, 10).dropped == 1
 
 
 STATEMENTS = ("Takes 60s to start", "takes about a minute to start", "Listens on port 8096", "Listens on port 8920")
@@ -260,7 +260,7 @@ STATEMENTS = ("Takes 60s to start", "takes about a minute to start", "Listens on
 def test_whatever_is_seen_each_memory_is_as_sure_as_its_observations_say(world: World, seen: list[str]) -> None:
     done: list[ObservationResult] = [world.observe(text, service=f"s{len(seen)}") for text in seen]
     for memory in {one.memory.id for one in done}:
-        rated, life = world.operations.get(memory, AS_ADA), world.operations.life(memory, AS_ADA)
+        rated, life = world.curation.get(memory, AS_ADA), world.curation.life(memory, AS_ADA)
         assert 0.0 <= rated.confidence <= 1.0
         assert life.timeline[-1].confidence == life.timeline[-2].confidence == rated.confidence
         assert life.observations[0].kind is ObservationKind.CREATED

@@ -25,7 +25,7 @@ SLOW = "Takes 60s to start"
 
 
 def made(world: World, text: str = SLOW, *, persistent: bool = False) -> Memory:
-    return world.operations.create(
+    return world.curation.create(
         text, "timing", AS_OPERATOR, service="jellyfin", confidence=None, persistent=persistent
     ).memory
 
@@ -39,7 +39,7 @@ def test_the_timeline_tells_what_time_wore_off(world: World) -> None:
     memory, began = made(world), world.clock.now()
     world.clock.advance(timedelta(days=54))
     arrives(world, memory, an_observation(ObservationKind.CONTRADICTED, world.clock.now()))
-    told = world.operations.life(memory.id, AS_ADA).timeline
+    told = world.curation.life(memory.id, AS_ADA).timeline
     assert [round(one.confidence, 3) for one in told] == [0.7, 0.7, 0.357, 0.157, 0.157]
     assert [one.state is State.ACTIVE for one in told] == [True, True, True, False, False]
     assert told[1].at - began == pytest.approx(timedelta(days=30), abs=timedelta(seconds=1))
@@ -49,8 +49,8 @@ def test_what_was_seen_before_the_memory_was_created_stands_behind_its_creation(
     memory = made(world)
     for days in (2, 3):
         arrives(world, memory, an_observation(at=world.clock.now() - timedelta(days=days), text=f"{days} days ago."))
-    first = listed_life(world.operations, memory.id, AS_ADA, limit=1)
-    rest = listed_life(world.operations, memory.id, AS_ADA, after=first.next)
+    first = listed_life(world.curation, memory.id, AS_ADA, limit=1)
+    rest = listed_life(world.curation, memory.id, AS_ADA, after=first.next)
     assert [one.text for one in (*first.observations, *rest.observations)] == [SLOW, "3 days ago.", "2 days ago."]
     assert [one.confidence for one in (*first.timeline, *rest.timeline)] == [0.7, 0.7, 0.8, 0.8, 0.8, 0.8]
 
@@ -67,15 +67,15 @@ def test_what_was_seen_before_an_operator_judged_does_not_bring_it_back(
     before = an_observation(at=world.clock.now() - timedelta(days=3))
     if not is_late:
         arrives(world, memory, before)
-    world.operations.change(memory.id, judgement, AS_OPERATOR)
+    world.curation.change(memory.id, judgement, AS_OPERATOR)
     if is_late:
         arrives(world, memory, before)
-    rated, life = world.operations.get(memory.id, AS_ADA), world.operations.life(memory.id, AS_ADA)
+    rated, life = world.curation.get(memory.id, AS_ADA), world.curation.life(memory.id, AS_ADA)
     assert (rated.state, rated.confidence) == (State.INACTIVE, confidence)
     assert [one.kind for one in life.observations][:2] == [ObservationKind.CREATED, ObservationKind.REINFORCED]
     world.clock.advance(timedelta(days=1))
     arrives(world, memory, an_observation(at=world.clock.now()))
-    assert world.operations.get(memory.id, AS_ADA).state is State.ACTIVE
+    assert world.curation.get(memory.id, AS_ADA).state is State.ACTIVE
 
 
 def test_what_becomes_persistent_by_a_merge_says_so(world: World) -> None:
@@ -84,9 +84,9 @@ def test_what_becomes_persistent_by_a_merge_says_so(world: World) -> None:
     newer = made(world, "takes 60 s")
     world.embed()
     world.maintenance.apply(MaintenancePlan(merge=True), AS_OPERATOR)
-    (proposal,) = world.reviewing.page(AS_OPERATOR, None, 10, is_open=True).proposals
-    world.reviewing.decide(proposal.id, Decision.ACCEPTED, AS_OPERATOR)
-    life = world.operations.life(newer.id, AS_ADA)
+    (proposal,) = world.review_inbox.page(AS_OPERATOR, None, 10, is_open=True).proposals
+    world.review_inbox.decide(proposal.id, Decision.ACCEPTED, AS_OPERATOR)
+    life = world.curation.life(newer.id, AS_ADA)
     assert [one.kind for one in life.observations] == [
         ObservationKind.CREATED,
         ObservationKind.REINFORCED,
@@ -121,12 +121,12 @@ def test_whatever_arrives_and_when_the_timeline_ends_where_the_memory_stands(
     for one in done:
         world.clock.advance(timedelta(days=20))
         if isinstance(one, Change):
-            world.operations.change(memory.id, one, AS_OPERATOR)
+            world.curation.change(memory.id, one, AS_OPERATOR)
         else:
             arrives(world, memory, replace(one, at=min(one.at, world.clock.now())))
-        known, life = present(world.store, memory).memory.operational, world.operations.life(memory.id, AS_ADA)
+        known, life = present(world.store, memory).memory.operational, world.curation.life(memory.id, AS_ADA)
         assert known is not None
         *_, last = replayed(known, life.observations, Lifecycle())
         assert last.after == known
-        rated, end = world.operations.get(memory.id, AS_ADA), life.timeline[-1]
+        rated, end = world.curation.get(memory.id, AS_ADA), life.timeline[-1]
         assert (end.confidence, end.state) == (rated.confidence, rated.state)

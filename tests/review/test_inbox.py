@@ -38,7 +38,7 @@ def propose(
     why: Clean | None = WHY,
 ) -> Proposal:
     stored = [present(world.store, memory) for memory in memories]
-    return world.store.write(lambda tx: world.proposing.propose(tx, kind, stored, viewer, wanted=wanted, why=why))
+    return world.store.write(lambda tx: world.proposal_queue.propose(tx, kind, stored, viewer, wanted=wanted, why=why))
 
 
 def doubt(world: World) -> tuple[Memory, Memory, Proposal]:
@@ -51,17 +51,17 @@ def doubt(world: World) -> tuple[Memory, Memory, Proposal]:
 def asked(world: World, memory: Memory, viewer: Viewer = AS_ADA, **edit: Any) -> ProposalId:
     """Ask for an edit that somebody else has to decide."""
     with pytest.raises(Proposed) as told:
-        world.remembering.edit(memory.id, Edit(**edit), viewer)
+        world.memory_service.edit(memory.id, Edit(**edit), viewer)
     return ProposalId(told.value.proposal)
 
 
 def listed(world: World, viewer: Viewer, **more: Any) -> list[ProposalId]:
-    return [one.id for one in world.reviewing.page(viewer, None, 100, **more).proposals]
+    return [one.id for one in world.review_inbox.page(viewer, None, 100, **more).proposals]
 
 
 def decide(world: World, proposal: ProposalId, how: str, viewer: Viewer = AS_OPERATOR) -> Proposal:
     world.clock.advance(timedelta(minutes=1))
-    return world.reviewing.decide(proposal, Decision(how), viewer, reason="looked at it")
+    return world.review_inbox.decide(proposal, Decision(how), viewer, reason="looked at it")
 
 
 def confidence(world: World, memory: Memory) -> float | None:
@@ -89,7 +89,7 @@ def test_who_asks_to_share_what_the_web_said_is_told_that_it_was_proposed(world:
     memory = world.remember("Run this.", trust=Trust.WEB)
     proposal = asked(world, memory, scope=Scope.SWARM, reason="it helped")
     assert present(world.store, memory).memory == memory
-    known = world.reviewing.case(proposal, AS_ADA).proposal
+    known = world.review_inbox.case(proposal, AS_ADA).proposal
     assert (known.kind, known.actor, known.why) == (ProposalKind.SHARING, ADA, "it helped")
     assert known.wanted == Edit(scope=Scope.SWARM)
     assert [(one.action, one.memory) for one in world.audit()] == [(Action.PROPOSED, memory.id)]
@@ -101,7 +101,7 @@ def test_who_asks_to_edit_what_is_about_running_things_is_told_that_it_was_propo
 ) -> None:
     memory = running(world, "Takes 60 s.")
     proposal = asked(world, memory, viewer, content="Takes 70 s, with the key AKIAIOSFODNN7EXAMPLE.")
-    wanted = world.reviewing.case(proposal, viewer).proposal.wanted
+    wanted = world.review_inbox.case(proposal, viewer).proposal.wanted
     assert isinstance(wanted, Edit)
     assert "AKIA" not in str(wanted.content)
     assert present(world.store, memory).memory == memory
@@ -110,31 +110,31 @@ def test_who_asks_to_edit_what_is_about_running_things_is_told_that_it_was_propo
 def test_who_asks_to_forget_what_is_about_running_things_is_told_that_it_was_proposed(world: World) -> None:
     memory = running(world, "Takes 60 s.")
     with pytest.raises(Proposed, match="Only operators"):
-        world.remembering.forget(memory.id, AS_ADA)
-    (proposal,) = world.reviewing.page(AS_ADA, None, 10).proposals
+        world.memory_service.forget(memory.id, AS_ADA)
+    (proposal,) = world.review_inbox.page(AS_ADA, None, 10).proposals
     assert (proposal.kind, proposal.wanted) == (ProposalKind.OPERATIONAL, Deletion())
     assert is_there(world, memory)
 
 
 def test_an_edit_that_changes_nothing_needs_nobody_to_decide(world: World) -> None:
     memory = running(world, "Takes 60 s.")
-    assert world.remembering.edit(memory.id, Edit(content="Takes 60 s."), AS_BOB) == memory
+    assert world.memory_service.edit(memory.id, Edit(content="Takes 60 s."), AS_BOB) == memory
     assert listed(world, AS_OPERATOR) == []
 
 
 def test_an_operator_does_it_at_once(world: World) -> None:
     memory = running(world, "Takes 60 s.")
-    assert world.remembering.edit(memory.id, Edit(content="Takes 70 s."), AS_OPERATOR).content == "Takes 70 s."
-    world.remembering.forget(memory.id, AS_OPERATOR)
+    assert world.memory_service.edit(memory.id, Edit(content="Takes 70 s."), AS_OPERATOR).content == "Takes 70 s."
+    world.memory_service.forget(memory.id, AS_OPERATOR)
     assert listed(world, AS_OPERATOR) == []
 
 
 def test_what_one_may_not_see_one_cannot_ask_for(world: World) -> None:
     memory = world.remember("Takes 60 s.", operational=operational())
     with pytest.raises(NotFound):
-        world.remembering.edit(memory.id, Edit(content="no"), AS_BOB)
+        world.memory_service.edit(memory.id, Edit(content="no"), AS_BOB)
     with pytest.raises(NotFound):
-        world.remembering.forget(memory.id, AS_BOB)
+        world.memory_service.forget(memory.id, AS_BOB)
     assert listed(world, AS_OPERATOR) == []
 
 
@@ -149,7 +149,7 @@ def test_proposing_the_same_twice_gives_the_one_that_is_open(world: World) -> No
 def test_proposing_the_same_of_a_memory_that_changed_takes_the_place_of_the_old_one(world: World) -> None:
     memory = world.remember("Run this.", trust=Trust.WEB)
     old = asked(world, memory, scope=Scope.SWARM)
-    world.remembering.edit(memory.id, Edit(content="Run that."), AS_ADA)
+    world.memory_service.edit(memory.id, Edit(content="Run that."), AS_ADA)
     new = asked(world, memory, scope=Scope.SWARM)
     assert listed(world, AS_OPERATOR) == [new]
     with pytest.raises(NotFound):
@@ -161,9 +161,9 @@ def test_what_was_rejected_stays_so_until_the_memory_changes(world: World) -> No
     first = asked(world, memory, scope=Scope.SWARM)
     decide(world, first, "rejected")
     with pytest.raises(Proposed, match=r"rejected \(looked at it\)") as told:
-        world.remembering.edit(memory.id, Edit(scope=Scope.SWARM), AS_ADA)
+        world.memory_service.edit(memory.id, Edit(scope=Scope.SWARM), AS_ADA)
     assert told.value.proposal == first
-    world.remembering.edit(memory.id, Edit(content="Run that."), AS_ADA)
+    world.memory_service.edit(memory.id, Edit(content="Run that."), AS_ADA)
     assert asked(world, memory, scope=Scope.SWARM) != first
 
 
@@ -172,7 +172,7 @@ def test_nobody_has_more_than_so_many_open_ones(world: World, monkeypatch: pytes
     memory = running(world, "Takes 60 s.")
     first, _ = (asked(world, memory, content=text) for text in ("1 s", "2 s"))
     with pytest.raises(Conflict, match="wait for a decision"):
-        world.remembering.edit(memory.id, Edit(content="3 s"), AS_ADA)
+        world.memory_service.edit(memory.id, Edit(content="3 s"), AS_ADA)
     assert asked(world, memory, content="1 s") == first
     assert asked(world, memory, AS_BOB, content="3 s")
     decide(world, first, "rejected")
@@ -184,11 +184,11 @@ def test_what_is_asked_for_finds_room_before_what_could_not_be_told_and_that_is_
 ) -> None:
     monkeypatch.setattr(proposals, "MOST_OPEN", 1)
     older, _, _ = doubt(world)
-    before = world.reviewing.page(AS_LEA, None, 10)
+    before = world.review_inbox.page(AS_LEA, None, 10)
     wanted = asked(world, older, content="Takes 70 s.")
-    page = world.reviewing.page(AS_LEA, None, 10)
+    page = world.review_inbox.page(AS_LEA, None, 10)
     assert [one.id for one in page.proposals] == [wanted]
-    assert (before.dropped, page.dropped, world.reviewing.page(AS_ADA, None, 10).dropped) == (0, 1, None)
+    assert (before.dropped, page.dropped, world.review_inbox.page(AS_ADA, None, 10).dropped) == (0, 1, None)
 
 
 def test_what_is_told_is_kept_though_nobody_can_be_asked_about_its_place(
@@ -196,7 +196,7 @@ def test_what_is_told_is_kept_though_nobody_can_be_asked_about_its_place(
 ) -> None:
     monkeypatch.setattr(proposals, "MOST_OPEN", 0)
     world.remember("The port is 5432.", AS_LEA, scope=Scope.SWARM, subject="db.port")
-    done = world.remembering.remember(Draft(content="6543", scope=Scope.SWARM, subject="db.port"), AS_BOB)
+    done = world.memory_service.remember(Draft(content="6543", scope=Scope.SWARM, subject="db.port"), AS_BOB)
     assert (done.created, done.proposal, done.dropped, done.memory.subject) == (True, None, True, None)
     assert done.place is not None
     assert "Tell a lead" in done.place
@@ -213,7 +213,7 @@ def test_workers_see_their_own_leads_and_operators_all_about_what_they_may_see(w
     assert listed(world, AS_BOB) == [of_bob]
     assert listed(world, AS_LEA) == listed(world, AS_OPERATOR) == [of_bob, of_ada.id]
     with pytest.raises(NotFound):
-        world.reviewing.case(of_bob, AS_ADA)
+        world.review_inbox.case(of_bob, AS_ADA)
 
 
 def test_a_lead_who_sees_what_is_shared_sees_proposals_about_that(world: World) -> None:
@@ -222,7 +222,7 @@ def test_a_lead_who_sees_what_is_shared_sees_proposals_about_that(world: World) 
     _, _, shown = doubt(world)
     narrow = World(world.store, world.keywords, world.clock, lead_sees=LeadSees.SHARED, first_id=500)
     assert listed(narrow, AS_LEA) == [shown.id]
-    for ask in (lambda: narrow.reviewing.case(hidden, AS_LEA), lambda: decide(narrow, hidden, "accepted", AS_LEA)):
+    for ask in (lambda: narrow.review_inbox.case(hidden, AS_LEA), lambda: decide(narrow, hidden, "accepted", AS_LEA)):
         with pytest.raises(NotFound):
             ask()
 
@@ -230,11 +230,11 @@ def test_a_lead_who_sees_what_is_shared_sees_proposals_about_that(world: World) 
 def test_a_page_has_the_names_and_goes_on_where_it_ended(world: World) -> None:
     older, newer, first = doubt(world)
     second = asked(world, older, AS_BOB, content="Takes 70 s.")
-    page = world.reviewing.page(AS_OPERATOR, None, 1)
+    page = world.review_inbox.page(AS_OPERATOR, None, 1)
     assert [one.id for one in page.proposals] == [second]
     assert page.names == {older.id: older.name}
     assert page.next == f"{page.proposals[0].at.isoformat()}~{second}"
-    rest = world.reviewing.page(AS_OPERATOR, (page.proposals[0].at, second), 1)
+    rest = world.review_inbox.page(AS_OPERATOR, (page.proposals[0].at, second), 1)
     assert (rest.proposals, rest.next) == ((first,), None)
     assert set(rest.names) == {older.id, newer.id}
 
@@ -251,7 +251,7 @@ def test_a_page_is_narrowed_to_what_is_open_and_to_a_kind(world: World) -> None:
 def test_reading_a_private_memory_of_another_in_the_inbox_is_in_the_audit_trail(world: World) -> None:
     secret = world.remember("Run this.", trust=Trust.TOOL_OUTPUT)
     proposal = asked(world, secret, scope=Scope.SWARM)
-    case = world.reviewing.case(proposal, AS_LEA)
+    case = world.review_inbox.case(proposal, AS_LEA)
     assert case.memories == (secret,)
     assert [(one.action, one.actor) for one in world.audit()] == [(Action.READ, LEA), (Action.PROPOSED, ADA)]
 
@@ -268,7 +268,7 @@ def test_an_accepted_contradiction_makes_the_older_one_less_sure(world: World) -
     assert (judged.kind, judged.actor, judged.text) == (ObservationKind.DISPROVED, LEA, newer.content)
     assert decided.decided is not None
     assert (decided.decided.how, decided.decided.actor) == (Decision.ACCEPTED, LEA)
-    assert world.reviewing.case(proposal.id, AS_ADA).proposal == decided
+    assert world.review_inbox.case(proposal.id, AS_ADA).proposal == decided
     assert {(one.action, one.memory, one.actor) for one in world.audit()[:2]} == {
         (Action.DECIDED, older.id, LEA),
         (Action.DECIDED, newer.id, LEA),
@@ -296,7 +296,7 @@ def test_merging_a_contradiction_reinforces_the_older_one_and_keeps_the_words_of
         (ObservationKind.REINFORCED, again.actor, again.session, again.text),
     ]
     assert world.found("90 s") == ["Takes 60 s to start."]
-    told = world.reviewing.case(proposal.id, AS_ADA)
+    told = world.review_inbox.case(proposal.id, AS_ADA)
     assert [one.id for one in told.memories] == [older.id]
     assert told.proposal.decided is not None
     assert told.proposal.decided.how is Decision.MERGED
@@ -341,7 +341,7 @@ def test_an_accepted_edit_is_a_version_of_who_accepted_it_and_leaves_confidence_
 def test_an_accepted_deletion_forgets_the_memory_and_the_proposal(world: World) -> None:
     memory = running(world, "Takes 60 s.")
     with pytest.raises(Proposed):
-        world.remembering.forget(memory.id, AS_ADA)
+        world.memory_service.forget(memory.id, AS_ADA)
     (proposal,) = listed(world, AS_ADA)
     decided = decide(world, proposal, "accepted")
     assert decided.decided is not None
@@ -356,13 +356,13 @@ def test_what_an_agent_asks_of_what_is_known_is_done_as_one_change_by_the_operat
     memory = running(world, "Takes 60 s.")
     change = Change(observation="Takes 70 s.", service=" caddy ", confidence=1.5, reason="timed it")
     with pytest.raises(Proposed) as told:
-        world.operations.change(memory.id, change, AS_LEA)
+        world.curation.change(memory.id, change, AS_LEA)
     assert present(world.store, memory).memory == memory
     proposal = ProposalId(told.value.proposal)
-    known = world.reviewing.case(proposal, AS_LEA).proposal
+    known = world.review_inbox.case(proposal, AS_LEA).proposal
     assert known.wanted == Change(observation="Takes 70 s.", service="caddy", confidence=1.0)
     assert known.why == "timed it"
-    world.reviewing.decide(proposal, Decision.ACCEPTED, AS_OPERATOR)
+    world.review_inbox.decide(proposal, Decision.ACCEPTED, AS_OPERATOR)
     after = present(world.store, memory).memory
     assert after.operational is not None
     assert (after.content, after.operational.service, after.operational.held.base) == ("Takes 70 s.", "caddy", 1.0)
@@ -372,11 +372,11 @@ def test_what_an_agent_asks_of_what_is_known_is_done_as_one_change_by_the_operat
 
 def test_what_went_out_of_use_comes_back_where_an_operator_agrees(world: World) -> None:
     memory = running(world, "Takes 60 s.")
-    world.operations.change(memory.id, Change(confidence=0.1), AS_OPERATOR)
+    world.curation.change(memory.id, Change(confidence=0.1), AS_OPERATOR)
     with pytest.raises(Proposed) as told:
-        world.operations.change(memory.id, Change(active=True), AS_ADA)
+        world.curation.change(memory.id, Change(active=True), AS_ADA)
     decide(world, ProposalId(told.value.proposal), "accepted")
-    assert world.operations.get(memory.id, AS_ADA).state is State.ACTIVE
+    assert world.curation.get(memory.id, AS_ADA).state is State.ACTIVE
 
 
 # what cannot be decided
@@ -422,7 +422,7 @@ def test_deciding_twice_is_a_conflict_that_says_what_was_decided(world: World, h
 @pytest.mark.parametrize("how", ["accepted", "merged"])
 def test_what_was_proposed_of_a_memory_that_changed_can_only_be_rejected(world: World, how: str) -> None:
     older, _, proposal = doubt(world)
-    edited = world.remembering.edit(older.id, Edit(content="Takes 90 s to start."), AS_OPERATOR)
+    edited = world.memory_service.edit(older.id, Edit(content="Takes 90 s to start."), AS_OPERATOR)
     with pytest.raises(Stale, match="Reject") as told:
         decide(world, proposal.id, how)
     assert told.value.current == edited.version == 2
@@ -472,14 +472,14 @@ def test_a_decision_is_taken_back_though_its_proposal_is_gone(world: World) -> N
     world.clock.advance(timedelta(minutes=2))
     tend(world, decided=timedelta(0))
     assert listed(world, AS_OPERATOR) == []
-    world.undoing.undo(older.id, AS_OPERATOR)
+    world.undo_service.undo(older.id, AS_OPERATOR)
     assert (listed(world, AS_OPERATOR, is_open=True), confidence(world, older)) == ([proposal.id], 0.7)
 
 
 @pytest.mark.parametrize("viewer", [AS_ADA, AS_LEA, AS_OPERATOR])
 def test_an_unknown_proposal_is_told_alike_to_everybody(world: World, viewer: Viewer) -> None:
     def look() -> object:
-        return world.reviewing.case(ProposalId("none"), viewer)
+        return world.review_inbox.case(ProposalId("none"), viewer)
 
     def judge() -> object:
         return decide(world, ProposalId("none"), "accepted", viewer)

@@ -46,16 +46,16 @@ def both(request: pytest.FixtureRequest, services: tuple[Service, Service]) -> t
 def test_one_leads_whatever_the_clock_of_the_other_says(both: tuple[Service, Service]) -> None:
     one, other = (LeaderLease(service.store, service.clock, name) for service, name in zip(both, "ab", strict=True))
     for _ in range(3):
-        assert (one.leads(), other.leads()) == (True, False)
+        assert (one.is_leader(), other.is_leader()) == (True, False)
         for service in both:
             service.clock.advance(timedelta(seconds=RENEWED))
-    one.step_back()
-    assert other.leads()
+    one.release_lease()
+    assert other.is_leader()
 
 
 def test_what_one_embeds_another_one_does_not(both: tuple[Service, Service]) -> None:
     one, other = both
-    one.remembering.remember(Draft(content="leased"), AS_ADA)
+    one.memory_service.remember(Draft(content="leased"), AS_ADA)
     model = one.store.write(lambda tx: tx.register_model(one.embedder.fingerprint, one.embedder.dimension))
     lease = timedelta(minutes=1)
     taken = one.store.write(lambda tx: tx.lease_waiting(model, one.clock.now(), 9, lease=lease))
@@ -103,13 +103,13 @@ def test_a_key_and_a_memory_expire_earlier_or_later_by_the_difference(services: 
 
 def test_changes_are_told_in_the_order_in_which_they_were_made(both: tuple[Service, Service]) -> None:
     one, other = both
-    memory = one.remembering.remember(Draft(content="first"), AS_ADA).memory
+    memory = one.memory_service.remember(Draft(content="first"), AS_ADA).memory
     moment = BEGINNING
     for number, service in enumerate((other, one, other), start=2):
         with service.store.read() as view:
             assert view.moment().number > moment.number
             moment = view.moment()
-        service.remembering.edit(memory.id, Edit(content=f"edit {number}"), AS_ADA, version=number - 1)
+        service.memory_service.edit(memory.id, Edit(content=f"edit {number}"), AS_ADA, version=number - 1)
         for each in both:
             assert each.reading.get(memory.id, AS_ADA).content == f"edit {number}"
     with one.store.read() as view, other.store.read() as same:

@@ -56,10 +56,10 @@ def test_two_empty_lists_make_an_empty_one() -> None:
 
 @given(*lists)
 def test_every_candidate_of_either_list_and_no_other_is_fused(
-    keywords: Scores, cosines: Scores, tokens: Scores, spread: Spread, answered: float, weighting: FusionWeights
+    keywords: Scores, cosines: Scores, tokens: Scores, spread: Spread, answered: float, fusion_weights: FusionWeights
 ) -> None:
     assert (
-        fuse(keywords, cosines, told(tokens, cosines), spread, answered, weighting).keys()
+        fuse(keywords, cosines, told(tokens, cosines), spread, answered, fusion_weights).keys()
         == keywords.keys() | cosines.keys()
     )
 
@@ -71,7 +71,7 @@ def test_the_order_of_the_candidates_does_not_matter(
     tokens: Scores,
     spread: Spread,
     answered: float,
-    weighting: FusionWeights,
+    fusion_weights: FusionWeights,
     chance: Random,
 ) -> None:
     shuffled = fuse(
@@ -80,16 +80,16 @@ def test_the_order_of_the_candidates_does_not_matter(
         reordered(told(tokens, cosines), chance),
         spread,
         answered,
-        weighting,
+        fusion_weights,
     )
-    assert shuffled == fuse(keywords, cosines, told(tokens, cosines), spread, answered, weighting)
+    assert shuffled == fuse(keywords, cosines, told(tokens, cosines), spread, answered, fusion_weights)
 
 
 @given(*lists)
 def test_relevance_and_both_its_sides_lie_between_zero_and_one(
-    keywords: Scores, cosines: Scores, tokens: Scores, spread: Spread, answered: float, weighting: FusionWeights
+    keywords: Scores, cosines: Scores, tokens: Scores, spread: Spread, answered: float, fusion_weights: FusionWeights
 ) -> None:
-    for one in fuse(keywords, cosines, told(tokens, cosines), spread, answered, weighting).values():
+    for one in fuse(keywords, cosines, told(tokens, cosines), spread, answered, fusion_weights).values():
         assert 0.0 <= one.keyword <= 1.0
         assert 0.0 <= one.vector <= 1.0
         assert 0.0 <= one.fused <= 1.0
@@ -97,9 +97,9 @@ def test_relevance_and_both_its_sides_lie_between_zero_and_one(
 
 @given(*lists)
 def test_what_is_better_in_both_lists_is_never_less_relevant(
-    keywords: Scores, cosines: Scores, tokens: Scores, spread: Spread, answered: float, weighting: FusionWeights
+    keywords: Scores, cosines: Scores, tokens: Scores, spread: Spread, answered: float, fusion_weights: FusionWeights
 ) -> None:
-    fused = fuse(keywords, cosines, told(tokens, cosines), spread, answered, weighting)
+    fused = fuse(keywords, cosines, told(tokens, cosines), spread, answered, fusion_weights)
     for better, worse in ((one, other) for one in fused for other in fused):
         by_keyword = keywords.get(better, 0.0) >= keywords.get(worse, 0.0)
         embedded = better in cosines and worse in cosines
@@ -109,26 +109,26 @@ def test_what_is_better_in_both_lists_is_never_less_relevant(
 
 @given(keyword_lists, spreads, answers, weightings)
 def test_keywords_alone_decide_where_there_are_no_vectors(
-    keywords: Scores, spread: Spread, answered: float, weighting: FusionWeights
+    keywords: Scores, spread: Spread, answered: float, fusion_weights: FusionWeights
 ) -> None:
-    for one in fuse(keywords, {}, {}, spread, answered, weighting).values():
+    for one in fuse(keywords, {}, {}, spread, answered, fusion_weights).values():
         assert (one.vector, one.fused) == (0.0, one.keyword)
 
 
 @given(*lists)
 def test_keywords_alone_judge_what_is_not_embedded_yet(
-    keywords: Scores, cosines: Scores, tokens: Scores, spread: Spread, answered: float, weighting: FusionWeights
+    keywords: Scores, cosines: Scores, tokens: Scores, spread: Spread, answered: float, fusion_weights: FusionWeights
 ) -> None:
-    fused = fuse(keywords, cosines, told(tokens, cosines), spread, answered, weighting)
+    fused = fuse(keywords, cosines, told(tokens, cosines), spread, answered, fusion_weights)
     for one in keywords.keys() - cosines.keys():
         assert fused[one].fused == fused[one].keyword
 
 
 @given(cosine_lists, spreads, weightings)
 def test_the_plain_cosine_decides_where_no_keyword_matches(
-    cosines: Scores, spread: Spread, weighting: FusionWeights
+    cosines: Scores, spread: Spread, fusion_weights: FusionWeights
 ) -> None:
-    for key, one in fuse({}, cosines, {}, spread, 0.0, weighting).items():
+    for key, one in fuse({}, cosines, {}, spread, 0.0, fusion_weights).items():
         assert (one.keyword, one.vector, one.fused) == (0.0, max(cosines[key], 0.0), max(cosines[key], 0.0))
 
 
@@ -139,12 +139,12 @@ def test_the_scale_of_a_keyword_engine_does_not_matter(
     tokens: Scores,
     spread: Spread,
     answered: float,
-    weighting: FusionWeights,
+    fusion_weights: FusionWeights,
     exponent: int,
 ) -> None:
     scaled = {key: math.ldexp(score, exponent) for key, score in keywords.items()}
-    assert fuse(scaled, cosines, told(tokens, cosines), spread, answered, weighting) == fuse(
-        keywords, cosines, told(tokens, cosines), spread, answered, weighting
+    assert fuse(scaled, cosines, told(tokens, cosines), spread, answered, fusion_weights) == fuse(
+        keywords, cosines, told(tokens, cosines), spread, answered, fusion_weights
     )
 
 

@@ -28,7 +28,7 @@ REDACTOR = Redactor(b"a key for tests only")
 
 
 def test_what_was_just_written_is_found_before_it_has_a_vector(world: World) -> None:
-    world.remembering.remember(Draft(content="Use pnpm here."), AS_ADA)
+    world.memory_service.remember(Draft(content="Use pnpm here."), AS_ADA)
     assert world.found("pnpm") == ["Use pnpm here."]
 
 
@@ -69,7 +69,7 @@ def test_the_total_follows_from_the_parts_as_documented(world: World) -> None:
     for text in texts:
         read = world.remember(text, session="s", author="Ada")
         world.reading.get(read.id, AS_ADA)
-        world.tally.flush()
+        world.write_buffer.flush()
         signs = [Sign.USEFUL] if text.endswith(".") else [Sign.USELESS, Sign.UNUSED]
         key = present(world.store, read).key
         world.store.write(lambda tx, key=key, signs=signs: tx.add_evidence({key: [evidence(one) for one in signs]}))
@@ -193,7 +193,7 @@ def test_without_an_embedder_the_answer_says_keywords_only(plain_world: World) -
 def test_the_most_recent_are_none_that_are_out_of_use(plain_world: World) -> None:
     for number in range(7):
         sure = 0.2 if number % 3 else 0.9
-        plain_world.operations.create(
+        plain_world.curation.create(
             f"Number {number}", "timing", AS_OPERATOR, service=None, confidence=sure, persistent=False
         )
     assert plain_world.found("zeppelin", limit=2) == ["Number 6", "Number 3"]
@@ -210,7 +210,7 @@ def test_without_an_embedder_and_a_match_the_most_recent_are_given_and_said_to_b
 
 def test_an_embedder_that_is_down_costs_no_answer(world: World) -> None:
     world.remember("Use pnpm here.")
-    model = world.serving.current
+    model = world.active_model.current
     assert model is not None
     down = World(
         world.store,
@@ -229,7 +229,7 @@ def test_an_agents_get_counts_and_nothing_else_does(world: World) -> None:
     world.reading.get(memory.id, AS_BOB)
     world.reading.get(memory.id, AS_OPERATOR)
     world.found("lamp")
-    world.tally.flush()
+    world.write_buffer.flush()
     assert world.reading.get(memory.id, AS_OPERATOR).access_count == 2
 
 

@@ -32,7 +32,7 @@ def world_of(engine: str, store: MemoryStore, clock: SteppingClock) -> World:
     embedder = OnnxEmbedder()
     vectors = ScanVectors(embedder.fingerprint, embedder.dimension)
     world = World(store, KEYWORDS[engine].index(), clock, embedder=embedder, vectors=vectors)
-    world.serving.look_after(store)
+    world.active_model.look_after(store)
     return world
 
 
@@ -44,7 +44,7 @@ def tell(world: World, chains: Sequence[Chain], *, keyed: bool) -> None:
         for chain, fact in told(chains)
     ]
     for start in range(0, len(drafts), AT_ONCE):
-        world.remembering.remember_many(drafts[start : start + AT_ONCE], AS_ADA)
+        world.memory_service.remember_many(drafts[start : start + AT_ONCE], AS_ADA)
     world.embed()
 
 

@@ -88,7 +88,7 @@ def test_a_memory_is_told_once_in_a_session(world: World, told: Told) -> None:
 def test_a_memory_that_has_changed_is_told_again(world: World, told: Told) -> None:
     memory = world.remember(PROXY, project=HERE)
     told.asks()
-    world.remembering.edit(memory.id, Edit(content="Port 9443 is taken by the proxy."), AS_ADA)
+    world.memory_service.edit(memory.id, Edit(content="Port 9443 is taken by the proxy."), AS_ADA)
     world.embed()
     assert "9443" in told.asks()
     assert told.asks() == ""
@@ -226,7 +226,7 @@ def test_what_is_known_of_running_things_is_told_again_where_it_did_not_arrive(w
 def test_what_is_known_of_running_things_and_has_changed_is_told_again(world: World, told: Told) -> None:
     seen = world.observe(PROXY, service="proxy")
     told.starts()
-    world.operations.change(seen.memory.id, Change(observation="Port 9443 is taken by the proxy."), AS_OPERATOR)
+    world.curation.change(seen.memory.id, Change(observation="Port 9443 is taken by the proxy."), AS_OPERATOR)
     world.embed()
     assert "9443" in told.asks()
 
@@ -427,7 +427,7 @@ def test_who_names_a_session_later_does_not_keep_its_agent_from_it(world: World,
 
 def test_this_machines_agent_names_any_transcript(world: World, told: Told) -> None:
     local = world.agents.local()
-    viewer = Viewer(role=local.role, agent=local.id, door=Interface.HOOK)
+    viewer = Viewer(role=local.role, agent=local.id, interface=Interface.HOOK)
     world.capture.take(told.event(EventKind.ENDED, transcript="/t/other.jsonl"), viewer)
     assert [one.transcript for one in world.handed_over] == ["/t/other.jsonl"]
 

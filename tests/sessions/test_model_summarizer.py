@@ -58,8 +58,8 @@ def store(request: pytest.FixtureRequest, tmp_path: Path, clock: SteppingClock) 
 
 def by_model(answer: str | Exception, cap: int = 10_000) -> tuple[ModelSummarizer, Model, TokenQuota]:
     clock = FixedClock()
-    spending, model = TokenQuota(InMemoryStore(clock), clock, cap), Model(answer)
-    return ModelSummarizer(model, spending, ExtractiveSummarizer(), lambda: NONCE), model, spending
+    token_quota, model = TokenQuota(InMemoryStore(clock), clock, cap), Model(answer)
+    return ModelSummarizer(model, token_quota, ExtractiveSummarizer(), lambda: NONCE), model, token_quota
 
 
 def points(answer: str, session: Transcript = SESSION) -> tuple[str, ...]:
@@ -88,10 +88,10 @@ def test_what_is_said_cannot_end_the_data() -> None:
 
 
 def test_the_answer_of_the_model_is_the_summary() -> None:
-    summarizer, _, spending = by_model('{"points": ["Carts from before March have no currency field."]}')
+    summarizer, _, token_quota = by_model('{"points": ["Carts from before March have no currency field."]}')
     made = summarizer.summary(SESSION, None)
     assert made == Summary(("Carts from before March have no currency field.",), quotes_tools=True, by="model")
-    assert spending.today() == 100
+    assert token_quota.today() == 100
 
 
 @pytest.mark.parametrize(
@@ -154,55 +154,55 @@ def test_a_short_conversation_costs_nothing() -> None:
 
 
 def test_beyond_the_cap_rules_make_the_summary_and_say_so() -> None:
-    summarizer, model, spending = by_model('{"points": ["Old carts have no currency field."]}', cap=1_250)
+    summarizer, model, token_quota = by_model('{"points": ["Old carts have no currency field."]}', cap=1_250)
     made = [summarizer.summary(SESSION, None).by for _ in range(5)]
     assert made == ["model", "model", "model", "extractive", "extractive"]
     assert len(model.prompts) == 3
-    assert spending.today() == 300
+    assert token_quota.today() == 300
 
 
 def test_what_a_failure_cost_is_counted_as_the_most() -> None:
-    summarizer, _, spending = by_model(Unavailable("down"))
+    summarizer, _, token_quota = by_model(Unavailable("down"))
     with pytest.raises(Unavailable):
         summarizer.summary(SESSION, None)
-    assert spending.today() == 1_000
+    assert token_quota.today() == 1_000
 
 
 # Spending.
 
 
 def test_no_more_is_reserved_than_the_cap(store: MemoryStore, clock: SteppingClock) -> None:
-    spending = TokenQuota(store, clock, 100)
-    assert spending.reserve(60) is not None
-    assert spending.reserve(41) is None
-    assert spending.reserve(40) is not None
-    assert spending.today() == 100
+    token_quota = TokenQuota(store, clock, 100)
+    assert token_quota.reserve(60) is not None
+    assert token_quota.reserve(41) is None
+    assert token_quota.reserve(40) is not None
+    assert token_quota.today() == 100
 
 
 def test_what_was_not_needed_is_free_again(store: MemoryStore, clock: SteppingClock) -> None:
-    spending = TokenQuota(store, clock, 100)
-    reserved = spending.reserve(100)
+    token_quota = TokenQuota(store, clock, 100)
+    reserved = token_quota.reserve(100)
     assert reserved is not None
-    spending.settle(reserved, 10)
-    assert spending.today() == 10
+    token_quota.settle(reserved, 10)
+    assert token_quota.today() == 10
 
 
 def test_a_new_day_brings_a_new_cap(store: MemoryStore, clock: SteppingClock) -> None:
-    spending = TokenQuota(store, clock, 100)
-    yesterday = spending.reserve(90)
+    token_quota = TokenQuota(store, clock, 100)
+    yesterday = token_quota.reserve(90)
     assert yesterday is not None
     clock.advance(timedelta(days=1))
-    assert spending.today() == 0
-    assert spending.reserve(50) is not None
-    spending.settle(yesterday, 0)
-    assert spending.today() == 50
+    assert token_quota.today() == 0
+    assert token_quota.reserve(50) is not None
+    token_quota.settle(yesterday, 0)
+    assert token_quota.today() == 50
 
 
 def test_a_clock_that_is_set_back_brings_none(store: MemoryStore, clock: SteppingClock) -> None:
-    spending = TokenQuota(store, clock, 100)
-    assert spending.reserve(100) is not None
+    token_quota = TokenQuota(store, clock, 100)
+    assert token_quota.reserve(100) is not None
     clock.advance(timedelta(days=-1))
-    assert spending.reserve(1) is None
+    assert token_quota.reserve(1) is None
 
 
 def test_a_cap_of_0_spends_nothing(store: MemoryStore, clock: SteppingClock) -> None:
@@ -213,8 +213,8 @@ def test_the_cap_holds_for_many_at_once(store: MemoryStore, clock: SteppingClock
     taken: list[object] = []
 
     def take() -> None:
-        spending = TokenQuota(store, clock, 100)
-        taken.extend(filter(None, (spending.reserve(9) for _ in range(5))))
+        token_quota = TokenQuota(store, clock, 100)
+        taken.extend(filter(None, (token_quota.reserve(9) for _ in range(5))))
 
     threads = [Thread(target=take) for _ in range(4)]
     for thread in threads:
@@ -229,16 +229,16 @@ def test_the_cap_holds_for_many_at_once(store: MemoryStore, clock: SteppingClock
 @given(steps=st.lists(st.tuples(st.integers(0, 60), st.floats(0, 1), st.booleans()), max_size=12))
 def test_what_is_spent_never_exceeds_the_cap(steps: list[tuple[int, float, bool]]) -> None:
     clock = SteppingClock()
-    spending = TokenQuota(InMemoryStore(clock), clock, 100)
+    token_quota = TokenQuota(InMemoryStore(clock), clock, 100)
     spent = 0
     for most, part, known in steps:
-        reserved = spending.reserve(most)
+        reserved = token_quota.reserve(most)
         if reserved is not None:
             cost = int(most * part)
             spent += cost
             if known:
-                spending.settle(reserved, cost)
-        assert spent <= spending.today() <= 100
+                token_quota.settle(reserved, cost)
+        assert spent <= token_quota.today() <= 100
 
 
 def test_the_points_of_the_stand_in_pass_the_gate() -> None:

@@ -118,13 +118,13 @@ def test_another_port_is_another_service(world: World, url: str) -> None:
 def test_what_is_for_another_service_is_read_once(world: World) -> None:
     spool = Listed(compacted(FIRST, url="http://elsewhere"))
     hooks = HookService(world.capture, Redactor(b"a key for tests only"), world.clock)
-    draining = SpoolDrain(spool, hooks, world.agents, URL)
-    assert draining.drain() == 0
+    spool_drain = SpoolDrain(spool, hooks, world.agents, URL)
+    assert spool_drain.drain() == 0
     spool.works = False
-    assert draining.drain() == 0
+    assert spool_drain.drain() == 0
     spool.works = True
     spool.events = {"001": compacted(SECOND)}
-    assert draining.drain() == 1
+    assert spool_drain.drain() == 1
 
 
 def test_what_cannot_be_kept_now_waits_with_all_behind_it(world: World) -> None:
@@ -139,5 +139,5 @@ def test_what_cannot_be_kept_now_waits_with_all_behind_it(world: World) -> None:
 
 def test_it_says_how_many_wait_and_how_many_were_lost(world: World) -> None:
     hooks = HookService(world.capture, Redactor(b"a key for tests only"), world.clock)
-    draining = SpoolDrain(Listed(compacted(FIRST), None), hooks, world.agents, None)
-    assert (draining.waiting(), draining.lost()) == (2, 3)
+    spool_drain = SpoolDrain(Listed(compacted(FIRST), None), hooks, world.agents, None)
+    assert (spool_drain.waiting(), spool_drain.lost()) == (2, 3)

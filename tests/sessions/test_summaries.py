@@ -56,23 +56,25 @@ class Service:
         self.store = InMemoryStore(self.clock)
         self.world = World(self.store, ExactKeywords(), self.clock)
         self.folder = folder
-        self.distilling = self.with_summarizer(ExtractiveSummarizer())
+        self.session_summaries = self.with_summarizer(ExtractiveSummarizer())
 
     def with_summarizer(self, summarizer: Summarizer) -> SessionSummaries:
-        self.distilling = SessionSummaries(
+        self.session_summaries = SessionSummaries(
             store=self.store,
-            remembering=self.world.remembering,
-            knowing=self.world.knowing,
-            watching=ImplicitFeedback(self.store, self.world.keywords),
+            memory_service=self.world.memory_service,
+            novelty_filter=self.world.novelty_filter,
+            implicit_feedback=ImplicitFeedback(self.store, self.world.keywords),
             transcripts=TranscriptFiles([self.folder]),
             summarizer=summarizer,
             fallback=ExtractiveSummarizer(),
             redactor=Redactor(b"a key for tests only"),
             clock=self.clock,
-            leading=LeaderLease(self.store, self.clock, "one", DISTILLING, LEASE),
-            marked=MarkerIngest(self.world.observing, self.world.events, self.world.cooldowns, CATEGORIES).take,
+            leader_lease=LeaderLease(self.store, self.clock, "one", DISTILLING, LEASE),
+            marked=MarkerIngest(
+                self.world.observation_service, self.world.events, self.world.cooldowns, CATEGORIES
+            ).take,
         )
-        return self.distilling
+        return self.session_summaries
 
     def file(self, session: ClaudeSession, name: str = "s1.jsonl") -> Path:
         path = self.folder / name
@@ -80,10 +82,10 @@ class Service:
         return path
 
     def work(self) -> None:
-        while self.distilling.step():
+        while self.session_summaries.step():
             pass
 
-    def hear(self, text: str, session: str = "s1") -> str:
+    def subscribe(self, text: str, session: str = "s1") -> str:
         """What a prompt of a session is told."""
         event = AgentEvent(
             id=EventId(f"asked-{session}"),
@@ -100,7 +102,7 @@ class Service:
             return list(view.page(EVERYTHING, None, 100))
 
     def states(self) -> dict[HandoverState, int]:
-        return {state: count for state, count in self.distilling.counts().items() if count}
+        return {state: count for state, count in self.session_summaries.counts().items() if count}
 
 
 @pytest.fixture
@@ -111,7 +113,7 @@ def service(tmp_path: Path) -> Generator[Service]:
 
 
 def test_a_session_becomes_a_memory_of_who_handed_it_over(service: Service) -> None:
-    service.distilling.hand_over(an_end(service.file(a_fix()), project="shop"), AS_ADA)
+    service.session_summaries.hand_over(an_end(service.file(a_fix()), project="shop"), AS_ADA)
     assert service.memories() == []
     service.work()
     (memory,) = service.memories()
@@ -125,7 +127,7 @@ def test_a_session_becomes_a_memory_of_who_handed_it_over(service: Service) -> N
 
 def test_the_task_names_the_memory(service: Service) -> None:
     task = Task("t-7", f"Fix the\n checkout {'test ' * 30}")
-    service.distilling.hand_over(an_end(service.file(a_fix()), task=task), AS_ADA)
+    service.session_summaries.hand_over(an_end(service.file(a_fix()), task=task), AS_ADA)
     service.work()
     (memory,) = service.memories()
     assert memory.name.startswith("Session: Fix the checkout test")
@@ -135,10 +137,10 @@ def test_the_task_names_the_memory(service: Service) -> None:
 
 def test_what_is_known_is_reinforced_and_not_kept_again(service: Service) -> None:
     path = service.file(a_fix())
-    service.distilling.hand_over(an_end(path), AS_ADA)
+    service.session_summaries.hand_over(an_end(path), AS_ADA)
     service.work()
     service.clock.advance(timedelta(days=2))
-    service.distilling.hand_over(an_end(path, session="s2"), AS_ADA)
+    service.session_summaries.hand_over(an_end(path, session="s2"), AS_ADA)
     service.work()
     (memory,) = service.memories()
     assert memory.session == "s1"
@@ -148,7 +150,7 @@ def test_what_is_known_is_reinforced_and_not_kept_again(service: Service) -> Non
 
 def test_what_is_known_in_part_is_kept_as_far_as_it_is_new(service: Service) -> None:
     service.world.remember("The root cause is that carts from before March have no currency field. It cost us a day.")
-    service.distilling.hand_over(an_end(service.file(a_fix())), AS_ADA)
+    service.session_summaries.hand_over(an_end(service.file(a_fix())), AS_ADA)
     service.work()
     (summary,) = (memory for memory in service.memories() if memory.session == "s1")
     assert "before March" not in summary.content
@@ -158,9 +160,9 @@ def test_what_is_known_in_part_is_kept_as_far_as_it_is_new(service: Service) -> 
 @pytest.mark.parametrize("viewer", [AS_BOB, AS_LEA])
 def test_what_another_agent_knows_for_itself_is_news(service: Service, viewer: Viewer) -> None:
     path = service.file(a_fix())
-    service.distilling.hand_over(an_end(path), AS_ADA)
+    service.session_summaries.hand_over(an_end(path), AS_ADA)
     service.work()
-    service.distilling.hand_over(an_end(path, session="s2"), viewer)
+    service.session_summaries.hand_over(an_end(path, session="s2"), viewer)
     service.work()
     assert len(service.memories()) == 2
 
@@ -168,7 +170,7 @@ def test_what_another_agent_knows_for_itself_is_news(service: Service, viewer: V
 def test_what_is_known_in_another_project_is_news(service: Service) -> None:
     path = service.file(a_fix())
     for session, project in (("s1", "shop"), ("s2", "bank")):
-        service.distilling.hand_over(an_end(path, session=session, project=project), AS_ADA)
+        service.session_summaries.hand_over(an_end(path, session=session, project=project), AS_ADA)
     service.work()
     assert len(service.memories()) == 2
 
@@ -176,7 +178,7 @@ def test_what_is_known_in_another_project_is_news(service: Service) -> None:
 def test_the_same_session_over_and_over_does_not_grow_the_store(service: Service) -> None:
     path = service.file(a_fix())
     for number in range(100):
-        service.distilling.hand_over(an_end(path, session=f"s{number}"), AS_ADA)
+        service.session_summaries.hand_over(an_end(path, session=f"s{number}"), AS_ADA)
         service.work()
     assert len(service.memories()) == 1
 
@@ -184,9 +186,9 @@ def test_the_same_session_over_and_over_does_not_grow_the_store(service: Service
 def test_the_same_event_twice_is_one(service: Service) -> None:
     ended = an_end(service.file(a_fix()))
     for _ in range(2):
-        service.distilling.hand_over(ended, AS_ADA)
+        service.session_summaries.hand_over(ended, AS_ADA)
     service.work()
-    service.distilling.hand_over(ended, AS_ADA)
+    service.session_summaries.hand_over(ended, AS_ADA)
     service.work()
     assert service.states() == {HandoverState.DONE: 1}
     assert len(service.memories()) == 1
@@ -194,10 +196,10 @@ def test_the_same_event_twice_is_one(service: Service) -> None:
 
 def test_a_later_summary_of_a_session_replaces_the_earlier_one(service: Service) -> None:
     session = a_fix()
-    service.distilling.hand_over(an_end(service.file(session)), AS_ADA)
+    service.session_summaries.hand_over(an_end(service.file(session)), AS_ADA)
     service.work()
     session.user("And the speed?").says(SAID)
-    service.distilling.hand_over(an_end(service.file(session)), AS_ADA)
+    service.session_summaries.hand_over(an_end(service.file(session)), AS_ADA)
     service.work()
     (memory,) = service.memories()
     assert SAID in memory.content
@@ -207,7 +209,9 @@ def test_a_later_summary_of_a_session_replaces_the_earlier_one(service: Service)
 def test_the_same_summary_again_is_no_new_version_but_lives_on(service: Service) -> None:
     path = service.file(a_fix())
     for minute in range(9):
-        service.distilling.hand_over(an_end(path, at=START + timedelta(minutes=minute), goes_on=minute < 8), AS_ADA)
+        service.session_summaries.hand_over(
+            an_end(path, at=START + timedelta(minutes=minute), goes_on=minute < 8), AS_ADA
+        )
         service.work()
         service.clock.advance(timedelta(minutes=1))
     (memory,) = service.memories()
@@ -218,10 +222,10 @@ def test_the_same_summary_again_is_no_new_version_but_lives_on(service: Service)
 @pytest.mark.parametrize("goes_on", [True, False])
 def test_a_turn_that_is_heard_of_late_does_not_take_the_place_of_the_end(service: Service, goes_on: bool) -> None:
     session = a_fix().user("And the speed?").says(SAID)
-    service.distilling.hand_over(an_end(service.file(session), at=START + timedelta(minutes=2)), AS_ADA)
+    service.session_summaries.hand_over(an_end(service.file(session), at=START + timedelta(minutes=2)), AS_ADA)
     service.work()
     earlier = service.file(a_fix(), "earlier.jsonl")
-    service.distilling.hand_over(
+    service.session_summaries.hand_over(
         an_end(earlier, at=START + timedelta(minutes=1), goes_on=goes_on, last_message="So."), AS_ADA
     )
     service.work()
@@ -232,7 +236,7 @@ def test_a_turn_that_is_heard_of_late_does_not_take_the_place_of_the_end(service
 @pytest.mark.parametrize("noted", ["yesterday", 7, None, "2999-01-01T00:00:00"])
 def test_when_a_session_ended_may_be_noted_in_other_words(service: Service, noted: Json) -> None:
     service.world.remember("Old.", external_id="session:claude-code:s1", metadata={"ended": noted})
-    service.distilling.hand_over(an_end(service.file(a_fix()), goes_on=True, last_message="So."), AS_ADA)
+    service.session_summaries.hand_over(an_end(service.file(a_fix()), goes_on=True, last_message="So."), AS_ADA)
     service.work()
     (memory,) = service.memories()
     assert "currency" in memory.content
@@ -243,7 +247,7 @@ def test_of_many_ends_of_a_session_only_the_newest_is_distilled(service: Service
     service.with_summarizer(summarizer)
     path = service.file(a_fix())
     for minute in (2, 0, 1):
-        service.distilling.hand_over(an_end(path, at=START + timedelta(minutes=minute)), AS_ADA)
+        service.session_summaries.hand_over(an_end(path, at=START + timedelta(minutes=minute)), AS_ADA)
     service.work()
     assert summarizer.calls == 1
     assert service.states() == {HandoverState.DONE: 3}
@@ -255,10 +259,10 @@ def test_sessions_agents_and_sub_agents_are_kept_apart(service: Service) -> None
     side = service.file(
         ClaudeSession(sidechain=True).user("Look.").says(f"{SAID} It is written to disk."), "agent.jsonl"
     )
-    service.distilling.hand_over(an_end(path, project="shop"), AS_ADA)
-    service.distilling.hand_over(an_end(path, session="s2", project="bank"), AS_ADA)
-    service.distilling.hand_over(an_end(path), AS_BOB)
-    service.distilling.hand_over(an_end(side, subagent=SubAgent("a1", "Explore")), AS_ADA)
+    service.session_summaries.hand_over(an_end(path, project="shop"), AS_ADA)
+    service.session_summaries.hand_over(an_end(path, session="s2", project="bank"), AS_ADA)
+    service.session_summaries.hand_over(an_end(path), AS_BOB)
+    service.session_summaries.hand_over(an_end(side, subagent=SubAgent("a1", "Explore")), AS_ADA)
     service.work()
     found = {(memory.owner, memory.external_id) for memory in service.memories()}
     assert found == {
@@ -275,7 +279,7 @@ def test_nothing_learned_stores_nothing(service: Service) -> None:
     path = service.file(
         ClaudeSession().user("Hello! How are you today, my dear friend?" * 3).says("Hello! How can I help you?")
     )
-    service.distilling.hand_over(an_end(path), AS_ADA)
+    service.session_summaries.hand_over(an_end(path), AS_ADA)
     service.work()
     assert service.memories() == []
     assert service.states() == {HandoverState.DONE: 1}
@@ -284,20 +288,20 @@ def test_nothing_learned_stores_nothing(service: Service) -> None:
 @pytest.mark.parametrize("path", ["gone.jsonl", "../s1.jsonl", "\0", "x" * 5_000, ""])
 def test_without_the_transcript_the_last_message_is_distilled(service: Service, path: str) -> None:
     ended = an_end(service.folder / path, last_message=f"{SAID} It is kept between starts now, in the home folder.")
-    service.distilling.hand_over(ended, AS_ADA)
+    service.session_summaries.hand_over(ended, AS_ADA)
     service.work()
     (memory,) = service.memories()
     assert SAID in memory.content
 
 
 def test_a_last_message_that_the_file_does_not_have_yet_counts(service: Service) -> None:
-    service.distilling.hand_over(an_end(service.file(a_fix()), last_message=SAID), AS_ADA)
+    service.session_summaries.hand_over(an_end(service.file(a_fix()), last_message=SAID), AS_ADA)
     service.work()
     assert SAID in service.memories()[0].content
 
 
 def test_a_conversation_in_words_is_distilled_too(service: Service) -> None:
-    service.distilling.hand_over(
+    service.session_summaries.hand_over(
         an_end(text=f"We looked at the start. {SAID} It is kept now.", program="other"), AS_ADA
     )
     service.work()
@@ -307,7 +311,7 @@ def test_a_conversation_in_words_is_distilled_too(service: Service) -> None:
 def test_secrets_are_masked_before_anything_is_kept(service: Service) -> None:
     key = "AKIA" + "IOSFODNN7EXAMPLE"
     session = a_fix().says(f"The deploy job failed because the key {key} was read from the wrong file.")
-    service.distilling.hand_over(
+    service.session_summaries.hand_over(
         an_end(service.file(session), last_message=f"It was caused by the key {key}, too."), AS_ADA
     )
     with service.store.read() as view:
@@ -322,24 +326,26 @@ def test_secrets_are_masked_before_anything_is_kept(service: Service) -> None:
 def test_what_was_injected_is_not_distilled_again(service: Service) -> None:
     ours = fenced("The root cause of all evil is that the cache is cold.")
     session = ClaudeSession().user(f"Go on with the work on the cache. {ours}").says(f"{ours}\n\n{SAID}")
-    service.distilling.hand_over(an_end(service.file(session), last_message=f"{ours} {SAID}"), AS_ADA)
+    service.session_summaries.hand_over(an_end(service.file(session), last_message=f"{ours} {SAID}"), AS_ADA)
     service.work()
     (memory,) = service.memories()
     assert "evil" not in memory.content
 
 
 def test_characters_that_cannot_be_kept_do_not_lose_the_rest(service: Service) -> None:
-    service.distilling.hand_over(an_end(last_message=f"a\0b \ud800 {SAID} It is kept between starts now."), AS_ADA)
+    service.session_summaries.hand_over(
+        an_end(last_message=f"a\0b \ud800 {SAID} It is kept between starts now."), AS_ADA
+    )
     service.work()
     assert SAID in service.memories()[0].content
 
 
 def test_an_outage_of_the_summariser_is_waited_out(service: Service) -> None:
     service.with_summarizer(Failing(Unavailable("overloaded"), 1))
-    service.distilling.hand_over(an_end(service.file(a_fix())), AS_ADA)
+    service.session_summaries.hand_over(an_end(service.file(a_fix())), AS_ADA)
     service.work()
     assert service.states() == {HandoverState.WAITING: 1}
-    assert service.distilling.last_error == "overloaded"
+    assert service.session_summaries.last_error == "overloaded"
     service.clock.advance(FIRST_PAUSE)
     service.work()
     assert service.states() == {HandoverState.DONE: 1}
@@ -350,7 +356,7 @@ def test_an_outage_of_the_summariser_is_waited_out(service: Service) -> None:
 def test_what_fails_again_and_again_is_given_up_and_counted(service: Service, error: Exception, calls: int) -> None:
     failing = Failing(error, 99)
     service.with_summarizer(failing)
-    service.distilling.hand_over(an_end(service.file(a_fix()), text=SAID), AS_ADA)
+    service.session_summaries.hand_over(an_end(service.file(a_fix()), text=SAID), AS_ADA)
     for _ in range(9):
         service.work()
         service.clock.advance(timedelta(hours=1))
@@ -363,8 +369,8 @@ def test_what_fails_again_and_again_is_given_up_and_counted(service: Service, er
 
 def test_while_a_session_goes_on_no_model_is_asked_and_its_file_may_be_behind(service: Service) -> None:
     service.with_summarizer(failing := Failing(Unavailable("down"), 99))
-    service.distilling.hand_over(an_end(service.folder / "s1.jsonl", goes_on=True), AS_ADA)
-    assert not service.distilling.step()
+    service.session_summaries.hand_over(an_end(service.folder / "s1.jsonl", goes_on=True), AS_ADA)
+    assert not service.session_summaries.step()
     service.file(a_fix())
     service.clock.advance(LAG)
     service.work()
@@ -374,7 +380,7 @@ def test_while_a_session_goes_on_no_model_is_asked_and_its_file_may_be_behind(se
 def test_an_end_that_was_cut_off_too_often_is_summarised_by_rules(service: Service) -> None:
     failing = Failing(Unavailable("down"), 99)
     service.with_summarizer(failing)
-    service.distilling.hand_over(an_end(service.file(a_fix())), AS_ADA)
+    service.session_summaries.hand_over(an_end(service.file(a_fix())), AS_ADA)
     with service.store.read() as view:
         (waiting,) = view.handovers_due(START, 1)
     service.store.write(lambda tx: tx.put_handover(replace(waiting, attempts=ATTEMPTS)))
@@ -385,7 +391,7 @@ def test_an_end_that_was_cut_off_too_often_is_summarised_by_rules(service: Servi
 
 
 def test_an_end_that_kills_the_process_is_not_tried_for_ever(service: Service) -> None:
-    service.distilling.hand_over(an_end(service.file(a_fix())), AS_ADA)
+    service.session_summaries.hand_over(an_end(service.file(a_fix())), AS_ADA)
     with service.store.read() as view:
         (waiting,) = view.handovers_due(START, 1)
     service.store.write(lambda tx: tx.put_handover(replace(waiting, attempts=ATTEMPTS + 1)))
@@ -398,25 +404,25 @@ def test_markers_of_a_long_last_message_count_wherever_they_stand(service: Servi
     """Only its end is summarised."""
     code = "\n".join(["```", *["make all"] * (READ // 5), "[MEMORY:timing:shop] An example", "```"])
     said = f"[MEMORY:timing:cart] Takes 60s to start\n{code}\n[MEMORY:timing:till] Takes 10s to start\n"
-    service.distilling.hand_over(an_end(last_message=said), AS_ADA)
+    service.session_summaries.hand_over(an_end(last_message=said), AS_ADA)
     service.work()
-    known = service.world.operations.page(Choice(), AS_ADA, None).memories
+    known = service.world.curation.page(Choice(), AS_ADA, None).memories
     assert {one.memory.content for one in known} == {"Takes 60s to start", "Takes 10s to start"}
 
 
 def test_an_operator_who_acts_for_nobody_is_refused(service: Service) -> None:
     with pytest.raises(Invalid, match="agent"):
-        service.distilling.hand_over(an_end(), AS_OPERATOR)
+        service.session_summaries.hand_over(an_end(), AS_OPERATOR)
 
 
 @pytest.mark.parametrize("session", ["", "x" * 501])
 def test_a_session_needs_a_name_that_can_be_kept(service: Service, session: str) -> None:
     with pytest.raises(Invalid, match="name"):
-        service.distilling.hand_over(an_end(session=session), AS_ADA)
+        service.session_summaries.hand_over(an_end(session=session), AS_ADA)
 
 
 def test_what_was_distilled_is_forgotten_after_a_while(service: Service) -> None:
-    service.distilling.hand_over(an_end(text=SAID), AS_ADA)
+    service.session_summaries.hand_over(an_end(text=SAID), AS_ADA)
     service.work()
     service.clock.advance(KEPT + timedelta(seconds=1))
     service.work()
@@ -424,8 +430,10 @@ def test_what_was_distilled_is_forgotten_after_a_while(service: Service) -> None
 
 
 def test_words_of_tools_are_trusted_less(service: Service) -> None:
-    service.distilling.hand_over(an_end(service.file(a_fix())), AS_ADA)
-    service.distilling.hand_over(an_end(last_message=f"{SAID} It is kept between starts now.", session="s2"), AS_ADA)
+    service.session_summaries.hand_over(an_end(service.file(a_fix())), AS_ADA)
+    service.session_summaries.hand_over(
+        an_end(last_message=f"{SAID} It is kept between starts now.", session="s2"), AS_ADA
+    )
     service.work()
     trust = {memory.session: memory.provenance.trust for memory in service.memories()}
     assert trust == {Clean("s1"): Trust.TOOL_OUTPUT, Clean("s2"): Trust.AGENT}
@@ -437,11 +445,11 @@ def test_what_a_session_shows_of_the_use_of_what_it_was_told_is_noted_and_our_ow
     for number in range(30):
         service.world.remember(f"The kettle number {number} boils in the kitchen {number % 7}.")
     memory = service.world.remember("The quokka gateway wants --legacy-peer-deps, else its wombat cache is stale.")
-    assert memory.content in service.hear("What does the quokka gateway want?")
-    service.world.tally.flush()
+    assert memory.content in service.subscribe("What does the quokka gateway want?")
+    service.world.write_buffer.flush()
     session = a_fix().uses("mcp__hivelore__memory-search", f"The root cause was: {memory.content}", query="quokka")
     session.runs("yarn --legacy-peer-deps")
-    service.distilling.hand_over(an_end(service.file(session)), AS_ADA)
+    service.session_summaries.hand_over(an_end(service.file(session)), AS_ADA)
     service.work()
     assert service.world.rating.of(memory.id, AS_ADA).use == Use(applied=1)
     summary = next(one for one in service.memories() if one.source is Source.SESSION_SUMMARY)

@@ -9,7 +9,7 @@ from hivelore.sessions.transcript_access import is_file_of, may_read_transcript
 from support.memories import ADA, BOB, instant
 
 ID = "5973b6c0-94b8-487b-a530-2aeb6098ae0e"
-WORKER = Viewer(role=Role.WORKER, agent=BOB, door=Interface.HOOK)
+WORKER = Viewer(role=Role.WORKER, agent=BOB, interface=Interface.HOOK)
 
 
 @pytest.mark.parametrize(

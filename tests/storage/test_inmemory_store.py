@@ -18,14 +18,14 @@ keys = st.integers(-300, 300) | st.text(max_size=2) | st.tuples(st.integers(0, 3
 @settings(max_examples=examples(50))
 @given(steps=st.lists(st.tuples(keys, st.none() | st.integers())))
 def test_a_shelf_is_a_map_of_which_every_earlier_state_stays(steps: list[tuple[object, int | None]]) -> None:
-    shelf, plain = Shelf[object, int](), dict[object, int]()
+    index_writer, plain = Shelf[object, int](), dict[object, int]()
     states: list[tuple[Shelf[object, int], dict[object, int]]] = []
     for key, value in steps:
         if value is None:
-            shelf, plain = shelf.drop(key), {other: kept for other, kept in plain.items() if other != key}
+            index_writer, plain = index_writer.drop(key), {other: kept for other, kept in plain.items() if other != key}
         else:
-            shelf, plain = shelf.put(key, value), {**plain, key: value}
-        states.append((shelf, plain))
+            index_writer, plain = index_writer.put(key, value), {**plain, key: value}
+        states.append((index_writer, plain))
     for state, expected in states:
         assert dict(state) == expected
         assert len(state) == len(expected)

@@ -57,7 +57,7 @@ def services(tmp_path: Path, clock: SteppingClock) -> Generator[tuple[Service, S
 def write(service: Service, size: int) -> list[str]:
     notes = [f"note number {number}" for number in range(size)]
     for note in notes:
-        service.remembering.remember(Draft(content=note), AS_ADA)
+        service.memory_service.remember(Draft(content=note), AS_ADA)
     return sorted(notes)
 
 
@@ -87,7 +87,9 @@ def test_what_one_embeds_another_one_does_not(services: tuple[Service, Service])
 def test_who_has_more_than_it_can_embed_at_once_asks_for_help(services: tuple[Service, Service]) -> None:
     one, other = services
     asked: list[int] = []
-    busy = EmbeddingQueue(one.store, one.serving, one.clock, ask_for_help=lambda: asked.append(other.embedding.step()))
+    busy = EmbeddingQueue(
+        one.store, one.active_model, one.clock, ask_for_help=lambda: asked.append(other.embedding.step())
+    )
     write(one, BATCH - 1)
     assert (busy.step(), asked) == (BATCH - 1, [])
     write(one, 2 * BATCH + 9)  # Of which it has the first ones.
@@ -134,25 +136,25 @@ def leader(service: Service, clock: SteppingClock, name: str) -> LeaderLease:
 
 def test_one_leads_until_it_steps_back(services: tuple[Service, Service], clock: SteppingClock) -> None:
     one, other = (leader(service, clock, name) for service, name in zip(services, "ab", strict=True))
-    assert (one.leads(), other.leads()) == (True, False)
+    assert (one.is_leader(), other.is_leader()) == (True, False)
     clock.advance(timedelta(seconds=RENEWED))
-    assert (other.leads(), one.leads()) == (False, True)
-    one.step_back()
+    assert (other.is_leader(), one.is_leader()) == (False, True)
+    one.release_lease()
     clock.advance(timedelta(seconds=RENEWED))
-    assert (other.leads(), one.leads()) == (True, False)
+    assert (other.is_leader(), one.is_leader()) == (True, False)
 
 
 def test_when_the_leader_was_killed_another_one_takes_over(
     services: tuple[Service, Service], clock: SteppingClock
 ) -> None:
-    assert LeaderLease(services[0].store, clock, "killed", lease=NO_TIME).leads()
-    assert leader(services[1], clock, "other").leads()
+    assert LeaderLease(services[0].store, clock, "killed", lease=NO_TIME).is_leader()
+    assert leader(services[1], clock, "other").is_leader()
 
 
 def test_who_alone_has_the_store_leads_without_a_lease(tmp_path: Path, clock: SteppingClock) -> None:
     with closing(STORES["sqlite"].open(tmp_path, clock)) as store:
-        assert LeaderLease(store, clock, "a").leads()
-        assert LeaderLease(store, clock, "b").leads()
+        assert LeaderLease(store, clock, "a").is_leader()
+        assert LeaderLease(store, clock, "b").is_leader()
 
 
 # Indexing anew.

@@ -78,7 +78,7 @@ def test_a_store_looks_after_much_was_embedded_and_again_after_all_was_embedded_
     for number in range(4):
         world.remember(f"Number {number}.")
     assert store.looks == 1
-    world.reembedding.begin(AS_OPERATOR, everything=True)
+    world.reembedder.begin(AS_OPERATOR, everything=True)
     world.embed()
     assert store.looks == 2
 
@@ -87,10 +87,10 @@ def test_a_store_looks_after_much_was_embedded_and_again_after_all_was_embedded_
 def test_a_store_looks_after_its_words_were_indexed_anew(store: Looking) -> None:
     world = a_world(store)
     for number in range(4):
-        world.remembering.remember(Draft(content=f"Number {number}."), AS_ADA)
-    world.reindexing.again()
-    world.reindexing.go_on()
-    assert (store.looks, world.reindexing.is_done) == (1, True)
+        world.memory_service.remember(Draft(content=f"Number {number}."), AS_ADA)
+    world.index_rebuild.again()
+    world.index_rebuild.go_on()
+    assert (store.looks, world.index_rebuild.is_done) == (1, True)
 
 
 @pytest.mark.usefixtures("few_are_many")

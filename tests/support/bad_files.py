@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from support.bad_input import INVALID, NAMED, TOO_LARGE, Expected, Known, Row
-from support.doors import LEFT_OUT, OK, Interface, Outcome
+from support.interfaces import LEFT_OUT, OK, Interface, Outcome
 
 HERE = dict.fromkeys(NAMED, LEFT_OUT)
 """Where files are read: in Python and on the command line. REST and MCP are sent what is in them."""
@@ -15,7 +15,7 @@ BYTES = HERE | {"rest": "400 bad-request", "mcp": "JSON-RPC -32700"}
 CONTROLS = HERE | {"rest": "400 not-json", "mcp": "JSON-RPC -32700"}
 A_NAME = HERE | {"rest": OK, "mcp": "tool error"}
 """Without a file there is only its path, which to REST is a name and nothing to open; MCP takes none."""
-ABSENT = A_NAME | {door: INVALID[door] for door in ("embedded", "client", "cli")}
+ABSENT = A_NAME | {interface: INVALID[interface] for interface in ("embedded", "client", "cli")}
 
 CONTENTS: Mapping[str, tuple[bytes, Expected]] = {
     "empty": (b"", HERE | {"rest": INVALID["rest"], "mcp": INVALID["mcp"]}),
@@ -33,37 +33,37 @@ CONTENTS: Mapping[str, tuple[bytes, Expected]] = {
 def file_rows() -> Iterator[Row]:
     for name, (content, expected) in CONTENTS.items():
         yield Row(f"{name} file", _indexing(content), expected)
-    yield Row("missing file", lambda door, known: door.ask("index", path=known.folder / "missing.md"), ABSENT)
+    yield Row("missing file", lambda interface, known: interface.ask("index", path=known.folder / "missing.md"), ABSENT)
     yield Row("pipe for a file", _indexing_a_pipe, A_NAME)
     yield Row("file that vanishes when it is its turn", _indexing_what_vanishes("a.md"), A_NAME)
     yield Row("file that vanishes when it is opened", _indexing_what_vanishes("b.md"), A_NAME)
 
 
 def _indexing(content: bytes) -> Callable[[Interface, Known], Outcome]:
-    def ask(door: Interface, known: Known) -> Outcome:
+    def ask(interface: Interface, known: Known) -> Outcome:
         file = known.folder / "file.md"
         file.write_bytes(content)
-        return door.ask("index", path=file)
+        return interface.ask("index", path=file)
 
     return ask
 
 
-def _indexing_a_pipe(door: Interface, known: Known) -> Outcome:
+def _indexing_a_pipe(interface: Interface, known: Known) -> Outcome:
     """Nobody writes into it: whoever opens it waits for ever."""
-    if door.name in ("rest", "mcp", "bridge"):
-        return door.ask("index", path=known.folder / "pipe")
+    if interface.name in ("rest", "mcp", "bridge"):
+        return interface.ask("index", path=known.folder / "pipe")
     os.mkfifo(known.folder / "pipe")
-    return door.ask("index", path=known.folder / "pipe")
+    return interface.ask("index", path=known.folder / "pipe")
 
 
 def _indexing_what_vanishes(trigger: str) -> Callable[[Interface, Known], Outcome]:
     """Two files of a folder, of which the second goes as soon as ``trigger`` is opened."""
 
-    def ask(door: Interface, known: Known) -> Outcome:
-        (known.folder / "a.md").write_text(f"Stays, at {door.name}.")
+    def ask(interface: Interface, known: Known) -> Outcome:
+        (known.folder / "a.md").write_text(f"Stays, at {interface.name}.")
         (known.folder / "b.md").write_text("Goes.")
         with _vanishing(known.folder / "b.md", when_opened=known.folder / trigger):
-            return door.ask("index", path=known.folder)
+            return interface.ask("index", path=known.folder)
 
     return ask
 

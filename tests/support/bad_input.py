@@ -9,19 +9,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from support.doors import LEFT_OUT, OK, Interface, Outcome
+from support.interfaces import LEFT_OUT, OK, Interface, Outcome
 from support.pasted import PROMPT, TRACE
 
 NAMED = ("embedded", "client", "rest", "mcp", "cli")
 """Python in this process, Python through a service, and the doors of the service."""
-DOORS = (*NAMED, "bridge")
+INTERFACES = (*NAMED, "bridge")
 
 Expected = Mapping[str, str]
 """By door: the kind of outcome."""
 
 
-def expected_at(door: str, expected: Expected) -> str:
-    return expected["mcp"] if door == "bridge" and door not in expected else expected[door]
+def expected_at(interface: str, expected: Expected) -> str:
+    return expected["mcp"] if interface == "bridge" and interface not in expected else expected[interface]
 
 
 def names_every_door(expected: Expected) -> bool:
@@ -85,8 +85,8 @@ NOWHERE = "01a00000-0000-7000-8000-000000000000"
 def asking(verb: str, **given: Any) -> Callable[[Interface, Known], Outcome]:
     """Ask for this; OWN among the arguments is the id of a memory of who asks."""
 
-    def ask(door: Interface, known: Known) -> Outcome:
-        return door.ask(verb, **{name: known.own if value is OWN else value for name, value in given.items()})
+    def ask(interface: Interface, known: Known) -> Outcome:
+        return interface.ask(verb, **{name: known.own if value is OWN else value for name, value in given.items()})
 
     return ask
 
@@ -210,7 +210,7 @@ ANY_WORD = frozenset({"number", "fraction", "truth", "list", "object", "text"})
 
 def everywhere(*types: str) -> dict[str, Set[str]]:
     """The same at every door."""
-    return {door: frozenset(types) for door in NAMED}
+    return {interface: frozenset(types) for interface in NAMED}
 
 
 TYPED: Mapping[str, Typed] = {
@@ -300,7 +300,9 @@ def typed_rows() -> Iterator[Row]:
     for place, typed in TYPED.items():
         for name, value in VALUES.items():
             refused = {**typed.refused, **typed.but.get(name, {})}
-            expected = {door: OK if name in takes else refused[door] for door, takes in typed.takes.items()}
+            expected = {
+                interface: OK if name in takes else refused[interface] for interface, takes in typed.takes.items()
+            }
             yield Row(f"{name} as {place}", typed.ask(value), expected, edits=place.startswith("edited"))
 
 
@@ -374,9 +376,9 @@ def hidden(verb: str, place: str = "id", **given: Any) -> Callable[[Interface, K
     """Ask for a memory of somebody else, having asked for one that is not there: the answers are the same, byte by
     byte, but for the id."""
 
-    def ask(door: Interface, known: Known) -> Outcome:
-        unknown = door.ask(verb, **{place: NOWHERE}, **given)
-        outcome = door.ask(verb, **{place: known.hidden}, **given)
+    def ask(interface: Interface, known: Known) -> Outcome:
+        unknown = interface.ask(verb, **{place: NOWHERE}, **given)
+        outcome = interface.ask(verb, **{place: known.hidden}, **given)
         assert outcome.shown.replace(known.hidden, NOWHERE) == unknown.shown
         return outcome
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 
 from support.bad_input import INVALID, KEPT, NO_SUCH_TOOL, Expected, Known, Row, asking
-from support.doors import LEFT_OUT, Interface, Outcome
+from support.interfaces import LEFT_OUT, Interface, Outcome
 
 NO_SUCH_ARGUMENT = {"mcp": "tool error"}
 LINE = {"cli": LEFT_OUT}
@@ -65,13 +65,13 @@ def value_rows() -> Iterator[Row]:
 def _at(place: str, time: str) -> Callable[[Interface, Known], Outcome]:
     """In Python an instant, where there is such a one."""
 
-    def ask(door: Interface, known: Known) -> Outcome:
+    def ask(interface: Interface, known: Known) -> Outcome:
         value: str | datetime = time
-        if door.name in ("embedded", "client"):
+        if interface.name in ("embedded", "client"):
             try:
                 value = datetime.fromisoformat(time)
             except ValueError:
                 value = time
-        return door.ask("remember", content="Of an odd time.", **{place: value})
+        return interface.ask("remember", content="Of an odd time.", **{place: value})
 
     return ask

@@ -35,7 +35,9 @@ class Parts(TypedDict, total=False):
 def a_batch(**parts: Unpack[Parts]) -> Batch:
     """Of Ada's, an edit; ids ascend in the order of calls."""
     number = BatchId(f"b{next(_numbers):06}")
-    plain = Batch(id=number, kind=BatchKind.EDITED, at=START, actor=ADA, door=Interface.CLI, changes=1, is_private=True)
+    plain = Batch(
+        id=number, kind=BatchKind.EDITED, at=START, actor=ADA, interface=Interface.CLI, changes=1, is_private=True
+    )
     return replace(plain, **parts)
 
 
@@ -67,7 +69,7 @@ def batches(draw: st.DrawFn) -> Batch:
         kind=draw(st.sampled_from(BatchKind)),
         at=draw(instants),
         actor=draw(st.none() | agents),
-        door=draw(st.sampled_from(Interface)),
+        interface=draw(st.sampled_from(Interface)),
         reason=draw(st.none() | texts),
         changes=draw(st.integers(0, 2**31 - 1)),
         is_private=draw(st.booleans()),

@@ -53,7 +53,7 @@ class Bridge:
         self.process.stdin.write(data + b"\n")
         self.process.stdin.flush()
 
-    def hear(self) -> Any:
+    def subscribe(self) -> Any:
         """The next message; None once it has ended."""
         line = self._heard.get(timeout=PATIENCE)
         return json.loads(line) if line else None
@@ -61,7 +61,7 @@ class Bridge:
     def ask(self, method: str, identity: int | str = 1, /, **params: Any) -> Any:
         """Send a request and wait for the next message."""
         self.say({"jsonrpc": "2.0", "id": identity, "method": method, "params": params})
-        return self.hear()
+        return self.subscribe()
 
     def call(self, tool: str, identity: int | str = 1, /, **arguments: Any) -> Any:
         """What a tool answers, as data."""

@@ -48,7 +48,7 @@ BATCH = 8
 AT_ONCE = 3 * BATCH
 """Notes of a round that are written before embedding begins; more follow one by one."""
 ONE_BY_ONE = 4
-AS_ADA = Viewer(role=Role.WORKER, agent=AgentId("ada"), door=Interface.PYTHON)
+AS_ADA = Viewer(role=Role.WORKER, agent=AgentId("ada"), interface=Interface.PYTHON)
 
 
 class Point(StrEnum):
@@ -126,15 +126,15 @@ def live(path: Path, number: int, halt: Halt) -> None:
     clock = SystemClock()
     store = HaltingStore(path, halt)
     provider = HaltingEmbedder(halt)
-    serving = ActiveModel(Model(provider, ExactVectors(provider.fingerprint, provider.dimension)))
-    embedding = EmbeddingQueue(store, serving, clock)
+    active_model = ActiveModel(Model(provider, ExactVectors(provider.fingerprint, provider.dimension)))
+    embedding = EmbeddingQueue(store, active_model, clock)
     lifetimes = Lifetimes()
-    remembering = MemoryService(
+    memory_service = MemoryService(
         store=store,
-        shelf=IndexWriter(Postings()),
-        drafting=Normalizer(Redactor(b"a key for tests only"), lifetimes, clock, memory_id),
-        proposing=Proposals(clock, proposal_id),
-        keeping=ChangeJournal(store, clock, batch_id, timedelta(days=7)),
+        index_writer=IndexWriter(Postings()),
+        normalizer=Normalizer(Redactor(b"a key for tests only"), lifetimes, clock, memory_id),
+        proposal_queue=Proposals(clock, proposal_id),
+        journal=ChangeJournal(store, clock, batch_id, timedelta(days=7)),
         lifetimes=lifetimes,
         lead_sees=LeadSees.ALL,
         clock=clock,
@@ -145,15 +145,15 @@ def live(path: Path, number: int, halt: Halt) -> None:
         say("kept", memory.id, memory.content)
 
     drafts = [Draft(content=text) for text in texts(number)]
-    first = remembering.remember_many(drafts[:AT_ONCE], AS_ADA)
+    first = memory_service.remember_many(drafts[:AT_ONCE], AS_ADA)
     for one in first:
         tell(one.memory)
     Thread(target=embedding.run, args=(Event(), 60.0)).start()
     for draft in drafts[AT_ONCE:]:
-        tell(remembering.remember(draft, AS_ADA).memory)
+        tell(memory_service.remember(draft, AS_ADA).memory)
     # Of a note that the first batch may hold just now.
     oldest = first[0].memory
-    tell(remembering.edit(oldest.id, Edit(content=f"{oldest.content} It was repaired."), AS_ADA))
+    tell(memory_service.edit(oldest.id, Edit(content=f"{oldest.content} It was repaired."), AS_ADA))
     Event().wait()
 
 

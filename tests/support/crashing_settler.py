@@ -45,7 +45,7 @@ SIZES = Sizes(newest=3, segment=6, alike=2, postings=8)
 """Small, so that few notes make many steps of every kind."""
 AT_ONCE = 8
 ONE_BY_ONE = 16
-AS_ADA = Viewer(role=Role.WORKER, agent=AgentId("ada"), door=Interface.PYTHON)
+AS_ADA = Viewer(role=Role.WORKER, agent=AgentId("ada"), interface=Interface.PYTHON)
 _TENDING = "tending"
 
 
@@ -159,12 +159,12 @@ def live(path: Path, number: int, halt: Halt) -> None:
     """Write the notes of a round while upkeep goes on, until killed."""
     clock, lifetimes, keywords = SystemClock(), Lifetimes(), NamingPostings(halt)
     store = HaltingStore(path, halt)
-    remembering = MemoryService(
+    memory_service = MemoryService(
         store=store,
-        shelf=IndexWriter(keywords),
-        drafting=Normalizer(Redactor(b"a key for tests only"), lifetimes, clock, memory_id),
-        proposing=Proposals(clock, proposal_id),
-        keeping=ChangeJournal(store, clock, batch_id, timedelta(days=7)),
+        index_writer=IndexWriter(keywords),
+        normalizer=Normalizer(Redactor(b"a key for tests only"), lifetimes, clock, memory_id),
+        proposal_queue=Proposals(clock, proposal_id),
+        journal=ChangeJournal(store, clock, batch_id, timedelta(days=7)),
         lifetimes=lifetimes,
         lead_sees=LeadSees.ALL,
         clock=clock,
@@ -185,29 +185,29 @@ def live(path: Path, number: int, halt: Halt) -> None:
                 Event().wait()
 
     Thread(target=tend, name=_TENDING, daemon=True).start()
-    write(remembering, number, begun)
+    write(memory_service, number, begun)
     written.set()
     Event().wait()
 
 
-def write(remembering: MemoryService, number: int, begun: Event) -> None:
+def write(memory_service: MemoryService, number: int, begun: Event) -> None:
     def tell(memory: Memory) -> None:
         say("kept", memory.id, memory.content)
 
-    first = remembering.remember_many([Draft(content=text(number, note)) for note in range(AT_ONCE)], AS_ADA)
+    first = memory_service.remember_many([Draft(content=text(number, note)) for note in range(AT_ONCE)], AS_ADA)
     for one in first:
         tell(one.memory)
     begun.set()
     for note in range(AT_ONCE, AT_ONCE + ONE_BY_ONE):
-        tell(remembering.remember(Draft(content=text(number, note)), AS_ADA).memory)
+        tell(memory_service.remember(Draft(content=text(number, note)), AS_ADA).memory)
         if note % 8 == 0:
             doomed = first[note // 4].memory.id
             say("forgetting", doomed)
-            remembering.forget(doomed, AS_ADA)
+            memory_service.forget(doomed, AS_ADA)
             say("forgotten", doomed)
         if note in (9, 13):
             older = first[note % AT_ONCE].memory
-            tell(remembering.edit(older.id, Edit(content=f"{older.content} It was repaired {note}."), AS_ADA))
+            tell(memory_service.edit(older.id, Edit(content=f"{older.content} It was repaired {note}."), AS_ADA))
 
 
 def main() -> None:

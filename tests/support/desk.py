@@ -22,20 +22,20 @@ class Desk:
         self.files = WorkspaceFiles(root, root / "nowhere")
         self.files.make()
         local = world.agents.local()
-        self.local = Viewer(role=local.role, agent=local.id, door=Interface.CLI)
+        self.local = Viewer(role=local.role, agent=local.id, interface=Interface.CLI)
         self.restart()
 
     def restart(self, holder: str = "one") -> FolderSync:
         """As a new process, which knows what is written down."""
         place = ":/w"
-        self.leading = LeaderLease(self.world.store, self.world.clock, holder, f"folders {place}")
+        self.leader_lease = LeaderLease(self.world.store, self.world.clock, holder, f"folders {place}")
         self.service = FolderSync(
             store=self.world.store,
             workspace=self.files,
             place=Clean(place),
-            remembering=self.world.remembering,
+            memory_service=self.world.memory_service,
             agents=self.world.agents,
-            leading=self.leading,
+            leader_lease=self.leader_lease,
             redactor=Redactor(b"a key for tests only"),
             clock=self.world.clock,
         )

@@ -36,7 +36,7 @@ def main(path: Path) -> None:
                 source=Source.MANUAL,
                 created_at=now,
                 updated_at=now,
-                provenance=Provenance(actor=ADA, door=Interface.PYTHON),
+                provenance=Provenance(actor=ADA, interface=Interface.PYTHON),
             )
             store.write(lambda tx, memory=memory: tx.add(memory, CHUNKS))
             os.write(sys.stdout.fileno(), f"{memory.id}\n".encode())

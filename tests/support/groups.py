@@ -20,7 +20,7 @@ def seen(text: str, at: datetime, actor: str = "ada", session: str | None = None
         at=at,
         kind=ObservationKind.REINFORCED,
         actor=AgentId(actor),
-        door=Interface.REST,
+        interface=Interface.REST,
         session=told,
         text=Clean(text),
     )

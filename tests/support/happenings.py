@@ -42,14 +42,21 @@ class CooldownParts(TypedDict, total=False):
 def an_event(**parts: Unpack[EventParts]) -> Event:
     """A warning of Ada's; ids ascend in the order of calls."""
     number = LoggedId(f"e{next(_numbers):06}")
-    plain = Event(id=number, at=START, level=Level.WARNING, text=Clean("It is late."), actor=ADA, door=Interface.MCP)
+    plain = Event(
+        id=number, at=START, level=Level.WARNING, text=Clean("It is late."), actor=ADA, interface=Interface.MCP
+    )
     return replace(plain, **parts)
 
 
 def a_cooldown(service: str = "jellyfin", action: str = "restart", **parts: Unpack[CooldownParts]) -> Cooldown:
     """For half an hour, set by Ada."""
     plain = Cooldown(
-        service=Clean(service), action=Clean(action), until=instant(30), set_at=START, actor=ADA, door=Interface.MCP
+        service=Clean(service),
+        action=Clean(action),
+        until=instant(30),
+        set_at=START,
+        actor=ADA,
+        interface=Interface.MCP,
     )
     return replace(plain, **parts)
 
@@ -63,7 +70,7 @@ def events(draw: st.DrawFn, memories: Sequence[MemoryId]) -> Event:
         level=draw(st.sampled_from(Level)),
         text=draw(contents),
         actor=draw(st.none() | agents),
-        door=draw(st.sampled_from(Interface)),
+        interface=draw(st.sampled_from(Interface)),
         service=draw(st.none() | services),
         session=draw(st.none() | texts),
         memory=draw(st.sampled_from([None, *memories])),
@@ -78,7 +85,7 @@ cooldowns = st.builds(
     until=instants,
     set_at=instants,
     actor=st.none() | agents,
-    door=st.sampled_from(Interface),
+    interface=st.sampled_from(Interface),
     session=st.none() | texts,
     reason=st.none() | texts,
     count=st.integers(1, 2**31),

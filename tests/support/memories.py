@@ -94,7 +94,7 @@ def a_memory(content: str = "The build needs Java 21.", /, **parts: Unpack[Parts
         source=Source.MANUAL,
         created_at=START,
         updated_at=START,
-        provenance=Provenance(actor=ADA, door=Interface.MCP),
+        provenance=Provenance(actor=ADA, interface=Interface.MCP),
     )
     return replace(plain, **parts)
 
@@ -116,7 +116,7 @@ def an_observation(
         at=at,
         kind=kind,
         actor=BOB,
-        door=Interface.HOOK,
+        interface=Interface.HOOK,
         session=Clean("s1"),
         text=Clean(text),
         to=None if to is None else Confidence(to),
@@ -136,7 +136,7 @@ def next_version(memory: Memory, content: str | None = None, /, **parts: Unpack[
         content=memory.content if content is None else Clean(content),
         version=memory.version + 1,
         updated_at=memory.updated_at + timedelta(minutes=1),
-        provenance=Provenance(actor=BOB, door=Interface.REST, reason=Clean("it was wrong")),
+        provenance=Provenance(actor=BOB, interface=Interface.REST, reason=Clean("it was wrong")),
     )
     return replace(revised, **parts)
 
@@ -185,7 +185,7 @@ metadata = st.dictionaries(st.text(characters, max_size=5), json_values, max_siz
 provenances = st.builds(
     Provenance,
     actor=st.none() | agents,
-    door=st.sampled_from(Interface),
+    interface=st.sampled_from(Interface),
     trust=st.sampled_from(Trust),
     reason=st.none() | texts,
 )
@@ -216,7 +216,7 @@ def observations(draw: st.DrawFn) -> Observation:
         at=draw(instants),
         kind=kind,
         actor=draw(st.none() | agents),
-        door=draw(st.sampled_from(Interface)),
+        interface=draw(st.sampled_from(Interface)),
         session=draw(st.none() | texts),
         text=draw(st.none() | texts),
         to=draw(confidences) if kind in (ObservationKind.CREATED, ObservationKind.SET) else None,

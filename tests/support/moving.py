@@ -124,7 +124,7 @@ def _do(tx: Transaction, deed: Deed) -> None:
                 tx.put_proposal(replace(one, decided=a_decision()))
         case "audit":
             memory = a_memory().id
-            tx.record(AuditEntry(at=START, actor=ADA, door=Interface.MCP, action=Action.READ, memory=memory))
+            tx.record(AuditEntry(at=START, actor=ADA, interface=Interface.MCP, action=Action.READ, memory=memory))
         case "swarm":
             _join(tx, deed)
         case "drop":

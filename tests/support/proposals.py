@@ -50,7 +50,7 @@ def a_proposal(*memories: Memory, **parts: Unpack[Parts]) -> Proposal:
         memories=tuple(Concerned(one.id, one.version) for one in memories),
         why=Clean("60 s or 90 s"),
         actor=ADA,
-        door=Interface.HOOK,
+        interface=Interface.HOOK,
         session=Clean("s1"),
         at=START,
     )
@@ -58,7 +58,7 @@ def a_proposal(*memories: Memory, **parts: Unpack[Parts]) -> Proposal:
 
 
 def a_decision(how: Decision = Decision.REJECTED) -> Decided:
-    return Decided(how=how, at=instant(5), actor=None, door=Interface.CLI, reason=Clean("both are true"))
+    return Decided(how=how, at=instant(5), actor=None, interface=Interface.CLI, reason=Clean("both are true"))
 
 
 maybe = st.none() | texts
@@ -88,7 +88,7 @@ decisions = st.builds(
     how=st.sampled_from(Decision),
     at=instants,
     actor=st.none() | agents,
-    door=st.sampled_from(Interface),
+    interface=st.sampled_from(Interface),
     reason=maybe,
 )
 
@@ -104,7 +104,7 @@ def proposals(draw: st.DrawFn, memories: Sequence[MemoryId]) -> Proposal:
         wanted=draw(wishes),
         why=draw(maybe),
         actor=draw(st.none() | agents),
-        door=draw(st.sampled_from(Interface)),
+        interface=draw(st.sampled_from(Interface)),
         session=draw(maybe),
         at=draw(instants),
         decided=draw(st.none() | decisions),

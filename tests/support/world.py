@@ -64,10 +64,10 @@ from support.clocks import SteppingClock
 from support.fences import NONCE
 
 ADA, BOB, LEA = AgentId("ada"), AgentId("bob"), AgentId("lea")
-AS_ADA = Viewer(role=Role.WORKER, agent=ADA, door=Interface.PYTHON)
-AS_BOB = Viewer(role=Role.WORKER, agent=BOB, door=Interface.PYTHON)
-AS_LEA = Viewer(role=Role.LEAD, agent=LEA, door=Interface.PYTHON)
-AS_OPERATOR = Viewer(role=Role.OPERATOR, agent=None, door=Interface.CLI)
+AS_ADA = Viewer(role=Role.WORKER, agent=ADA, interface=Interface.PYTHON)
+AS_BOB = Viewer(role=Role.WORKER, agent=BOB, interface=Interface.PYTHON)
+AS_LEA = Viewer(role=Role.LEAD, agent=LEA, interface=Interface.PYTHON)
+AS_OPERATOR = Viewer(role=Role.OPERATOR, agent=None, interface=Interface.CLI)
 
 
 class World:
@@ -92,32 +92,32 @@ class World:
     ) -> None:
         self.store, self.keywords, self.clock = store, keywords, clock
         model = None if embedder is None else Model(embedder, vectors or _exact(embedder))
-        self.serving = ActiveModel(model)
-        self.tally = WriteBehindBuffer(store)
+        self.active_model = ActiveModel(model)
+        self.write_buffer = WriteBehindBuffer(store)
         ids = count(first_id)
-        shelf, redactor = IndexWriter(keywords), Redactor(b"a key for tests only")
-        drafting = Normalizer(redactor, Lifetimes(), clock, lambda _: MemoryId(f"m{next(ids):04}"))
+        index_writer, redactor = IndexWriter(keywords), Redactor(b"a key for tests only")
+        normalizer = Normalizer(redactor, Lifetimes(), clock, lambda _: MemoryId(f"m{next(ids):04}"))
         self.events = EventLog(store, redactor, clock, lead_sees, lambda _: LoggedId(f"e{next(ids):04}"))
         self.cooldowns = Cooldowns(store, redactor, clock)
-        self.proposing = Proposals(clock, lambda _: ProposalId(f"p{next(ids):04}"))
-        self.keeping = ChangeJournal(store, clock, lambda _: BatchId(f"b{next(ids):04}"), timedelta(days=7))
-        self.remembering = MemoryService(
+        self.proposal_queue = Proposals(clock, lambda _: ProposalId(f"p{next(ids):04}"))
+        self.journal = ChangeJournal(store, clock, lambda _: BatchId(f"b{next(ids):04}"), timedelta(days=7))
+        self.memory_service = MemoryService(
             store=store,
-            shelf=shelf,
-            drafting=drafting,
-            proposing=self.proposing,
-            keeping=self.keeping,
+            index_writer=index_writer,
+            normalizer=normalizer,
+            proposal_queue=self.proposal_queue,
+            journal=self.journal,
             lifetimes=Lifetimes(),
             lead_sees=lead_sees,
             clock=clock,
             written=lambda: None,
         )
-        self.observing = ObservationService(
+        self.observation_service = ObservationService(
             store=store,
-            shelf=shelf,
-            drafting=drafting,
-            serving=self.serving,
-            proposing=self.proposing,
+            index_writer=index_writer,
+            normalizer=normalizer,
+            active_model=self.active_model,
+            proposal_queue=self.proposal_queue,
             events=self.events,
             lifecycle=Lifecycle(),
             matching=matching,
@@ -126,87 +126,98 @@ class World:
             reader=reader,
             written=lambda: None,
         )
-        self.operations = CurationService(
+        self.curation = CurationService(
             store=store,
-            shelf=shelf,
-            drafting=drafting,
-            remembering=self.remembering,
-            proposing=self.proposing,
+            index_writer=index_writer,
+            normalizer=normalizer,
+            memory_service=self.memory_service,
+            proposal_queue=self.proposal_queue,
             events=self.events,
-            keeping=self.keeping,
+            journal=self.journal,
             lifecycle=Lifecycle(),
             lead_sees=lead_sees,
-            tally=self.tally,
+            write_buffer=self.write_buffer,
             clock=clock,
             written=lambda: None,
         )
-        self.reviewing = ReviewInbox(
+        self.review_inbox = ReviewInbox(
             store=store,
-            shelf=shelf,
-            keeping=self.keeping,
-            remembering=self.remembering,
-            operations=self.operations,
-            drafting=drafting,
-            tally=self.tally,
+            index_writer=index_writer,
+            journal=self.journal,
+            memory_service=self.memory_service,
+            curation=self.curation,
+            normalizer=normalizer,
+            write_buffer=self.write_buffer,
             lifecycle=Lifecycle(),
             lead_sees=lead_sees,
             clock=clock,
             written=lambda: None,
         )
-        self.undoing = UndoService(
+        self.undo_service = UndoService(
             store=store,
-            shelf=shelf,
-            keeping=self.keeping,
-            drafting=drafting,
+            index_writer=index_writer,
+            journal=self.journal,
+            normalizer=normalizer,
             lead_sees=lead_sees,
             clock=clock,
             written=lambda: None,
         )
-        self._shelf, self._share = shelf, share
+        self._index_writer, self._share = index_writer, share
         self._processes = count(1)
         self.recall_log = RecallLog(
             store=store,
-            tally=self.tally,
+            write_buffer=self.write_buffer,
             clock=clock,
             lead_sees=lead_sees,
             lifetime=logged_for,
             recall_id=lambda _: RecallId(f"r{next(ids):04}"),
         )
-        self.recalling = SearchService(
+        self.search_service = SearchService(
             store=store,
             keywords=keywords,
-            serving=self.serving,
+            active_model=self.active_model,
             ranking=ranking or Ranking(),
-            weighting=FusionWeights(),
-            priors=Boosts(),
-            updating=RecencyConflicts(),
+            fusion_weights=FusionWeights(),
+            boosts=Boosts(),
+            recency_conflicts=RecencyConflicts(),
             lifecycle=Lifecycle(),
             lead_sees=lead_sees,
-            tally=self.tally,
+            write_buffer=self.write_buffer,
             clock=clock,
             keywords_complete=keywords_complete,
             log=self.recall_log,
         )
         self.reading = MemoryReader(
-            store=store, serving=self.serving, lead_sees=lead_sees, tally=self.tally, clock=clock
+            store=store,
+            active_model=self.active_model,
+            lead_sees=lead_sees,
+            write_buffer=self.write_buffer,
+            clock=clock,
         )
         redactor = Redactor(b"a key for tests only")
         self.rating = Rating(store=store, worth=Worth(), lead_sees=lead_sees, redactor=redactor, clock=clock)
         briefing = InjectionService(
-            self.recalling,
+            self.search_service,
             self.reading,
-            self.operations,
+            self.curation,
             self.cooldowns,
             Budgets(start=1_500, prompt=1_000, operational=Budget(2_000)),
             lambda: NONCE,
         )
         self.handed_over: list[Ended] = []
-        self.knowing = NoveltyFilter(store, keywords, Lifetimes(), clock)
+        self.novelty_filter = NoveltyFilter(store, keywords, Lifetimes(), clock)
         self.capture = CaptureService(
-            store, briefing, self.remembering, self.knowing, lambda ended, viewer: self.handed_over.append(ended), clock
+            store,
+            briefing,
+            self.memory_service,
+            self.novelty_filter,
+            lambda ended, viewer: self.handed_over.append(ended),
+            clock,
         )
-        self.embedding = EmbeddingQueue(store, self.serving, clock)
-        self.reembedding = Reembedder(store, self.serving, self.embedding, clock, lambda _: JobId(f"job{next(ids)}"))
+        self.embedding = EmbeddingQueue(store, self.active_model, clock)
+        self.reembedder = Reembedder(
+            store, self.active_model, self.embedding, clock, lambda _: JobId(f"job{next(ids)}")
+        )
         self.agents = Agents(
             store, 1, clock, Random(_numbered("agent", AgentId), lambda: KeyId(f"{next(ids):010x}"), _secret)
         )
@@ -215,18 +226,18 @@ class World:
             store.write(lambda tx, known=known: tx.put_agent(known))
 
     @cached_property
-    def reindexing(self) -> IndexRebuild:
-        return IndexRebuild(self.store, self.keywords, (), self._shelf, self.clock)
+    def index_rebuild(self) -> IndexRebuild:
+        return IndexRebuild(self.store, self.keywords, (), self._index_writer, self.clock)
 
     @cached_property
     def maintenance(self) -> Maintenance:
         return Maintenance(
             store=self.store,
-            shelf=self._shelf,
-            keeping=self.keeping,
-            proposing=self.proposing,
-            duplicates=Duplicates(self.store, self.serving),
-            reindexing=self.reindexing,
+            index_writer=self._index_writer,
+            journal=self.journal,
+            proposal_queue=self.proposal_queue,
+            duplicates=Duplicates(self.store, self.active_model),
+            index_rebuild=self.index_rebuild,
             share=self._share,
             clock=self.clock,
         )
@@ -259,7 +270,7 @@ class World:
         """Take in what was seen of running things and give it its vector; a second later than the last time."""
         self.clock.advance(timedelta(seconds=1))
         seen = ObservationInput(text=text, category=category, service=service, **more)
-        done = self.observing.observe(seen, viewer)
+        done = self.observation_service.observe(seen, viewer)
         while self.embedding.step():
             pass
         return done
@@ -269,7 +280,7 @@ class World:
         operator keeps, in the name of ``viewer``."""
         self.clock.advance(timedelta(seconds=1))
         by = viewer if more.get("operational") is None else replace(viewer, role=Role.OPERATOR)
-        done = self.remembering.remember(Draft(content=content, **more), by)
+        done = self.memory_service.remember(Draft(content=content, **more), by)
         self.embed()
         return done.memory
 
@@ -278,14 +289,14 @@ class World:
             pass
 
     def recall(self, text: str, viewer: Viewer = AS_ADA, **more: Any) -> RecallResult:
-        return self.recalling.recall(replace(Query(text=Clean(text)), **more), viewer)
+        return self.search_service.recall(replace(Query(text=Clean(text)), **more), viewer)
 
     def found(self, text: str, viewer: Viewer = AS_ADA, **more: Any) -> list[str]:
         """The contents of the hits, best first."""
         return [hit.memory.content for hit in self.recall(text, viewer, **more).hits]
 
     def audit(self) -> list[AuditEntry]:
-        self.tally.flush()
+        self.write_buffer.flush()
         with self.store.read() as view:
             return list(view.audit(1_000))
 

@@ -187,7 +187,7 @@ def test_questions_have_the_same_answers_after_the_move(way: tuple[str, str], tm
             before.remember(note, session=f"s{place // 10}" if place % 2 else None)
         questions = [question for question, _, _ in PAIRS[:60]]
         told = [[(hit.memory.id, hit.score) for hit in before.recall(one).hits] for one in questions]
-        before.tally.flush()
+        before.write_buffer.flush()
         assert moved(ends.source, ends.target, ends.index).is_equal
         after = World(ends.target, ends.index, ends.clock, embedder=hashing())
         found = [[(hit.memory.id, hit.score) for hit in after.recall(one).hits] for one in questions]

@@ -216,12 +216,12 @@ class ProposalListing:
 
 
 def listed_proposals(
-    reviewing: ReviewInbox, listing: ProposalListing, viewer: Viewer, deadline: float | None = None
+    review_inbox: ReviewInbox, listing: ProposalListing, viewer: Viewer, deadline: float | None = None
 ) -> ProposalPage:
     """A page of the proposals that the viewer may see."""
     _within(listing.limit, PROPOSALS_RANGE)
     after = position_of(listing.after)
-    return reviewing.page(
+    return review_inbox.page(
         viewer,
         None if after is None else (after[0], ProposalId(after[1])),
         listing.limit,
@@ -241,12 +241,12 @@ class BatchListing:
 
 
 def listed_batches(
-    undoing: UndoService, listing: BatchListing, viewer: Viewer, deadline: float | None = None
+    undo_service: UndoService, listing: BatchListing, viewer: Viewer, deadline: float | None = None
 ) -> BatchPage:
     """A page of the batches that the viewer may see."""
     _within(listing.limit, BATCHES_RANGE)
     after = position_of(listing.after)
-    return undoing.page(
+    return undo_service.page(
         viewer,
         None if after is None else (after[0], BatchId(after[1])),
         listing.limit,
@@ -256,17 +256,17 @@ def listed_batches(
 
 
 def listed_life(
-    operations: CurationService, memory: MemoryId, viewer: Viewer, *, limit: int = 50, after: str | None = None
+    curation: CurationService, memory: MemoryId, viewer: Viewer, *, limit: int = 50, after: str | None = None
 ) -> ConfidenceTimeline:
     """A page of what was observed of a memory."""
     _within(limit, PAGE_RANGE)
     position = position_of(after)
     if position is None:
-        return operations.life(memory, viewer, None, limit)
+        return curation.life(memory, viewer, None, limit)
     at, number = position
     if not (number.isascii() and number.isdigit() and len(number) < 10):
         raise _not_next()
-    return operations.life(memory, viewer, (at, int(number)), limit)
+    return curation.life(memory, viewer, (at, int(number)), limit)
 
 
 def project_of(redactor: Redactor, project: str | None) -> Clean | None:

@@ -64,7 +64,7 @@ class ChangeJournal:
         Inside another one, as a part of that."""
         if tx.is_keeping or self._lifetime <= timedelta():
             return work()
-        with tx.keeping() as noted:
+        with tx.journal() as noted:
             done = work()
         if kind is BatchKind.TOLD and all(was is None for was in noted.values()):
             return done  # What is only new is forgotten, not taken back.
@@ -79,7 +79,7 @@ class ChangeJournal:
             kind=kind,
             at=now,
             actor=viewer.agent,
-            door=viewer.door,
+            interface=viewer.interface,
             reason=reason,
             changes=len(preimages) - len(before) + (0 if known is None else known.changes),
             is_private=any(one.owner is not None for one in preimages) or (known is not None and known.is_private),

@@ -44,7 +44,7 @@ class Batch:
     at: datetime
     actor: AgentId | None
     """None: an operator who acted for nobody."""
-    door: Interface
+    interface: Interface
     reason: Clean | None = None
     changes: int
     """How many memories it changed."""

@@ -72,7 +72,7 @@ def _read_observation(data: Mapping[str, Any]) -> Observation:
         at=_at(data["at"]),
         kind=ObservationKind(data["kind"]),
         actor=data["actor"],
-        door=Interface(data["door"]),
+        interface=Interface(data["door"]),
         session=data["session"],
         text=data["text"],
         to=None if data["confidence"] is None else Confidence(data["confidence"]),

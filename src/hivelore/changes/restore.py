@@ -19,7 +19,7 @@ from hivelore.review.model import Proposal
 from hivelore.storage.ports import Transaction
 
 
-def restore(tx: Transaction, shelf: IndexWriter, parts: Sequence[Preimage], *, reopen: bool) -> None:
+def restore(tx: Transaction, index_writer: IndexWriter, parts: Sequence[Preimage], *, reopen: bool) -> None:
     """Let these be as they were before. ``reopen``: what was proposed about them waits for a decision again."""
     present = whole_reader.read(tx, [one.key for one in parts])
     there = {one.key: one for one in present.memories}
@@ -27,12 +27,12 @@ def restore(tx: Transaction, shelf: IndexWriter, parts: Sequence[Preimage], *, r
     events = [one for key in there for one in tx.events_about(key)]
     for one in parts:
         if one.key in there:
-            take_off = shelf.drop if one.before is None else shelf.withdraw
+            take_off = index_writer.drop if one.before is None else index_writer.withdraw
             take_off(tx, Stored(one.key, there[one.key].memory))
     counted = {each for one in parts if one.before is not None for each in one.before.whole.evidence}
     known = {each.occasion for one in there.values() for each in one.evidence}
     back = [_whole(one, there.get(one.key), counted, known) for one in parts if one.before is not None]
-    shelf.move_in(tx, back)
+    index_writer.move_in(tx, back)
     for fingerprint, made in present.embedded.items():
         tx.put_vectors(tx.register_model(fingerprint, made.dimension), made.vectors, made.tokens)
     for one in parts:

@@ -39,18 +39,18 @@ class UndoService:
         self,
         *,
         store: MemoryStore,
-        shelf: IndexWriter,
-        keeping: ChangeJournal,
-        drafting: Normalizer,
+        index_writer: IndexWriter,
+        journal: ChangeJournal,
+        normalizer: Normalizer,
         lead_sees: LeadSees,
         clock: Clock,
         written: Callable[[], None],
     ) -> None:
         """``written`` is called after every change that may have left passages without vectors."""
         self._store = store
-        self._shelf = shelf
-        self._keeping = keeping
-        self._drafting = drafting
+        self._index_writer = index_writer
+        self._journal = journal
+        self._normalizer = normalizer
         self._lead_sees = lead_sees
         self._clock = clock
         self._written = written
@@ -87,7 +87,7 @@ class UndoService:
         """Take back a batch, or the last change of a memory: all of it or nothing, of a purge all that was not
         forgotten for good. Raises Conflict where a memory was changed since, where that was done already, or where what
         it was is not kept any more."""
-        why = self._drafting.field(reason, "reason")
+        why = self._normalizer.field(reason, "reason")
 
         def work(tx: Transaction) -> UndoResult:
             batch, only = self._meant(tx, which, viewer)
@@ -117,13 +117,13 @@ class UndoService:
     def _undone(
         self, tx: Transaction, batch: Batch, parts: Sequence[Preimage], viewer: Viewer, why: Clean | None
     ) -> UndoResult:
-        by, now = self._keeping.new_id(), self._clock.now()
+        by, now = self._journal.new_id(), self._clock.now()
         reopen = batch.kind is BatchKind.DECIDED
-        self._keeping.unit(
+        self._journal.unit(
             tx,
             BatchKind.UNDONE,
             viewer,
-            lambda: restore(tx, self._shelf, parts, reopen=reopen),
+            lambda: restore(tx, self._index_writer, parts, reopen=reopen),
             reason=why,
             batch=by,
             undoes=batch.id,
@@ -131,7 +131,12 @@ class UndoService:
         for one in parts:
             detail = Clean(f"{batch.kind}: batch {batch.id}")
             entry = AuditEntry(
-                at=now, actor=viewer.agent, door=viewer.door, action=Action.UNDONE, memory=one.memory, detail=detail
+                at=now,
+                actor=viewer.agent,
+                interface=viewer.interface,
+                action=Action.UNDONE,
+                memory=one.memory,
+                detail=detail,
             )
             tx.record(entry)
         is_whole = not _differing(tx, batch.kind, tx.preimages(batch.id))

@@ -25,7 +25,7 @@ def client(agent: str | None = None, project: str | None = None) -> Generator[Cl
     if agent is None and endpoint.given_key() is None:
         agent = LOCAL_AGENT
     key = endpoint.key(endpoint.OPERATOR_KEY, home)
-    yield from _closing(Client(url, key, agent=agent, project=project, door="cli"))
+    yield from _closing(Client(url, key, agent=agent, project=project, interface="cli"))
 
 
 @contextmanager
@@ -40,7 +40,7 @@ def operator() -> Generator[Client]:
     """A client that speaks for nobody, for what only an operator may."""
     home = endpoint.home()
     url = launcher.ensure(home)
-    yield from _closing(Client(url, endpoint.key(endpoint.OPERATOR_KEY, home), door="cli"))
+    yield from _closing(Client(url, endpoint.key(endpoint.OPERATOR_KEY, home), interface="cli"))
 
 
 def segment(given: str) -> str:

@@ -113,7 +113,7 @@ def _check_database(home: Path) -> dict[str, list[str]]:
     owner = Owner(pid=os.getpid(), kind=EMBEDDED, url=None, started_at=now().isoformat())
     app = Application(load(home=home, embedder=Embedder.NONE), owner=owner)
     try:
-        checked = app.checking.check()
+        checked = app.integrity_check.check()
         return {"problems": list(checked.problems), "repairs": list(checked.repairs)}
     finally:
         app.close()
@@ -130,7 +130,7 @@ def _service(home: Path, owner: Owner | None) -> Iterator[Finding]:
     else:
         return
     try:
-        client = Client(url, endpoint.key(endpoint.OPERATOR_KEY, home), door="cli")
+        client = Client(url, endpoint.key(endpoint.OPERATOR_KEY, home), interface="cli")
     except HiveloreError as trouble:
         yield error("way in", str(trouble), "Correct HIVELORE_URL, or unset it; 'hivelore start' makes keys.")
         return

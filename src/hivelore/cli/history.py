@@ -43,7 +43,7 @@ def _row(version: Version) -> list[str]:
         version.at.isoformat(timespec="seconds").replace("+00:00", "Z"),
         version.action.value,
         version.actor or "operator",
-        version.door.value,
+        version.interface.value,
         version.reason or "",
         version.content,
     ]

@@ -257,7 +257,7 @@ def _show_recall(one: Recall) -> None:
     who = "operator" if one.agent is None else one.agent
     withheld = f", {one.withheld} not shown" if one.withheld else ""
     found = f"{len(one.hits)} of {one.candidates}{withheld}"
-    output.say((f"   {output.age(one.at, now())}  {who} ({one.door})  {one.path}  {found}  {one.id}", "dim"))
+    output.say((f"   {output.age(one.at, now())}  {who} ({one.interface})  {one.path}  {found}  {one.id}", "dim"))
     for hit in one.hits:
         parts = [f"{name} {part:.2f}" for name, part in hit.score.parts.items() if name in _TELLING and part]
         output.say(f"{hit.rank:4}. {hit.score.total:.2f}  {hit.memory}  ", ("  ".join(parts), "dim"))

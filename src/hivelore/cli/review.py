@@ -131,7 +131,7 @@ def as_reviewer(agent: str | None) -> Generator[RemoteHive]:
 def _show(proposal: Proposal) -> None:
     output.say((f"{proposal.kind} ", "bold"), proposal.id)
     fields: dict[str, Any] = {
-        "proposed": f"{output.age(proposal.at, now())} by {proposal.actor or 'nobody in particular'} ({proposal.door})",
+        "proposed": f"{output.age(proposal.at, now())} by {proposal.actor or 'nobody in particular'} ({proposal.interface})",
         "session": proposal.session,
         "why": proposal.why,
     }
@@ -141,7 +141,7 @@ def _show(proposal: Proposal) -> None:
     if decided is not None:
         why = f": {decided.reason}" if decided.reason else ""
         by = decided.actor or "the operator"
-        fields["decided"] = f"{decided.how} {output.age(decided.at, now())} by {by} ({decided.door}){why}"
+        fields["decided"] = f"{decided.how} {output.age(decided.at, now())} by {by} ({decided.interface}){why}"
     for name, value in fields.items():
         if value is not None:
             output.say((f"{name:15}", "dim"), str(value))

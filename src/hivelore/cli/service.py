@@ -134,7 +134,7 @@ def _asked(url: str, home: Path) -> dict[str, Any] | None:
     only why."""
     if launcher.is_local(url) and not launcher.is_alive(url):
         return None
-    client = Client(url, endpoint.key(endpoint.OPERATOR_KEY, home), door="cli")
+    client = Client(url, endpoint.key(endpoint.OPERATOR_KEY, home), interface="cli")
     try:
         reasons = client.reasons(_PATIENCE)
     except Unavailable:

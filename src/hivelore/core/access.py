@@ -88,9 +88,9 @@ def may_affect(viewer: Viewer, effect: Effect, memory: Memory) -> Ruling:
         return Ruling.REFUSED if effect in (Effect.REPLACE, Effect.EXPIRE) else Ruling.PROPOSED
     if refused:
         return Ruling.REFUSED
-    leads = viewer.role is Role.LEAD and memory.scope is Scope.SWARM and effect is not Effect.DEMOTE
+    is_leader = viewer.role is Role.LEAD and memory.scope is Scope.SWARM and effect is not Effect.DEMOTE
     is_own = viewer.agent is not None and memory.owner == viewer.agent
-    if leads or (is_own and not (viewer.role is Role.WORKER and _has_its_file(viewer, memory))):
+    if is_leader or (is_own and not (viewer.role is Role.WORKER and _has_its_file(viewer, memory))):
         waits = effect is Effect.PROMOTE and needs_review(viewer, memory)
         return Ruling.PROPOSED if waits else Ruling.ALLOWED
     asks = effect is Effect.SUPERSEDE and memory.scope is Scope.SWARM
@@ -99,7 +99,7 @@ def may_affect(viewer: Viewer, effect: Effect, memory: Memory) -> Ruling:
 
 def is_of_folder(memory: Memory) -> bool:
     """Whether it says what a file of a shared memory folder says: the scan of the folder wrote it."""
-    is_scanned = memory.source_path is not None and memory.provenance.door is Interface.SERVICE
+    is_scanned = memory.source_path is not None and memory.provenance.interface is Interface.SERVICE
     return is_scanned and memory.scope is Scope.SWARM
 
 
@@ -110,7 +110,7 @@ def _is_for_its_file(viewer: Viewer, effect: Effect, memory: Memory) -> bool:
 
 
 def _has_its_file(viewer: Viewer, memory: Memory) -> bool:
-    return is_of_folder(memory) and viewer.door is not Interface.SERVICE
+    return is_of_folder(memory) and viewer.interface is not Interface.SERVICE
 
 
 def takes_over(viewer: Viewer, memory: Memory) -> bool:

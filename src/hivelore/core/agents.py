@@ -42,7 +42,7 @@ class Viewer:
 
     role: Role
     agent: AgentId | None
-    door: Interface
+    interface: Interface
     acting: bool = False
     """True when an operator's key speaks for ``agent``; the role is then that agent's."""
 

@@ -13,7 +13,7 @@ class AuditEntry:
     at: datetime
     actor: AgentId | None
     """None: an operator who acted for nobody."""
-    door: Interface
+    interface: Interface
     action: Action
     memory: MemoryId
     detail: Clean | None = None

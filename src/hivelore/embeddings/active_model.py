@@ -72,7 +72,7 @@ class ActiveModel:
         self._looked_after = threading.Event()
         self._patience = 0.0
         self._processors = processors or os.cpu_count() or 1
-        self._beside: Executor | None = ThreadPoolExecutor(self._processors, "hivelore-question")
+        self._workers: Executor | None = ThreadPoolExecutor(self._processors, "hivelore-question")
         self._counting = threading.Lock()
         self._at_work = 0
 
@@ -140,7 +140,7 @@ class ActiveModel:
                 self._at_work -= 1
 
     def _begun(self, text: Clean, is_one_to_spare: bool) -> Callable[[], EmbeddedQuery]:
-        model, beside = self._model, self._beside
+        model, beside = self._model, self._workers
         if is_one_to_spare and model is not None and model.beside and model.index.ready and beside is not None:
             return beside.submit(self.embed_query, text).result
         embedded = self.embed_query(text)
@@ -148,7 +148,7 @@ class ActiveModel:
 
     def close(self) -> None:
         """End the threads; questions are embedded without them from now on."""
-        beside, self._beside = self._beside, None
+        beside, self._workers = self._workers, None
         if beside is not None:
             beside.shutdown()
 

@@ -42,12 +42,16 @@ class EmbeddingQueue:
     """Works off the queue. ``step`` is one batch; ``run`` goes on until told to stop."""
 
     def __init__(
-        self, store: MemoryStore, serving: ActiveModel, clock: Clock, ask_for_help: Callable[[], None] = lambda: None
+        self,
+        store: MemoryStore,
+        active_model: ActiveModel,
+        clock: Clock,
+        ask_for_help: Callable[[], None] = lambda: None,
     ) -> None:
         """``ask_for_help`` lets other processes know that more waits than is embedded at once."""
         self._ask_for_help = ask_for_help
         self._store = store
-        self._serving = serving
+        self._active_model = active_model
         self._clock = clock
         self._pause = FIRST_PAUSE
         self._troubles = 0
@@ -69,7 +73,7 @@ class EmbeddingQueue:
 
         Raises Unavailable when the provider does not answer; nothing is lost by that.
         """
-        model = self._serving.wanted
+        model = self._active_model.wanted
         if model is None:
             return 0
         key = self._model_key(model.provider)
@@ -105,7 +109,7 @@ class EmbeddingQueue:
     def take_up(self) -> int:
         """Where the wanted model is used again after another one, let its vectors be found as such, some at a time.
         Answers how many were looked at; 0 when all were."""
-        model = self._serving.wanted
+        model = self._active_model.wanted
         if model is None or self._taken_up is None:
             return 0
         key, fingerprint = self._model_key(model.provider), model.provider.fingerprint
@@ -151,7 +155,7 @@ class EmbeddingQueue:
         What failed, and is tried again later, is not waited for."""
         until = self._clock.monotonic() + timeout
         with self._progress:
-            while self.pending() or not self._serving.ready:
+            while self.pending() or not self._active_model.ready:
                 left = until - self._clock.monotonic()
                 if left <= 0:
                     return False
@@ -167,7 +171,7 @@ class EmbeddingQueue:
         return self._counted(lambda view, key: view.failing(key))
 
     def _counted(self, count: Callable[[MemoryView, ModelKey], int]) -> int:
-        model = self._serving.wanted
+        model = self._active_model.wanted
         if model is None:
             return 0
         key = self._model_key(model.provider)
@@ -176,8 +180,8 @@ class EmbeddingQueue:
 
     def _drop_retired(self) -> int:
         """Remove some vectors of models that answer no more, once the wanted one does. Answers how many."""
-        wanted = self._serving.wanted
-        if wanted is None or self._serving.swapping:
+        wanted = self._active_model.wanted
+        if wanted is None or self._active_model.swapping:
             return 0
         with self._store.read() as view:
             models = view.models()
@@ -247,7 +251,7 @@ class EmbeddingQueue:
 
     def _complete(self, key: ModelKey) -> None:
         """When every passage has its vector, let the wanted model serve."""
-        model = self._serving.wanted
+        model = self._active_model.wanted
         if model is None:
             return
         with self._store.read() as view:
@@ -256,8 +260,8 @@ class EmbeddingQueue:
             named = view.setting(SERVING)
         if named != model.provider.fingerprint:
             self._store.write(lambda tx: tx.set_setting(SERVING, model.provider.fingerprint))
-        if self._serving.swapping and model.index.ready:
-            self._serving.swap()
+        if self._active_model.swapping and model.index.ready:
+            self._active_model.swap()
 
 
 def _register(tx: Transaction, provider: EmbeddingProvider) -> ModelKey:

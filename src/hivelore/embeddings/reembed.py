@@ -28,13 +28,13 @@ class Reembedder:
     def __init__(
         self,
         store: MemoryStore,
-        serving: ActiveModel,
+        active_model: ActiveModel,
         embedding: EmbeddingQueue,
         clock: Clock,
         new_id: Callable[[datetime], JobId],
     ) -> None:
         self._store = store
-        self._serving = serving
+        self._active_model = active_model
         self._embedding = embedding
         self._clock = clock
         self._new_id = new_id
@@ -45,7 +45,7 @@ class Reembedder:
         Old vectors serve until the new ones are there. What has failed is tried again at once.
         """
         _operator_only(viewer)
-        model = self._serving.wanted
+        model = self._active_model.wanted
         if model is None:
             raise Conflict("No embedding model is configured (HIVELORE_EMBEDDER=none).")
         provider = model.provider
@@ -92,7 +92,7 @@ class Reembedder:
     def _queue_some(self, tx: Transaction) -> bool:
         """Whether there may be more."""
         running = next(iter(_running(tx)), None)
-        after, key = tx.setting(QUEUEING), self._serving.wanted_model(tx)
+        after, key = tx.setting(QUEUEING), self._active_model.wanted_model(tx)
         if not after or running is None or key is None:
             tx.set_setting(QUEUEING, "")
             return False
@@ -106,7 +106,7 @@ class Reembedder:
         _operator_only(viewer)
         with self._store.read() as view:
             found = view.job(job)
-            key = self._serving.wanted_model(view)
+            key = self._active_model.wanted_model(view)
             pending = 0 if key is None else view.pending(key)
             queueing = bool(view.setting(QUEUEING))
         if found is None or found.kind != KIND:
@@ -128,7 +128,7 @@ class Reembedder:
             return seen
         cancelled = replace(seen, state=JobState.CANCELLED)
         with self._store.read() as view:
-            key = self._serving.wanted_model(view)
+            key = self._active_model.wanted_model(view)
 
         def work(tx: Transaction) -> None:
             tx.set_setting(QUEUEING, "")

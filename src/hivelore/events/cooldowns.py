@@ -53,7 +53,7 @@ class Cooldowns:
             until=_end(minutes, until, since, cooldown_rules.longest(viewer)),
             set_at=since,
             actor=viewer.agent,
-            door=viewer.door,
+            interface=viewer.interface,
             session=line(self._redactor, session, "session", SESSION_LENGTH),
             reason=line(self._redactor, reason, "reason", REASON_LENGTH),
         )

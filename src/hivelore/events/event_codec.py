@@ -19,7 +19,7 @@ def event(value: Event) -> Object:
         "service": value.service,
         "text": value.text,
         "actor": value.actor,
-        "door": value.door.value,
+        "door": value.interface.value,
         "session": value.session,
         "memoryId": value.memory,
     }
@@ -33,7 +33,7 @@ def read_event(data: Mapping[str, Any]) -> Event:
         service=data["service"],
         text=Clean(data["text"]),
         actor=None if data["actor"] is None else AgentId(data["actor"]),
-        door=Interface(data["door"]),
+        interface=Interface(data["door"]),
         session=data["session"],
         memory=None if data["memoryId"] is None else MemoryId(data["memoryId"]),
     )
@@ -56,7 +56,7 @@ def cooldown(value: Cooldown) -> Object:
         "reason": value.reason,
         "setAt": instant(value.set_at),
         "actor": value.actor,
-        "door": value.door.value,
+        "door": value.interface.value,
         "session": value.session,
     }
 
@@ -70,7 +70,7 @@ def read_cooldown(data: Mapping[str, Any]) -> Cooldown:
         reason=data["reason"],
         set_at=_instant(data["setAt"]),
         actor=None if data["actor"] is None else AgentId(data["actor"]),
-        door=Interface(data["door"]),
+        interface=Interface(data["door"]),
         session=data["session"],
     )
 

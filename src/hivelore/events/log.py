@@ -84,7 +84,7 @@ class EventLog:
             level=level,
             text=self._text(text),
             actor=viewer.agent,
-            door=viewer.door,
+            interface=viewer.interface,
             service=None if about == GENERAL else about,
             session=line(self._redactor, session, "session", SESSION_LENGTH),
             memory=memory,

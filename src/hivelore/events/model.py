@@ -35,7 +35,7 @@ class Event:
     text: Clean
     actor: AgentId | None
     """Who told of it; None: an operator who acted for nobody."""
-    door: Interface
+    interface: Interface
     service: Clean | None = None
     """None: it is about no service by name."""
     session: Clean | None = None
@@ -89,7 +89,7 @@ class Cooldown:
     """When it was set, as it was told of last."""
     actor: AgentId | None
     """Who set it; None: an operator who acted for nobody, or several agents."""
-    door: Interface
+    interface: Interface
     session: Clean | None = None
     reason: Clean | None = None
     count: int = 1

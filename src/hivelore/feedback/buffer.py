@@ -62,7 +62,12 @@ class WriteBehindBuffer:
             if reads_of_others(viewer, memory):
                 self.record(
                     AuditEntry(
-                        at=at, actor=viewer.agent, door=viewer.door, action=Action.READ, memory=memory.id, detail=None
+                        at=at,
+                        actor=viewer.agent,
+                        interface=viewer.interface,
+                        action=Action.READ,
+                        memory=memory.id,
+                        detail=None,
                     )
                 )
 

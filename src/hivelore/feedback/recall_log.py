@@ -23,7 +23,7 @@ class RecallLog:
         self,
         *,
         store: MemoryStore,
-        tally: WriteBehindBuffer,
+        write_buffer: WriteBehindBuffer,
         clock: Clock,
         lead_sees: LeadSees,
         lifetime: timedelta,
@@ -31,7 +31,7 @@ class RecallLog:
     ) -> None:
         """``lifetime`` 0: nothing is logged."""
         self._store = store
-        self._tally = tally
+        self._write_buffer = write_buffer
         self._clock = clock
         self._lead_sees = lead_sees
         self._on = lifetime > timedelta(0)
@@ -43,13 +43,13 @@ class RecallLog:
             return answer
         now = self._clock.now()
         number = self._recall_id(now)
-        self._tally.log(
+        self._write_buffer.log(
             Recall(
                 id=number,
                 at=now,
                 agent=viewer.agent,
                 role=viewer.role,
-                door=viewer.door,
+                interface=viewer.interface,
                 project=query.project,
                 session=query.session,
                 question=Clean(query.text[:QUESTION_LENGTH]),
@@ -79,7 +79,7 @@ class RecallLog:
         if where is None:
             return RecallPage(recalls=(), next=None)
         with suppress(Unavailable):  # What cannot be written now is shown later.
-            self._tally.flush()
+            self._write_buffer.flush()
         with self._store.read(deadline, sees=where.seen) as view:
             if memory is not None:
                 stored = view.get(memory)

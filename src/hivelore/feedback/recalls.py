@@ -35,7 +35,7 @@ class Recall:
     agent: AgentId | None
     """Who asked; None: an operator who acted for nobody."""
     role: Role
-    door: Interface
+    interface: Interface
     project: Clean | None
     """What the search was narrowed to, as with the session."""
     session: Clean | None

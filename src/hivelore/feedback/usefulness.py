@@ -95,7 +95,9 @@ class Rating:
 
 def _taken_back(memory: MemoryId, viewer: Viewer, at: datetime) -> AuditEntry:
     what = Clean("what was known of its use")
-    return AuditEntry(at=at, actor=viewer.agent, door=viewer.door, action=Action.UNDONE, memory=memory, detail=what)
+    return AuditEntry(
+        at=at, actor=viewer.agent, interface=viewer.interface, action=Action.UNDONE, memory=memory, detail=what
+    )
 
 
 def opened(view: View, memory: MemoryId, agent: AgentId, at: datetime) -> Evidence | None:

@@ -69,19 +69,19 @@ class FolderSync:
         store: MemoryStore,
         workspace: Workspace,
         place: Clean,
-        remembering: MemoryService,
+        memory_service: MemoryService,
         agents: Agents,
-        leading: LeaderLease,
+        leader_lease: LeaderLease,
         redactor: Redactor,
         clock: Clock,
     ) -> None:
-        """``place``: what the workspace is known by in the store. Only who is ``leading`` looks into it."""
+        """``place``: what the workspace is known by in the store. Only who is ``leader_lease`` looks into it."""
         self._store = store
         self._workspace = workspace
         self._place = place
-        self._remembering = remembering
+        self._memory_service = memory_service
         self._agents = agents
-        self._leading = leading
+        self._leader_lease = leader_lease
         self._redactor = redactor
         self._clock = clock
         self._known: dict[str, KnownFile] | None = None
@@ -108,7 +108,7 @@ class FolderSync:
                 report(problem)
             stop.wait(max(EVERY, SHARE * took))
         try:
-            self._leading.step_back()
+            self._leader_lease.release_lease()
         except HiveloreError as problem:
             _LOG.warning("%s", problem)
 
@@ -116,7 +116,7 @@ class FolderSync:
         """See what has become of the files since the last look, and do likewise with their memories. What a file is
         counts once two looks agree. Answers how many seconds the looking took. Raises Unavailable where the rest has to
         wait for the next look."""
-        if not self._leading.leads():
+        if not self._leader_lease.is_leader():
             self._known, self.standing = None, FileState()
             return 0.0
         if self._known is None:
@@ -139,7 +139,7 @@ class FolderSync:
         for file, path in found.moved:
             self._tried(path, file.mark, lambda file=file, path=path: self._move(known, file, path, file.mark))
         for path in found.written:
-            if stopping() or not self._leading.leads():
+            if stopping() or not self._leader_lease.is_leader():
                 return
             mark = now.marks[path]
             if self._is_due(path, mark):
@@ -179,7 +179,7 @@ class FolderSync:
             return
         digest, before = rules.digest_of(content), known.get(path)
         if before is not None and before.digest == digest:
-            self._remembering.renew(before.memory, viewer)
+            self._memory_service.renew(before.memory, viewer)
             self._note(known, path, replace(before, mark=mark))
             return
         elsewhere = None if before is not None else rules.same_content(gone.values(), path, digest)
@@ -201,7 +201,7 @@ class FolderSync:
             source_path=self._source(path),
         )
         # In one unit: of a file that is deleted while no service runs nothing else tells that it ever was.
-        memory = self._remembering.remember(
+        memory = self._memory_service.remember(
             draft, viewer, beside=lambda tx, memory: tx.put_files([self._file(path, mark, digest, memory)])
         ).memory
         self._note(known, path, self._file(path, mark, digest, memory))
@@ -240,21 +240,21 @@ class FolderSync:
         now = self._clock.now()
         if memory is not None and viewer is not None and memory.is_live(now):
             edit = Edit(expires_at=now, reason="Its file is gone.")
-            self._remembering.edit(memory.id, edit, viewer)
+            self._memory_service.edit(memory.id, edit, viewer)
         self._note(known, file.path, None)
 
     def _edit_at(self, path: str, folder: MemoryFolder, memory: Memory, edit: Edit, viewer: Viewer) -> None:
         """Where a memory of before has the path, that one leaves it."""
         try:
-            self._remembering.edit(memory.id, edit, viewer)
+            self._memory_service.edit(memory.id, edit, viewer)
         except Conflict:
             home = viewer.agent if folder.scope is Scope.AGENT else None
             with self._store.read() as view:
                 other = same_record(view.at_path(home, self._source(path)), memory.project)
             if other is not None:
                 freed = Edit(source_path=None, reason="Another file has its path now.")
-                self._remembering.edit(other.memory.id, freed, viewer)
-            self._remembering.edit(memory.id, edit, viewer)
+                self._memory_service.edit(other.memory.id, freed, viewer)
+            self._memory_service.edit(memory.id, edit, viewer)
 
     # what is known
 
@@ -270,7 +270,7 @@ class FolderSync:
                 agent = self._agents.agent(AgentId(folder.agent))
             except NotFound:
                 return folder, None
-        return folder, Viewer(role=agent.role, agent=agent.id, door=Interface.SERVICE)
+        return folder, Viewer(role=agent.role, agent=agent.id, interface=Interface.SERVICE)
 
     def _memory(self, file: KnownFile) -> Memory | None:
         """What a file became, unless it is gone or somebody has put it elsewhere since."""

@@ -82,20 +82,20 @@ def _watch(app: Application, metrics: Metrics) -> None:
         metrics.gauge(f"hivelore_{name}", text, lambda: app.health.told(look))
 
     gauge("embedding_queue", "Passages that wait for a vector.", app.embedding.pending)
-    gauge("summary_tokens", "Tokens that summaries took today (UTC).", app.spending.today)
+    gauge("summary_tokens", "Tokens that summaries took today (UTC).", app.token_quota.today)
     for state in HandoverState:
         gauge(
             f"summaries_{state.value}",
             f"Ends of sessions whose summary is {state.value}, of the last days.",
-            lambda state=state: app.distilling.counts()[state],
+            lambda state=state: app.session_summaries.counts()[state],
         )
     gauge(
         "recalls_lost",
         "Recalls that were not logged, because the store could not be written.",
-        lambda: app.tally.lost_recalls,
+        lambda: app.write_buffer.lost_recalls,
     )
-    gauge("hook_events_waiting", "Events that hooks have put aside.", app.draining.waiting)
-    gauge("hook_events_lost", "Events that hooks could not even put aside.", app.draining.lost)
+    gauge("hook_events_waiting", "Events that hooks have put aside.", app.spool_drain.waiting)
+    gauge("hook_events_lost", "Events that hooks could not even put aside.", app.spool_drain.lost)
     metrics.registry.register(HealthFigures(app.health))
 
 

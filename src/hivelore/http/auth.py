@@ -37,13 +37,15 @@ class Authenticator:
         """Another one once all is forgotten: what was still being asked then goes into the old one."""
         agents.on_change(self.forget)
 
-    async def viewer(self, request: Request, door: Interface = Interface.REST) -> Viewer:
+    async def viewer(self, request: Request, interface: Interface = Interface.REST) -> Viewer:
         """Who asks. Raises Unauthenticated or Forbidden."""
-        return await self.known(key_of(request), agent_of(request), _door(request) if door is Interface.REST else door)
+        return await self.known(
+            key_of(request), agent_of(request), _interface(request) if interface is Interface.REST else interface
+        )
 
     async def watcher(self, request: Request) -> Viewer:
         """As ``viewer``; while the database fails, whoever was known a short while ago."""
-        found = self._known.get((key_of(request), agent_of(request), _door(request)))
+        found = self._known.get((key_of(request), agent_of(request), _interface(request)))
         if found is None or self._clock.monotonic() - found.until > WATCHED:
             return await self.viewer(request)
         if self._health.is_standing(Cause.SERVER):  # Asking it would take long.
@@ -53,12 +55,12 @@ class Authenticator:
         except Unavailable:
             return found.viewer
 
-    async def known(self, key: str | None, agent: str | None, door: Interface) -> Viewer:
-        asked, now, known = (key, agent, door), self._clock.monotonic(), self._known
+    async def known(self, key: str | None, agent: str | None, interface: Interface) -> Viewer:
+        asked, now, known = (key, agent, interface), self._clock.monotonic(), self._known
         found = known.get(asked)
         if found is not None and found.until > now:
             return found.viewer
-        viewer = await self._pools.run(Lane.READ, lambda: self._agents.viewer(key, door, agent))
+        viewer = await self._pools.run(Lane.READ, lambda: self._agents.viewer(key, interface, agent))
         if len(known) >= _MOST_REMEMBERED:
             known.clear()
         known[asked] = _Remembered(viewer, now + FRESH)
@@ -68,7 +70,7 @@ class Authenticator:
         self._known = {}
 
 
-def _door(request: Request) -> Interface:
+def _interface(request: Request) -> Interface:
     return _DOORS.get(request.headers.get("x-hivelore-door", ""), Interface.REST)
 
 

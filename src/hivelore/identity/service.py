@@ -70,7 +70,7 @@ class Agents:
         self.changed_elsewhere()
         self._tell()
 
-    def viewer(self, key: str | None, door: Interface, acting_for: str | None = None) -> Viewer:
+    def viewer(self, key: str | None, interface: Interface, acting_for: str | None = None) -> Viewer:
         """Who holds this key. ``acting_for`` (X-Agent-ID, an id or a name) is for operators' keys only.
 
         Raises Unauthenticated for no key or a bad one, Forbidden for speaking for somebody else.
@@ -82,15 +82,15 @@ class Agents:
                 raise Unauthenticated("The agent of this key is gone. Ask an operator for a new key.")
             if acting_for is None or (agent is not None and acting_for in (agent.id, agent.name)):
                 role = Role.OPERATOR if agent is None else agent.role
-                return Viewer(role=role, agent=None if agent is None else agent.id, door=door)
+                return Viewer(role=role, agent=None if agent is None else agent.id, interface=interface)
             if held.role is not Role.OPERATOR:
                 raise Forbidden("Only an operator's key may act for another agent. Leave X-Agent-ID out.")
             other = view.agent(AgentId(acting_for)) or view.agent_named(acting_for)
         if other is None:
             other = self._introduced(acting_for)
-        return Viewer(role=other.role, agent=other.id, door=door, acting=True)
+        return Viewer(role=other.role, agent=other.id, interface=interface, acting=True)
 
-    def holder(self, key: str, door: Interface) -> Viewer:
+    def holder(self, key: str, interface: Interface) -> Viewer:
         """Who holds a key that is given without its secret, like ``hl_1_0123456789``: for what nobody but the owner of
         this machine can have written. Raises Unauthenticated where that key does not let anybody in."""
         match = _PUBLIC.match(key)
@@ -99,7 +99,7 @@ class Agents:
             agent = None if held is None or held.agent is None else view.agent(held.agent)
         if held is None or held.refusal(self._clock.now()) is not None or agent is None:
             raise Unauthenticated(f"The key {key[:20]} lets no agent in.")
-        return Viewer(role=agent.role, agent=agent.id, door=door)
+        return Viewer(role=agent.role, agent=agent.id, interface=interface)
 
     def add(self, name: str, role: Role, expires_at: datetime | None = None) -> Issued:
         """A new agent with a key of its own. One of this name that has no good key any more gets a new one, and the

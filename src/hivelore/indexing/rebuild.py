@@ -87,14 +87,14 @@ class IndexRebuild:
         store: MemoryStore,
         keywords: KeywordIndex,
         others: Sequence[KeywordIndex],
-        shelf: IndexWriter,
+        index_writer: IndexWriter,
         clock: Clock,
     ) -> None:
         """``others`` are the engines that may have indexed this store before."""
         self._store = store
         self._keywords = keywords
         self._others = others
-        self._shelf = shelf
+        self._index_writer = index_writer
         self._clock = clock
         self._wanted = f"{keywords.name} {TERMS_VERSION}"
         self._learning = PlannerStatistics(store)
@@ -197,7 +197,7 @@ class IndexRebuild:
                 keys = view.documents_below(state.rebuild.below, AT_A_TIME)
             else:
                 keys = self._keywords.missing(view, self._after, AT_A_TIME)
-            self._shelf.prepare(view, _there(view, keys))
+            self._index_writer.prepare(view, _there(view, keys))
         if state.rebuild is not None:
             self._rebuild(state.rebuild, keys)
         elif keys:
@@ -214,7 +214,7 @@ class IndexRebuild:
             there = _there(tx, keys)
             if rebuild.in_place:
                 self._keywords.remove(tx, [chunk.key for stored in there for chunk in tx.chunks(stored.key)])
-            self._shelf.index_all(tx, there)
+            self._index_writer.index_all(tx, there)
             _put(tx, advanced(rebuild, keys, AT_A_TIME))
             return True
 
@@ -229,7 +229,7 @@ class IndexRebuild:
             is_first = not tx.setting(REPAIR)
             if is_first:
                 _ask_for_repair(tx)
-            self._shelf.index_all(tx, _there(tx, keys))
+            self._index_writer.index_all(tx, _there(tx, keys))
             return is_first
 
         if self._store.write(work):

@@ -35,9 +35,9 @@ _Candidate = tuple[Stored, Stored, float]
 
 
 class Duplicates:
-    def __init__(self, store: MemoryStore, serving: ActiveModel) -> None:
+    def __init__(self, store: MemoryStore, active_model: ActiveModel) -> None:
         self._store = store
-        self._serving = serving
+        self._active_model = active_model
 
     def find(self, now: datetime, limit: int, progress: Progress) -> list[Pair]:
         """At most so many pairs, each memory in one at most; without those that were put to review before. A unit of
@@ -81,7 +81,7 @@ class Duplicates:
             progress.advance(len(some))
 
     def _near(self, view: View, keys: Sequence[DocumentKey], where: Filter) -> Iterator[_Candidate]:
-        model = self._serving.current
+        model = self._active_model.current
         key_of_model = None if model is None else view.model(model.provider.fingerprint)
         if model is None or key_of_model is None or not model.index.ready:
             return
@@ -93,7 +93,7 @@ class Duplicates:
             if key not in memories or first.get(key) not in vectors:
                 continue
             vector = vectors[first[key]]
-            near = model.index.nearest(view, vector, _beside(memories[key], where), NEAREST).nearest
+            near = model.index.nearest(view, vector, _workers(memories[key], where), NEAREST).nearest
             others = view.admitted([one.document for one in near if one.document != key], where)
             passages = {one.document: one.passage for one in near}
             known = view.vectors(key_of_model, [passages[other] for other in others])
@@ -119,7 +119,7 @@ def _take(
         found.append((*pair, why))
 
 
-def _beside(memory: Memory, where: Filter) -> Filter:
+def _workers(memory: Memory, where: Filter) -> Filter:
     """What may become one with a memory, as far as an index can tell."""
     seen = Visibility(own=memory.home, swarm=memory.home is None)
     return Filter(visibility=seen, superseded=where.superseded, live_at=where.live_at, category=memory.category)

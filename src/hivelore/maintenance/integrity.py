@@ -28,13 +28,13 @@ class IntegrityCheck:
         self,
         damage: Callable[[], Sequence[str]],
         store: MemoryStore,
-        reindexing: IndexRebuild,
+        index_rebuild: IndexRebuild,
         embedding: EmbeddingQueue,
     ) -> None:
         """``damage``: what is damaged, see ``Monitor.check``."""
         self._damage = damage
         self._store = store
-        self._reindexing = reindexing
+        self._index_rebuild = index_rebuild
         self._embedding = embedding
 
     def check(self) -> Checked:
@@ -45,10 +45,10 @@ class IntegrityCheck:
             return Checked(problems, ())
         with self._store.read() as view:
             counts = view.counts()
-            lacking, lost = self._reindexing.lacking(view), view.lost_vectors()
+            lacking, lost = self._index_rebuild.lacking(view), view.lost_vectors()
         repairs: list[str] = []
         if lacking:
-            self._reindexing.repair()
+            self._index_rebuild.repair()
             repairs.append(
                 f"The keyword index lacks words of {lacking:,} of {counts.memories:,} memories. They are indexed again "
                 "while the service runs; pendingKeywords of its status counts down."

@@ -28,7 +28,7 @@ from hivelore.storage.ports import Transaction
 
 def merge(
     tx: Transaction,
-    shelf: IndexWriter,
+    index_writer: IndexWriter,
     older: Stored,
     newer: Stored,
     viewer: Viewer,
@@ -45,12 +45,19 @@ def merge(
     chunks = None
     if words.content != newer.memory.content:
         chunks = [stored.chunk for stored in tx.chunks(older.key)]
-    shelf.change(tx, newer, _merged(older.memory, newer.memory, words, viewer, now), chunks, Action.EDITED)
+    index_writer.change(tx, newer, _merged(older.memory, newer.memory, words, viewer, now), chunks, Action.EDITED)
     _tell_of_both(tx, older, newer, viewer, now, lifecycle)
     detail = Clean(f"merged: {older.memory.id} into {newer.memory.id}")
     for one in (older.memory, newer.memory):
         tx.record(
-            AuditEntry(at=now, actor=viewer.agent, door=viewer.door, action=Action.EDITED, memory=one.id, detail=detail)
+            AuditEntry(
+                at=now,
+                actor=viewer.agent,
+                interface=viewer.interface,
+                action=Action.EDITED,
+                memory=one.id,
+                detail=detail,
+            )
         )
 
 
@@ -64,7 +71,7 @@ def _merged(older: Memory, newer: Memory, words: Memory, viewer: Viewer, now: da
     origin = replace(
         newer.provenance,
         actor=viewer.agent,
-        door=viewer.door,
+        interface=viewer.interface,
         trust=words.provenance.trust,
         reason=Clean(f"It said the same as {older.id}."),
     )
@@ -99,7 +106,9 @@ def _tell_of_both(
         return
     seen = seen_again(tx, older)
     if was is not None and was.persistent and not known.persistent:
-        seen.append(Observation(at=now, kind=ObservationKind.MADE_PERSISTENT, actor=viewer.agent, door=viewer.door))
+        seen.append(
+            Observation(at=now, kind=ObservationKind.MADE_PERSISTENT, actor=viewer.agent, interface=viewer.interface)
+        )
     note(tx, newer, seen, lifecycle)
 
 
@@ -110,7 +119,7 @@ def seen_again(tx: Transaction, other: Stored) -> list[Observation]:
         at=memory.created_at,
         kind=ObservationKind.REINFORCED,
         actor=memory.provenance.actor,
-        door=memory.provenance.door,
+        interface=memory.provenance.interface,
         session=memory.session,
         text=memory.content,
     )

@@ -42,21 +42,21 @@ class Maintenance:
         self,
         *,
         store: MemoryStore,
-        shelf: IndexWriter,
-        keeping: ChangeJournal,
-        proposing: Proposals,
+        index_writer: IndexWriter,
+        journal: ChangeJournal,
+        proposal_queue: Proposals,
         duplicates: Duplicates,
-        reindexing: IndexRebuild,
+        index_rebuild: IndexRebuild,
         share: float,
         clock: Clock,
     ) -> None:
         """``share``: of all memories, how much may go without somebody saying how many."""
         self._store = store
-        self._shelf = shelf
-        self._keeping = keeping
-        self._proposing = proposing
+        self._index_writer = index_writer
+        self._journal = journal
+        self._proposal_queue = proposal_queue
         self._duplicates = duplicates
-        self._reindexing = reindexing
+        self._index_rebuild = index_rebuild
         self._share = share
         self._clock = clock
 
@@ -76,7 +76,7 @@ class Maintenance:
         plan, doomed, pairs = self._looked(wish, viewer, progress)
         if wish.purge_expired:
             refuse_too_many(plan.expired, plan.memories, self._share, yes_delete)
-        batch = self._keeping.new_id()
+        batch = self._journal.new_id()
         progress.expect(len(doomed) + len(pairs))
         purged = self._purge(doomed, viewer, batch, progress)
         proposed = 0
@@ -84,7 +84,7 @@ class Maintenance:
             proposed += self._store.write(lambda tx, pair=pair: self._propose(tx, pair, viewer))
             progress.advance()
         steps: list[tuple[str, bool, Callable[[], None]]] = [
-            ("reindex", wish.reindex, self._reindexing.again),
+            ("reindex", wish.reindex, self._index_rebuild.again),
             ("vacuum", wish.vacuum, self._store.vacuum),
         ]
         done: dict[str, bool] = {}
@@ -109,7 +109,7 @@ class Maintenance:
             total = len(view.matching(EVERYTHING))
             doomed = _that_end_nothing(view, sorted(view.matching(_gone(now)))) if wish.purge_expired else []
             examples = _examples(view, doomed)
-            room = self._proposing.room(view, viewer) if wish.merge else 0
+            room = self._proposal_queue.room(view, viewer) if wish.merge else 0
         pairs = self._duplicates.find(now, room, progress) if room else []
         alike = [
             DuplicateGroup(
@@ -142,18 +142,18 @@ class Maintenance:
 
         def work() -> None:
             for key, memory in there.items():
-                self._shelf.forget(tx, _fresh(tx, Stored(key, memory)))
+                self._index_writer.forget(tx, _fresh(tx, Stored(key, memory)))
                 entry = AuditEntry(
                     at=now,
                     actor=viewer.agent,
-                    door=viewer.door,
+                    interface=viewer.interface,
                     action=Action.FORGOTTEN,
                     memory=memory.id,
                     detail=detail,
                 )
                 tx.record(entry)
 
-        self._keeping.unit(tx, BatchKind.PURGED, viewer, work, reason=Clean("expired"), batch=batch)
+        self._journal.unit(tx, BatchKind.PURGED, viewer, work, reason=Clean("expired"), batch=batch)
         return len(there)
 
     def _propose(self, tx: Transaction, pair: Pair, viewer: Viewer) -> bool:
@@ -164,7 +164,7 @@ class Maintenance:
         if [one.memory.version for one in there] != [older.memory.version, newer.memory.version]:
             return False
         with suppress(Conflict):
-            self._proposing.propose(tx, ProposalKind.DUPLICATE, there, viewer, why=Clean(why))
+            self._proposal_queue.propose(tx, ProposalKind.DUPLICATE, there, viewer, why=Clean(why))
             return True
         return False
 

@@ -33,37 +33,37 @@ class LazyMcpServer:
     async def opened(self) -> AsyncGenerator[None]:
         self._loading = asyncio.create_task(self._load())
         over = asyncio.Event()
-        keeping = asyncio.create_task(self._keep(self._loading, over))
+        journal = asyncio.create_task(self._keep(self._loading, over))
         try:
             yield
         finally:
             over.set()
             if not self._open.is_set():
-                keeping.cancel()
+                journal.cancel()
             with suppress(asyncio.CancelledError):
-                await keeping
+                await journal
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         assert self._loading is not None, "nobody has opened this door"
         self._asked.set()
         # A caller who goes away ends its own waiting only. Where loading failed, every caller is told.
-        door = await asyncio.shield(self._loading)
+        interface = await asyncio.shield(self._loading)
         await self._open.wait()
-        await door(scope, receive, send)
+        await interface(scope, receive, send)
 
     async def _keep(self, loading: "asyncio.Task[McpServer]", over: asyncio.Event) -> None:
         """Open the door and close it in the end: the same task has to do both."""
-        door = await loading
-        async with door.manager.run():
+        interface = await loading
+        async with interface.manager.run():
             self._open.set()
             await over.wait()
 
     async def _load(self) -> "McpServer":
         with suppress(TimeoutError):
             await asyncio.wait_for(self._asked.wait(), _QUIET)
-        door = await asyncio.to_thread(_imported, self._context)
+        interface = await asyncio.to_thread(_imported, self._context)
         self._loaded()
-        return door
+        return interface
 
 
 def _imported(context: Context) -> "McpServer":

@@ -140,7 +140,7 @@ async def _search(caller: Caller, given: SearchInput) -> Reply:
         only_fitting=given.only_fitting,
         budget=given.budget,
     )
-    answer = await caller.run(Lane.RECALL, lambda until: app.recalling.recall(query, caller.viewer, until))
+    answer = await caller.run(Lane.RECALL, lambda until: app.search_service.recall(query, caller.viewer, until))
     caller.context.metrics.recalls.labels(answer.path.value).inc()
     answer = answered(answer, query, project)
     logged = {} if answer.id is None else {"recallId": answer.id}
@@ -183,7 +183,7 @@ def _told(history: History) -> dict[str, Any]:
             "at": codec.instant(one.at),
             "action": one.action.value,
             "actor": one.actor,
-            "door": one.door.value,
+            "door": one.interface.value,
             "reason": one.reason,
             "changes": {} if before is None else difference(before, one).fields,
         }
@@ -226,7 +226,7 @@ async def _store(caller: Caller, given: StoreInput) -> Reply:
         valid_from=_instant(given.valid_from, "validFrom"),
         supersedes=given.supersedes,
     )
-    done = await caller.run(Lane.WRITE, lambda until: caller.app.remembering.remember(draft, caller.viewer, until))
+    done = await caller.run(Lane.WRITE, lambda until: caller.app.memory_service.remember(draft, caller.viewer, until))
     caller.context.metrics.writes.inc()
     message = "Stored." if done.created else "This was known already; it is the same memory."
     if done.place is not None:
@@ -236,7 +236,7 @@ async def _store(caller: Caller, given: StoreInput) -> Reply:
 
 async def _delete(caller: Caller, given: NamedInput) -> Reply:
     memory_id = _id(given)
-    await caller.run(Lane.WRITE, lambda _: caller.app.remembering.forget(memory_id, caller.viewer))
+    await caller.run(Lane.WRITE, lambda _: caller.app.memory_service.forget(memory_id, caller.viewer))
     return Reply("Deleted.", {})
 
 
@@ -248,26 +248,28 @@ async def _inject(caller: Caller, given: InjectInput) -> Reply:
     target, scope = AgentId(given.agent_id), Scope(given.scope)
     memory = await caller.run(
         Lane.WRITE,
-        lambda _: caller.app.remembering.inject_learning(given.learning, given.category, target, caller.viewer, scope),
+        lambda _: caller.app.memory_service.inject_learning(
+            given.learning, given.category, target, caller.viewer, scope
+        ),
     )
     caller.context.metrics.writes.inc()
     return Reply("Injected.", {"memoryId": memory.id})
 
 
 async def _review(caller: Caller, given: ReviewInput) -> Reply:
-    reviewing, viewer, decision = caller.app.reviewing, caller.viewer, given.decision
+    review_inbox, viewer, decision = caller.app.review_inbox, caller.viewer, given.decision
     if given.proposal_id is None:
         if decision is not None:
             raise Invalid(
                 "Say about which proposal: proposalId. Without a decision they are listed.", field="proposalId"
             )
-        page = await caller.run(Lane.READ, lambda _: listed_proposals(reviewing, ProposalListing(), viewer))
+        page = await caller.run(Lane.READ, lambda _: listed_proposals(review_inbox, ProposalListing(), viewer))
         names = [{"id": memory, "name": name} for memory, name in page.names.items()]
         listed = [proposal_codec.proposal(one) for one in page.proposals]
         return Reply(f"{len(listed)} wait for a decision.", {"proposals": listed, "memories": names})
     proposal = ProposalId(given.proposal_id[:NAME_LENGTH].lower())
     if decision is None:
-        case = await caller.run(Lane.READ, lambda _: reviewing.case(proposal, viewer))
+        case = await caller.run(Lane.READ, lambda _: review_inbox.case(proposal, viewer))
         return Reply(
             "Here it is.",
             {
@@ -277,14 +279,16 @@ async def _review(caller: Caller, given: ReviewInput) -> Reply:
         )
     how, reason = DECISIONS[decision], given.reason
     done = await caller.run(
-        Lane.WRITE, lambda until: reviewing.decide(proposal, how, viewer, reason=reason, deadline=until)
+        Lane.WRITE, lambda until: review_inbox.decide(proposal, how, viewer, reason=reason, deadline=until)
     )
     return Reply(f"It is {how}.", {"proposals": [proposal_codec.proposal(done)]})
 
 
 async def _observe(caller: Caller, given: ObserveInput) -> Reply:
     seen = ObservationInput(text=given.observation, category=given.category, service=given.service)
-    done = await caller.run(Lane.WRITE, lambda until: caller.app.observing.observe(seen, caller.viewer, until))
+    done = await caller.run(
+        Lane.WRITE, lambda until: caller.app.observation_service.observe(seen, caller.viewer, until)
+    )
     caller.context.metrics.writes.inc()
     data = {"effect": done.effect.value, "memoryId": done.memory.id, "about": list(done.about)}
     return Reply("; ".join((*done.why, *done.unasked)) or "Kept.", data)
@@ -295,7 +299,7 @@ async def _context(caller: Caller, given: ContextInput) -> Reply:
     budget = app.memory_budget.of(given.model)
     block = await caller.run(
         Lane.READ,
-        lambda _: app.operations.block(caller.viewer, budget, service=given.service, project=project),
+        lambda _: app.curation.block(caller.viewer, budget, service=given.service, project=project),
     )
     return Reply(f"{block.included} of {block.total} memories.", {"text": block.text})
 

@@ -85,7 +85,7 @@ def memory(value: Memory) -> Object:
         "version": value.version,
         "provenance": {
             "actor": value.provenance.actor,
-            "door": value.provenance.door.value,
+            "door": value.provenance.interface.value,
             "trust": value.provenance.trust.value,
             "reason": value.provenance.reason,
         },
@@ -124,7 +124,10 @@ def read_memory(data: Mapping[str, Any]) -> Memory:
         supersedes=data["supersedes"],
         version=data["version"],
         provenance=Provenance(
-            actor=origin["actor"], door=Interface(origin["door"]), trust=Trust(origin["trust"]), reason=origin["reason"]
+            actor=origin["actor"],
+            interface=Interface(origin["door"]),
+            trust=Trust(origin["trust"]),
+            reason=origin["reason"],
         ),
         operational=read_operational(data["operational"]) if data.get("operational") else None,
     )
@@ -288,7 +291,7 @@ def recall(value: Recall) -> Object:
         "at": instant(value.at),
         "agentId": value.agent,
         "role": value.role.value,
-        "door": value.door.value,
+        "door": value.interface.value,
         "project": value.project,
         "session": value.session,
         "query": value.question,
@@ -314,7 +317,7 @@ def read_recall(data: Mapping[str, Any]) -> Recall:
         at=datetime.fromisoformat(data["at"]).astimezone(UTC),
         agent=None if data["agentId"] is None else AgentId(data["agentId"]),
         role=Role(data["role"]),
-        door=Interface(data["door"]),
+        interface=Interface(data["door"]),
         project=data["project"],
         session=data["session"],
         question=Clean(data["query"]),

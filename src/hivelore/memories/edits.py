@@ -32,21 +32,21 @@ class PreparedEdit:
         return {name: value for name, value in self.given.items() if getattr(memory, name) != value}
 
 
-def cleaned(edit: Edit, drafting: Normalizer) -> dict[str, Any]:
+def cleaned(edit: Edit, normalizer: Normalizer) -> dict[str, Any]:
     """The fields of an edit that change something."""
     cleaners: dict[str, Callable[[Any], Any]] = {
-        "content": drafting.content,
-        "name": drafting.given_name,
-        "summary": lambda text: drafting.field(text, "summary"),
-        "category": drafting.category,
-        "tags": drafting.tags,
-        "project": drafting.project,
-        "source_path": lambda path: drafting.field(path, "sourcePath"),
-        "metadata": drafting.metadata,
+        "content": normalizer.content,
+        "name": normalizer.given_name,
+        "summary": lambda text: normalizer.field(text, "summary"),
+        "category": normalizer.category,
+        "tags": normalizer.tags,
+        "project": normalizer.project,
+        "source_path": lambda path: normalizer.field(path, "sourcePath"),
+        "metadata": normalizer.metadata,
         "expires_at": lambda at: utc(at, "expiresAt"),
-        "subject": drafting.subject,
-        "supersedes": drafting.memory_named,
-        "valid_from": drafting.valid_from,
+        "subject": normalizer.subject,
+        "supersedes": normalizer.memory_named,
+        "valid_from": normalizer.valid_from,
         "scope": lambda scope: scope,
     }
     return {name: cleaners[name](value) for name, value in edit.given().items()}
@@ -65,7 +65,7 @@ def edited(before: Memory, change: PreparedEdit, viewer: Viewer, now: datetime, 
             changes["expires_at"] = lifetimes.expiry(before.source, now)
     if changes.get("summary", before.summary) is None:
         changes["summary"] = Clean(summarise(str(changes.get("content", before.content))))
-    provenance = replace(before.provenance, actor=viewer.agent, door=viewer.door, reason=change.reason)
+    provenance = replace(before.provenance, actor=viewer.agent, interface=viewer.interface, reason=change.reason)
     return replace(before, **changes, version=before.version + 1, updated_at=now, provenance=provenance)
 
 

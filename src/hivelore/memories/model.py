@@ -53,7 +53,7 @@ class Provenance:
 
     actor: AgentId | None
     """None: an operator who acted for nobody."""
-    door: Interface
+    interface: Interface
     trust: Trust = Trust.AGENT
     reason: Clean | None = None
 
@@ -253,7 +253,7 @@ class Version:
     at: datetime
     action: Action
     actor: AgentId | None
-    door: Interface
+    interface: Interface
     reason: Clean | None
     scope: Scope
     name: Clean

@@ -92,7 +92,7 @@ class Normalizer:
             created_at=created,
             updated_at=now,
             expires_at=utc(draft.expires_at, "expiresAt") or self._lifetimes.expiry(draft.source, now),
-            provenance=Provenance(actor=viewer.agent, door=viewer.door, trust=trust),
+            provenance=Provenance(actor=viewer.agent, interface=viewer.interface, trust=trust),
             subject=self.subject(draft.subject),
             valid_from=self.valid_from(draft.valid_from, created),
             supersedes=self.memory_named(draft.supersedes),

@@ -33,12 +33,18 @@ _LOOKED_BACK = 1_000
 
 class MemoryReader:
     def __init__(
-        self, *, store: MemoryStore, serving: ActiveModel, lead_sees: LeadSees, tally: WriteBehindBuffer, clock: Clock
+        self,
+        *,
+        store: MemoryStore,
+        active_model: ActiveModel,
+        lead_sees: LeadSees,
+        write_buffer: WriteBehindBuffer,
+        clock: Clock,
     ) -> None:
         self._store = store
-        self._serving = serving
+        self._active_model = active_model
         self._lead_sees = lead_sees
-        self._tally = tally
+        self._write_buffer = write_buffer
         self._clock = clock
 
     def now(self) -> datetime:
@@ -53,7 +59,7 @@ class MemoryReader:
                 if not found.held_at(as_of):
                     raise _not_then(found, as_of)
                 (found,) = then(view, [found], as_of)
-        self._tally.note_opened(key, memory, viewer, self._clock.now())
+        self._write_buffer.note_opened(key, memory, viewer, self._clock.now())
         return memory_shown(viewer, found)
 
     def chunks(self, memory: MemoryId, viewer: Viewer) -> list[Snippet]:
@@ -100,7 +106,7 @@ class MemoryReader:
             tuple(memory_shown(viewer, one) for one in found[:limit]),
             found[limit - 1] if len(found) > limit else None,
         )
-        self._tally.note_reads(page, viewer, self._clock.now())
+        self._write_buffer.note_reads(page, viewer, self._clock.now())
         return MemoryPage(memories=page, next=None if last is None else cursor(last))
 
     def listing(self, viewer: Viewer, scope: ScopeChoice = ScopeChoice.ALL) -> Filter:
@@ -110,7 +116,7 @@ class MemoryReader:
     def stats(self, viewer: Viewer, where: Filter | None = None) -> Stats:
         now = self._clock.now()
         with self._store.read(sees=self._sees(viewer)) as view:
-            model = self._serving.wanted_model(view)
+            model = self._active_model.wanted_model(view)
             return view.stats(where or self.listing(viewer), model, now)
 
     # steps
@@ -124,7 +130,7 @@ class MemoryReader:
         seen = self._sees(viewer)
         if stored is None or not seen.admits(stored.memory.owner, stored.memory.scope):
             raise unknown(memory)
-        self._tally.note_reads([stored.memory], viewer, self._clock.now())
+        self._write_buffer.note_reads([stored.memory], viewer, self._clock.now())
         return stored.key, stored.memory
 
 
@@ -144,4 +150,6 @@ def cursor(memory: Memory) -> str:
 def _taken_back(view: View, memory: MemoryId) -> tuple[TakenBack, ...]:
     entries = view.audit(_LOOKED_BACK, memory)
     undone = [one for one in entries if one.action is Action.UNDONE]
-    return tuple(TakenBack(at=one.at, actor=one.actor, door=one.door, change=one.detail or "") for one in undone)
+    return tuple(
+        TakenBack(at=one.at, actor=one.actor, interface=one.interface, change=one.detail or "") for one in undone
+    )

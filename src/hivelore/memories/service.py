@@ -36,10 +36,10 @@ class MemoryService:
         self,
         *,
         store: MemoryStore,
-        shelf: IndexWriter,
-        drafting: Normalizer,
-        proposing: Proposals,
-        keeping: ChangeJournal,
+        index_writer: IndexWriter,
+        normalizer: Normalizer,
+        proposal_queue: Proposals,
+        journal: ChangeJournal,
         lifetimes: Lifetimes,
         lead_sees: LeadSees,
         clock: Clock,
@@ -47,10 +47,10 @@ class MemoryService:
     ) -> None:
         """``written`` is called after every write that may have left passages without vectors."""
         self._store = store
-        self._shelf = shelf
-        self._drafting = drafting
-        self._proposing = proposing
-        self._keeping = keeping
+        self._index_writer = index_writer
+        self._normalizer = normalizer
+        self._proposal_queue = proposal_queue
+        self._journal = journal
         self._lifetimes = lifetimes
         self._lead_sees = lead_sees
         self._clock = clock
@@ -72,7 +72,7 @@ class MemoryService:
                 beside(tx, placed.memory)
             return placed
 
-        done = self._keeping.write(BatchKind.TOLD, viewer, work, deadline)
+        done = self._journal.write(BatchKind.TOLD, viewer, work, deadline)
         self._written()
         return done
 
@@ -81,7 +81,7 @@ class MemoryService:
     ) -> list[WriteResult]:
         """Store several in one unit, all or none, in their order."""
         prepared = self._prepared(drafts, viewer)
-        done = self._keeping.write(
+        done = self._journal.write(
             BatchKind.TOLD, viewer, lambda tx: [self._place(tx, one, viewer) for one in prepared], deadline
         )
         self._written()
@@ -100,7 +100,7 @@ class MemoryService:
                 raise NotFound(f"No agent {target}. The lead's key sees all of them with GET /api/agents.")
         draft = Draft(content=learning, scope=scope, category=category, tags=(category,))
         (prepared,) = self._prepared([draft], viewer, target)
-        done = self._keeping.write(BatchKind.TOLD, viewer, lambda tx: self._place(tx, prepared, viewer))
+        done = self._journal.write(BatchKind.TOLD, viewer, lambda tx: self._place(tx, prepared, viewer))
         self._written()
         return done.memory
 
@@ -123,9 +123,9 @@ class MemoryService:
             if not change.of(before.memory):
                 return before.memory
             wanted = Edit(**change.given)
-            return self._proposing.propose(tx, kind, [*others, before], viewer, wanted=wanted, why=change.reason)
+            return self._proposal_queue.propose(tx, kind, [*others, before], viewer, wanted=wanted, why=change.reason)
 
-        done = self._keeping.write(BatchKind.EDITED, viewer, work, deadline, reason=change.reason)
+        done = self._journal.write(BatchKind.EDITED, viewer, work, deadline, reason=change.reason)
         self._written()
         if isinstance(done, Proposal):
             raise proposed(done)
@@ -133,11 +133,11 @@ class MemoryService:
 
     def prepared(self, edit: Edit) -> PreparedEdit:
         """Do what is slow about an edit, before a unit of work begins."""
-        given = cleaned(edit, self._drafting)
+        given = cleaned(edit, self._normalizer)
         chunks = chunk(given["content"]) if "content" in given else None
         if chunks is not None:
-            self._shelf.expect([(given["content"], chunks)])
-        return PreparedEdit(given, chunks, self._drafting.field(edit.reason, "reason"))
+            self._index_writer.expect([(given["content"], chunks)])
+        return PreparedEdit(given, chunks, self._normalizer.field(edit.reason, "reason"))
 
     def edit_within(
         self, tx: Transaction, memory: MemoryId, change: PreparedEdit, viewer: Viewer, version: int | None = None
@@ -164,7 +164,7 @@ class MemoryService:
             return before
         after = self._edited(tx, before.memory, change, viewer)
         chunks = change.chunks if after.content != before.memory.content else None
-        stored = self._shelf.change(tx, before, after, chunks, action(changes))
+        stored = self._index_writer.change(tx, before, after, chunks, action(changes))
         tx.record(_audit(after, action(changes), viewer, after.updated_at))
         return stored
 
@@ -190,7 +190,7 @@ class MemoryService:
             ruling = may_affect(viewer, Effect.DELETE, stored.memory)
             if ruling is Ruling.PROPOSED and there is not None:
                 kind = review_of(Effect.DELETE, stored.memory)
-                return self._proposing.propose(tx, kind, [stored], viewer, wanted=Deletion())
+                return self._proposal_queue.propose(tx, kind, [stored], viewer, wanted=Deletion())
             if ruling is not Ruling.ALLOWED:
                 raise Forbidden(f"You may not delete memory {memory}: it belongs to {owner_of(stored.memory)}.")
             return self.remove(tx, stored, viewer)
@@ -201,7 +201,7 @@ class MemoryService:
 
     def remove(self, tx: Transaction, stored: Stored, viewer: Viewer) -> None:
         """Forget a memory where that was allowed."""
-        self._shelf.forget(tx, stored)
+        self._index_writer.forget(tx, stored)
         tx.record(_audit(stored.memory, Action.FORGOTTEN, viewer, self._clock.now()))
 
     def forget_path(
@@ -210,15 +210,15 @@ class MemoryService:
         """Remove what was indexed from a source path in a project: the caller's private document and the shared one,
         as far as they may. Answers how many (A12). ``project``: blank for none; None where the path was indexed in one
         only, else Invalid."""
-        clean, where = self._drafting.path(path), self._drafting.project(project)
+        clean, where = self._normalizer.path(path), self._normalizer.project(project)
         whose = owner if owner is not None else viewer.agent
 
         def work(tx: Transaction) -> int:
             seen = visible_to(viewer, self._lead_sees)
             found = [
                 stored
-                for shelf in dict.fromkeys((None, whose))
-                for stored in tx.at_path(shelf, clean)
+                for index_writer in dict.fromkeys((None, whose))
+                for stored in tx.at_path(index_writer, clean)
                 if seen.admits(stored.memory.owner, stored.memory.scope) and _may(viewer, Effect.DELETE, stored.memory)
             ]
             gone = of_one_project(found) if project is None else [one for one in found if one.memory.project == where]
@@ -240,8 +240,10 @@ class MemoryService:
             )
         for draft in drafts:
             refuse_too_much(draft)
-        prepared = [self._drafting.prepare(draft, viewer, target) for draft in drafts]
-        self._shelf.expect(((one.memory.content, one.chunks) for one in prepared), (one.memory for one in prepared))
+        prepared = [self._normalizer.prepare(draft, viewer, target) for draft in drafts]
+        self._index_writer.expect(
+            ((one.memory.content, one.chunks) for one in prepared), (one.memory for one in prepared)
+        )
         return prepared
 
     def _place(self, tx: Transaction, prepared: NormalizedDraft, viewer: Viewer) -> WriteResult:
@@ -251,8 +253,8 @@ class MemoryService:
         memory = self._following(tx, prepared.memory, prepared.draft, viewer)
         others = displaced(tx, memory, viewer)
         if others:
-            return self._beside(tx, others, memory, prepared, viewer)
-        stored = self._shelf.add(tx, memory, prepared.chunks)
+            return self._workers(tx, others, memory, prepared, viewer)
+        stored = self._index_writer.add(tx, memory, prepared.chunks)
         begin(tx, stored, viewer)
         if viewer.agent != memory.owner:
             tx.record(_audit(memory, Action.CREATED, viewer, memory.updated_at))
@@ -265,23 +267,23 @@ class MemoryService:
             after = known.memory if says_the_same(known.memory, after) else after
         others = self._displaced(tx, known.memory, after, viewer)
         if others:
-            return self._beside(tx, others, after, prepared, viewer)
+            return self._workers(tx, others, after, prepared, viewer)
         if after is known.memory:
             return self._renew(tx, known, prepared, viewer)
         chunks = prepared.chunks if after.content != known.memory.content else None
-        changed = self._shelf.change(tx, known, after, chunks, Action.EDITED)
+        changed = self._index_writer.change(tx, known, after, chunks, Action.EDITED)
         if known.memory.operational is None:
             begin(tx, changed, viewer)
         return WriteResult(memory=changed.memory, created=False, changed=True)
 
-    def _beside(
+    def _workers(
         self, tx: Transaction, others: Sequence[Stored], placed: Memory, prepared: NormalizedDraft, viewer: Viewer
     ) -> WriteResult:
         """Keep what is told without the place in time that it was to take (``placed``), which is put to review."""
         kept = self._place(tx, unplaced(prepared), viewer)
         about = [*others, self._visible(tx, kept.memory.id, viewer)]
         has_time = _has_time(prepared.draft)
-        proposal = self._proposing.propose_place(tx, about, placed, viewer, has_time=has_time)
+        proposal = self._proposal_queue.propose_place(tx, about, placed, viewer, has_time=has_time)
         return replace(kept, proposal=None if proposal is None else proposal.id, dropped=proposal is None)
 
     def _renew(self, tx: Transaction, known: Stored, prepared: NormalizedDraft, viewer: Viewer) -> WriteResult:
@@ -394,4 +396,4 @@ def _still(memory: Memory, version: int | None) -> None:
 
 
 def _audit(memory: Memory, action: Action, viewer: Viewer, at: datetime) -> AuditEntry:
-    return AuditEntry(at=at, actor=viewer.agent, door=viewer.door, action=action, memory=memory.id)
+    return AuditEntry(at=at, actor=viewer.agent, interface=viewer.interface, action=action, memory=memory.id)

@@ -259,7 +259,7 @@ def _replaced(tx: Transaction, memory: Memory, seen: Visibility) -> Stored | Non
     if told == memory.external_id:
         raise Invalid("A memory cannot take its own place.", field="supersedes")
     shelves = dict.fromkeys((memory.home, memory.owner))  # What is shared may take the place of a private one.
-    records = [tx.with_external_id(shelf, Clean(told)) for shelf in shelves]
+    records = [tx.with_external_id(index_writer, Clean(told)) for index_writer in shelves]
     found = [tx.get(MemoryId(told.lower())), *(nearest_record(one, memory.project) for one in records)]
     if memory.external_id is not None:
         # What comes from elsewhere means what came from there, though we may have that, too.

@@ -22,7 +22,7 @@ def retold(tx: Transaction, known: Stored, prepared: NormalizedDraft, viewer: Vi
     after = rewritten(known.memory, prepared)
     if not takes_over(viewer, known.memory):
         return known, after
-    if viewer.door is Interface.SERVICE:
+    if viewer.interface is Interface.SERVICE:
         known = _unfollowed(tx, known)
         return known, _anew(known.memory, prepared)
     return known, after if after is known.memory else replace(after, owner=prepared.memory.owner)

@@ -39,7 +39,7 @@ def as_it_was(memory: Memory, history: Sequence[Version], at: datetime) -> Memor
     version = stood[-1] if stood else history[0]
     if version.number == memory.version:
         return memory
-    origin = replace(memory.provenance, actor=version.actor, door=version.door, reason=version.reason)
+    origin = replace(memory.provenance, actor=version.actor, interface=version.interface, reason=version.reason)
     return replace(
         memory,
         scope=version.scope,

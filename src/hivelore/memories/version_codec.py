@@ -17,7 +17,7 @@ def version(value: Version) -> Object:
         "at": instant(value.at),
         "action": value.action.value,
         "actor": value.actor,
-        "door": value.door.value,
+        "door": value.interface.value,
         "reason": value.reason,
         "scope": value.scope.value,
         "name": value.name,
@@ -38,7 +38,7 @@ def read_version(data: Mapping[str, Any]) -> Version:
         at=datetime.fromisoformat(data["at"]).astimezone(UTC),
         action=Action(data["action"]),
         actor=data["actor"],
-        door=Interface(data["door"]),
+        interface=Interface(data["door"]),
         reason=data["reason"],
         scope=Scope(data["scope"]),
         name=Clean(data["name"]),
@@ -63,12 +63,12 @@ def history(value: History) -> Object:
 
 
 def _taken_back(value: TakenBack) -> Object:
-    return {"at": instant(value.at), "actor": value.actor, "door": value.door.value, "change": value.change}
+    return {"at": instant(value.at), "actor": value.actor, "door": value.interface.value, "change": value.change}
 
 
 def _read_taken_back(data: Mapping[str, Any]) -> TakenBack:
     at = datetime.fromisoformat(data["at"]).astimezone(UTC)
-    return TakenBack(at=at, actor=data["actor"], door=Interface(data["door"]), change=data["change"])
+    return TakenBack(at=at, actor=data["actor"], interface=Interface(data["door"]), change=data["change"])
 
 
 def read_history(data: Mapping[str, Any]) -> History:

@@ -32,7 +32,7 @@ LEASE = timedelta(minutes=2)
 FIRST_PAUSE = 10.0
 """Seconds after a model could not be asked; six times as long after each further failure in a row."""
 LONGEST_PAUSE = 3_600.0
-SERVICE = Viewer(role=Role.OPERATOR, agent=None, door=Interface.SERVICE)
+SERVICE = Viewer(role=Role.OPERATOR, agent=None, interface=Interface.SERVICE)
 
 
 class Adjudicator:
@@ -42,17 +42,17 @@ class Adjudicator:
         self,
         *,
         store: MemoryStore,
-        reviewing: ReviewInbox,
+        review_inbox: ReviewInbox,
         model: LanguageModel,
-        spending: TokenQuota,
-        leading: LeaderLease,
+        token_quota: TokenQuota,
+        leader_lease: LeaderLease,
     ) -> None:
-        """``leading``: under the name ``ADJUDICATING``, so that no two processes pay for the same answer."""
+        """``leader_lease``: under the name ``ADJUDICATING``, so that no two processes pay for the same answer."""
         self._store = store
-        self._reviewing = reviewing
+        self._review_inbox = review_inbox
         self._model = model
-        self._spending = spending
-        self._leading = leading
+        self._token_quota = token_quota
+        self._leader_lease = leader_lease
         self._failed = 0
         self.last_error: str | None = None
         """Why the model could not be asked the last time."""
@@ -72,22 +72,22 @@ class Adjudicator:
                 pause = FIRST_PAUSE * 6 ** (self._failed - 1) if self._failed else idle
                 stop.wait(min(pause, LONGEST_PAUSE))
         with suppress(HiveloreError):  # The lease ends by itself.
-            self._leading.step_back()
+            self._leader_lease.release_lease()
 
     def step(self) -> bool:
         """Ask about the oldest that was not asked about. False where there is none, no token is left for it today,
         another process does it, or the model cannot be asked."""
-        waiting = self._oldest() if self._leading.leads() else None
+        waiting = self._oldest() if self._leader_lease.is_leader() else None
         if waiting is None:
             return False
         try:
-            case = self._reviewing.case(waiting.id, SERVICE)
+            case = self._review_inbox.case(waiting.id, SERVICE)
             told = self._opinion(case)
             if told is None:
                 return False
             self._failed, self.last_error = 0, None
             if told.how is not None:
-                self._reviewing.decide(waiting.id, told.how, SERVICE, reason=f"{self._model.name}: {told.reason}")
+                self._review_inbox.decide(waiting.id, told.how, SERVICE, reason=f"{self._model.name}: {told.reason}")
         except (Conflict, NotFound, Stale):  # It was decided, forgotten or changed meanwhile.
             pass
         except (Invalid, Unavailable) as error:
@@ -103,10 +103,10 @@ class Adjudicator:
         older, newer = case.memories
         service = None if newer.operational is None else newer.operational.service
         prompt = asking.prompt(older.content, newer.content, service)
-        reserved = self._spending.reserve(self._model.most(prompt))
+        reserved = self._token_quota.reserve(self._model.most(prompt))
         if reserved is None:
             return None
-        answer = self._model.answer(prompt, asking.SCHEMA, lambda tokens: self._spending.settle(reserved, tokens))
+        answer = self._model.answer(prompt, asking.SCHEMA, lambda tokens: self._token_quota.settle(reserved, tokens))
         return asking.opinion(answer)
 
     def _trouble(self, error: HiveloreError) -> None:

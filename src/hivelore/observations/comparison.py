@@ -54,10 +54,12 @@ class Verdicts:
 
 
 class ObservationComparison:
-    def __init__(self, store: MemoryStore, serving: ActiveModel, matching: Matching, reader: PairReader | None) -> None:
+    def __init__(
+        self, store: MemoryStore, active_model: ActiveModel, matching: Matching, reader: PairReader | None
+    ) -> None:
         """``reader``: where there is none, rules alone judge."""
         self._store = store
-        self._serving = serving
+        self._active_model = active_model
         self._matching = matching
         self._constants = Constants(only_measures=matching is Matching.CAUTIOUS)
         self._reader = None if matching is Matching.CAUTIOUS else reader
@@ -68,12 +70,12 @@ class ObservationComparison:
         """Verdicts about ``text`` and each of the ``known`` ones; other pairs are compared when they are asked for."""
         if self._matching is Matching.STRUCTURAL:
             return Verdicts(_structural)
-        pairs = _Pairs(self._serving, self._constants, self._reader, service)
+        pairs = _Pairs(self._active_model, self._constants, self._reader, service)
         if known and (embedded := pairs.embed(text)) is not None:
             with self._store.read(deadline) as view:
                 chunks = view.chunks_of(known)()
                 first = {key: ours[0].passages[0] for key, ours in chunks.items() if ours and ours[0].passages}
-                vectors = self._serving.vectors(view, embedded, list(first.values()), known={})
+                vectors = self._active_model.vectors(view, embedded, list(first.values()), known={})
             pairs.vectors |= {known[key]: vectors[one] for key, one in first.items() if one in vectors}
         verdicts = Verdicts(pairs.judge)
         for other in pairs.nearest_first(text, set(known.values())):
@@ -90,8 +92,10 @@ class ObservationComparison:
 class _Pairs:
     """Pairs of texts for one observation, within the bounds of what may be done for it."""
 
-    def __init__(self, serving: ActiveModel, constants: Constants, reader: PairReader | None, service: str) -> None:
-        self._serving = serving
+    def __init__(
+        self, active_model: ActiveModel, constants: Constants, reader: PairReader | None, service: str
+    ) -> None:
+        self._active_model = active_model
         self._constants = constants
         self._reader = reader
         self._service = service
@@ -106,7 +110,7 @@ class _Pairs:
         """Find the vector of a text; None: the model cannot be asked, or not for any more."""
         if self._embedded >= MOST_EMBEDDED:
             return None
-        embedded = self._serving.embed_text(_beginning(text))
+        embedded = self._active_model.embed_text(_beginning(text))
         is_same = self._model in (None, embedded.model)  # Another one may serve meanwhile.
         self._model = self._model or embedded.model
         self._embedded = self._embedded + 1 if embedded.vector is not None and is_same else MOST_EMBEDDED

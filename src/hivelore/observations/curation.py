@@ -68,28 +68,28 @@ class CurationService:
         self,
         *,
         store: MemoryStore,
-        shelf: IndexWriter,
-        drafting: Normalizer,
-        remembering: MemoryService,
-        proposing: Proposals,
+        index_writer: IndexWriter,
+        normalizer: Normalizer,
+        memory_service: MemoryService,
+        proposal_queue: Proposals,
         events: EventLog,
-        keeping: ChangeJournal,
+        journal: ChangeJournal,
         lifecycle: Lifecycle,
         lead_sees: LeadSees,
-        tally: WriteBehindBuffer,
+        write_buffer: WriteBehindBuffer,
         clock: Clock,
         written: Callable[[], None],
     ) -> None:
         self._store = store
-        self._shelf = shelf
-        self._drafting = drafting
-        self._remembering = remembering
-        self._proposing = proposing
+        self._index_writer = index_writer
+        self._normalizer = normalizer
+        self._memory_service = memory_service
+        self._proposal_queue = proposal_queue
         self._events = events
-        self._keeping = keeping
+        self._journal = journal
         self._lifecycle = lifecycle
         self._lead_sees = lead_sees
-        self._tally = tally
+        self._write_buffer = write_buffer
         self._clock = clock
         self._written = written
 
@@ -134,7 +134,7 @@ class CurationService:
                 found += [one for one in rated if choice.state in (None, one.state)]
                 after = memories[-1].created_at, memories[-1].id
         shown = tuple(replace(one, memory=memory_shown(viewer, one.memory)) for one in found[: choice.limit])
-        self._tally.note_reads((one.memory for one in shown), viewer, now)
+        self._write_buffer.note_reads((one.memory for one in shown), viewer, now)
         return RatedPage(shown, cursor(shown[-1].memory) if len(found) > choice.limit else None)
 
     def rated(self, memory: Memory, viewer: Viewer) -> Rated:
@@ -146,8 +146,8 @@ class CurationService:
         now = self._clock.now()
         with self._store.read() as view:
             stored = self._known(view, memory, viewer)
-        self._tally.note_reads([stored.memory], viewer, now)
-        self._tally.note_opened(stored.key, memory, viewer, now)
+        self._write_buffer.note_reads([stored.memory], viewer, now)
+        self._write_buffer.note_opened(stored.key, memory, viewer, now)
         return self._rated(memory_shown(viewer, stored.memory), now)
 
     def life(
@@ -162,7 +162,7 @@ class CurationService:
                 replace(one, session=session_shown(viewer, one.actor, one.session))
                 for one in view.observations(stored.key)
             ]
-        self._tally.note_reads([stored.memory], viewer, now)
+        self._write_buffer.note_reads([stored.memory], viewer, now)
         return life_of(stored.memory, seen, after, limit, now, self._lifecycle)
 
     # what operators do
@@ -186,21 +186,25 @@ class CurationService:
         sure = self._sure(self._lifecycle.default if confidence is None else confidence)
         held = Held(base=sure, since=since)
         draft = Draft(
-            content=line_of(text, self._drafting),
+            content=line_of(text, self._normalizer),
             scope=Scope.SWARM,
             category=category_of(category),
             project=project,
             created_at=since,
             operational=Operational(held=held, service=service_of(service), tier=0, persistent=persistent),
         )
-        prepared = self._drafting.prepare(draft, viewer)
+        prepared = self._normalizer.prepare(draft, viewer)
         memory = prepared.memory
 
         def work(tx: Transaction) -> None:
-            stored = self._shelf.add(tx, memory, prepared.chunks)
+            stored = self._index_writer.add(tx, memory, prepared.chunks)
             begin(tx, stored, viewer)
             tx.log_events([self._events.recorded(memory, viewer)])
-            tx.record(AuditEntry(at=now, actor=viewer.agent, door=viewer.door, action=Action.CREATED, memory=memory.id))
+            tx.record(
+                AuditEntry(
+                    at=now, actor=viewer.agent, interface=viewer.interface, action=Action.CREATED, memory=memory.id
+                )
+            )
 
         self._store.write(work)
         self._written()
@@ -215,11 +219,11 @@ class CurationService:
             if viewer.role is Role.OPERATOR:
                 return self.change_within(tx, memory, prepared, viewer, version)
             stored, edit = self._known(tx, memory, viewer), prepared.edit
-            return self._proposing.propose(
+            return self._proposal_queue.propose(
                 tx, ProposalKind.OPERATIONAL, [stored], viewer, wanted=prepared.change, why=edit.reason
             )
 
-        done = self._keeping.write(BatchKind.OPERATED, viewer, work, reason=prepared.edit.reason)
+        done = self._journal.write(BatchKind.OPERATED, viewer, work, reason=prepared.edit.reason)
         self._written()
         if isinstance(done, Proposal):
             raise proposed(done)
@@ -230,13 +234,13 @@ class CurationService:
         given = change.given()
         if "category" in given:
             category_of(given["category"])
-        content = line_of(given["observation"], self._drafting) if "observation" in given else UNSET
+        content = line_of(given["observation"], self._normalizer) if "observation" in given else UNSET
         edit = Edit(content=content, category=change.category, project=change.project, reason=change.reason)
-        prepared = self._remembering.prepared(edit)
+        prepared = self._memory_service.prepared(edit)
         cleaned = {"observation": "content", "category": "category", "project": "project"}
         given |= {name: prepared.given[field] for name, field in cleaned.items() if name in given}
         if "service" in given:
-            given["service"] = self._drafting.field(service_of(given["service"]), "service")
+            given["service"] = self._normalizer.field(service_of(given["service"]), "service")
         if "confidence" in given:
             given["confidence"] = self._sure(given["confidence"])
         return PreparedChange(Change(**given), prepared)
@@ -246,7 +250,7 @@ class CurationService:
     ) -> Memory:
         """``change`` as a part of a unit of work, by an operator."""
         self._known(tx, memory, viewer)
-        was = self._remembering.edit_within(tx, memory, change.edit, viewer, version)
+        was = self._memory_service.edit_within(tx, memory, change.edit, viewer, version)
         stored = self._described(tx, was, change.change)
         return self._judged(tx, was, stored, change, viewer).memory
 
@@ -257,7 +261,7 @@ class CurationService:
                 self._known(view, memory, viewer)
             elif (was := gone(view, memory)) is None or was.memory.operational is None:
                 raise unknown(memory)
-        self._remembering.forget(memory, viewer)
+        self._memory_service.forget(memory, viewer)
 
     def forget(self, memories: Sequence[MemoryId], viewer: Viewer) -> int:
         """For good, what was purged too. Answers how many there were; what is unknown is passed over."""
@@ -269,7 +273,7 @@ class CurationService:
             found = (tx.get(memory) or gone(tx, memory) for memory in dict.fromkeys(memories))
             known = [one for one in found if one is not None and one.memory.operational is not None]
             for stored in known:
-                self._remembering.remove(tx, stored, viewer)
+                self._memory_service.remove(tx, stored, viewer)
             return len(known)
 
         return self._store.write(work)
@@ -305,7 +309,7 @@ class CurationService:
             return stored
         now = self._clock.now()
         memory = replace(stored.memory, operational=described, version=stored.memory.version + 1, updated_at=now)
-        return self._shelf.change(tx, stored, memory, None, Action.EDITED)
+        return self._index_writer.change(tx, stored, memory, None, Action.EDITED)
 
     def _judged(self, tx: Transaction, was: Stored, stored: Stored, prepared: PreparedChange, viewer: Viewer) -> Stored:
         former, known, now = was.memory.operational, stored.memory.operational, self._clock.now()
@@ -334,7 +338,7 @@ class CurationService:
                 at=now,
                 kind=kind,
                 actor=viewer.agent,
-                door=viewer.door,
+                interface=viewer.interface,
                 text=prepared.edit.reason,
                 to=to if kind is ObservationKind.SET else None,
             )
@@ -367,8 +371,8 @@ class CurationService:
             visibility=visible_to(viewer, self._lead_sees),
             operational=True,
             service=service_asked_for(choice.service),
-            category=self._drafting.field(choice.category, "category"),
-            project=narrowed_to(self._drafting.field(choice.project, "project")),
+            category=self._normalizer.field(choice.category, "category"),
+            project=narrowed_to(self._normalizer.field(choice.project, "project")),
             superseded=False,
             live_at=self._clock.now(),
         )

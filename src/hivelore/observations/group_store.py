@@ -76,7 +76,7 @@ def _beginning(memory: Memory) -> Observation:
         at=memory.created_at,
         kind=ObservationKind.CREATED,
         actor=memory.provenance.actor,
-        door=memory.provenance.door,
+        interface=memory.provenance.interface,
         session=memory.session,
         text=memory.content,
         to=memory.operational.held.base,
@@ -84,9 +84,9 @@ def _beginning(memory: Memory) -> Observation:
 
 
 class GroupStore:
-    def __init__(self, shelf: IndexWriter, drafting: Normalizer, lifecycle: Lifecycle, clock: Clock) -> None:
-        self._shelf = shelf
-        self._drafting = drafting
+    def __init__(self, index_writer: IndexWriter, normalizer: Normalizer, lifecycle: Lifecycle, clock: Clock) -> None:
+        self._index_writer = index_writer
+        self._normalizer = normalizer
         self._lifecycle = lifecycle
         self._clock = clock
 
@@ -105,7 +105,7 @@ class GroupStore:
         rows = [group.first, *group.again, *group.others]
         if group.memory is None:
             fresh = self._remade(group, seen)
-            return put(tx, self._shelf.add(tx, fresh.memory, fresh.chunks), rows, self._lifecycle)
+            return put(tx, self._index_writer.add(tx, fresh.memory, fresh.chunks), rows, self._lifecycle)
         stored, was = known[group.memory].stored, known[group.memory].group
         if order_of(group.first) != order_of(was.first):
             return put(tx, self._reword(tx, stored, self._remade(group, seen), viewer), rows, self._lifecycle)
@@ -123,7 +123,7 @@ class GroupStore:
         assert seen.memory.operational is not None
         memory = replace(
             seen.memory,
-            id=self._drafting.new_id(),
+            id=self._normalizer.new_id(),
             owner=first.actor,
             session=first.session,
             project=group.project,
@@ -131,7 +131,7 @@ class GroupStore:
             content=group.text,
             name=Clean(named_after(line)),
             summary=Clean(line),
-            provenance=Provenance(actor=first.actor, door=first.door),
+            provenance=Provenance(actor=first.actor, interface=first.interface),
             operational=replace(seen.memory.operational, tier=DEFAULT_TIER),
         )
         return NormalizedDraft(memory, chunk(group.text), seen.draft)
@@ -150,16 +150,18 @@ class GroupStore:
             access_count=was.access_count,
         )
         self._record(tx, memory, Action.EDITED, "it was seen earlier", viewer)
-        return self._shelf.change(tx, stored, memory, fresh.chunks, Action.EDITED)
+        return self._index_writer.change(tx, stored, memory, fresh.chunks, Action.EDITED)
 
     def _merge(self, tx: Transaction, stored: Stored, home: Stored, viewer: Viewer) -> None:
         """Take off a memory whose observations are those of another one now."""
         tx.add_evidence({home.key: tx.evidence(stored.key)})
-        self._shelf.drop(tx, stored)
+        self._index_writer.drop(tx, stored)
         self._record(tx, stored.memory, Action.FORGOTTEN, f"its observations are those of {home.memory.id}", viewer)
 
     def _record(self, tx: Transaction, memory: Memory, action: Action, what: str, viewer: Viewer) -> None:
         now, detail = self._clock.now(), Clean(what)
         tx.record(
-            AuditEntry(at=now, actor=viewer.agent, door=viewer.door, action=action, memory=memory.id, detail=detail)
+            AuditEntry(
+                at=now, actor=viewer.agent, interface=viewer.interface, action=action, memory=memory.id, detail=detail
+            )
         )

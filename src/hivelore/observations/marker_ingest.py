@@ -18,9 +18,13 @@ _LOG = logging.getLogger("hivelore")
 
 class MarkerIngest:
     def __init__(
-        self, observing: ObservationService, events: EventLog, cooldowns: Cooldowns, categories: Collection[str]
+        self,
+        observation_service: ObservationService,
+        events: EventLog,
+        cooldowns: Cooldowns,
+        categories: Collection[str],
     ) -> None:
-        self._observing = observing
+        self._observation_service = observation_service
         self._events = events
         self._cooldowns = cooldowns
         self._categories = categories
@@ -45,7 +49,7 @@ class MarkerIngest:
                 seen = ObservationInput(
                     text=marker.text, category=marker.category, service=marker.service, session=session, at=at
                 )
-                self._observing.observe(seen, viewer)
+                self._observation_service.observe(seen, viewer)
             case EventMarker():
                 self._events.record(marker.level, marker.text, viewer, service=marker.service, session=session, at=at)
             case CooldownMarker():

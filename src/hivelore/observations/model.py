@@ -47,7 +47,7 @@ class Observation:
     kind: ObservationKind
     actor: AgentId | None
     """None: an operator who acted for nobody."""
-    door: Interface
+    interface: Interface
     session: Clean | None = None
     text: Clean | None = None
     """In the words of who saw it."""

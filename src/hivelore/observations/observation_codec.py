@@ -59,7 +59,7 @@ def observation(value: Observation) -> Object:
         "at": instant(value.at),
         "kind": value.kind.value,
         "actor": value.actor,
-        "door": value.door.value,
+        "door": value.interface.value,
         "session": value.session,
         "text": value.text,
         "confidence": value.to,

@@ -20,14 +20,16 @@ def begin(tx: Transaction, stored: Stored, viewer: Viewer) -> None:
         at=held.since,
         kind=ObservationKind.CREATED,
         actor=viewer.agent,
-        door=viewer.door,
+        interface=viewer.interface,
         session=memory.session,
         text=memory.content,
         to=held.base,
     )
     tx.observe(stored.key, replace(held, is_off=False), first)
     if held.is_off:
-        off = Observation(at=held.since, kind=ObservationKind.SWITCHED_OFF, actor=viewer.agent, door=viewer.door)
+        off = Observation(
+            at=held.since, kind=ObservationKind.SWITCHED_OFF, actor=viewer.agent, interface=viewer.interface
+        )
         tx.observe(stored.key, held, off)
 
 

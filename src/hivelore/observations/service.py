@@ -44,10 +44,10 @@ class ObservationService:
         self,
         *,
         store: MemoryStore,
-        shelf: IndexWriter,
-        drafting: Normalizer,
-        serving: ActiveModel,
-        proposing: Proposals,
+        index_writer: IndexWriter,
+        normalizer: Normalizer,
+        active_model: ActiveModel,
+        proposal_queue: Proposals,
         events: EventLog,
         lifecycle: Lifecycle,
         matching: Matching,
@@ -59,13 +59,13 @@ class ObservationService:
         """``reader``: where there is none, rules alone judge. ``written`` is called after every write that may have
         left passages without vectors."""
         self._store = store
-        self._shelf = shelf
-        self._drafting = drafting
-        self._proposing = proposing
+        self._index_writer = index_writer
+        self._normalizer = normalizer
+        self._proposal_queue = proposal_queue
         self._events = events
         self._lifecycle = lifecycle
-        self._comparing = ObservationComparison(store, serving, matching, reader)
-        self._regrouping = GroupStore(shelf, drafting, lifecycle, clock)
+        self._comparing = ObservationComparison(store, active_model, matching, reader)
+        self._regrouping = GroupStore(index_writer, normalizer, lifecycle, clock)
         self._lead_sees = lead_sees
         self._clock = clock
         self._written = written
@@ -102,7 +102,7 @@ class ObservationService:
         at = instant_of(seen.at, self._clock.now())
         held = Held(base=Confidence(self._lifecycle.default), since=at)
         draft = Draft(
-            content=line_of(seen.text, self._drafting),
+            content=line_of(seen.text, self._normalizer),
             scope=Scope.SWARM,
             category=category_of(seen.category),
             project=seen.project,
@@ -110,8 +110,8 @@ class ObservationService:
             created_at=at,
             operational=Operational(held=held, service=service_of(seen.service), tier=seen.tier),
         )
-        prepared = self._drafting.prepare(draft, viewer)
-        self._shelf.expect([(prepared.memory.content, prepared.chunks)], [prepared.memory])
+        prepared = self._normalizer.prepare(draft, viewer)
+        self._index_writer.expect([(prepared.memory.content, prepared.chunks)], [prepared.memory])
         return prepared
 
     def _like(self, memory: Memory, viewer: Viewer) -> Filter:
@@ -203,7 +203,7 @@ class ObservationService:
         """Let somebody decide whether the newer contradicts the older. Answers for how many of these there is no room
         in the inbox; it is kept all the same."""
         asked = [
-            self._proposing.propose_or_drop(
+            self._proposal_queue.propose_or_drop(
                 tx,
                 ProposalKind.CONTRADICTION,
                 sorted([one.stored, stored], key=lambda each: each.memory.created_at),
@@ -223,7 +223,7 @@ def _observation(prepared: NormalizedDraft) -> Observation:
         at=memory.created_at,
         kind=ObservationKind.REINFORCED,
         actor=origin.actor,
-        door=origin.door,
+        interface=origin.interface,
         session=memory.session,
         text=memory.content,
     )

@@ -11,7 +11,7 @@ LONGEST = 4_000
 """Characters of what was seen: it is to be told in one line."""
 
 
-def line_of(text: str, drafting: Normalizer) -> Clean:
+def line_of(text: str, normalizer: Normalizer) -> Clean:
     """What was seen, in one line."""
     if len(text) > LONGEST:
         raise TooLarge(
@@ -19,7 +19,7 @@ def line_of(text: str, drafting: Normalizer) -> Clean:
             "keep what is longer as a memory of its own.",
             field="observation",
         )
-    line = drafting.field(in_one_line(text), "observation")
+    line = normalizer.field(in_one_line(text), "observation")
     if line is None:
         raise Invalid("The observation is empty: say what was seen.", field="observation")
     return line

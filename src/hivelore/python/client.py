@@ -37,12 +37,18 @@ class Client:
     """One service, one key; safe from many threads, each with a connection of its own."""
 
     def __init__(
-        self, url: str, key: str | None, *, agent: str | None = None, project: str | None = None, door: str = "python"
+        self,
+        url: str,
+        key: str | None,
+        *,
+        agent: str | None = None,
+        project: str | None = None,
+        interface: str = "python",
     ) -> None:
-        """``agent``: whom to speak for (operators). ``project``: where the caller is. ``door``: python or cli."""
+        """``agent``: whom to speak for (operators). ``project``: where the caller is. ``interface``: python or cli."""
         self.url = url.rstrip("/")
         self._parts = _parsed(url)
-        self._headers = {"Accept": "application/json", "X-Hivelore-Door": door}
+        self._headers = {"Accept": "application/json", "X-Hivelore-Door": interface}
         if key is not None:
             self._headers["Authorization"] = f"Bearer {key}"
         if agent is not None:

@@ -71,7 +71,7 @@ class EmbeddedHive(Hive):
             diversity=diversity,
             budget=budget,
         )
-        return self._app.recalling.recall(question, self._viewer)
+        return self._app.search_service.recall(question, self._viewer)
 
     def get(self, memory: str, *, as_of: datetime | None = None) -> Memory:
         check(ID, memory=memory)
@@ -134,7 +134,7 @@ class EmbeddedHive(Hive):
     def forget(self, memory: str, *, version: int | None = None) -> None:
         check(ID, memory=memory)
         check(WHOLE.or_none(), version=version)
-        self._app.remembering.forget(MemoryId(memory), self._viewer, version=version)
+        self._app.memory_service.forget(MemoryId(memory), self._viewer, version=version)
 
     def recalls(
         self, *, limit: int = 20, after: str | None = None, agent: str | None = None, memory: str | None = None
@@ -229,11 +229,11 @@ class EmbeddedHive(Hive):
         check(IN_REVIEW, status=status)
         wanted = None if kind is None else choice(ProposalKind, kind, "kind")
         listing = ProposalListing(limit=limit, after=after, status=status, kind=wanted)
-        return listed_proposals(self._app.reviewing, listing, self._viewer)
+        return listed_proposals(self._app.review_inbox, listing, self._viewer)
 
     def proposal(self, proposal: str) -> ProposalDetail:
         check(ID, proposal=proposal)
-        return self._app.reviewing.case(ProposalId(proposal), self._viewer)
+        return self._app.review_inbox.case(ProposalId(proposal), self._viewer)
 
     def rate(self, memory: str, *, useful: bool, session: str | None = None) -> Usefulness:
         check(ID, memory=memory)
@@ -252,15 +252,17 @@ class EmbeddedHive(Hive):
     def batches(self, *, limit: int = 20, after: str | None = None, memory: str | None = None) -> BatchPage:
         check(WHOLE, limit=limit)
         check(ID.or_none(), after=after, memory=memory)
-        return listed_batches(self._app.undoing, BatchListing(limit=limit, after=after, memory=memory), self._viewer)
+        return listed_batches(
+            self._app.undo_service, BatchListing(limit=limit, after=after, memory=memory), self._viewer
+        )
 
     def batch(self, batch: str) -> BatchDetail:
         check(ID, batch=batch)
-        return self._app.undoing.case(BatchId(batch.lower()), self._viewer)
+        return self._app.undo_service.case(BatchId(batch.lower()), self._viewer)
 
     def drop_batch(self, batch: str) -> None:
         check(ID, batch=batch)
-        self._app.undoing.drop(BatchId(batch.lower()), self._viewer)
+        self._app.undo_service.drop(BatchId(batch.lower()), self._viewer)
 
     def stats(self) -> Stats:
         return self._app.reading.stats(self._viewer)
@@ -273,13 +275,13 @@ class EmbeddedHive(Hive):
         self._app.close()
 
     def _edit(self, memory: MemoryId, edit: Edit, version: int | None) -> Memory:
-        return self._app.remembering.edit(memory, edit, self._viewer, version=version)
+        return self._app.memory_service.edit(memory, edit, self._viewer, version=version)
 
     def _decide(self, proposal: str, decision: str, reason: str | None) -> Proposal:
-        return self._app.reviewing.decide(ProposalId(proposal), DECISIONS[decision], self._viewer, reason=reason)
+        return self._app.review_inbox.decide(ProposalId(proposal), DECISIONS[decision], self._viewer, reason=reason)
 
     def _undo(self, which: str, reason: str | None) -> UndoResult:
-        return self._app.undoing.undo(which, self._viewer, reason=reason)
+        return self._app.undo_service.undo(which, self._viewer, reason=reason)
 
     def _maintain(self, wish: MaintenancePlan, apply: bool, yes_delete: int | None) -> MaintenanceResult:
         maintenance, jobs = self._app.maintenance, self._app.maintenance_jobs
@@ -296,4 +298,4 @@ class EmbeddedHive(Hive):
         return jobs.outcome(job.id, self._viewer)
 
     def _store(self, drafts: Sequence[Draft]) -> Sequence[WriteResult]:
-        return self._app.remembering.remember_many(drafts, self._viewer)
+        return self._app.memory_service.remember_many(drafts, self._viewer)

@@ -64,12 +64,12 @@ class ReviewInbox:
         self,
         *,
         store: MemoryStore,
-        shelf: IndexWriter,
-        keeping: ChangeJournal,
-        remembering: MemoryService,
-        operations: CurationService,
-        drafting: Normalizer,
-        tally: WriteBehindBuffer,
+        index_writer: IndexWriter,
+        journal: ChangeJournal,
+        memory_service: MemoryService,
+        curation: CurationService,
+        normalizer: Normalizer,
+        write_buffer: WriteBehindBuffer,
         lifecycle: Lifecycle,
         lead_sees: LeadSees,
         clock: Clock,
@@ -77,12 +77,12 @@ class ReviewInbox:
     ) -> None:
         """``written`` is called after every decision that may have left passages without vectors."""
         self._store = store
-        self._shelf = shelf
-        self._keeping = keeping
-        self._remembering = remembering
-        self._operations = operations
-        self._drafting = drafting
-        self._tally = tally
+        self._index_writer = index_writer
+        self._journal = journal
+        self._memory_service = memory_service
+        self._curation = curation
+        self._normalizer = normalizer
+        self._write_buffer = write_buffer
         self._lifecycle = lifecycle
         self._lead_sees = lead_sees
         self._clock = clock
@@ -128,8 +128,10 @@ class ReviewInbox:
         memories = tuple(one.memory for one in stored)
         for memory in memories:
             if reads_of_others(viewer, memory):
-                self._tally.record(
-                    AuditEntry(at=now, actor=viewer.agent, door=viewer.door, action=Action.READ, memory=memory.id)
+                self._write_buffer.record(
+                    AuditEntry(
+                        at=now, actor=viewer.agent, interface=viewer.interface, action=Action.READ, memory=memory.id
+                    )
                 )
         return ProposalDetail(proposal=known, memories=tuple(memory_shown(viewer, one) for one in memories))
 
@@ -144,7 +146,7 @@ class ReviewInbox:
     ) -> Proposal:
         """Decide, and do what that means. Raises Conflict where it was decided before, Stale where a memory has changed
         since: what was proposed of its text then can be rejected still."""
-        why = self._drafting.field(reason, "reason")
+        why = self._normalizer.field(reason, "reason")
         with self._store.read(sees=proposals_visible_to(viewer, self._lead_sees).seen) as view:
             known, _ = self._visible(view, proposal, viewer)
         prepared = self._prepared(known.wanted, why or known.why)
@@ -156,7 +158,7 @@ class ReviewInbox:
             if how is not Decision.REJECTED:
                 _refuse_changed(known, memories)
                 self._do(tx, _Matter(known, memories, how, prepared, viewer, now), why)
-            by = Decided(how=how, at=now, actor=viewer.agent, door=viewer.door, reason=why)
+            by = Decided(how=how, at=now, actor=viewer.agent, interface=viewer.interface, reason=why)
             decided = replace(known, decided=by)
             tx.put_proposal(decided)
             for entry in audited(decided, Action.DECIDED, viewer, now, f"{known.kind} {how}"):
@@ -176,18 +178,18 @@ class ReviewInbox:
         if isinstance(matter.proposal.wanted, Deletion):
             work()  # What is forgotten for good is not kept.
         else:
-            self._keeping.unit(tx, BatchKind.DECIDED, matter.viewer, work, reason=why)
+            self._journal.unit(tx, BatchKind.DECIDED, matter.viewer, work, reason=why)
 
     def _duplicate(self, tx: Transaction, matter: _Matter) -> None:
         """Of two memories that say the same, one; the other one is what it took the place of."""
         older, newer = matter.memories
-        merge(tx, self._shelf, older, newer, matter.viewer, matter.now, self._lifecycle)
+        merge(tx, self._index_writer, older, newer, matter.viewer, matter.now, self._lifecycle)
 
     def _supersession(self, tx: Transaction, matter: _Matter) -> None:
         """The place in time that was asked for, as far as who accepts it may change the memories around it."""
         assert isinstance(matter.prepared, PreparedEdit)
         *_, stored = matter.memories
-        self._remembering.place_within(tx, stored, matter.prepared, matter.viewer)
+        self._memory_service.place_within(tx, stored, matter.prepared, matter.viewer)
 
     def _contradiction(self, tx: Transaction, matter: _Matter) -> None:
         """Accepted: the older is less sure. Merged: the newer was the older one, seen again; its words stay as such."""
@@ -198,14 +200,14 @@ class ReviewInbox:
                 at=matter.now,
                 kind=ObservationKind.DISPROVED,
                 actor=matter.viewer.agent,
-                door=matter.viewer.door,
+                interface=matter.viewer.interface,
                 session=newer.memory.session,
                 text=newer.memory.content,
             )
             note(tx, older, [judged], self._lifecycle)
             return
         note(tx, older, seen_again(tx, newer), self._lifecycle)
-        self._remembering.remove(tx, newer, matter.viewer)
+        self._memory_service.remove(tx, newer, matter.viewer)
 
     def _wanted(self, tx: Transaction, matter: _Matter) -> None:
         """What was asked for, by who accepts it."""
@@ -214,19 +216,19 @@ class ReviewInbox:
             case PreparedEdit():
                 # It was reviewed: what a lead might not do alone is no question any more.
                 by = replace(matter.viewer, role=Role.OPERATOR)
-                self._remembering.apply(tx, stored, matter.prepared, by)
+                self._memory_service.apply(tx, stored, matter.prepared, by)
             case PreparedChange():
-                self._operations.change_within(tx, stored.memory.id, matter.prepared, matter.viewer)
+                self._curation.change_within(tx, stored.memory.id, matter.prepared, matter.viewer)
             case None:
                 assert isinstance(matter.proposal.wanted, Deletion)
-                self._remembering.remove(tx, stored, matter.viewer)
+                self._memory_service.remove(tx, stored, matter.viewer)
 
     def _prepared(self, wanted: Wanted | None, reason: Clean | None) -> PreparedEdit | PreparedChange | None:
         match wanted:
             case Edit():
-                return self._remembering.prepared(replace(wanted, reason=reason))
+                return self._memory_service.prepared(replace(wanted, reason=reason))
             case Change():
-                return self._operations.prepared(replace(wanted, reason=reason))
+                return self._curation.prepared(replace(wanted, reason=reason))
             case Deletion() | None:
                 return None
 

@@ -67,7 +67,7 @@ class Decided:
     at: datetime
     actor: AgentId | None
     """None: an operator who acted for nobody."""
-    door: Interface
+    interface: Interface
     reason: Clean | None = None
 
     def __post_init__(self) -> None:
@@ -85,7 +85,7 @@ class Proposal:
     why: Clean | None = None
     actor: AgentId | None
     """Who proposes; None: an operator who acted for nobody, or the service."""
-    door: Interface
+    interface: Interface
     session: Clean | None = None
     at: datetime
     decided: Decided | None = None

@@ -58,7 +58,7 @@ def decided(value: Decided) -> Object:
         "how": value.how.value,
         "at": instant(value.at),
         "actor": value.actor,
-        "door": value.door.value,
+        "door": value.interface.value,
         "reason": value.reason,
     }
 
@@ -68,7 +68,7 @@ def _read_decided(data: Mapping[str, Any]) -> Decided:
         how=Decision(data["how"]),
         at=datetime.fromisoformat(data["at"]).astimezone(UTC),
         actor=data["actor"],
-        door=Interface(data["door"]),
+        interface=Interface(data["door"]),
         reason=data["reason"],
     )
 
@@ -81,7 +81,7 @@ def proposal(value: Proposal) -> Object:
         "wanted": None if value.wanted is None else wanted(value.wanted),
         "why": value.why,
         "actor": value.actor,
-        "door": value.door.value,
+        "door": value.interface.value,
         "session": value.session,
         "at": instant(value.at),
         "decided": None if value.decided is None else decided(value.decided),
@@ -96,7 +96,7 @@ def read_proposal(data: Mapping[str, Any]) -> Proposal:
         wanted=None if data["wanted"] is None else read_wanted(data["wanted"]),
         why=data["why"],
         actor=None if data["actor"] is None else AgentId(data["actor"]),
-        door=Interface(data["door"]),
+        interface=Interface(data["door"]),
         session=data["session"],
         at=datetime.fromisoformat(data["at"]).astimezone(UTC),
         decided=None if data["decided"] is None else _read_decided(data["decided"]),

@@ -106,7 +106,7 @@ class Proposals:
             wanted=wanted,
             why=None if why is None else Clean(why[:_WHY_LENGTH]),
             actor=viewer.agent,
-            door=viewer.door,
+            interface=viewer.interface,
             session=session,
             at=now,
         )
@@ -152,7 +152,9 @@ def audited(proposal: Proposal, action: Action, viewer: Viewer, at: datetime, wh
     """What the audit trail says of each memory that a proposal is about."""
     detail = Clean(f"{what}: proposal {proposal.id}")
     return [
-        AuditEntry(at=at, actor=viewer.agent, door=viewer.door, action=action, memory=one.memory, detail=detail)
+        AuditEntry(
+            at=at, actor=viewer.agent, interface=viewer.interface, action=action, memory=one.memory, detail=detail
+        )
         for one in proposal.memories
     ]
 

@@ -95,78 +95,78 @@ class Application:
                 self.lock.release()
             raise
         self.keywords, *others = engines.keyword_engines(settings)
-        shelf = IndexWriter(self.keywords)
+        index_writer = IndexWriter(self.keywords)
         holder = randomness.job_id(self.clock.now())
         self.monitor = Monitor(self.store, self.keywords, self.health, self.clock, holder)
-        self.reindexing = IndexRebuild(self.store, self.keywords, others, shelf, self.clock)
-        self.reindexing.begin()
+        self.index_rebuild = IndexRebuild(self.store, self.keywords, others, index_writer, self.clock)
+        self.index_rebuild.begin()
         self._connections = ExitStack()
-        self.serving = engines.make_serving(settings, self.store, self.clock, self._connections)
+        self.active_model = engines.make_active_model(settings, self.store, self.clock, self._connections)
         self.redactor = Redactor(_redaction_key(self.store))
         self.events = EventLog(self.store, self.redactor, self.clock, settings.lead_sees, randomness.event_id)
         self.cooldowns = Cooldowns(self.store, self.redactor, self.clock)
-        self.tally = WriteBehindBuffer(self.store)
-        self.notices = engines.make_notices(settings)
+        self.write_buffer = WriteBehindBuffer(self.store)
+        self.notifier = engines.make_notifier(settings)
         self.agents = self._agents()
-        self.notices.hear(Notification.AGENTS, self.agents.changed_elsewhere)
+        self.notifier.subscribe(Notification.AGENTS, self.agents.changed_elsewhere)
         self.embedding = EmbeddingQueue(
-            self.store, self.serving, self.clock, ask_for_help=lambda: self.notices.tell(Notification.WAITING)
+            self.store, self.active_model, self.clock, ask_for_help=lambda: self.notifier.tell(Notification.WAITING)
         )
-        self.notices.hear(Notification.WAITING, self.embedding.wake)
-        self.reembedding = Reembedder(self.store, self.serving, self.embedding, self.clock, randomness.job_id)
-        self._parts = self._made_parts(shelf)
-        self.remembering = self._parts.remembering
-        self.recall_log = wiring.recall_log(settings, self.store, self.tally, self.clock, randomness.recall_id)
-        self.recalling = self.recalling_by(
+        self.notifier.subscribe(Notification.WAITING, self.embedding.wake)
+        self.reembedder = Reembedder(self.store, self.active_model, self.embedding, self.clock, randomness.job_id)
+        self._parts = self._build_parts(index_writer)
+        self.memory_service = self._parts.memory_service
+        self.recall_log = wiring.recall_log(settings, self.store, self.write_buffer, self.clock, randomness.recall_id)
+        self.search_service = self.search_service_with(
             settings.ranking_constants, FusionWeights(), Boosts(), RecencyConflicts(), self.recall_log
         )
-        self.upkeep = wiring.upkeep(settings, self.store, self.keywords, self.clock)
-        self.leading = LeaderLease(self.store, self.clock, randomness.job_id(self.clock.now()))
-        self.spending = TokenQuota(self.store, self.clock, settings.summarizer_daily_tokens)
-        self.knowing = NoveltyFilter(self.store, self.keywords, settings.lifetimes, self.clock)
-        self.distilling = self._distilling()
+        self.housekeeping = wiring.housekeeping(settings, self.store, self.keywords, self.clock)
+        self.leader_lease = LeaderLease(self.store, self.clock, randomness.job_id(self.clock.now()))
+        self.token_quota = TokenQuota(self.store, self.clock, settings.summarizer_daily_tokens)
+        self.novelty_filter = NoveltyFilter(self.store, self.keywords, settings.lifetimes, self.clock)
+        self.session_summaries = self._session_summaries()
         self.folders = self._folders()
-        self.adjudicating = self._adjudicating()
+        self.adjudicator = self._adjudicator()
         self.maintenance_jobs = self._maintenance_jobs()
-        self._beside = BackgroundWorkers(self)
+        self._workers = BackgroundWorkers(self)
 
-    def _made_parts(self, shelf: IndexWriter) -> Parts:
+    def _build_parts(self, index_writer: IndexWriter) -> Parts:
         ids = wiring.Ids(randomness.memory_id, randomness.proposal_id, randomness.batch_id)
         return wiring.parts(
             self.settings,
             ids,
             store=self.store,
-            shelf=shelf,
+            index_writer=index_writer,
             redactor=self.redactor,
-            serving=self.serving,
+            active_model=self.active_model,
             events=self.events,
             clock=self.clock,
             written=self.embedding.wake,
         )
 
     @cached_property
-    def observing(self) -> ObservationService:
-        return wiring.observing(self.settings, self._parts, engines.make_reader(self.settings))
+    def observation_service(self) -> ObservationService:
+        return wiring.observation_service(self.settings, self._parts, engines.make_pair_reader(self.settings))
 
     @cached_property
     def memory_budget(self) -> Budget:
         return budget(self.settings.memory_budget)
 
     @cached_property
-    def operations(self) -> CurationService:
-        return wiring.operations(self.settings, self._parts, self.tally)
+    def curation(self) -> CurationService:
+        return wiring.curation(self.settings, self._parts, self.write_buffer)
 
     @cached_property
-    def reviewing(self) -> ReviewInbox:
-        return wiring.reviewing(self.settings, self._parts, self.operations, self.tally)
+    def review_inbox(self) -> ReviewInbox:
+        return wiring.review_inbox(self.settings, self._parts, self.curation, self.write_buffer)
 
     @cached_property
-    def undoing(self) -> UndoService:
-        return wiring.undoing(self.settings, self._parts)
+    def undo_service(self) -> UndoService:
+        return wiring.undo_service(self.settings, self._parts)
 
     @cached_property
     def maintenance(self) -> Maintenance:
-        return wiring.maintenance(self.settings, self._parts, self.reindexing)
+        return wiring.maintenance(self.settings, self._parts, self.index_rebuild)
 
     def _maintenance_jobs(self) -> MaintenanceJobs:
         return MaintenanceJobs(
@@ -184,36 +184,36 @@ class Application:
             NAMESPACE,
             self.clock,
             Random(agent_id=randomness.agent_id, key_id=randomness.key_id, secret=randomness.secret),
-            tell=lambda: self.notices.tell(Notification.AGENTS),
+            tell=lambda: self.notifier.tell(Notification.AGENTS),
         )
 
-    def _distilling(self) -> SessionSummaries:
+    def _session_summaries(self) -> SessionSummaries:
         process = randomness.job_id(self.clock.now())
         return SessionSummaries(
             store=self.store,
-            remembering=self.remembering,
-            knowing=self.knowing,
-            watching=ImplicitFeedback(self.store, self.keywords),
+            memory_service=self.memory_service,
+            novelty_filter=self.novelty_filter,
+            implicit_feedback=ImplicitFeedback(self.store, self.keywords),
             transcripts=TranscriptFiles(self.settings.transcripts),
-            summarizer=engines.make_summarizer(self.settings, self.spending, self.clock, self._connections),
+            summarizer=engines.make_summarizer(self.settings, self.token_quota, self.clock, self._connections),
             fallback=ExtractiveSummarizer(),
             redactor=self.redactor,
             clock=self.clock,
-            leading=LeaderLease(self.store, self.clock, process, summaries.DISTILLING, summaries.LEASE),
-            marked=MarkerIngest(self.observing, self.events, self.cooldowns, self.settings.categories).take,
+            leader_lease=LeaderLease(self.store, self.clock, process, summaries.DISTILLING, summaries.LEASE),
+            marked=MarkerIngest(self.observation_service, self.events, self.cooldowns, self.settings.categories).take,
         )
 
-    def _adjudicating(self) -> adjudication.Adjudicator | None:
+    def _adjudicator(self) -> adjudication.Adjudicator | None:
         """None where rules alone judge."""
         if (model := engines.make_judge(self.settings, self.clock, self._connections)) is None:
             return None
         process = randomness.job_id(self.clock.now())
         return adjudication.Adjudicator(
             store=self.store,
-            reviewing=self.reviewing,
+            review_inbox=self.review_inbox,
             model=model,
-            spending=self.spending,
-            leading=LeaderLease(self.store, self.clock, process, adjudication.ADJUDICATING, adjudication.LEASE),
+            token_quota=self.token_quota,
+            leader_lease=LeaderLease(self.store, self.clock, process, adjudication.ADJUDICATING, adjudication.LEASE),
         )
 
     def _folders(self) -> FolderSync | None:
@@ -227,9 +227,9 @@ class Application:
             store=self.store,
             workspace=workspace,
             place=place,
-            remembering=self.remembering,
+            memory_service=self.memory_service,
             agents=self.agents,
-            leading=LeaderLease(self.store, self.clock, randomness.job_id(self.clock.now()), f"folders {place}"),
+            leader_lease=LeaderLease(self.store, self.clock, randomness.job_id(self.clock.now()), f"folders {place}"),
             redactor=self.redactor,
             clock=self.clock,
         )
@@ -237,36 +237,42 @@ class Application:
     @cached_property
     def reading(self) -> MemoryReader:
         sees = self.settings.lead_sees
-        return MemoryReader(store=self.store, serving=self.serving, lead_sees=sees, tally=self.tally, clock=self.clock)
+        return MemoryReader(
+            store=self.store,
+            active_model=self.active_model,
+            lead_sees=sees,
+            write_buffer=self.write_buffer,
+            clock=self.clock,
+        )
 
-    def recalling_by(
+    def search_service_with(
         self,
         ranking: Ranking,
-        weighting: FusionWeights,
-        priors: Boosts,
-        updating: RecencyConflicts,
+        fusion_weights: FusionWeights,
+        boosts: Boosts,
+        recency_conflicts: RecencyConflicts,
         log: RecallLog | None = None,
     ) -> SearchService:
         """Recall over the same store and indexes with other constants; for comparisons, which are not logged."""
         return SearchService(
             store=self.store,
             keywords=self.keywords,
-            serving=self.serving,
+            active_model=self.active_model,
             ranking=ranking,
-            weighting=weighting,
-            priors=priors,
-            updating=updating,
+            fusion_weights=fusion_weights,
+            boosts=boosts,
+            recency_conflicts=recency_conflicts,
             lifecycle=self.settings.lifecycle,
             lead_sees=self.settings.lead_sees,
-            tally=self.tally,
+            write_buffer=self.write_buffer,
             clock=self.clock,
-            keywords_complete=lambda: self.reindexing.is_done,
+            keywords_complete=lambda: self.index_rebuild.is_done,
             log=log,
         )
 
     @cached_property
-    def checking(self) -> IntegrityCheck:
-        return IntegrityCheck(self.monitor.check, self.store, self.reindexing, self.embedding)
+    def integrity_check(self) -> IntegrityCheck:
+        return IntegrityCheck(self.monitor.check, self.store, self.index_rebuild, self.embedding)
 
     @cached_property
     def rating(self) -> Rating:
@@ -281,16 +287,18 @@ class Application:
         budgets = Budgets(self.settings.briefing_tokens, self.settings.prompt_tokens, self.memory_budget)
         capture = CaptureService(
             self.store,
-            InjectionService(self.recalling, self.reading, self.operations, self.cooldowns, budgets, randomness.nonce),
-            self.remembering,
-            self.knowing,
-            self.distilling.hand_over,
+            InjectionService(
+                self.search_service, self.reading, self.curation, self.cooldowns, budgets, randomness.nonce
+            ),
+            self.memory_service,
+            self.novelty_filter,
+            self.session_summaries.hand_over,
             self.clock,
         )
         return HookService(capture, self.redactor, self.clock)
 
     @cached_property
-    def draining(self) -> SpoolDrain:
+    def spool_drain(self) -> SpoolDrain:
         owner = self.lock.owner if self.lock is not None else None
         url = None if owner is None else owner.url
         return SpoolDrain(SpoolFolder(self.settings.home), self.hooks, self.agents, url)
@@ -301,36 +309,36 @@ class Application:
 
     def start(self) -> None:
         """Begin what runs beside the calls: building the vector index, embedding, writing the tally."""
-        self.serving.expect()
-        self._beside.start()
+        self.active_model.expect()
+        self._workers.start()
 
     def close(self) -> None:
         """Stop the threads, write what has gathered, and let go of the store. Closing twice is fine."""
-        if self._beside.is_ending:
+        if self._workers.is_ending:
             return
         with ExitStack() as released:
             if self.lock is not None:
                 released.callback(self.lock.release)
-            released.callback(self.serving.close)
+            released.callback(self.active_model.close)
             released.callback(self.store.close)
-            self._beside.end()
+            self._workers.end()
             self.maintenance_jobs.close()
-            self.notices.close()
+            self.notifier.close()
             self._connections.close()
-            self._beside.wait()
+            self._workers.wait()
             self._finish()
 
     def _finish(self) -> None:
         """The last writes, as far as the database takes them."""
         try:
-            self.tally.flush()
+            self.write_buffer.flush()
         except HiveloreError as error:
             _LOG.warning("How often memories were used lately could not be written (%s).", error)
         # Where that fails or takes too long, the next start goes on.
         with suppress(HiveloreError):
-            if self.leading.leads():
-                self.upkeep.finish(WIPING)
-            self.leading.step_back()
+            if self.leader_lease.is_leader():
+                self.housekeeping.finish(WIPING)
+            self.leader_lease.release_lease()
 
     def status(self) -> Mapping[str, object]:
         """What is running: engines, model, queue. No texts, no names."""

@@ -50,7 +50,7 @@ def make_store(settings: Settings, clock: Clock, watch: StoreWatch) -> MemorySto
     return SqliteStore(path, clock=clock, may_create=may_create, watch=watch)
 
 
-def make_notices(settings: Settings) -> Notifier:
+def make_notifier(settings: Settings) -> Notifier:
     if settings.postgres_url is None:
         return NullNotifier()
     from hivelore.storage.postgres.notifier import PostgresNotifier
@@ -86,7 +86,7 @@ def keyword_engines(settings: Settings) -> tuple[KeywordIndex, ...]:
             return Fts5(), Postings()
 
 
-def make_serving(settings: Settings, store: MemoryStore, clock: Clock, connections: ExitStack) -> ActiveModel:
+def make_active_model(settings: Settings, store: MemoryStore, clock: Clock, connections: ExitStack) -> ActiveModel:
     """The wanted model, and the one that served before while the wanted one is not complete."""
     provider = _provider(settings, clock, connections)
     if provider is None:
@@ -147,11 +147,11 @@ def _openai(settings: Settings, clock: Clock, connections: ExitStack) -> Guarded
     return guarded
 
 
-def make_summarizer(settings: Settings, spending: TokenQuota, clock: Clock, connections: ExitStack) -> Summarizer:
+def make_summarizer(settings: Settings, token_quota: TokenQuota, clock: Clock, connections: ExitStack) -> Summarizer:
     """What makes summaries at the end of a session."""
     rules = ExtractiveSummarizer()
     model = language_model(settings, clock, connections)
-    return rules if model is None else ModelSummarizer(model, spending, rules, ids.nonce)
+    return rules if model is None else ModelSummarizer(model, token_quota, rules, ids.nonce)
 
 
 def language_model(settings: Settings, clock: Clock, connections: ExitStack) -> LanguageModel | None:
@@ -189,7 +189,7 @@ def language_model(settings: Settings, clock: Clock, connections: ExitStack) -> 
     return made
 
 
-def make_reader(settings: Settings) -> PairReader | None:
+def make_pair_reader(settings: Settings) -> PairReader | None:
     """Who reads two notes together; None where no model is wanted. Nothing is loaded yet."""
     return None if settings.embedder is Embedder.NONE else OnnxPairReader()
 

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 def of(app: Application) -> Mapping[str, object]:
     """What is running: engines, model, queue. No texts, no names. What is read from the database is None while it
     cannot be."""
-    current, wanted = app.serving.current, app.serving.wanted
+    current, wanted = app.active_model.current, app.active_model.wanted
     told = app.health.told
-    handovers = told(app.distilling.counts) or {}
+    handovers = told(app.session_summaries.counts) or {}
     return {
         "version": __version__,
         **_health(app),
@@ -29,7 +29,7 @@ def of(app: Application) -> Mapping[str, object]:
         "incarnation": told(lambda: _incarnation(app)),
         "secondWall": app.store.row_level_security,
         "keywords": app.keywords.name,
-        "pendingKeywords": told(lambda: app.reindexing.left),
+        "pendingKeywords": told(lambda: app.index_rebuild.left),
         "vectors": None if current is None else current.index.name,
         "vectorsReady": current is not None and current.index.ready,
         "model": None if current is None else current.provider.fingerprint,
@@ -37,18 +37,18 @@ def of(app: Application) -> Mapping[str, object]:
         "pendingEmbeddings": told(app.embedding.pending),
         "failedEmbeddings": told(app.embedding.failing),
         "embeddingTrouble": app.embedding.last_error,
-        "embeddingOutage": app.serving.outage,
+        "embeddingOutage": app.active_model.outage,
         "summarizer": app.settings.summarizer.value,
-        "tokensToday": told(app.spending.today),
-        "tokensADay": app.spending.cap,
+        "tokensToday": told(app.token_quota.today),
+        "tokensADay": app.token_quota.cap,
         "pendingSummaries": handovers.get(HandoverState.WAITING),
         "failedSummaries": handovers.get(HandoverState.FAILED),
-        "summaryTrouble": app.distilling.last_error,
+        "summaryTrouble": app.session_summaries.last_error,
         "proposalsDropped": told(lambda: _dropped(app)),
         "judge": app.settings.judge.value,
-        "judgeTrouble": None if app.adjudicating is None else app.adjudicating.last_error,
-        "hookEventsWaiting": told(app.draining.waiting),
-        "hookEventsLost": told(app.draining.lost),
+        "judgeTrouble": None if app.adjudicator is None else app.adjudicator.last_error,
+        "hookEventsWaiting": told(app.spool_drain.waiting),
+        "hookEventsLost": told(app.spool_drain.lost),
         "briefingTokens": app.settings.briefing_tokens,
         "promptTokens": app.settings.prompt_tokens,
         **_folders(app),

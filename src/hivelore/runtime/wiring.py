@@ -39,12 +39,12 @@ class Parts:
     """What there is already."""
 
     store: MemoryStore
-    shelf: IndexWriter
-    drafting: Normalizer
-    proposing: Proposals
-    keeping: ChangeJournal
-    remembering: MemoryService
-    serving: ActiveModel
+    index_writer: IndexWriter
+    normalizer: Normalizer
+    proposal_queue: Proposals
+    journal: ChangeJournal
+    memory_service: MemoryService
+    active_model: ActiveModel
     events: EventLog
     clock: Clock
     written: Callable[[], None]
@@ -65,22 +65,22 @@ def parts(
     ids: Ids,
     *,
     store: MemoryStore,
-    shelf: IndexWriter,
+    index_writer: IndexWriter,
     redactor: Redactor,
-    serving: ActiveModel,
+    active_model: ActiveModel,
     events: EventLog,
     clock: Clock,
     written: Callable[[], None],
 ) -> Parts:
-    drafting = Normalizer(redactor, settings.lifetimes, clock, ids.memory)
-    proposing = Proposals(clock, ids.proposal)
-    keeping = ChangeJournal(store, clock, ids.batch, settings.undo_lifetime)
-    remembering = MemoryService(
+    normalizer = Normalizer(redactor, settings.lifetimes, clock, ids.memory)
+    proposal_queue = Proposals(clock, ids.proposal)
+    journal = ChangeJournal(store, clock, ids.batch, settings.undo_lifetime)
+    memory_service = MemoryService(
         store=store,
-        shelf=shelf,
-        drafting=drafting,
-        proposing=proposing,
-        keeping=keeping,
+        index_writer=index_writer,
+        normalizer=normalizer,
+        proposal_queue=proposal_queue,
+        journal=journal,
         lifetimes=settings.lifetimes,
         lead_sees=settings.lead_sees,
         clock=clock,
@@ -88,25 +88,25 @@ def parts(
     )
     return Parts(
         store=store,
-        shelf=shelf,
-        drafting=drafting,
-        proposing=proposing,
-        keeping=keeping,
-        remembering=remembering,
-        serving=serving,
+        index_writer=index_writer,
+        normalizer=normalizer,
+        proposal_queue=proposal_queue,
+        journal=journal,
+        memory_service=memory_service,
+        active_model=active_model,
         events=events,
         clock=clock,
         written=written,
     )
 
 
-def observing(settings: Settings, parts: Parts, reader: PairReader | None) -> ObservationService:
+def observation_service(settings: Settings, parts: Parts, reader: PairReader | None) -> ObservationService:
     return ObservationService(
         store=parts.store,
-        shelf=parts.shelf,
-        drafting=parts.drafting,
-        serving=parts.serving,
-        proposing=parts.proposing,
+        index_writer=parts.index_writer,
+        normalizer=parts.normalizer,
+        active_model=parts.active_model,
+        proposal_queue=parts.proposal_queue,
         events=parts.events,
         lifecycle=settings.lifecycle,
         matching=settings.reinforce,
@@ -117,32 +117,34 @@ def observing(settings: Settings, parts: Parts, reader: PairReader | None) -> Ob
     )
 
 
-def operations(settings: Settings, parts: Parts, tally: WriteBehindBuffer) -> CurationService:
+def curation(settings: Settings, parts: Parts, write_buffer: WriteBehindBuffer) -> CurationService:
     return CurationService(
         store=parts.store,
-        shelf=parts.shelf,
-        drafting=parts.drafting,
-        remembering=parts.remembering,
-        proposing=parts.proposing,
+        index_writer=parts.index_writer,
+        normalizer=parts.normalizer,
+        memory_service=parts.memory_service,
+        proposal_queue=parts.proposal_queue,
         events=parts.events,
-        keeping=parts.keeping,
+        journal=parts.journal,
         lifecycle=settings.lifecycle,
         lead_sees=settings.lead_sees,
-        tally=tally,
+        write_buffer=write_buffer,
         clock=parts.clock,
         written=parts.written,
     )
 
 
-def reviewing(settings: Settings, parts: Parts, operations: CurationService, tally: WriteBehindBuffer) -> ReviewInbox:
+def review_inbox(
+    settings: Settings, parts: Parts, curation: CurationService, write_buffer: WriteBehindBuffer
+) -> ReviewInbox:
     return ReviewInbox(
         store=parts.store,
-        shelf=parts.shelf,
-        keeping=parts.keeping,
-        remembering=parts.remembering,
-        operations=operations,
-        drafting=parts.drafting,
-        tally=tally,
+        index_writer=parts.index_writer,
+        journal=parts.journal,
+        memory_service=parts.memory_service,
+        curation=curation,
+        normalizer=parts.normalizer,
+        write_buffer=write_buffer,
         lifecycle=settings.lifecycle,
         lead_sees=settings.lead_sees,
         clock=parts.clock,
@@ -150,26 +152,26 @@ def reviewing(settings: Settings, parts: Parts, operations: CurationService, tal
     )
 
 
-def undoing(settings: Settings, parts: Parts) -> UndoService:
+def undo_service(settings: Settings, parts: Parts) -> UndoService:
     return UndoService(
         store=parts.store,
-        shelf=parts.shelf,
-        keeping=parts.keeping,
-        drafting=parts.drafting,
+        index_writer=parts.index_writer,
+        journal=parts.journal,
+        normalizer=parts.normalizer,
         lead_sees=settings.lead_sees,
         clock=parts.clock,
         written=parts.written,
     )
 
 
-def maintenance(settings: Settings, parts: Parts, reindexing: IndexRebuild) -> Maintenance:
+def maintenance(settings: Settings, parts: Parts, index_rebuild: IndexRebuild) -> Maintenance:
     return Maintenance(
         store=parts.store,
-        shelf=parts.shelf,
-        keeping=parts.keeping,
-        proposing=parts.proposing,
-        duplicates=Duplicates(parts.store, parts.serving),
-        reindexing=reindexing,
+        index_writer=parts.index_writer,
+        journal=parts.journal,
+        proposal_queue=parts.proposal_queue,
+        duplicates=Duplicates(parts.store, parts.active_model),
+        index_rebuild=index_rebuild,
         share=settings.purge_share,
         clock=parts.clock,
     )
@@ -178,13 +180,13 @@ def maintenance(settings: Settings, parts: Parts, reindexing: IndexRebuild) -> M
 def recall_log(
     settings: Settings,
     store: MemoryStore,
-    tally: WriteBehindBuffer,
+    write_buffer: WriteBehindBuffer,
     clock: Clock,
     recall_id: Callable[[datetime], RecallId],
 ) -> RecallLog:
     return RecallLog(
         store=store,
-        tally=tally,
+        write_buffer=write_buffer,
         clock=clock,
         lead_sees=settings.lead_sees,
         lifetime=settings.recall_log_lifetime,
@@ -192,7 +194,7 @@ def recall_log(
     )
 
 
-def upkeep(settings: Settings, store: MemoryStore, keywords: KeywordIndex, clock: Clock) -> Housekeeping:
+def housekeeping(settings: Settings, store: MemoryStore, keywords: KeywordIndex, clock: Clock) -> Housekeeping:
     return Housekeeping(
         store,
         keywords,

@@ -34,21 +34,21 @@ class BackgroundWorkers:
         stop = workers.stop
         workers.start("monitoring", app.monitor.look, MONITOR_EVERY)
         workers.start("examining", app.monitor.examine, MONITOR_EVERY)
-        if app.serving.wanted is not None:
+        if app.active_model.wanted is not None:
             workers.start("embedding", self._embed)
         workers.start("tending", self._tend, TEND_EVERY)
         report = partial(workers.report, "distilling")
-        workers.start("distilling", lambda: app.distilling.run(stop, IDLE_LOOK, report))
-        workers.start("draining", lambda: app.draining.drain(stop.is_set), TEND_EVERY)
-        if (judging := app.adjudicating) is not None:
+        workers.start("distilling", lambda: app.session_summaries.run(stop, IDLE_LOOK, report))
+        workers.start("draining", lambda: app.spool_drain.drain(stop.is_set), TEND_EVERY)
+        if (judging := app.adjudicator) is not None:
             asked = partial(workers.report, "adjudicating")
             workers.start("adjudicating", lambda: judging.run(stop, IDLE_LOOK, asked))
         if (folders := app.folders) is not None:
             looked = partial(workers.report, "folders")
             workers.start("folders", lambda: folders.run(stop, looked))
         if app.settings.postgres_url is not None:
-            workers.start("settling", lambda: app.serving.settle(app.store, stop.is_set), SETTLE_EVERY)
-            workers.start("notices", app.notices.run)
+            workers.start("settling", lambda: app.active_model.settle(app.store, stop.is_set), SETTLE_EVERY)
+            workers.start("notices", app.notifier.run)
 
     @property
     def is_ending(self) -> bool:
@@ -58,7 +58,7 @@ class BackgroundWorkers:
         """Ask all of them to end."""
         self._workers.stop.set()
         self._app.embedding.wake()
-        self._app.distilling.wake()
+        self._app.session_summaries.wake()
 
     def wait(self) -> None:
         """Until they have."""
@@ -66,7 +66,7 @@ class BackgroundWorkers:
 
     def _embed(self) -> None:
         with suppress(Unavailable):  # The disk is full, say: the next start, or whoever asks again, goes on.
-            self._app.reembedding.go_on()
+            self._app.reembedder.go_on()
         self._app.embedding.run(self._workers.stop, IDLE_LOOK, partial(self._workers.report, "embedding"))
 
     def _tend(self) -> None:
@@ -78,16 +78,16 @@ class BackgroundWorkers:
             self._is_loaded = True
             with suppress(HiveloreError), app.store.read() as view:  # A question would be told of it.
                 app.keywords.load(view)
-        attempt("vectors", lambda: app.serving.look_after(app.store))
+        attempt("vectors", lambda: app.active_model.look_after(app.store))
         if not self._is_memory_returned:
             self._is_memory_returned = True
             give_back_memory()  # Reading words and vectors takes more than they do.
-        attempt("counts", app.tally.flush)
+        attempt("counts", app.write_buffer.flush)
         attempt("indexing", lambda: self._index(stopping))
-        attempt("upkeep", lambda: app.upkeep.tend(stopping) if app.leading.leads() else None)
+        attempt("upkeep", lambda: app.housekeeping.tend(stopping) if app.leader_lease.is_leader() else None)
 
     def _index(self, stopping: Callable[[], bool]) -> None:
-        if self._app.leading.leads():
-            self._app.reindexing.go_on(stopping)
+        if self._app.leader_lease.is_leader():
+            self._app.index_rebuild.go_on(stopping)
         else:
-            self._app.reindexing.look()
+            self._app.index_rebuild.look()

@@ -83,7 +83,7 @@ def fuse(
     tokens: Mapping[K, float],
     spread: Spread,
     answered: float,
-    weighting: FusionWeights,
+    fusion_weights: FusionWeights,
     words: int | None = None,
 ) -> dict[K, Relevance]:
     """The relevance of every candidate of either list.
@@ -99,9 +99,9 @@ def fuse(
         return {key: _by_meaning(cosine) for key, cosine in cosines.items()}
     candidates = keywords.keys() | cosines.keys()
     top = max(keywords.values(), default=0.0)
-    share = _share(max(cosines.values(), default=0.0), spread, answered, weighting, words)
-    stretched = _stretched(_sharpened(cosines, tokens, weighting.tokens))
-    vectors = {key: one**weighting.contrast for key, one in stretched.items()}
+    share = _share(max(cosines.values(), default=0.0), spread, answered, fusion_weights, words)
+    stretched = _stretched(_sharpened(cosines, tokens, fusion_weights.tokens))
+    vectors = {key: one**fusion_weights.contrast for key, one in stretched.items()}
     fused: dict[K, Relevance] = {}
     for key in candidates:
         keyword = max(keywords.get(key, 0.0), 0.0) / top if top > 0.0 else 0.0
@@ -117,15 +117,15 @@ def _by_meaning(cosine: float) -> Relevance:
     return Relevance(keyword=0.0, vector=within, fused=within)
 
 
-def _share(best: float, spread: Spread, answered: float, weighting: FusionWeights, words: int | None) -> float:
-    beyond = max(min(answered, _ANSWERED) - weighting.words, 0.0)
+def _share(best: float, spread: Spread, answered: float, fusion_weights: FusionWeights, words: int | None) -> float:
+    beyond = max(min(answered, _ANSWERED) - fusion_weights.words, 0.0)
     stands_out = prominence(best, spread)
-    share = weighting.slope * stands_out + weighting.start - weighting.trust * beyond
-    share = min(max(share, weighting.low), weighting.high)
+    share = fusion_weights.slope * stands_out + fusion_weights.start - fusion_weights.trust * beyond
+    share = min(max(share, fusion_weights.low), fusion_weights.high)
     if words is not None:
-        share *= _part((words + 1) / (weighting.few + 1))
-    noise = _part((weighting.words - answered) / (weighting.words - weighting.noise))
-    clear = _part((stands_out - weighting.faint) / (weighting.clear - weighting.faint))
+        share *= _part((words + 1) / (fusion_weights.few + 1))
+    noise = _part((fusion_weights.words - answered) / (fusion_weights.words - fusion_weights.noise))
+    clear = _part((stands_out - fusion_weights.faint) / (fusion_weights.clear - fusion_weights.faint))
     return share + (1.0 - share) * noise * clear
 
 

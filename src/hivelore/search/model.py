@@ -238,7 +238,7 @@ class TakenBack:
     at: datetime
     actor: AgentId | None
     """None: an operator who acted for nobody."""
-    door: Interface
+    interface: Interface
     change: str
     """What it was, and its batch."""
 

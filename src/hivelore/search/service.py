@@ -97,28 +97,28 @@ class SearchService:
         *,
         store: MemoryStore,
         keywords: KeywordIndex,
-        serving: ActiveModel,
+        active_model: ActiveModel,
         ranking: Ranking,
-        weighting: FusionWeights,
-        priors: Boosts,
-        updating: RecencyConflicts,
+        fusion_weights: FusionWeights,
+        boosts: Boosts,
+        recency_conflicts: RecencyConflicts,
         lifecycle: Lifecycle,
         lead_sees: LeadSees,
-        tally: WriteBehindBuffer,
+        write_buffer: WriteBehindBuffer,
         clock: Clock,
         keywords_complete: Callable[[], bool],
         log: RecallLog | None = None,
     ) -> None:
         self._store = store
         self._keywords = keywords
-        self._serving = serving
+        self._active_model = active_model
         self._ranking = ranking
-        self._weighting = weighting
-        self._priors = priors
-        self._updating = updating
+        self._fusion_weights = fusion_weights
+        self._boosts = boosts
+        self._recency_conflicts = recency_conflicts
         self._lifecycle = lifecycle
         self._lead_sees = lead_sees
-        self._tally = tally
+        self._write_buffer = write_buffer
         self._clock = clock
         self._keywords_complete = keywords_complete
         self._log = log
@@ -129,7 +129,7 @@ class SearchService:
         where = self._filter(query, viewer, now)
         complete = self._keywords_complete()  # asked before the snapshot is taken, which has then as much
         with (
-            self._serving.question(Clean(gist(query.text))) as embedding,
+            self._active_model.question(Clean(gist(query.text))) as embedding,
             self._store.read(deadline, sees=self._sees(viewer)) as view,
         ):
             asked = asked_of(query.text, rarities=partial(self._keywords.rarities, view))
@@ -157,7 +157,7 @@ class SearchService:
         hits = within(hits, query.budget, matched.rarities)
         hits = [replace(hit, memory=memory_shown(viewer, hit.memory)) for hit in hits]
         message = _message(len(hits), path, embedded.why_not, silent=bool(ranked) and not hits)
-        self._tally.note_reads([hit.memory for hit in hits], viewer, self._clock.now())
+        self._write_buffer.note_reads([hit.memory for hit in hits], viewer, self._clock.now())
         answer = RecallResult(hits=tuple(hits), path=path, message=message if complete else f"{message} {INCOMPLETE}")
         return answer if self._log is None else self._log.noted(query, viewer, answer, len(ranked))
 
@@ -192,12 +192,12 @@ class SearchService:
     def _candidates(self, view: View, wanted: int, matched: _Matched, embedded: EmbeddedQuery, where: Filter) -> _Found:
         matches = matched.candidates
         documents: list[DocumentKey] = matches.documents.tolist()
-        neighbours = self._serving.nearest(view, embedded, where, wanted, documents[:wanted])
+        neighbours = self._active_model.nearest(view, embedded, where, wanted, documents[:wanted])
         nearest = {near.document: near for near in neighbours.nearest}
         rows = zip(documents, matches.chunks.tolist(), matches.scores.tolist(), strict=True)
         scored = [Candidate(*row) for place, row in enumerate(rows) if place < wanted or row[0] in nearest]
-        looked_at = neighbours.nearest if self._weighting.tokens > 0.0 else ()
-        by_tokens = self._serving.by_tokens(view, embedded, looked_at, matched.rarities)
+        looked_at = neighbours.nearest if self._fusion_weights.tokens > 0.0 else ()
+        by_tokens = self._active_model.by_tokens(view, embedded, looked_at, matched.rarities)
         standings = view.standings({*nearest, *(one.document for one in scored)}, where)
         relevance = fuse(
             {key: score for key, _, score in scored},
@@ -205,7 +205,7 @@ class SearchService:
             by_tokens(),
             Spread(count=neighbours.count, mean=neighbours.mean, deviation=neighbours.deviation),
             matched.answered,
-            self._weighting,
+            self._fusion_weights,
             matched.words,
         )
         keywords = {one.document: one for one in scored}
@@ -215,10 +215,10 @@ class SearchService:
         """What the filter admits, in order."""
         standings = {key: one for key, one in found.standings.items() if self._is_in_use(one.operational, now)}
         relevance = {key: found.relevance[key].fused for key in standings}
-        priors = prior(standings, relevance, question, self._priors, spans(question, now))
+        boosts = prior(standings, relevance, question, self._boosts, spans(question, now))
         return in_order(
             [
-                Ranked(key, one, score(one, found.relevance[key], priors[key], now, self._ranking))
+                Ranked(key, one, score(one, found.relevance[key], boosts[key], now, self._ranking))
                 for key, one in standings.items()
             ]
         )
@@ -230,7 +230,7 @@ class SearchService:
     def _vectors(self, view: View, embedded: EmbeddedQuery, found: _Found) -> Vectors:
         def vectors(keys: Sequence[DocumentKey]) -> Mapping[DocumentKey, Vector]:
             near = {key: found.nearest[key].passage for key in keys if key in found.nearest}
-            known = self._serving.vectors(view, embedded, list(near.values()), found.vectors)
+            known = self._active_model.vectors(view, embedded, list(near.values()), found.vectors)
             return {key: known[passage] for key, passage in near.items() if passage in known}
 
         return vectors
@@ -241,8 +241,8 @@ class SearchService:
         if self._ranking.profile is Profile.DOCUMENTED:
             return ranked
         # The best few may change places among themselves: what is shown is among these.
-        best = memories([one.key for one in ranked[: max(limit, self._updating.among)]])
-        return renewed(ranked, frozenset(terms), vectors, best, self._updating)
+        best = memories([one.key for one in ranked[: max(limit, self._recency_conflicts.among)]])
+        return renewed(ranked, frozenset(terms), vectors, best, self._recency_conflicts)
 
     def _recent(self, view: View, where: Filter, limit: int, now: datetime) -> list[Hit]:
         found, after = list[Memory](), None

@@ -44,16 +44,16 @@ class CaptureService:
         self,
         store: MemoryStore,
         briefing: InjectionService,
-        remembering: MemoryService,
-        knowing: NoveltyFilter,
+        memory_service: MemoryService,
+        novelty_filter: NoveltyFilter,
         hand_over: Callable[[Ended, Viewer], None],
         clock: Clock,
     ) -> None:
         """``hand_over``: see ``SessionSummaries``."""
         self._store = store
         self._briefing = briefing
-        self._remembering = remembering
-        self._knowing = knowing
+        self._memory_service = memory_service
+        self._novelty_filter = novelty_filter
         self._hand_over = hand_over
         self._clock = clock
 
@@ -118,8 +118,8 @@ class CaptureService:
         if weight(text) <= LEAST:
             return
         name = Clean(f"compacted:{event.program}:{event.session}")
-        if known := self._knowing.all_of(text, agent, event.project, besides=name):
-            self._knowing.reinforce(known)
+        if known := self._novelty_filter.all_of(text, agent, event.project, besides=name):
+            self._novelty_filter.reinforce(known)
             return
         about = (event.task.text if event.task is not None else "") or summarise(text)
         draft = Draft(
@@ -131,7 +131,7 @@ class CaptureService:
             source_task_id=None if event.task is None else event.task.id,
             external_id=name,
         )
-        self._remembering.remember(draft, viewer, deadline)
+        self._memory_service.remember(draft, viewer, deadline)
 
     def _session(self, event: AgentEvent, agent: AgentId) -> Session:
         with self._store.read() as view:

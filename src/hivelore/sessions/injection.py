@@ -39,17 +39,17 @@ class Budgets:
 class InjectionService:
     def __init__(
         self,
-        recalling: SearchService,
+        search_service: SearchService,
         reading: MemoryReader,
-        operations: CurationService,
+        curation: CurationService,
         cooldowns: Cooldowns,
         budgets: Budgets,
         nonce: Callable[[], str],
     ) -> None:
         """``nonce``: see ``fenced``."""
-        self._recalling = recalling
+        self._search_service = search_service
         self._reading = reading
-        self._operations = operations
+        self._curation = curation
         self._cooldowns = cooldowns
         self._budgets = budgets
         self._nonce = nonce
@@ -78,7 +78,7 @@ class InjectionService:
             return NOTHING
         environment = surroundings(self._cooldowns.told())
         room = OPERATIONAL - len(environment)
-        block = self._operations.block(viewer, budget, project=event.project, characters=room, known=known)
+        block = self._curation.block(viewer, budget, project=event.project, characters=room, known=known)
         text = "\n\n".join(part for part in (environment, block.text) if part)
         return Briefed(text, [Note(memory, memory.content) for memory in block.told])
 
@@ -101,7 +101,7 @@ class InjectionService:
             budget=max(budget, BUDGET_RANGE[0]),
             known=known,
         )
-        answer = self._recalling.recall(query, viewer, deadline)
+        answer = self._search_service.recall(query, viewer, deadline)
         return [Note(hit.memory, hit.passage.content, answer.id) for hit in answer.hits]
 
     def _recent(self, event: AgentEvent, known: frozenset[tuple[MemoryId, int]], viewer: Viewer) -> Iterable[Section]:

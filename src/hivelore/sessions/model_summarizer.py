@@ -15,11 +15,11 @@ class ModelSummarizer:
     """Implements ``storage.ports.Summarizer``. Where the tokens of the day do not suffice, ``otherwise`` is asked."""
 
     def __init__(
-        self, model: LanguageModel, spending: TokenQuota, otherwise: Summarizer, nonce: Callable[[], str]
+        self, model: LanguageModel, token_quota: TokenQuota, otherwise: Summarizer, nonce: Callable[[], str]
     ) -> None:
         """``nonce``: see ``asking.prompt``."""
         self._model = model
-        self._spending = spending
+        self._token_quota = token_quota
         self._otherwise = otherwise
         self._nonce = nonce
 
@@ -31,8 +31,8 @@ class ModelSummarizer:
         if conversation.size <= SHORTEST:
             return self._otherwise.summary(conversation, task)
         prompt = asking.prompt(conversation, task, self._nonce())
-        reserved = self._spending.reserve(self._model.most(prompt))
+        reserved = self._token_quota.reserve(self._model.most(prompt))
         if reserved is None:
             return self._otherwise.summary(conversation, task)
-        answer = self._model.answer(prompt, asking.SCHEMA, lambda tokens: self._spending.settle(reserved, tokens))
+        answer = self._model.answer(prompt, asking.SCHEMA, lambda tokens: self._token_quota.settle(reserved, tokens))
         return replace(asking.summary(answer, conversation), by=self.name)

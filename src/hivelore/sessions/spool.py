@@ -69,4 +69,4 @@ class SpoolDrain:
         if envelope.key is not None:
             return self._agents.holder(envelope.key, Interface.HOOK)
         local = self._agents.local()
-        return Viewer(role=local.role, agent=local.id, door=Interface.HOOK)
+        return Viewer(role=local.role, agent=local.id, interface=Interface.HOOK)

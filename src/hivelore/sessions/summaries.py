@@ -55,30 +55,30 @@ class SessionSummaries:
         self,
         *,
         store: MemoryStore,
-        remembering: MemoryService,
-        knowing: NoveltyFilter,
-        watching: ImplicitFeedback,
+        memory_service: MemoryService,
+        novelty_filter: NoveltyFilter,
+        implicit_feedback: ImplicitFeedback,
         transcripts: Transcripts,
         summarizer: Summarizer,
         fallback: Summarizer,
         redactor: Redactor,
         clock: Clock,
-        leading: LeaderLease,
+        leader_lease: LeaderLease,
         marked: Callable[[str, Viewer, str, datetime], object],
     ) -> None:
         """``marked``: see ``MarkerIngest.take``.
         ``fallback``: without a model; it summarises while a session goes on, and where ``summarizer`` could not.
-        ``leading``: under the name ``DISTILLING``, so that no two processes distil at the same time."""
+        ``leader_lease``: under the name ``DISTILLING``, so that no two processes distil at the same time."""
         self._store = store
-        self._remembering = remembering
-        self._knowing = knowing
-        self._watching = watching
+        self._memory_service = memory_service
+        self._novelty_filter = novelty_filter
+        self._implicit_feedback = implicit_feedback
         self._transcripts = transcripts
         self._summarizer = summarizer
         self._fallback = fallback
         self._redactor = redactor
         self._clock = clock
-        self._leading = leading
+        self._leader_lease = leader_lease
         self._marked = marked
         self._news = threading.Event()
         self.last_error: str | None = None
@@ -110,14 +110,14 @@ class SessionSummaries:
             if not done:
                 self._news.wait(idle)
         with suppress(HiveloreError):  # The lease ends by itself.
-            self._leading.step_back()
+            self._leader_lease.release_lease()
 
     def wake(self) -> None:
         self._news.set()
 
     def step(self) -> bool:
         """Distil one end; False where none is due, or another process does it."""
-        if not self._leading.leads():
+        if not self._leader_lease.is_leader():
             return False
         now = self._clock.now()
         with self._store.read() as view:
@@ -178,18 +178,18 @@ class SessionSummaries:
         if before is not None and ended.goes_on and is_of_later_end(before.memory, ended):
             return  # Heard of late, it would only take the place of a better one.
         whole = self._said(ended)
-        self._watching.watch(ended, agent, whole)
+        self._implicit_feedback.watch(ended, agent, whole)
         conversation = self._conversation(ended, without_ours(whole))
         summary = summarizer.summary(conversation, ended.task)
-        new, known = self._knowing.news(summary.points, agent, project, Clean(ended.thread))
-        self._knowing.reinforce(known)
+        new, known = self._novelty_filter.news(summary.points, agent, project, Clean(ended.thread))
+        self._novelty_filter.reinforce(known)
         if not lessons(new):
             return
         draft = draft_of(ended, replace(summary, points=tuple(new)))
         if before is not None and before.memory.content == draft.content:
-            self._knowing.renew(before)
+            self._novelty_filter.renew(before)
         else:
-            self._remembering.remember(draft, viewer)
+            self._memory_service.remember(draft, viewer)
 
     def _summary_of(self, ended: Ended, agent: AgentId, project: Clean | None) -> Stored | None:
         with self._store.read() as view:

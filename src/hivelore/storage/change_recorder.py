@@ -18,7 +18,7 @@ class ChangeRecorder:
     _noted: dict[DocumentKey, PreviousState | None] | None = None
 
     @contextmanager
-    def keeping(self) -> Generator[Mapping[DocumentKey, PreviousState | None]]:
+    def journal(self) -> Generator[Mapping[DocumentKey, PreviousState | None]]:
         self._noted = {}
         try:
             yield self._noted

@@ -27,7 +27,7 @@ class LeaderLease:
         self._asked: float | None = None
         self._leads = not store.is_shared
 
-    def leads(self) -> bool:
+    def is_leader(self) -> bool:
         """To be asked again before each piece of work, which has to be shorter than the lease."""
         if not self._store.is_shared:
             return True
@@ -37,7 +37,7 @@ class LeaderLease:
             self._asked = now
         return self._leads
 
-    def step_back(self) -> None:
+    def release_lease(self) -> None:
         """Let another one take over at once."""
         if self._store.is_shared and self._leads:
             self._lease(timedelta())

@@ -14,7 +14,7 @@ class Notification(StrEnum):
 class NullNotifier:
     """Implements ``storage.ports.Notifier``."""
 
-    def hear(self, notice: Notification, listener: Callable[[], object]) -> None:
+    def subscribe(self, notice: Notification, listener: Callable[[], object]) -> None:
         pass
 
     def run(self) -> None:

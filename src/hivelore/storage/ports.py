@@ -321,7 +321,7 @@ class SwarmView(Protocol):
         ...
 
     def setting(self, name: str) -> str | None:
-        """A small named fact of this store (``incarnation``, ``model.serving``, ...)."""
+        """A small named fact of this store (``incarnation``, ``model.active_model``, ...)."""
         ...
 
 
@@ -393,14 +393,14 @@ class MemoryTransaction(Protocol):
         and the proposals about it. Forgetting twice is fine."""
         ...
 
-    def keeping(self) -> AbstractContextManager[Mapping[DocumentKey, PreviousState | None]]:
+    def journal(self) -> AbstractContextManager[Mapping[DocumentKey, PreviousState | None]]:
         """Inside, every memory is noted as it is before it is first changed, with its whole history; None: it was not
         there. Access counts are no change. Not inside another one."""
         ...
 
     @property
     def is_keeping(self) -> bool:
-        """Whether this is inside ``keeping``."""
+        """Whether this is inside ``journal``."""
         ...
 
     def touch(self, reads: Mapping[DocumentKey, tuple[int, datetime]]) -> None:
@@ -678,7 +678,7 @@ class Notifier(Protocol):
     """Tells the other processes on a store what is new, and hears it of them. Any may be lost or come without a reason:
     they are for what whoever hears them would see by itself a little later."""
 
-    def hear(self, notice: Notification, listener: Callable[[], object]) -> None:
+    def subscribe(self, notice: Notification, listener: Callable[[], object]) -> None:
         """Call ``listener``, in the thread of ``run``, when another process tells this. Before ``run``."""
         ...
 

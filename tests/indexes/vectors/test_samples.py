@@ -40,8 +40,8 @@ def crowd(size: int, every: int, seed: int, spread: float = 0.7) -> Shelf:
     return Shelf(keys, clustered(size, DIMENSION, seed=seed, clusters=40, spread=spread))
 
 
-def sampled(shelf: Shelf, size: int, least: int) -> Sample | None:
-    return drawn(shelf.look, int(shelf.keys[0]), int(shelf.keys[-1]), size, least)
+def sampled(index_writer: Shelf, size: int, least: int) -> Sample | None:
+    return drawn(index_writer.look, int(index_writer.keys[0]), int(index_writer.keys[-1]), size, least)
 
 
 @settings(max_examples=examples(30))
@@ -52,29 +52,29 @@ def sampled(shelf: Shelf, size: int, least: int) -> Sample | None:
     spread_=st.sampled_from([0.3, 1.0, 20.0]),
 )
 def test_a_sample_tells_count_mean_and_deviation(size: int, every: int, seed: int, spread_: float) -> None:
-    shelf = crowd(size, every, seed, spread_)
+    index_writer = crowd(size, every, seed, spread_)
     query = clustered(1, DIMENSION, seed=seed, clusters=40)[0]
-    sample = sampled(shelf, 4_000, 10)
+    sample = sampled(index_writer, 4_000, 10)
     assert sample is not None
-    told, right = sample.spread(query), spread(shelf.vectors @ query)
+    told, right = sample.spread(query), spread(index_writer.vectors @ query)
     assert told.count == pytest.approx(size, rel=0.1)
     assert told.mean == pytest.approx(right.mean, abs=5 * right.deviation / np.sqrt(2_000))
     assert told.deviation == pytest.approx(right.deviation, abs=0.02)
-    assert shelf.read <= 10 * 4_000
+    assert index_writer.read <= 10 * 4_000
 
 
 def test_of_few_a_sample_is_all_there_is() -> None:
-    shelf = crowd(300, 2, 1)
-    sample = sampled(shelf, 2_000, 300)
+    index_writer = crowd(300, 2, 1)
+    sample = sampled(index_writer, 2_000, 300)
     assert sample is not None
     assert sample.count == len(sample.vectors) == 300
-    assert sampled(shelf, 2_000, 301) is None
+    assert sampled(index_writer, 2_000, 301) is None
 
 
 def test_of_so_few_that_all_are_to_be_compared_no_more_is_read_than_says_so() -> None:
-    shelf = crowd(2_000, 500, 2)
-    assert sampled(shelf, 2_000, 200_000) is None
-    assert shelf.looks == 1
+    index_writer = crowd(2_000, 500, 2)
+    assert sampled(index_writer, 2_000, 200_000) is None
+    assert index_writer.looks == 1
 
 
 @pytest.mark.parametrize("number", [91, 109])

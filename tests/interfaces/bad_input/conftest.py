@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from support.interfaces import BridgeDoor, CliDoor, Interface, McpServer, PythonDoor, RestDoor
 
 import hivelore
 from hivelore.core.agents import Interface as Way
@@ -17,7 +18,6 @@ from hivelore.python.hive import Hive
 from hivelore.runtime.app import Application
 from support.bridge import Bridge
 from support.command_line import CommandLine, settings
-from support.doors import BridgeDoor, CliDoor, Interface, McpServer, PythonDoor, RestDoor
 from support.memories import EVERYTHING
 from support.postgres import service_on
 from support.service import Service, environment
@@ -44,7 +44,7 @@ class Side:
     def forget(self, memories: set[str]) -> None:
         operator = self.app.agents.viewer(_operator_key(self.app), Way.SERVICE)
         for memory in memories:
-            self.app.remembering.forget(MemoryId(memory), operator)
+            self.app.memory_service.forget(MemoryId(memory), operator)
 
 
 def _operator_key(app: Application) -> str:
@@ -65,7 +65,7 @@ def _peopled(app: Application) -> Side:
         (bob, Draft(content="The dunnart is everybody's.", scope=Scope.SWARM)),
     ]
     viewers = {key: app.agents.viewer(key, Way.PYTHON) for key in (ada, bob)}
-    own, hidden, _ = [app.remembering.remember(draft, viewers[key]).memory.id for key, draft in drafts]
+    own, hidden, _ = [app.memory_service.remember(draft, viewers[key]).memory.id for key, draft in drafts]
     return Side(app, ada, own, hidden)
 
 
@@ -111,7 +111,7 @@ def _found(app: Application, key: str) -> Side:
 
 
 @pytest.fixture
-def door(
+def interface(
     world: World, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Callable[[str], Interface]:
     """A door by its name, for ada."""

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.interfaces import LEFT_OUT, OK, Interface
 
 from support.bad_files import file_rows
 from support.bad_input import (
-    DOORS,
+    INTERFACES,
     Known,
     Row,
     expected_at,
@@ -24,7 +25,6 @@ from support.bad_input import (
     text_rows,
 )
 from support.bad_values import LETTERS, value_rows
-from support.doors import LEFT_OUT, OK, Interface
 from support.postgres import DATABASES
 
 ROWS = [*rows(), *file_rows(), *value_rows()]
@@ -38,14 +38,14 @@ INTERNALS = re.compile(
 )
 
 
-@pytest.mark.parametrize("name", DOORS)
+@pytest.mark.parametrize("name", INTERFACES)
 @pytest.mark.parametrize(
     ("world", "row"), CELLS, indirect=["world"], ids=[f"{row.input}-{kind}" for kind, row in CELLS], scope="module"
 )
-def test_cell(world: Any, door: Callable[[str], Interface], tmp_path: Path, row: Row, name: str) -> None:
+def test_cell(world: Any, interface: Callable[[str], Interface], tmp_path: Path, row: Row, name: str) -> None:
     side = world.sides[name]
     before = side.state()
-    outcome = row.ask(door(name), Known(own=side.own, hidden=side.hidden, folder=tmp_path))
+    outcome = row.ask(interface(name), Known(own=side.own, hidden=side.hidden, folder=tmp_path))
     after = side.state()
     assert outcome.kind == expected_at(name, row.expected), outcome.said[:500]
     assert not INTERNALS.search(outcome.shown[:100_000])
@@ -61,11 +61,11 @@ def test_cell(world: Any, door: Callable[[str], Interface], tmp_path: Path, row:
 
 
 @pytest.mark.parametrize("world", DATABASES, indirect=True)
-@pytest.mark.parametrize("name", DOORS)
+@pytest.mark.parametrize("name", INTERFACES)
 def test_unusual_letters_are_kept_and_found_to_the_letter(
-    world: Any, door: Callable[[str], Interface], name: str
+    world: Any, interface: Callable[[str], Interface], name: str
 ) -> None:
-    side, asked = world.sides[name], door(name)
+    side, asked = world.sides[name], interface(name)
     before = side.state()
     for letters in LETTERS.values():
         assert asked.ask("remember", content=letters, name=letters, tags=[letters]).kind == OK

@@ -6,17 +6,17 @@ from typing import Any
 
 import pytest
 import time_machine
+from support.interfaces import OK, Interface
 
-from support.bad_input import DOORS
-from support.doors import OK, Interface
+from support.bad_input import INTERFACES
 from support.postgres import DATABASES
 
 
 @pytest.mark.parametrize("world", DATABASES, indirect=True)
 @pytest.mark.parametrize("days", [1, 400])
-@pytest.mark.parametrize("name", DOORS)
-def test_cell(world: Any, door: Callable[[str], Interface], name: str, days: int) -> None:
-    side, there, words = world.sides[name], door(name), f"Set back by {days} at {name}."
+@pytest.mark.parametrize("name", INTERFACES)
+def test_cell(world: Any, interface: Callable[[str], Interface], name: str, days: int) -> None:
+    side, there, words = world.sides[name], interface(name), f"Set back by {days} at {name}."
     before = side.state()
     with time_machine.travel(datetime.now(UTC) - timedelta(days=days), tick=True):
         assert there.ask("remember", content=words).kind == OK

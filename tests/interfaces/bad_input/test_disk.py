@@ -7,6 +7,7 @@ from functools import partial
 
 import apsw
 import pytest
+from support.interfaces import OK, BridgeDoor, CliDoor, Interface, McpServer, PythonDoor, RestDoor
 
 import hivelore
 from hivelore.http import auth
@@ -15,10 +16,9 @@ from hivelore.python.hive import Hive
 from hivelore.runtime import engines
 from hivelore.storage.ports import MemoryStore
 from hivelore.storage.sqlite.store import SqliteStore
-from support.bad_input import DOORS, INVALID, NAMED, Expected, expected_at, names_every_door
+from support.bad_input import INTERFACES, INVALID, NAMED, Expected, expected_at, names_every_door
 from support.bridge import Bridge
 from support.command_line import CommandLine, settings
-from support.doors import OK, BridgeDoor, CliDoor, Interface, McpServer, PythonDoor, RestDoor
 from support.service import Service, environment
 from support.stores import listed
 from support.vfs import Deed, Disk, Kind
@@ -72,7 +72,7 @@ TROUBLES = {
 class Place:
     disk: FailingDisk
     stores: Mapping[str, MemoryStore]
-    doors: Mapping[str, Callable[[], Interface]]
+    interfaces: Mapping[str, Callable[[], Interface]]
 
 
 @pytest.fixture(scope="module")
@@ -115,8 +115,8 @@ def place(
         monkeypatch.setenv("HIVELORE_KEY", service.agent_key)
         return CliDoor(CommandLine(monkeypatch, capsys))
 
-    stores = dict.fromkeys(DOORS, service.app.store) | {"embedded": embedded._app.store}
-    doors: Mapping[str, Callable[[], Interface]] = {
+    stores = dict.fromkeys(INTERFACES, service.app.store) | {"embedded": embedded._app.store}
+    interfaces: Mapping[str, Callable[[], Interface]] = {
         "embedded": lambda: PythonDoor("embedded", embedded),
         "client": lambda: PythonDoor("client", client),
         "rest": lambda: RestDoor(service.port, service.agent_key),
@@ -124,25 +124,25 @@ def place(
         "bridge": lambda: BridgeDoor(bridge),
         "cli": cli,
     }
-    return Place(disk, stores, doors)
+    return Place(disk, stores, interfaces)
 
 
-@pytest.mark.parametrize("name", DOORS)
+@pytest.mark.parametrize("name", INTERFACES)
 @pytest.mark.parametrize("trouble", TROUBLES)
 def test_cell(place: Place, trouble: str, name: str) -> None:
-    row, store, door = TROUBLES[trouble], place.stores[name], place.doors[name]()
-    assert door.ask("remember", content=f"Before {trouble} at {name}.").kind == OK
+    row, store, interface = TROUBLES[trouble], place.stores[name], place.interfaces[name]()
+    assert interface.ask("remember", content=f"Before {trouble} at {name}.").kind == OK
     before = contents(store)
     with place.disk.refusing(row.refused):
-        read = door.ask("recall", query="before")
-        written = door.ask("remember", content=f"During {trouble} at {name}.")
+        read = interface.ask("recall", query="before")
+        written = interface.ask("remember", content=f"During {trouble} at {name}.")
     for outcome, expected in ((read, row.reading), (written, row.writing)):
         assert outcome.kind == expected_at(name, expected), outcome.said
         assert outcome.kind == OK or row.says in outcome.said
     after = contents(store)
     assert (after == before) is (written.kind != OK)
     assert [content for content in after if "During" not in content] == [one for one in before if "During" not in one]
-    assert door.ask("remember", content=f"After {trouble} at {name}.").kind == OK
+    assert interface.ask("remember", content=f"After {trouble} at {name}.").kind == OK
     assert f"After {trouble} at {name}." in contents(store)
 
 
@@ -151,11 +151,11 @@ def test_cell(place: Place, trouble: str, name: str) -> None:
 def test_the_log_of_recalls_is_read_where_it_cannot_be_written_and_loses_nothing(
     place: Place, trouble: str, name: str
 ) -> None:
-    door, question = place.doors[name](), f"What of the {trouble} at {name}?"
+    interface, question = place.interfaces[name](), f"What of the {trouble} at {name}?"
     with place.disk.refusing(TROUBLES[trouble].refused):
-        assert door.ask("recall", query=question).kind == OK
-        assert door.ask("recalls").kind == OK
-    assert question in door.ask("recalls").shown
+        assert interface.ask("recall", query=question).kind == OK
+        assert interface.ask("recalls").kind == OK
+    assert question in interface.ask("recalls").shown
 
 
 def contents(store: MemoryStore) -> list[str]:
@@ -170,4 +170,4 @@ def test_every_cell_has_an_expectation() -> None:
 
 
 def test_every_door_is_asked(place: Place) -> None:
-    assert set(place.doors) == set(place.stores) == set(DOORS)
+    assert set(place.interfaces) == set(place.stores) == set(INTERFACES)

@@ -7,16 +7,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from support.interfaces import OK, BridgeDoor, CliDoor, McpServer, Outcome, PythonDoor, RestDoor
 
 import hivelore
 from hivelore.core.agents import Role
 from hivelore.errors import HiveloreError
 from hivelore.python.embedded import EmbeddedHive
 from hivelore.runtime.app import Application
-from support.bad_input import DOORS, UNAUTHENTICATED, Expected, expected_at, names_every_door
+from support.bad_input import INTERFACES, UNAUTHENTICATED, Expected, expected_at, names_every_door
 from support.bridge import Bridge
 from support.command_line import CommandLine, settings
-from support.doors import OK, BridgeDoor, CliDoor, McpServer, Outcome, PythonDoor, RestDoor
 from support.service import Service, environment
 
 WRONG, EXPIRED, REVOKED = "a wrong secret", "an expired one", "a revoked one"
@@ -68,7 +68,7 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> Generator[Places]:
             here = _issued(hive._app)
         with hivelore.open(service.home) as hive:
             hive.remember("Kept by a service.")
-        yield Places(service, folder, dict.fromkeys(DOORS, _issued(service.app)) | {"embedded": here})
+        yield Places(service, folder, dict.fromkeys(INTERFACES, _issued(service.app)) | {"embedded": here})
 
 
 def _issued(app: Application) -> Mapping[str, str]:
@@ -114,15 +114,15 @@ def come_in(places: Places, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
         "bridge": bridge,
         "cli": cli,
     }
-    return lambda door, key: ways[door](places.keys[door].get(key or "", key))
+    return lambda interface, key: ways[interface](places.keys[interface].get(key or "", key))
 
 
-@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("door", INTERFACES)
 @pytest.mark.parametrize("name", KEYS)
-def test_cell(places: Places, come_in: ComeIn, name: str, door: str) -> None:
+def test_cell(places: Places, come_in: ComeIn, name: str, interface: str) -> None:
     key, expected = KEYS[name]
-    outcome = come_in(door, key)
-    assert outcome.kind == expected_at(door, expected), outcome.said
+    outcome = come_in(interface, key)
+    assert outcome.kind == expected_at(interface, expected), outcome.said
     if outcome.kind != OK:
         assert re.search(r"Send it as|Ask an operator|Start the service once", outcome.said)
         assert "Kept" not in outcome.shown

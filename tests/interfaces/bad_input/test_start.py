@@ -16,14 +16,14 @@ from pathlib import Path
 from threading import Thread
 
 import pytest
+from support.interfaces import OK, BridgeDoor, Outcome
 
 import hivelore as api
 from hivelore.errors import HiveloreError
 from hivelore.local.lock import read_owner
-from support.bad_input import DOORS, Expected
+from support.bad_input import INTERFACES, Expected
 from support.bridge import Bridge
 from support.command_line import CommandLine, Result, environment, hivelore
-from support.doors import OK, BridgeDoor, Outcome
 from support.powerless import bounded, make_read_only, make_writable
 from support.service import Service
 
@@ -218,22 +218,26 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def cells() -> Generator[tuple[str, str]]:
     """Doors that start alike are asked once, and the bridge where the command line starts something, too."""
-    doors = [door for number, door in enumerate(DOORS) if STARTS[door] not in [STARTS[one] for one in DOORS[:number]]]
+    interfaces = [
+        interface
+        for number, interface in enumerate(INTERFACES)
+        if STARTS[interface] not in [STARTS[one] for one in INTERFACES[:number]]
+    ]
     for name, row in ROWS.items():
-        yield from ((name, door) for door in doors if door != "bridge" or row.verb != "doctor")
+        yield from ((name, interface) for interface in interfaces if interface != "bridge" or row.verb != "doctor")
 
 
 @pytest.mark.parametrize(("name", "door"), cells())
 def test_cell(
-    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str, door: str
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str, interface: str
 ) -> None:
     row = ROWS[name]
     with row.prepare(home) as given:
-        if door != "embedded":
+        if interface != "embedded":
             monkeypatch.setenv("HIVELORE_URL", given.env["HIVELORE_URL"])
         before = {file: (home / file).read_bytes() for file in row.files}
-        outcome = STARTS[door](Starter(given, CommandLine(monkeypatch, capsys)), row.verb)
-        assert outcome.kind == row.expected[door], outcome
+        outcome = STARTS[interface](Starter(given, CommandLine(monkeypatch, capsys)), row.verb)
+        assert outcome.kind == row.expected[interface], outcome
         assert {file: (home / file).read_bytes() for file in row.files} == before
         assert not row.files or {file.name for file in home.glob("*.db-*")} == set()
     assert "Traceback" not in outcome.shown
@@ -249,8 +253,8 @@ def test_cell(
 
 
 def test_every_cell_has_an_expectation() -> None:
-    assert {name for name, row in ROWS.items() if set(row.expected) != set(DOORS)} == set()
-    assert set(STARTS) == set(DOORS)
+    assert {name for name, row in ROWS.items() if set(row.expected) != set(INTERFACES)} == set()
+    assert set(STARTS) == set(INTERFACES)
     for row in ROWS.values():
         for start in set(STARTS.values()):
-            assert len({row.expected[door] for door in DOORS if STARTS[door] is start}) == 1
+            assert len({row.expected[interface] for interface in INTERFACES if STARTS[interface] is start}) == 1

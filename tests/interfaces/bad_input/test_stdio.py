@@ -70,7 +70,7 @@ def test_a_line_that_is_no_good_is_refused_and_the_next_one_carried(world: Any, 
     bridge, side = world.bridge, world.sides["bridge"]
     before = side.state()
     bridge.say(line)
-    error = bridge.hear()["error"]
+    error = bridge.subscribe()["error"]
     assert error["code"] == code, error
     assert words in error["message"]
     assert len(error["message"]) < 200
@@ -91,7 +91,7 @@ def test_an_input_that_closes_at_once_ends_it_without_a_word(world: Any, tmp_pat
         if said:
             bridge.say(said.removesuffix(b"\n"))
         bridge.hang_up()
-        assert (bridge.ended(), bridge.hear(), bridge.complaints()) == (0, None, "")
+        assert (bridge.ended(), bridge.subscribe(), bridge.complaints()) == (0, None, "")
 
 
 def test_an_input_that_closes_in_a_message_is_answered_what_is_wrong_with_it(world: Any, tmp_path: Path) -> None:
@@ -99,8 +99,8 @@ def test_an_input_that_closes_in_a_message_is_answered_what_is_wrong_with_it(wor
         assert bridge.process.stdin is not None
         bridge.process.stdin.write(REQUEST)
         bridge.hang_up()
-        assert bridge.hear()["error"]["code"] == PARSE
-        assert (bridge.ended(), bridge.hear()) == (0, None)
+        assert bridge.subscribe()["error"]["code"] == PARSE
+        assert (bridge.ended(), bridge.subscribe()) == (0, None)
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from support.world import AS_OPERATOR
 
 def known(service: Service, text: str) -> Memory:
     """Something about running things, as an operator says it."""
-    made = service.app.operations.create(
+    made = service.app.curation.create(
         text, "timing", AS_OPERATOR, service="jellyfin", confidence=0.8, persistent=False
     )
     return made.memory

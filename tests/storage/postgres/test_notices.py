@@ -23,10 +23,10 @@ class Ear:
 
     def __init__(self, url: str, namespace: int = NAMESPACE) -> None:
         self.heard: Queue[Notification] = Queue()
-        self.notices = PostgresNotifier(url, namespace)
+        self.notifier = PostgresNotifier(url, namespace)
         for notice in Notification:
-            self.notices.hear(notice, lambda notice=notice: self.heard.put(notice))
-        Thread(target=self.notices.run, daemon=True).start()
+            self.notifier.subscribe(notice, lambda notice=notice: self.heard.put(notice))
+        Thread(target=self.notifier.run, daemon=True).start()
 
     def next(self) -> Notification:
         return self.heard.get(timeout=PATIENCE)
@@ -40,16 +40,16 @@ def three() -> Generator[list[Ear]]:
     with ExitStack() as stack:
         ears = [Ear(postgres.database(), namespace) for namespace in (NAMESPACE, NAMESPACE, NAMESPACE + 1)]
         for ear in ears:
-            stack.enter_context(closing(ear.notices))
+            stack.enter_context(closing(ear.notifier))
             ear.begins()
         yield ears
 
 
 def test_what_one_tells_the_others_of_its_swarm_hear_and_it_does_not(three: list[Ear]) -> None:
     one, other, stranger = three
-    one.notices.tell(Notification.AGENTS)
+    one.notifier.tell(Notification.AGENTS)
     assert other.next() is Notification.AGENTS
-    other.notices.tell(Notification.WAITING)
+    other.notifier.tell(Notification.WAITING)
     assert one.next() is Notification.WAITING
     assert [ear.heard.qsize() for ear in (one, other, stranger)] == [0, 0, 0]
 
@@ -64,20 +64,20 @@ def test_who_lost_the_connection_listens_again_and_takes_it_that_all_is_new(thre
         assert len(connection.execute(ended.encode()).fetchall()) == 3
     for ear in three:
         ear.begins()
-    other.notices.tell(Notification.AGENTS)
+    other.notifier.tell(Notification.AGENTS)
     assert one.next() is Notification.AGENTS
 
 
 def test_what_is_told_while_the_server_is_away_is_told_when_it_is_back(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "PAUSES", (0.02,))
-    with line(postgres.database()) as far, closing(Ear(postgres.database()).notices) as near:
+    with line(postgres.database()) as far, closing(Ear(postgres.database()).notifier) as near:
         cut_off = Ear(far.url)
-        with closing(cut_off.notices):
+        with closing(cut_off.notifier):
             cut_off.begins()
             heard: Queue[None] = Queue()
-            near.hear(Notification.WAITING, lambda: heard.put(None))
+            near.subscribe(Notification.WAITING, lambda: heard.put(None))
             far.cut()
-            cut_off.notices.tell(Notification.WAITING)
+            cut_off.notifier.tell(Notification.WAITING)
             far.join()
             cut_off.begins()
             heard.get(timeout=PATIENCE)
@@ -88,7 +88,7 @@ def test_closing_ends_it_whether_it_was_started_or_not_and_twice_is_fine() -> No
     nobody_there = PostgresNotifier("postgresql://127.0.0.1:1/nowhere", 1)
     Thread(target=nobody_there.run, daemon=True).start()
     nobody_there.tell(Notification.AGENTS)
-    for notices in (never_started, nobody_there):
-        notices.close()
-        notices.close()
-        notices.tell(Notification.AGENTS)
+    for notifier in (never_started, nobody_there):
+        notifier.close()
+        notifier.close()
+        notifier.tell(Notification.AGENTS)

@@ -40,7 +40,7 @@ def added(app: Application, name: str) -> Viewer:
 
 
 def embed(app: Application) -> None:
-    app.serving.look_after(app.store)
+    app.active_model.look_after(app.store)
     while app.embedding.step():
         pass
 

@@ -39,7 +39,7 @@ async def check(caller: Asking) -> Response:
     """Try to read, write and search, read the whole database for damage, and compare the indexes with it; what they
     lack is repaired. Takes a while. For operators."""
     _operator(caller)
-    checked = await caller.run(Lane.SLOW, lambda _: caller.app.checking.check())
+    checked = await caller.run(Lane.SLOW, lambda _: caller.app.integrity_check.check())
     found = {"problems": list(checked.problems), "repairs": list(checked.repairs), "failedEmbeddings": checked.failed}
     return json(found)
 
@@ -101,19 +101,19 @@ async def revoke(agent_or_key: str, caller: Asking) -> Response:
 async def reembed(caller: Asking, request: ReembedRequest | None = None) -> Response:
     """Give every passage a vector of the configured model. A second call joins the first."""
     everything = request is not None and request.everything
-    job = await caller.run(Lane.WRITE, lambda _: caller.app.reembedding.begin(caller.viewer, everything=everything))
+    job = await caller.run(Lane.WRITE, lambda _: caller.app.reembedder.begin(caller.viewer, everything=everything))
     return json(codec.job(job), 202)
 
 
 @router.get("/api/memory/re-embed/{job_id}", tags=["service"], response_model=answers.JobAnswer)
 async def look_at_reembedding(job_id: str, caller: Asking) -> Response:
-    job = await caller.run(Lane.READ, lambda _: caller.app.reembedding.look(JobId(job_id), caller.viewer))
+    job = await caller.run(Lane.READ, lambda _: caller.app.reembedder.look(JobId(job_id), caller.viewer))
     return json(codec.job(job))
 
 
 @router.delete("/api/memory/re-embed/{job_id}", tags=["service"], response_model=answers.JobAnswer)
 async def cancel_reembedding(job_id: str, caller: Asking) -> Response:
-    job = await caller.run(Lane.WRITE, lambda _: caller.app.reembedding.cancel(JobId(job_id), caller.viewer))
+    job = await caller.run(Lane.WRITE, lambda _: caller.app.reembedder.cancel(JobId(job_id), caller.viewer))
     return json(codec.job(job))
 
 

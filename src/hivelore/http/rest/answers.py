@@ -53,7 +53,7 @@ class Problem(BaseModel):
 
 class Origin(Shown):
     actor: str | None
-    door: Interface
+    interface: Interface
     trust: Trust
     reason: str | None
 
@@ -186,7 +186,7 @@ class RecallAnswer(Shown):
     agent_id: str | None
     """Who asked; null: an operator who acted for nobody."""
     role: Role
-    door: Interface
+    interface: Interface
     project: str | None
     session: str | None
     query: str
@@ -230,7 +230,7 @@ class VersionAnswer(Shown):
     at: datetime
     action: Action
     actor: str | None
-    door: Interface
+    interface: Interface
     reason: str | None
     scope: Scope
     name: str
@@ -247,7 +247,7 @@ class VersionAnswer(Shown):
 class TakenBackAnswer(Shown):
     at: datetime
     actor: str | None
-    door: Interface
+    interface: Interface
     change: str
     """What it was, and its batch; or ``what was known of its use``."""
 

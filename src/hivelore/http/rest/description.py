@@ -48,8 +48,8 @@ def _completed(described: dict[str, Any]) -> dict[str, Any]:
         components["schemas"].pop(name, None)
     components["schemas"]["Problem"] = Problem.model_json_schema(by_alias=True)
     components["securitySchemes"] = {"key": _KEY}
-    for path, operations in described["paths"].items():
-        for operation in operations.values():
+    for path, curation in described["paths"].items():
+        for operation in curation.values():
             operation["responses"].pop("422", None)
             operation["responses"] |= _PROBLEMS
             if path not in _OPEN:

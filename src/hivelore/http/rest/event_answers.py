@@ -16,7 +16,7 @@ class EventAnswer(Shown):
     text: str
     actor: str | None
     """Who told of it; null: an operator who acted for nobody."""
-    door: Interface
+    interface: Interface
     session: str | None
     memory_id: str | None
     """What it tells of, as private as that memory and forgotten with it."""
@@ -38,7 +38,7 @@ class CooldownAnswer(Shown):
     """When it was set last, ..."""
     actor: str | None
     """... and by whom."""
-    door: Interface
+    interface: Interface
     session: str | None
 
 

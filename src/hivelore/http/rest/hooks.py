@@ -20,7 +20,7 @@ async def told(program: str, request: HookRequest, caller: Asking) -> Response:
     """An event of an agent program, in its own words, and what only the hook knew. The answer is what the program takes
     from its hook at this event."""
     envelope = request.envelope(program, caller.project)
-    viewer = replace(caller.viewer, door=Interface.HOOK)
+    viewer = replace(caller.viewer, interface=Interface.HOOK)
     answer = await caller.run(Lane.READ, lambda until: caller.app.hooks.told(envelope, viewer, until))
     mark = dict([TAKEN])
     return RawResponse(status_code=204, headers=mark) if answer is None else json(answer, headers=mark)

@@ -32,21 +32,25 @@ async def page(
 ) -> Response:
     """What was done and can be taken back, newest first; ``memory``: only what changed this one. No workers."""
     listing = BatchListing(limit=limit, after=after, memory=memory)
-    found = await caller.run(Lane.READ, lambda until: listed_batches(caller.app.undoing, listing, caller.viewer, until))
+    found = await caller.run(
+        Lane.READ, lambda until: listed_batches(caller.app.undo_service, listing, caller.viewer, until)
+    )
     return json(wire.page(found))
 
 
 @router.get("/batches/{batch_id}", response_model=answers.BatchDetailAnswer)
 async def look(batch_id: str, caller: Asking) -> Response:
     """One batch, with the memories that it changed."""
-    found = await caller.run(Lane.READ, lambda _: caller.app.undoing.case(BatchId(batch_id.lower()), caller.viewer))
+    found = await caller.run(
+        Lane.READ, lambda _: caller.app.undo_service.case(BatchId(batch_id.lower()), caller.viewer)
+    )
     return json(wire.case(found))
 
 
 @router.delete("/batches/{batch_id}", status_code=204)
 async def drop(batch_id: str, caller: Asking) -> Response:
     """Operators: keep nothing any more of what its memories were. It cannot be taken back then."""
-    await caller.run(Lane.WRITE, lambda _: caller.app.undoing.drop(BatchId(batch_id.lower()), caller.viewer))
+    await caller.run(Lane.WRITE, lambda _: caller.app.undo_service.drop(BatchId(batch_id.lower()), caller.viewer))
     return Response(status_code=204)
 
 
@@ -55,7 +59,7 @@ async def undo(request: UndoRequest, caller: Asking) -> Response:
     """Take back a batch, or the last change of a memory: all of it or nothing. Operators and leads."""
     done = await caller.run(
         Lane.SLOW,
-        lambda until: caller.app.undoing.undo(request.id, caller.viewer, reason=request.reason, deadline=until),
+        lambda until: caller.app.undo_service.undo(request.id, caller.viewer, reason=request.reason, deadline=until),
     )
     return json(wire.undone(done))
 

@@ -13,7 +13,7 @@ class BatchAnswer(Shown):
     at: datetime
     actor: str | None
     """null: an operator who acted for nobody."""
-    door: Interface
+    interface: Interface
     reason: str | None
     changes: int
     """How many memories it changed."""

@@ -45,7 +45,7 @@ def _tagged(memory: Memory, **more: codec.Object) -> RawResponse:
 async def index(request: IndexRequest, caller: Asking) -> Response:
     """Keep a text. Durable and found by keywords when this answers; its vectors follow."""
     draft = request.draft(caller.project)
-    done = await caller.run(Lane.WRITE, lambda until: caller.app.remembering.remember(draft, caller.viewer, until))
+    done = await caller.run(Lane.WRITE, lambda until: caller.app.memory_service.remember(draft, caller.viewer, until))
     caller.context.metrics.writes.inc()
     told = {"memoryIds": [done.memory.id], "proposal": done.proposal, "dropped": done.dropped}
     return json({"queued": True, **told}, 202)
@@ -56,7 +56,7 @@ async def batch(request: BatchRequest, caller: Asking) -> Response:
     """Keep many texts in one unit, all or none."""
     drafts = [item.draft(caller.project) for item in request.memories]
     done = await caller.run(
-        Lane.WRITE, lambda until: caller.app.remembering.remember_many(drafts, caller.viewer, until)
+        Lane.WRITE, lambda until: caller.app.memory_service.remember_many(drafts, caller.viewer, until)
     )
     caller.context.metrics.writes.inc(len(done))
     return json({"results": [codec.remembered(one) for one in done]})
@@ -82,7 +82,7 @@ async def search(request: SearchRequest, caller: Asking) -> Response:
         diversity=request.diversity,
         budget=request.budget,
     )
-    answer = await caller.run(Lane.RECALL, lambda until: caller.app.recalling.recall(query, caller.viewer, until))
+    answer = await caller.run(Lane.RECALL, lambda until: caller.app.search_service.recall(query, caller.viewer, until))
     caller.context.metrics.recalls.labels(answer.path.value).inc()
     return json(codec.answer(answered(answer, query, project)))
 
@@ -138,9 +138,9 @@ async def forget_path(
 ) -> Response:
     """Forget what was indexed from a path in a project. Says how many."""
     owner = None if agent_id is None else AgentId(agent_id)
-    remembering = caller.app.remembering
+    memory_service = caller.app.memory_service
     count = await caller.run(
-        Lane.WRITE, lambda _: remembering.forget_path(source_path, caller.viewer, owner=owner, project=project)
+        Lane.WRITE, lambda _: memory_service.forget_path(source_path, caller.viewer, owner=owner, project=project)
     )
     return json({"forgotten": count})
 
@@ -200,7 +200,7 @@ async def edit(
     return _tagged(
         await caller.run(
             Lane.WRITE,
-            lambda until: caller.app.remembering.edit(
+            lambda until: caller.app.memory_service.edit(
                 memory_id_of(memory_id), changes, caller.viewer, version=version, deadline=until
             ),
         )
@@ -231,7 +231,7 @@ async def forget(memory_id: str, caller: Asking, if_match: Annotated[str | None,
     it back."""
     version = version_of(if_match)
     await caller.run(
-        Lane.WRITE, lambda _: caller.app.remembering.forget(memory_id_of(memory_id), caller.viewer, version=version)
+        Lane.WRITE, lambda _: caller.app.memory_service.forget(memory_id_of(memory_id), caller.viewer, version=version)
     )
     return RawResponse(status_code=204)
 

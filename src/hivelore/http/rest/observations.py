@@ -37,7 +37,7 @@ async def page(
     state = None if status == "all" else State(status)
     choice = Choice(service=service, category=category, state=state, project=project, limit=limit)
     position = position_of(after)
-    found = await caller.run(Lane.READ, lambda _: caller.app.operations.page(choice, caller.viewer, position))
+    found = await caller.run(Lane.READ, lambda _: caller.app.curation.page(choice, caller.viewer, position))
     return json(wire.rated_page(found))
 
 
@@ -48,7 +48,7 @@ async def observe(request: ObservationRequest, caller: Asking) -> Response:
     if viewer.role is Role.OPERATOR:
         made = await caller.run(
             Lane.WRITE,
-            lambda _: app.operations.create(
+            lambda _: app.curation.create(
                 request.observation,
                 request.category,
                 viewer,
@@ -64,9 +64,9 @@ async def observe(request: ObservationRequest, caller: Asking) -> Response:
     if request.confidence is not None or request.persistent is not None:
         raise Forbidden("How sure something is, and that time does not wear it off, only an operator says.")
     seen = request.seen()
-    done = await caller.run(Lane.WRITE, lambda until: app.observing.observe(seen, viewer, until))
+    done = await caller.run(Lane.WRITE, lambda until: app.observation_service.observe(seen, viewer, until))
     is_known = done.effect in (Effect.REINFORCED, Effect.KNOWN)
-    return json(wire.observed(done, app.operations.rated(done.memory, viewer)), 200 if is_known else 201)
+    return json(wire.observed(done, app.curation.rated(done.memory, viewer)), 200 if is_known else 201)
 
 
 @router.delete("/memories/bulk", response_model=answers.DeletedAnswer)
@@ -83,14 +83,14 @@ async def forget_many(
 @router.post("/memories/decay", response_model=answers.DecayAnswer)
 async def decay(caller: Asking) -> Response:
     """How many time has made inactive since this was asked last. Nothing depends on its being asked (C14)."""
-    return json({"deactivated": await caller.run(Lane.WRITE, lambda _: caller.app.operations.decay(caller.viewer))})
+    return json({"deactivated": await caller.run(Lane.WRITE, lambda _: caller.app.curation.decay(caller.viewer))})
 
 
 @router.get("/memories/{memory_id}", response_model=answers.RatedAnswer)
 async def get(memory_id: str, caller: Asking) -> Response:
     """One of them."""
     wanted = memory_id_of(memory_id)
-    return json(wire.rated(await caller.run(Lane.READ, lambda _: caller.app.operations.get(wanted, caller.viewer))))
+    return json(wire.rated(await caller.run(Lane.READ, lambda _: caller.app.curation.get(wanted, caller.viewer))))
 
 
 @router.get("/memories/{memory_id}/observations", response_model=answers.ConfidenceTimelineAnswer)
@@ -101,9 +101,9 @@ async def observations(
     after: str | None = None,
 ) -> Response:
     """What was observed of it, oldest first, and how sure it was all the while, until now (C38)."""
-    wanted, operations = memory_id_of(memory_id), caller.app.operations
+    wanted, curation = memory_id_of(memory_id), caller.app.curation
     found = await caller.run(
-        Lane.READ, lambda _: listed_life(operations, wanted, caller.viewer, limit=limit, after=after)
+        Lane.READ, lambda _: listed_life(curation, wanted, caller.viewer, limit=limit, after=after)
     )
     return json(wire.life(found))
 
@@ -116,7 +116,7 @@ async def change(
     operators."""
     wanted, version = memory_id_of(memory_id), version_of(if_match)
     changes = request.change()
-    done = await caller.run(Lane.WRITE, lambda _: caller.app.operations.change(wanted, changes, caller.viewer, version))
+    done = await caller.run(Lane.WRITE, lambda _: caller.app.curation.change(wanted, changes, caller.viewer, version))
     return json(wire.rated(done))
 
 
@@ -124,7 +124,7 @@ async def change(
 async def forget(memory_id: str, caller: Asking) -> Response:
     """Delete one for good. What an agent asks for is proposed to operators."""
     wanted = memory_id_of(memory_id)
-    await caller.run(Lane.WRITE, lambda _: caller.app.operations.forget_one(wanted, caller.viewer))
+    await caller.run(Lane.WRITE, lambda _: caller.app.curation.forget_one(wanted, caller.viewer))
     return RawResponse(status_code=204)
 
 
@@ -141,7 +141,7 @@ async def context(
     app = caller.app
     tokens = app.memory_budget.of(model, tier) if budget is None else budget
     block = await caller.run(
-        Lane.READ, lambda _: app.operations.block(caller.viewer, tokens, service=service, project=caller.project)
+        Lane.READ, lambda _: app.curation.block(caller.viewer, tokens, service=service, project=caller.project)
     )
     waits = await caller.run(Lane.READ, lambda end: app.cooldowns.told(service, end)) if tokens else ""
     told = {"environment": surroundings(waits), "text": block.text}
@@ -153,4 +153,4 @@ async def context(
 
 async def _forgotten(caller: Caller, ids: list[str]) -> int:
     wanted = [MemoryId(one.lower()) for one in ids]
-    return await caller.run(Lane.WRITE, lambda _: caller.app.operations.forget(wanted, caller.viewer))
+    return await caller.run(Lane.WRITE, lambda _: caller.app.curation.forget(wanted, caller.viewer))

@@ -27,7 +27,7 @@ async def page(
     """What waits for a decision, newest first; ``runtime.status``: what was decided, or all. Workers see their own."""
     listing = ProposalListing(limit=limit, after=after, status=status, kind=kind)
     found = await caller.run(
-        Lane.READ, lambda until: listed_proposals(caller.app.reviewing, listing, caller.viewer, until)
+        Lane.READ, lambda until: listed_proposals(caller.app.review_inbox, listing, caller.viewer, until)
     )
     return json(wire.page(found))
 
@@ -35,7 +35,7 @@ async def page(
 @router.get("/{proposal_id}", response_model=answers.CaseAnswer)
 async def look(proposal_id: str, caller: Asking) -> Response:
     """One proposal, with the memories that it is about as they are now."""
-    found = await caller.run(Lane.READ, lambda _: caller.app.reviewing.case(_id(proposal_id), caller.viewer))
+    found = await caller.run(Lane.READ, lambda _: caller.app.review_inbox.case(_id(proposal_id), caller.viewer))
     return json(wire.case(found))
 
 
@@ -50,7 +50,7 @@ async def decide(
     reason = None if request is None else request.reason
     done = await caller.run(
         Lane.WRITE,
-        lambda until: caller.app.reviewing.decide(
+        lambda until: caller.app.review_inbox.decide(
             _id(proposal_id), DECISIONS[decision], caller.viewer, reason=reason, deadline=until
         ),
     )

@@ -100,8 +100,8 @@ def _only_differs(both: Both) -> bool:
 
 def _is_said_of_others(both: Both, concept: str) -> bool:
     """The one says it of something, and the other of something else that the one speaks of, too."""
-    here = _beside(both.first, concept, {})
-    there = _beside(both.second, both.partners[concept], both.back)
+    here = _workers(both.first, concept, {})
+    there = _workers(both.second, both.partners[concept], both.back)
     only_here, only_there = here - there, there - here
     if not (only_here and only_there):
         return False
@@ -109,7 +109,7 @@ def _is_said_of_others(both: Both, concept: str) -> bool:
     return not only_here.isdisjoint(said_there) or not only_there.isdisjoint(both.ours)
 
 
-def _beside(reading: Reading, concept: str, names: Mapping[str, str]) -> set[str]:
+def _workers(reading: Reading, concept: str, names: Mapping[str, str]) -> set[str]:
     """What stands beside a concept, wherever that stands."""
     parts = {term.segment for term in reading.terms if term.concept == concept}
     return {

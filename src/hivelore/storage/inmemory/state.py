@@ -59,10 +59,10 @@ class Shelf(Mapping[K, V]):
         return self._replaced(number, drawer)
 
     def _replaced(self, number: int, drawer: dict[K, V]) -> "Shelf[K, V]":
-        shelf = Shelf[K, V]()
-        shelf._drawers = (*self._drawers[:number], drawer, *self._drawers[number + 1 :])
-        shelf._size = self._size + len(drawer) - len(self._drawers[number])
-        return shelf
+        index_writer = Shelf[K, V]()
+        index_writer._drawers = (*self._drawers[:number], drawer, *self._drawers[number + 1 :])
+        index_writer._size = self._size + len(drawer) - len(self._drawers[number])
+        return index_writer
 
 
 Place = tuple[Hashable, ...]
@@ -249,7 +249,7 @@ def version_of(memory: Memory, action: Action) -> Version:
         at=memory.updated_at,
         action=action,
         actor=memory.provenance.actor,
-        door=memory.provenance.door,
+        interface=memory.provenance.interface,
         reason=memory.provenance.reason,
         scope=memory.scope,
         name=memory.name,

@@ -32,7 +32,7 @@ class PostgresNotifier:
         self._stop = Event()
         self._running = Lock()
 
-    def hear(self, notice: Notification, listener: Callable[[], object]) -> None:
+    def subscribe(self, notice: Notification, listener: Callable[[], object]) -> None:
         self._listeners.append((notice, listener))
 
     def tell(self, notice: Notification) -> None:
@@ -84,7 +84,7 @@ class PostgresNotifier:
         with self._lock:
             self._untold -= untold
 
-    def _hear(self, notices: set[Notification]) -> None:
+    def _hear(self, notifier: set[Notification]) -> None:
         for notice, listener in self._listeners:
-            if notice in notices:
+            if notice in notifier:
                 listener()

@@ -80,7 +80,7 @@ class PostgresStore:
         """None until it is known which one was opened."""
         self._namespace = namespace
         number = _NUMBER.format(namespace=int(namespace))
-        self._beside: Script = _UNIT, f"LOCK TABLE turn IN ROW SHARE MODE; {number}"
+        self._workers: Script = _UNIT, f"LOCK TABLE turn IN ROW SHARE MODE; {number}"
         self._alone: Script = _UNIT, f"LOCK TABLE turn IN EXCLUSIVE MODE; {number}"
         self._pool = Pool(url, connections, as_it_is=as_it_is, may_create=may_create) if pool is None else pool
         self._is_mine = pool is None
@@ -162,7 +162,7 @@ class PostgresStore:
         while True:
             alone = tries >= TRIES_BESIDE_OTHERS
             try:
-                return self._tried(work, deadline, self._alone if alone else self._beside, fresh=tries > 0)
+                return self._tried(work, deadline, self._alone if alone else self._workers, fresh=tries > 0)
             except AGAIN as error:
                 if alone and tries >= 2 * TRIES_BESIDE_OTHERS:
                     raise translated(error) from error

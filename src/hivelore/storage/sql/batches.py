@@ -9,7 +9,7 @@ import orjson
 from hivelore.changes.model import Batch, BatchFilter, BatchId, Preimage
 from hivelore.changes.preimage_codec import former, read_former
 from hivelore.indexing.model import DocumentKey
-from hivelore.storage.sql.codes import BATCH_KIND, BATCH_KIND_OF, DOOR, DOOR_OF
+from hivelore.storage.sql.codes import BATCH_KIND, BATCH_KIND_OF, DOOR_OF, INTERFACE
 from hivelore.storage.sql.instants import from_micros, from_micros_or_none, to_micros, to_micros_or_none
 from hivelore.storage.sql.where import Param
 
@@ -26,7 +26,7 @@ def batch(row: Sequence[Any]) -> Batch:
         kind=BATCH_KIND_OF[row[1]],
         at=from_micros(row[2]),
         actor=row[3],
-        door=DOOR_OF[row[4]],
+        interface=DOOR_OF[row[4]],
         reason=row[5],
         changes=row[6],
         is_private=bool(row[7]),
@@ -42,7 +42,7 @@ def params(value: Batch) -> dict[str, Param]:
         "kind": BATCH_KIND[value.kind],
         "at": to_micros(value.at),
         "actor": value.actor,
-        "door": DOOR[value.door],
+        "door": INTERFACE[value.interface],
         "reason": value.reason,
         "changes": value.changes,
         "private": int(value.is_private),

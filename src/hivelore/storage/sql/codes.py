@@ -14,7 +14,7 @@ from hivelore.sessions.model import HandoverState
 SCOPE = {Scope.AGENT: 1, Scope.SWARM: 2}
 SOURCE = {Source.MANUAL: 1, Source.FILE_INDEX: 2, Source.SESSION_SUMMARY: 3, Source.TASK_COMPLETION: 4}
 ROLE = {Role.WORKER: 1, Role.LEAD: 2, Role.OPERATOR: 3}
-DOOR = {
+INTERFACE = {
     Interface.PYTHON: 1,
     Interface.CLI: 2,
     Interface.REST: 3,
@@ -81,7 +81,7 @@ BATCH_KIND = {
 SCOPE_OF = {code: scope for scope, code in SCOPE.items()}
 SOURCE_OF = {code: source for source, code in SOURCE.items()}
 ROLE_OF = {code: role for role, code in ROLE.items()}
-DOOR_OF = {code: door for door, code in DOOR.items()}
+DOOR_OF = {code: interface for interface, code in INTERFACE.items()}
 TRUST_OF = {code: trust for trust, code in TRUST.items()}
 JOB_STATE_OF = {code: state for state, code in JOB_STATE.items()}
 HANDOVER_STATE_OF = {code: state for state, code in HANDOVER_STATE.items()}

@@ -8,7 +8,7 @@ from hivelore.events.model import Cooldown, Event, EventFilter, LoggedId
 from hivelore.indexing.model import DocumentKey
 from hivelore.memories.model import MemoryId
 from hivelore.observations.model import GENERAL
-from hivelore.storage.sql.codes import DOOR, DOOR_OF, LEVEL, LEVEL_OF
+from hivelore.storage.sql.codes import DOOR_OF, INTERFACE, LEVEL, LEVEL_OF
 from hivelore.storage.sql.digests import digest
 from hivelore.storage.sql.instants import MICROSECOND, from_micros, to_micros
 from hivelore.storage.sql.where import Param
@@ -22,7 +22,7 @@ def event(row: Sequence[Any]) -> Event:
         level=LEVEL_OF[row[2]],
         text=row[3],
         actor=row[4],
-        door=DOOR_OF[row[5]],
+        interface=DOOR_OF[row[5]],
         service=row[6],
         session=row[7],
         memory=row[8],
@@ -37,7 +37,7 @@ def event_params(value: Event, keys: Mapping[MemoryId, DocumentKey]) -> dict[str
         "level": LEVEL[value.level],
         "text": value.text,
         "actor": value.actor,
-        "door": DOOR[value.door],
+        "door": INTERFACE[value.interface],
         "service": value.service,
         "session": value.session,
         "document": None if value.memory is None else keys[value.memory],
@@ -98,7 +98,7 @@ def cooldown(row: Sequence[Any]) -> Cooldown:
         until=from_micros(row[2]),
         set_at=from_micros(row[3]),
         actor=row[4],
-        door=DOOR_OF[row[5]],
+        interface=DOOR_OF[row[5]],
         session=row[6],
         reason=row[7],
         count=row[8],
@@ -112,7 +112,7 @@ def cooldown_params(value: Cooldown) -> dict[str, Param]:
         "until": to_micros(value.until),
         "set_at": to_micros(value.set_at),
         "actor": value.actor,
-        "door": DOOR[value.door],
+        "door": INTERFACE[value.interface],
         "session": value.session,
         "reason": value.reason,
         "count": value.count,

@@ -6,7 +6,7 @@ from typing import Any
 
 from hivelore.core.agents import Viewer
 from hivelore.sessions.model import Ended, Handover, SubAgent, Task
-from hivelore.storage.sql.codes import DOOR, DOOR_OF, HANDOVER_STATE, HANDOVER_STATE_OF, ROLE, ROLE_OF
+from hivelore.storage.sql.codes import DOOR_OF, HANDOVER_STATE, HANDOVER_STATE_OF, INTERFACE, ROLE, ROLE_OF
 from hivelore.storage.sql.instants import from_micros, to_micros
 from hivelore.storage.sql.where import Param
 
@@ -30,7 +30,7 @@ def handover(row: Sequence[Any]) -> Handover:
     )
     return Handover(
         ended=ended,
-        by=Viewer(agent=row[5], role=ROLE_OF[row[6]], door=DOOR_OF[row[7]], acting=bool(row[8])),
+        by=Viewer(agent=row[5], role=ROLE_OF[row[6]], interface=DOOR_OF[row[7]], acting=bool(row[8])),
         state=HANDOVER_STATE_OF[row[9]],
         attempts=row[10],
         not_before=from_micros(row[11]),
@@ -56,7 +56,7 @@ def params(value: Handover) -> dict[str, Param]:
         "said": json.dumps({name: one for name, one in said.items() if one is not None}, ensure_ascii=False),
         "agent": value.by.agent,
         "role": ROLE[value.by.role],
-        "door": DOOR[value.by.door],
+        "door": INTERFACE[value.by.interface],
         "acting": int(value.by.acting),
         "state": HANDOVER_STATE[value.state],
         "attempts": value.attempts,

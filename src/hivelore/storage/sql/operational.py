@@ -9,7 +9,7 @@ from typing import Any
 
 from hivelore.indexing.model import DocumentKey
 from hivelore.observations.model import Confidence, Held, Observation, Operational
-from hivelore.storage.sql.codes import DOOR, DOOR_OF, KIND, KIND_OF
+from hivelore.storage.sql.codes import DOOR_OF, INTERFACE, KIND, KIND_OF
 from hivelore.storage.sql.instants import from_micros, to_micros
 from hivelore.storage.sql.where import Param
 
@@ -54,7 +54,7 @@ def observation(row: Sequence[Any]) -> Observation:
         at=from_micros(row[0]),
         kind=KIND_OF[row[1]],
         actor=row[2],
-        door=DOOR_OF[row[3]],
+        interface=DOOR_OF[row[3]],
         session=row[4],
         text=row[5],
         to=row[6],
@@ -67,7 +67,7 @@ def observation_params(document: DocumentKey, value: Observation) -> dict[str, P
         "at": to_micros(value.at),
         "kind": KIND[value.kind],
         "actor": value.actor,
-        "door": DOOR[value.door],
+        "door": INTERFACE[value.interface],
         "session": value.session,
         "text": value.text,
         "confidence": None if value.to is None else _kept(value.to),

@@ -9,7 +9,7 @@ from hivelore.indexing.model import DocumentKey
 from hivelore.memories.model import MemoryId
 from hivelore.review.model import Concerned, Decided, Proposal, ProposalFilter
 from hivelore.review.proposal_codec import read_wanted, wanted
-from hivelore.storage.sql.codes import DECISION, DECISION_OF, DOOR, DOOR_OF, PROPOSAL_KIND, PROPOSAL_KIND_OF
+from hivelore.storage.sql.codes import DECISION, DECISION_OF, DOOR_OF, INTERFACE, PROPOSAL_KIND, PROPOSAL_KIND_OF
 from hivelore.storage.sql.instants import from_micros, to_micros
 from hivelore.storage.sql.where import Param
 
@@ -26,7 +26,7 @@ def proposal(row: Sequence[Any], memories: Sequence[Concerned]) -> Proposal:
         wanted=None if row[2] is None else read_wanted(orjson.loads(row[2])),
         why=row[3],
         actor=row[4],
-        door=DOOR_OF[row[5]],
+        interface=DOOR_OF[row[5]],
         session=row[6],
         at=from_micros(row[7]),
         decided=None if row[8] == _OPEN else _decided(row[8:]),
@@ -34,8 +34,8 @@ def proposal(row: Sequence[Any], memories: Sequence[Concerned]) -> Proposal:
 
 
 def _decided(row: Sequence[Any]) -> Decided:
-    how, at, actor, door, reason = row
-    return Decided(how=DECISION_OF[how], at=from_micros(at), actor=actor, door=DOOR_OF[door], reason=reason)
+    how, at, actor, interface, reason = row
+    return Decided(how=DECISION_OF[how], at=from_micros(at), actor=actor, interface=DOOR_OF[interface], reason=reason)
 
 
 def params(value: Proposal) -> dict[str, Param]:
@@ -46,13 +46,13 @@ def params(value: Proposal) -> dict[str, Param]:
         "wanted": None if value.wanted is None else orjson.dumps(wanted(value.wanted)).decode(),
         "why": value.why,
         "actor": value.actor,
-        "door": DOOR[value.door],
+        "door": INTERFACE[value.interface],
         "session": value.session,
         "at": to_micros(value.at),
         "how": _OPEN if decided is None else DECISION[decided.how],
         "decided_at": None if decided is None else to_micros(decided.at),
         "decided_by": None if decided is None else decided.actor,
-        "decided_door": None if decided is None else DOOR[decided.door],
+        "decided_door": None if decided is None else INTERFACE[decided.interface],
         "reason": None if decided is None else decided.reason,
     }
 

@@ -11,7 +11,7 @@ from hivelore.feedback.recalls import Recall, RecalledMemory, RecallFilter
 from hivelore.indexing.model import DocumentKey
 from hivelore.memories.model import MemoryId
 from hivelore.search.model import Score
-from hivelore.storage.sql.codes import DOOR, DOOR_OF, PATH, PATH_OF, ROLE, ROLE_OF
+from hivelore.storage.sql.codes import DOOR_OF, INTERFACE, PATH, PATH_OF, ROLE, ROLE_OF
 from hivelore.storage.sql.instants import from_micros, to_micros
 from hivelore.storage.sql.where import Param
 
@@ -49,7 +49,7 @@ def params(recall: Recall, keys: Mapping[MemoryId, DocumentKey]) -> dict[str, Pa
         "at": to_micros(recall.at),
         "agent": recall.agent,
         "role": ROLE[recall.role],
-        "door": DOOR[recall.door],
+        "door": INTERFACE[recall.interface],
         "project": recall.project,
         "session": recall.session,
         "question": recall.question,
@@ -85,7 +85,7 @@ def recall(row: Sequence[Any], seen: Mapping[DocumentKey, MemoryId]) -> Recall:
         at=from_micros(row[1]),
         agent=row[2],
         role=ROLE_OF[row[3]],
-        door=DOOR_OF[row[4]],
+        interface=DOOR_OF[row[4]],
         project=row[5],
         session=row[6],
         question=row[7],

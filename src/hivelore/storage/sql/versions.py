@@ -6,7 +6,7 @@ import orjson
 from hivelore.core.text import Clean
 from hivelore.indexing.model import DocumentKey
 from hivelore.memories.model import Version
-from hivelore.storage.sql.codes import ACTION, ACTION_OF, DOOR, DOOR_OF, SCOPE, SCOPE_OF
+from hivelore.storage.sql.codes import ACTION, ACTION_OF, DOOR_OF, INTERFACE, SCOPE, SCOPE_OF
 from hivelore.storage.sql.instants import from_micros, from_micros_or_none, to_micros, to_micros_or_none
 from hivelore.storage.sql.rows import Row, as_json
 from hivelore.storage.sql.where import Param
@@ -18,7 +18,7 @@ def version(row: Row) -> Version:
         at=from_micros(row[1]),
         action=ACTION_OF[row[2]],
         actor=row[3],
-        door=DOOR_OF[row[4]],
+        interface=DOOR_OF[row[4]],
         reason=row[5],
         scope=SCOPE_OF[row[6]],
         name=row[7],
@@ -40,7 +40,7 @@ def params(document: DocumentKey, value: Version) -> dict[str, Param]:
         "at": to_micros(value.at),
         "action": ACTION[value.action],
         "actor": value.actor,
-        "door": DOOR[value.door],
+        "door": INTERFACE[value.interface],
         "reason": value.reason,
         "scope": SCOPE[value.scope],
         "name": value.name,

@@ -150,12 +150,12 @@ class SqlView(SqlSwarm):
         return chunks
 
     def before(self, document: DocumentKey, limit: int) -> Sequence[Stored]:
-        return self._beside("memory_before", document, limit)
+        return self._workers("memory_before", document, limit)
 
     def after(self, document: DocumentKey, limit: int) -> Sequence[Stored]:
-        return self._beside("memory_after", document, limit)
+        return self._workers("memory_after", document, limit)
 
-    def _beside(self, name: str, document: DocumentKey, limit: int) -> Sequence[Stored]:
+    def _workers(self, name: str, document: DocumentKey, limit: int) -> Sequence[Stored]:
         this = self._stored("memory_by_key", key=document)
         if this is None or this.memory.session is None:
             return []

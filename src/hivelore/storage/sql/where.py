@@ -131,7 +131,7 @@ def parts(where: Filter, *, common_tag: bool = False, among: str = AMONG) -> lis
     if where.project is not None:
         projects = [(" AND m.project = :project", {"project": where.project}), (" AND m.project IS NULL", {})]
     return [
-        (shelf + project + rest, own | named | params)
-        for shelf, own in _shelves(where.visibility)
+        (index_writer + project + rest, own | named | params)
+        for index_writer, own in _shelves(where.visibility)
         for project, named in projects
     ]

@@ -31,7 +31,7 @@ class Identity:
         self._path, self._namespace, self._vfs = path, namespace, vfs
         log, index = database_files(path)[1:3]
         self._opened = _found(path, log)
-        self._beside = _found(log, index)
+        self._workers = _found(log, index)
         self._incarnation, self._newest = self._content()
         self._other: _Content | None = None
         self._looking = threading.Lock()
@@ -60,7 +60,7 @@ class Identity:
         try:
             if _inode(self._path) == self._opened[self._path] and not self._holds_other():
                 return
-            for file, opened in self._beside.items():
+            for file, opened in self._workers.items():
                 if _inode(file) == opened:
                     aside = file.replace(file.with_name(f"{file.name}{ASIDE}"))
                     _LOG.warning("The database was replaced: %s of the former one is now %s.", file, aside)
@@ -69,7 +69,7 @@ class Identity:
                 "The database was replaced, and the files of the former one beside it could not be renamed (%s). "
                 "Remove %s before you start Hivelore again.",
                 error,
-                " and ".join(map(str, self._beside)),
+                " and ".join(map(str, self._workers)),
             )
 
     def _holds_other(self) -> bool:

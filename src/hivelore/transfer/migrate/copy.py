@@ -89,9 +89,9 @@ class Migrator:
         self._clock = clock
         self._settings = settings
         self._progress = progress
-        self._shelf = IndexWriter(self._keywords)
+        self._index_writer = IndexWriter(self._keywords)
         self._learning = PlannerStatistics(target)
-        self._reindexing = IndexRebuild(target, self._keywords, others, self._shelf, clock)
+        self._index_rebuild = IndexRebuild(target, self._keywords, others, self._index_writer, clock)
 
     def begin(self) -> MigrationState:
         """Claim the target, or find what was begun. Raises as ``fitting``."""
@@ -118,12 +118,12 @@ class Migrator:
 
     def index(self) -> None:
         """Index what was copied before there was an index: the first service on the target finds all by its words."""
-        self._reindexing.begin()
-        total = self._reindexing.left
+        self._index_rebuild.begin()
+        total = self._index_rebuild.left
         with self._progress("Indexing", total) as advance:
-            while not self._reindexing.is_done:
-                self._reindexing.go_on()
-                advance(total - self._reindexing.left)
+            while not self._index_rebuild.is_done:
+                self._index_rebuild.go_on()
+                advance(total - self._index_rebuild.left)
         while self._keywords.settle(self._target):
             pass
 
@@ -211,14 +211,14 @@ class Migrator:
             if not indexed:
                 tx.forget(key)
             elif key in to_return:
-                self._shelf.withdraw(tx, Stored(key, memory))
+                self._index_writer.withdraw(tx, Stored(key, memory))
             else:
-                self._shelf.drop(tx, Stored(key, memory))
+                self._index_writer.drop(tx, Stored(key, memory))
 
     def _put(self, load: MemoryBatch, stand: MigrationState | None) -> None:
         def work(tx: Transaction) -> None:
             if _has_index(tx):
-                self._shelf.move_in(tx, load.memories)
+                self._index_writer.move_in(tx, load.memories)
             else:
                 tx.move_in(load.memories)
             _put_vectors(tx, load)

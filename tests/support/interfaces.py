@@ -154,7 +154,7 @@ class BridgeDoor(McpServer):
 
     def _sent(self, message: bytes) -> Outcome:
         self._bridge.say(message)
-        first, *others = [answered(self._bridge.hear()) for line in message.split(b"\n") if line.strip()]
+        first, *others = [answered(self._bridge.subscribe()) for line in message.split(b"\n") if line.strip()]
         assert not others or OK not in (first.kind, *(other.kind for other in others))
         return first
 
