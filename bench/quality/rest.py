@@ -90,7 +90,7 @@ def _row(name: str, interfaces: _Doors) -> list[str]:
     python, rest = interfaces[PYTHON], interfaces[REST]
     differing = sum(one != other for one, other in zip(python.answers, rest.answers, strict=True))
     shares = [cell for pair in zip(python.cells(), rest.cells(), strict=True) for cell in pair]
-    times = [f"{median(door.milliseconds):.1f}" for interface in (python, rest)]
+    times = [f"{median(interface.milliseconds):.1f}" for interface in (python, rest)]
     return [
         f"{name} ({len(rest.answers)})",
         *shares,

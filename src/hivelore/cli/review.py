@@ -131,7 +131,7 @@ def as_reviewer(agent: str | None) -> Generator[RemoteHive]:
 def _show(proposal: Proposal) -> None:
     output.say((f"{proposal.kind} ", "bold"), proposal.id)
     fields: dict[str, Any] = {
-        "proposed": f"{output.age(proposal.at, now())} by {proposal.actor or 'nobody in particular'} ({proposal.interface})",
+        "proposed": f"{output.age(proposal.at, now())} by {proposal.actor or 'an operator'} ({proposal.interface})",
         "session": proposal.session,
         "why": proposal.why,
     }
