@@ -49,7 +49,7 @@ look-alikes), few of which were read for the rules. What the model may decide wa
 *in many writers' words* ({more:,} pairs). *Clusters kept aside* ({aside:,} pairs) were written by somebody who saw
 nothing else, and reread; nothing was chosen by them. Here the model reads every pair, a service those that are near.
 
-- *ours* compares what the notes say by rules (see [the decision](../docs/decisions/0015-same-or-conflicting.md)), with
+- *ours* compares what the notes say by rules (see [the decision](../docs/decisions/0015-contradiction-judge.md)), with
   the cosine of their vectors; what they take for a conflict is one where a small trained model agrees, what they do not
   is one where it is very sure, and what they cannot tell, and clashes nowhere, is the same where it finds so.
 - *rules with vectors* are the same rules without that model, *rules alone* have no cosine either

@@ -1,5 +1,5 @@
 """Builds the model that reads two notes together, from the weights that scripts/train_judge.py has made; what it writes
-goes into git (docs/decisions/0015-same-or-conflicting.md).
+goes into git (docs/decisions/0015-contradiction-judge.md).
 
 Run as ``python -m scripts.build_judge build/judge.safetensors`` in the environment of scripts/build_model.py.
 """
