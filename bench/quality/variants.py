@@ -31,20 +31,20 @@ class Recipe:
     meaning: bool = True
 
 
-OURS = "ours"
-KEYWORDS = "ours, keywords alone"
-WITHOUT_UPDATES = "without updates"
+OURS = "Hivelore"
+KEYWORDS = "Hivelore, keywords only"
+WITHOUT_UPDATES = "without the update rule"
 VECTORS = Recipe(ranking=AGELESS, weighting=Weighting.fixed(1.0, tokens=0.0), priors=NO_PRIORS, updating=NO_UPDATES)
 WITHOUT: Mapping[str, Recipe] = {
     KEYWORDS: Recipe(meaning=False),
-    "half and half": Recipe(weighting=Weighting.fixed(0.5)),
-    "without tokens": Recipe(weighting=Weighting(tokens=0.0)),
+    "equal weights": Recipe(weighting=Weighting.fixed(0.5)),
+    "without late interaction": Recipe(weighting=Weighting(tokens=0.0)),
     WITHOUT_UPDATES: Recipe(updating=NO_UPDATES),
-    "without priors": Recipe(priors=NO_PRIORS),
-    "without company": Recipe(priors=Priors(company=0.0)),
-    "without brevity": Recipe(priors=Priors(brevity=0.0)),
-    "without question": Recipe(priors=Priors(question=0.0)),
-    "without author": Recipe(priors=Priors(author=0.0)),
+    "without boosts": Recipe(priors=NO_PRIORS),
+    "without session boost": Recipe(priors=Priors(company=0.0)),
+    "without brevity boost": Recipe(priors=Priors(brevity=0.0)),
+    "without question penalty": Recipe(priors=Priors(question=0.0)),
+    "without author boost": Recipe(priors=Priors(author=0.0)),
     "without dates": Recipe(priors=Priors(date=0.0)),
 }
 """Ours with one ingredient switched off in each."""
