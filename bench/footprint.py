@@ -74,7 +74,7 @@ def _idle(bench: Bench, home: Path, what: str) -> Iterator[list[str]]:
         for text in bench.questions[: bench.count(QUESTIONS, 5)]:
             client.call("POST", "/api/memory/search", body={"query": text})
         asked = memory(service.pid)
-        yield [f"with {what}, after {bench.count(QUESTIONS, 5)} questions", *_figures(asked), ""]
+        yield [f"with {what}, after {bench.count(QUESTIONS, 5)} queries", *_figures(asked), ""]
 
 
 def _figures(figures: Mapping[str, float]) -> tuple[str, str]:

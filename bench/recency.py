@@ -44,7 +44,7 @@ RULES: Mapping[str, Recipe] = {
 }
 TEXT = """
 The same queries, asked the day after the last memory of each store. The memories span months. The last columns use
-the queries of *Newer versions first*, asked the day after the last second version. They give the share of all
+the queries of *Newer versions first*, asked one day after the newest of these versions. They give the share of all
 queries for which the newer version is among the first ten and before the older one.
 
 - *documented* is `HIVELORE_RANKING=documented`: similarity times recency, without boosts.

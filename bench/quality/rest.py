@@ -51,7 +51,7 @@ def run(bench: Bench) -> Section | None:
             if collection.number < KEPT:
                 _ask_both(bench, collection, asked)
     rows = [_row(name, doors) for name, doors in asked.items()]
-    head = ["set (questions)"]
+    head = ["set (queries)"]
     head += [f"{column}, {door}" for column in MEASURED for door in (PYTHON, REST)]
     head += ["different answers", f"p50, {PYTHON}", f"p50, {REST}", "target"]
     return Section("Retrieval quality over REST", TEXT.format(kept=KEPT), [Table("", head, rows)]) if rows else None

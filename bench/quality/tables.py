@@ -23,7 +23,7 @@ def main_table(figures: All) -> Table:
         for group in _headed(figures)
         for row in LEADING
     ]
-    return Table("", ["set (questions): row", *MAIN], rows)
+    return Table("", ["set (queries): row", *MAIN], rows)
 
 
 def ablation(figures: All) -> Table:
