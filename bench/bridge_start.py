@@ -15,11 +15,14 @@ from bench.running import Service, environment, memory
 
 ROUNDS = 100
 TEXT = """
-Every agent that speaks MCP over stdio starts `hivelore mcp` and waits for it. The commands take turns, so that whatever
-else the machine does falls on all of them. *Whole run* is from the start of the process to its end, with nothing to
-read. *First answer* is from the start to the answer to `initialize`, by a service that runs already (keywords only),
-connection and service included. *Processor* is what the kernel counted for the process and, unlike the time, hardly
-depends on what else runs. *Memory* is what is resident once it has answered. Compiled modules are used, as installed.
+An agent that uses MCP over stdio starts `hivelore mcp` and waits for it. The commands alternate, so other load
+affects all of them.
+
+- *Whole run*: from process start to exit, with empty input.
+- *First answer*: from process start to the answer to `initialize`. The service is already running (keywords only).
+  The time includes the connection and the service.
+- *processor*: the processor time counted by the kernel. Unlike the elapsed time, it hardly depends on other load.
+- *memory*: resident memory after the answer. Compiled modules are used, as installed.
 """
 PYTHON = sys.executable
 SCRIPT = str(Path(sysconfig.get_path("scripts")) / "hivelore")
@@ -96,7 +99,7 @@ def run(bench: Bench) -> Section:
                 if number:
                     taken.append(one)
     tables = [_table("**Whole run**", runs, runs[BARE]), _table("**First answer**", answers, runs[BARE])]
-    return Section("Start of the bridge", TEXT, tables)
+    return Section("Bridge start", TEXT, tables)
 
 
 def _table(title: str, taken: Mapping[str, Sequence[Taken]], bare: Sequence[Taken]) -> Table:

@@ -23,13 +23,16 @@ STARTS = 5
 QUESTIONS = 100
 LARGEST_WHEELS = 6
 TEXT = """
-*Memory* is in MB of 10**6 bytes, as the kernel counts it: resident is everything, of its own is what no other process
-shares (libraries and the model's file are shared by all that map them). The steps are those of one process that loads
-the parts of the service one after the other on {large:,} memories of 200 to 500 characters; the service is another
-process, idle.
-*Start* is from the command to the first answer of `/health`. A new installation has an empty home folder and no
-compiled modules, so the first start compiles the modules, makes the database and the keys. *Wheels* are the core
-install on this platform: the sizes that the lock file gives, and of Hivelore the wheel that is built from here.
+*Memory* is in MB of 10**6 bytes, as the kernel counts it. *resident* is all memory of a process. *private* excludes
+memory shared with other processes, such as libraries and the model file. The steps belong to one process that loads
+the parts of the service in sequence, on {large:,} memories of 200 to 500 characters. The service is another, idle
+process.
+
+*Start* is the time from the command to the first answer of `/health`. A new installation has an empty home folder
+and no compiled modules. The first start therefore compiles modules and creates the database and the keys.
+
+*Wheels* are the core install on this platform. Sizes come from the lock file, and for Hivelore from a wheel built
+from this checkout.
 """
 
 
@@ -55,10 +58,10 @@ def _memory(bench: Bench, large: int) -> Iterator[Table]:
         name, figures = json.loads(line)
         rows.append([name, f"{figures['Rss'] - before:+.1f}", *_figures(figures)])
         before = figures["Rss"]
-    yield Table("**Memory, step by step**", ["", "more", "resident", "of its own"], rows)
-    places = {"nothing": bench.place(), f"{large:,} memories": home}
+    yield Table("**Memory, step by step**", ["", "added", "resident", "private"], rows)
+    places = {"no memories": bench.place(), f"{large:,} memories": home}
     services = [row for what, place in places.items() for row in _idle(bench, place, what)]
-    yield Table("**Memory of the service**", ["", "resident", "of its own", "target"], services)
+    yield Table("**Memory of the service**", ["", "resident", "private", "target"], services)
 
 
 def _idle(bench: Bench, home: Path, what: str) -> Iterator[list[str]]:
@@ -71,7 +74,7 @@ def _idle(bench: Bench, home: Path, what: str) -> Iterator[list[str]]:
         for text in bench.questions[: bench.count(QUESTIONS, 5)]:
             client.call("POST", "/api/memory/search", body={"query": text})
         asked = memory(service.pid)
-        yield [f"with {what}, after {bench.count(QUESTIONS, 5)} questions", *_figures(asked), ""]
+        yield [f"with {what}, after {bench.count(QUESTIONS, 5)} queries", *_figures(asked), ""]
 
 
 def _figures(figures: Mapping[str, float]) -> tuple[str, str]:
@@ -113,7 +116,7 @@ def _wheels(bench: Bench) -> Table:
     rows.append([f"all {len(sizes)}", f"{total:.1f}", judged(total < MOST_WHEELS, f"< {MOST_WHEELS:g} MB")])
     with zipfile.ZipFile(wheel) as archive:
         unpacked = sum(one.file_size for one in archive.infolist()) / 1e6
-    return Table(f"**Wheels**, in MB; Hivelore's own unpacks to {unpacked:.0f} MB", ["", "MB", "target"], rows)
+    return Table(f"**Wheels**, in MB. Hivelore's wheel unpacks to {unpacked:.0f} MB", ["", "MB", "target"], rows)
 
 
 def locked_wheels(lock: Path) -> Iterator[tuple[str, int]]:

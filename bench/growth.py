@@ -13,9 +13,9 @@ ADDS = 300
 WARM_UP = 20
 MOST = 1.2
 TEXT = """
-Single adds over REST, durable, one after the other and in turns to two services: one holds {small:,} memories, the
-other {large:,}, of 200 to 500 characters with their vectors. Everything is as installed, so each add is embedded in
-the background soon after.
+Single durable adds over REST, one after the other, alternating between two services. One has {small:,} memories, the
+other {large:,}, of 200 to 500 characters with vectors. The installation is the default, so each add is embedded in
+the background.
 """
 
 
@@ -48,13 +48,13 @@ def run(bench: Bench) -> Section:
         used = [processor_seconds(service.pid) - start for service, start in zip(services, before, strict=True)]
     ratio = median(took[1]) / median(took[0])
     rows = [
-        [f"at {size:,}", *spread(each), f"{processor * 1e3 / len(each):.1f}", ""]
+        [f"{size:,} memories", *spread(each), f"{processor * 1e3 / len(each):.1f}", ""]
         for size, each, processor in zip(sizes, took, used, strict=True)
     ]
     rows[1][-1] = f"{judged(ratio <= MOST, f'at most {MOST:g} times the p50 above')} ({ratio:.2f})"
     table = Table(
-        f"{len(took[0])} adds to each, milliseconds",
+        f"{len(took[0])} adds per store, in milliseconds",
         ["", "p50", "p95", "p99", "processor, embedding included", "target"],
         rows,
     )
-    return Section("Adding to few and to many", TEXT.format(small=sizes[0], large=sizes[1]), [table])
+    return Section("Adds by store size", TEXT.format(small=sizes[0], large=sizes[1]), [table])

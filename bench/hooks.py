@@ -20,12 +20,14 @@ MEMORIES = 1_000
 MOST = 300.0
 """Milliseconds that a hook may take, whatever is wrong (p99)."""
 TEXT = """
-What an agent program waits for at every prompt: a process that is handed an event on stdin, asks the service and ends.
-The commands take turns, so that whatever else the machine does falls on all of them. The service runs with the model of
-the package and {memories:,} memories, and recalls for each prompt, in a new session each time. *sh + curl* posts the
-same to the same route. *Processor* is what the kernel counted for the process and, unlike the time, hardly depends on
-what else runs. Below, what it takes where all is not well: a hook waits 200 ms for the service, not longer, and
-what is put aside then is put aside by another process, which nobody waits for.
+An agent program waits for this process at every prompt. It reads an event from stdin, calls the service and exits.
+The commands alternate, so other load affects all of them. The service uses the shipped model and {memories:,}
+memories. It performs a recall for each prompt, in a new session each time. *sh + curl* posts the same data to the
+same route. *processor* is the processor time counted by the kernel. Unlike the elapsed time, it hardly depends on
+other load.
+
+The second table has faults. A hook waits at most 200 ms for the service. Another process then spools the event, and
+nobody waits for that process.
 """
 BARE, HOOK, CURL = "python -I -S -c pass", "hook", "sh + curl"
 Taken = tuple[float, float]
@@ -66,7 +68,7 @@ def run(bench: Bench) -> Section:
             prompts, rounds, {BARE: [sys.executable, "-I", "-S", "-c", "pass"], HOOK: hook, **_curl(service)}, given
         )
         ill = _turns(
-            prompts, rounds, {"turned off (HIVELORE_HOOK_DISABLED)": hook}, {**given, "HIVELORE_HOOK_DISABLED": "1"}
+            prompts, rounds, {"disabled (HIVELORE_HOOK_DISABLED)": hook}, {**given, "HIVELORE_HOOK_DISABLED": "1"}
         )
         os.kill(service.pid, signal.SIGSTOP)
         try:
@@ -74,8 +76,8 @@ def run(bench: Bench) -> Section:
         finally:
             os.kill(service.pid, signal.SIGCONT)
     ill |= _turns(prompts, rounds, {"no service runs": hook}, given)
-    tables = [_table("**All is well**", well, well[BARE]), _table("**It is not**", ill, well[BARE])]
-    return Section("HookService", TEXT.format(memories=memories), tables)
+    tables = [_table("**Normal operation**", well, well[BARE]), _table("**With a fault**", ill, well[BARE])]
+    return Section("Hooks", TEXT.format(memories=memories), tables)
 
 
 def _curl(service: Service) -> Mapping[str, Sequence[str]]:

@@ -21,8 +21,8 @@ DAY = timedelta(days=1)
 FORTNIGHT = timedelta(days=14)
 NEVER = timedelta(days=100_000)
 FLOOR = 0.7
-DOCUMENTED, NONE, DEFAULT = "documented, 14 days", "none", "ours"
-FLOORED = "times the same, at least .7"
+DOCUMENTED, NONE, DEFAULT = "documented, 14 days", "no recency", "Hivelore"
+FLOORED = "the same factor, at least .7"
 SLOWEST = "times 2^(-age / 365 days)"
 
 
@@ -43,21 +43,22 @@ RULES: Mapping[str, Recipe] = {
     DEFAULT: Recipe(),
 }
 TEXT = """
-Memories of months, asked as if it were the day after the last one of their store; the same questions as above. The last
-columns are about the questions of *Newer before older*, asked the day after the last second telling: the share of all
-of them to which the newer telling is among the first ten and before the older one.
+The same queries, asked the day after the last memory of each store. The memories span months. The last columns use
+the queries of *Newer versions first*, asked one day after the newest of these versions. They give the share of all
+queries for which the newer version is among the first ten and before the older one.
 
-- *documented* is `HIVELORE_RANKING=documented`: similarity times recency, without priors. *Times* multiplies what we
-  rank by with recency, as `MEMORY_RECENCY_HALF_LIFE_DAYS` does. *At least .7* holds that factor above a floor; it is
-  no setting, but the first {deep} of *none* put in the order that it would give.
-- *plus* is the small additive term that is always there. All rows but *ours* are without the rule for newer tellings.
+- *documented* is `HIVELORE_RANKING=documented`: similarity times recency, without boosts.
+- *times* multiplies the ranking score by recency, as `MEMORY_RECENCY_HALF_LIFE_DAYS` does.
+- *at least .7* limits this factor. It is not a setting. It reorders the first {deep} of *no recency*.
+- *plus* is the small additive term that is always active. All rows except *Hivelore* are without the update rule.
 
 {conclusion}
 """
 CONCLUSION = """
-**The default follows from the last row.** With the documented half-life of 14 days R@10 goes {documented}, with 365
-days {slowest}, by ours {default}.{told} So nothing multiplies by default: age settles ties, a rule that reads both
-texts lets a newer telling replace an older one, and what answers the question is found however old it is.
+**The last row is the reason for the default.** With the documented half-life of 14 days, R@10 goes {documented}.
+With 365 days it goes {slowest}. With Hivelore's default it goes {default}.{told} Recency therefore multiplies
+nothing by default. Age decides ties, and a rule that reads both texts puts a newer version before the older one. A
+relevant memory is found at any age.
 """
 WIDTH = 120
 
@@ -155,8 +156,8 @@ def _conclusion(recalls: Mapping[str, Mapping[str, float]], newer_first: Mapping
         return f"{100 * fmean(first):.0f} %"
 
     told = (
-        f" Of all the updates {newer(NONE)} come first without recency, {newer(DOCUMENTED)} with 14 days, "
-        f"{newer(SLOWEST)} with 365 days and {newer(DEFAULT)} by ours."
+        f" Of all updates, {newer(NONE)} come first without recency, {newer(DOCUMENTED)} with 14 days, "
+        f"{newer(SLOWEST)} with 365 days and {newer(DEFAULT)} with Hivelore."
         if newer_first
         else ""
     )

@@ -21,19 +21,19 @@ PACKAGES = ("onnxruntime", "numpy", "apsw", "simsimd", "sqlite-vec", "langgraph-
 HEAD = """\
 # Benchmarks
 
-How good the answers are and how fast they come, each figure beside a simple baseline that was measured in the same
-run. Times drift by a factor of two with what else the machine does; the ratios of one run are steady.
+Quality and speed of the answers. Each figure is next to a simple baseline measured in the same run. Times vary by a
+factor of two with the load of the machine. The ratios within a run are stable.
 
-    make bench                          # every section but the one about a million memories, about half an hour
-    make bench-quality                  # those about the quality of the answers alone
-    make bench-speed                    # speed from 1,000 memories to a million, in about an hour
-    make bench BENCH_ARGS="writes"      # one section anew; the others stay as they were
-    BENCH_SCALE=0.1 make bench          # a tenth of the work, to try it out: shown, not kept
+    make bench                          # every section except the one with a million memories, about half an hour
+    make bench-quality                  # the sections about answer quality only
+    make bench-speed                    # speed from 1,000 memories to a million, about an hour
+    make bench BENCH_ARGS="writes"      # one section; the others keep their results
+    BENCH_SCALE=0.1 make bench          # a tenth of the work, as a trial: printed, not saved
 
-The texts are commit messages of public projects, with questions about them, in the folder that
-`HIVELORE_BENCH_DATA` names. Without it the sections about speed take the texts of the documents of this checkout,
-and say so; those about quality are left out. Every folder in its `quality` that has a `corpus.jsonl` and a
-`queries.jsonl` is asked. The files of LoCoMo and LongMemEval, as their authors publish them, become such a folder by
+The texts are commit messages of public projects, with queries about them. They are in the folder
+`HIVELORE_BENCH_DATA`. Without this folder, the speed sections use the documentation of this checkout and say so, and
+the quality sections are skipped. Every subfolder of `quality` with a `corpus.jsonl` and a `queries.jsonl` is a set.
+These commands convert the published files of LoCoMo and LongMemEval:
 
     python -m bench.prepare locomo locomo10.json $HIVELORE_BENCH_DATA/quality/locomo
     python -m bench.prepare longmemeval longmemeval_s.json $HIVELORE_BENCH_DATA/quality/longmemeval
@@ -122,10 +122,10 @@ def render(folder: Path, names: Sequence[str]) -> str:
 def _stamp(name: str, kept: Mapping[str, Any]) -> str:
     made: Mapping[str, str] = kept["made"]
     scale = "" if kept["scale"] == 1 else f", at a scale of {kept['scale']:g}"
-    others = f"; other programs used {kept['others']:.0%} of its processors meanwhile" if "others" in kept else ""
+    others = f" Other programs used {kept['others']:.0%} of its processors." if "others" in kept else ""
     return (
-        f"*`make bench BENCH_ARGS={name}` on {made['date']} at commit {made['commit']}, in {kept['seconds']} s{scale}; "
-        f"{made['machine']}{others}; {made['versions']}.*"
+        f"*Measured by `make bench BENCH_ARGS={name}` on {made['date']} at commit {made['commit']}, "
+        f"in {kept['seconds']} s{scale}. Machine: {made['machine']}.{others} Software: {made['versions']}.*"
     )
 
 

@@ -22,16 +22,18 @@ OF_EACH = 40
 FLOORS = (0.4, 0.5, 0.6, 0.65, FLOOR, 0.75, 0.8, 0.9)
 OTHER, SIBLING = "another kind", "sibling"
 TEXT = """
-An answer is given unasked, by a hook say, only when its best hit fits: 1.15 x cosine x (1 + 1.5 x the share of the
-question's words that it answers) has to reach {floor:.2f}, in keywords-only mode 7/6 x that share. *Lost* is what the
-floor takes from R@{depth} where the questions of a set are asked of their own store. *Said all the same* is the share
-of questions that get an answer from a store that has none: one *of another kind* (another data set), or a *sibling*
-(another project of *commits*, another conversation of *locomo*), {each} questions of each asked of each. All in
-percent.
+Hivelore injects an answer unasked, for example through a hook, only if its best hit fits. The score is 1.15 x cosine
+x (1 + 1.5 x the covered share of the query words) and has to reach {floor:.2f}. Without vectors it is 7/6 x that
+share.
 
-What the signal cannot see: that a store knows the topic and not the answer; and that a note answers in other words,
-which is why almost all of those questions are lost. Whoever searches finds them all the same: the floor is for what
-nobody asked for.
+- *lost* is the R@{depth} that the floor removes when the queries of a set are asked of the right store.
+- *answered anyway* is the share of queries that get an answer from a store without one. The store is of *another
+  kind* (another data set) or a *sibling* (another project of *commits*, another conversation of *locomo*). Each
+  store gets {each} queries of each other store.
+
+All values are percentages. The score has two blind spots. A store may know the topic and not the answer. A note may
+answer in other words, so most paraphrases are lost. A search still finds them, because the floor applies only to
+unasked answers.
 """
 
 
@@ -68,7 +70,7 @@ def run(bench: Bench) -> Section | None:
                 app.close()
         bench.say(f"{store.set}: {len(told)} answers")
     return Section(
-        "Silence",
+        "Relevance floor",
         TEXT.format(floor=FLOOR, depth=DEPTH, each=OF_EACH).strip(),
         [_table(mode, [one for one in told if one.mode == mode]) for mode in MODES],
     )
@@ -108,7 +110,7 @@ def _table(mode: str, told: Sequence[_Told]) -> Table:
         cells = [f"{share:.1f}" for share in (*lost.values(), *said.values())]
         rows.append([f"**{floor:.2f}**" if floor == FLOOR else f"{floor:.2f}", *cells])
     head = ["floor", *(f"lost: {name} ({len(groups[name])})" for name in own)]
-    head += [f"said all the same: {name} ({len(groups[name])})" for name in strange]
+    head += [f"answered anyway: {name} ({len(groups[name])})" for name in strange]
     return Table(f"**{mode.capitalize()}**", head, rows)
 
 

@@ -22,7 +22,7 @@ def steps(home: Path) -> Iterator[str]:
     embedder = OnnxEmbedder()
     yield "embedding model loaded"
     embedder.embed_query(Clean("What does the first question take?"))
-    yield "a first question embedded"
+    yield "first query embedded"
     from hivelore.runtime.clock import SystemClock
     from hivelore.storage.sqlite.store import SqliteStore
 

@@ -26,43 +26,47 @@ FILES = (DATA / "statements.jsonl", DATA / "statements_more.jsonl")
 CLUSTERS = DATA / "statement_clusters.jsonl"
 CAUTIOUS = Constants(only_measures=True)
 TITLES = {
-    "clusters_judge": "Clusters kept aside",
-    "clusters_choose": "Clusters to choose by",
-    "more_judge": "In many writers' words",
+    "clusters_judge": "Held-out clusters",
+    "clusters_choose": "Tuning clusters",
+    "more_judge": "Many writers",
     "fresh2": "Second fresh",
     "fresh": "Fresh",
-    "judge": "To judge by",
-    "train": "To train on",
-    "build": "To build on",
+    "judge": "Judge",
+    "train": "Train",
+    "build": "Build",
 }
 """Of the parts, but for the one that is as large as all others together and was only trained on."""
 SAME, CONFLICT, DIFFERENT = "same", "conflict", "different"
 TEXT = """
-{pairs} pairs of notes about one service, written for this, each labelled as the same, a conflict, or different:
-rewordings in other units, order, voice or detail, notes that contradict each other in a number, a name, a negation or
-an order, and notes that only look alike. Most are English, {foreign} are German, French, Spanish or Chinese. No note
-is in two parts. The rules were built on the *build* part; the model was trained on that, on the *train* part, on
-5,613 pairs in many writers' words, and on 3,926 clusters (a fact in five wordings, five contradictions of it and four
-look-alikes), few of which were read for the rules. What the model may decide was chosen by *clusters to choose by*
-({chosen:,} pairs), with four parts in view that were only counted, though many times: *judge* ({judged} pairs), *fresh*
-({fresh} pairs, other kinds of services and phrasings), *second fresh* ({last} pairs, written apart from all that) and
-*in many writers' words* ({more:,} pairs). *Clusters kept aside* ({aside:,} pairs) were written by somebody who saw
-nothing else, and reread; nothing was chosen by them. Here the model reads every pair, a service those that are near.
+{pairs} labelled pairs of notes about one service, written for this purpose. A pair is the same (a rewording in other
+units, order, voice or detail), a conflict (in a number, name, negation or order), or different (a look-alike). Most
+are English, and {foreign} are German, French, Spanish or Chinese. No note is in two parts.
 
-- *ours* compares what the notes say by rules (see [the decision](../docs/decisions/0015-same-or-conflicting.md)), with
-  the cosine of their vectors; what they take for a conflict is one where a small trained model agrees, what they do not
-  is one where it is very sure, and what they cannot tell, and clashes nowhere, is the same where it finds so.
-- *rules with vectors* are the same rules without that model, *rules alone* have no cosine either
-  (`HIVELORE_EMBEDDER=none`). *Cautious* are rules with vectors that take only clashing quantities for a conflict.
-- *model alone* takes what the model finds likeliest.
-- *same service and category* takes every pair for the same (`HIVELORE_REINFORCE=structural`).
-- *exact text* takes only the same words for the same, and all else for different.
-- *cosine alone* takes what is as near as {cosine:.2f} for the same and the rest for different: what is right most often
-  on the build part. No threshold finds a conflict: a contradiction is as near as a rewording.
+- The rules were built on *build*. The model was trained on *build*, *train*, 5,613 pairs by many writers, and 3,926
+  clusters. A cluster is a fact in five wordings, contradictions in five wordings, and four look-alikes. Few of these
+  were read for the rules.
+- The model's thresholds were chosen on *tuning clusters* ({chosen:,} pairs). Four other parts were visible as
+  totals, many times: *judge* ({judged} pairs), *fresh* ({fresh} pairs, other kinds of services and phrasings),
+  *second fresh* ({last} pairs, written independently) and *many writers* ({more:,} pairs).
+- *Held-out clusters* ({aside:,} pairs) were written by a person who saw nothing else, and reread. They decided no
+  constant.
 
-All in percent of the pairs with a label. *Wrong* columns are what does harm: a rewording that counts against the older
-note, a different note that counts for or against it. What is neither right nor wrong was called uncertain, or told
-apart where it is the same.
+Here the model reads every pair. A service reads only pairs that are near. The rows:
+
+- *Hivelore* combines rules ([decision](../docs/decisions/0015-contradiction-judge.md)), the cosine, and a small
+  trained model. A conflict found by the rules needs the model's agreement. A conflict found by the model alone needs
+  high certainty. If the rules are undecided and see no clash, the model may call the pair the same.
+- *rules with vectors* omits the model. *rules without vectors* omits the cosine too (`HIVELORE_EMBEDDER=none`).
+  *cautious* is *rules with vectors* with conflicts in quantities only.
+- *model only* is the likeliest class of the model.
+- *same service and category* calls every pair the same (`HIVELORE_REINFORCE=structural`).
+- *exact text* calls equal texts the same, and all others different.
+- *cosine only* calls pairs from a cosine of {cosine:.2f} the same, and others different. This threshold is the best
+  on *build*. No threshold finds a conflict, because a contradiction is as near as a rewording.
+
+All values are percentages of the pairs with that label. The *wrong* columns are the harmful errors: a rewording that
+counts against the older note, or a different note that counts for or against it. All remaining pairs were called
+uncertain, or different although they are the same.
 """
 HEAD = (
     "",
@@ -151,14 +155,14 @@ def run(bench: Bench) -> Section:
         return SAME if (near(pair) or 0.0) >= threshold else DIFFERENT
 
     judges: dict[str, Judge] = {
-        "ours": ours,
-        "model alone": by_model,
+        "Hivelore": ours,
+        "model only": by_model,
         "rules with vectors": by_rules,
-        "rules alone": by_words,
+        "rules without vectors": by_words,
         "cautious": cautious,
         "same service and category": lambda _: SAME,
         "exact text": lambda pair: SAME if pair.older == pair.newer else DIFFERENT,
-        "cosine alone": cosine,
+        "cosine only": cosine,
     }
     tables = [
         Table(
@@ -179,7 +183,7 @@ def run(bench: Bench) -> Section:
         foreign=sum(pair.lang != "en" for pair in every),
         cosine=threshold,
     )
-    return Section("Same, conflicting or different", text.strip(), tables)
+    return Section("Contradiction judge", text.strip(), tables)
 
 
 def _likeness(bench: Bench, told: Sequence[Pair]) -> Callable[[Pair], float | None]:

@@ -19,13 +19,13 @@ from hivelore.memories.drafts import Draft
 PROJECTS = 3
 LATER = timedelta(days=20)
 LONGEST = 900
-KINDS = {"same": "one number is another", "reworded": "and it begins and ends otherwise"}
+KINDS = {"same": "one number changed", "reworded": "beginning and end changed too"}
 ROWS = {OURS: Recipe(), "without the rule": WITHOUT[WITHOUT_UPDATES]}
 TEXT = """
-Of {projects} projects of *commits*, every note of up to {longest} characters that a question is about and that has a
-number in it is told a second time, 20 days later, with that number changed; every other one also begins with
-"Update:" and lacks its last sentence. Then the question is asked. The share of questions is given to which the newer
-telling comes before the older one, of those that find either among the first ten.
+In {projects} projects of *commits*, each suitable note is stored a second time, 20 days later, with one number
+changed. A suitable note has up to {longest} characters, contains a number, and has a query. Every second copy also
+begins with "Update:" and omits its last sentence. Then the query is asked. The table gives the share of queries with
+the newer version before the older one, among the queries that find either in the first ten.
 """
 
 
@@ -63,7 +63,7 @@ def run(bench: Bench) -> Section | None:
         for (row, kind), one in sorted(newer_first.items())
     ]
     text = TEXT.format(projects=len(projects), longest=LONGEST)
-    return Section("Newer before older", text, [Table("", ["", "questions", "newer first, %"], rows)])
+    return Section("Newer versions first", text, [Table("", ["", "queries", "newer first, %"], rows)])
 
 
 def told_again(bench: Bench) -> list[Collection]:

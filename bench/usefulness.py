@@ -27,16 +27,16 @@ SESSIONS = 3
 """So often each question of the past was asked."""
 BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
 NOISES = (0.0, 0.2, 0.4)
-WITHOUT = "without"
+WITHOUT = "no evidence"
 BOUNDS: Mapping[str, Worth] = {"0.85 to 1.15": Worth(least=0.85, most=1.15), "0.7 to 1.3": Worth()}
 PAST, NEW = "asked before", "new"
 TEXT = """
-Every other question of a store was asked before, in {sessions} sessions: of the first {limit} that were given, what
-answers it was applied and what fits and does not answer it was left unused, each seen the wrong way round as often as
-*seen wrongly* says. Then those questions are asked once more, and the others for the first time: they show what is lost
-where a memory is lifted or sinks for the sake of other questions. *Without* is what nobody has any evidence of.
+Every second query of a store was asked in {sessions} earlier sessions. Of the first {limit} results, the answering
+ones were applied, and those that fit without answering stayed unused. *wrong observations* is the share of results
+recorded the other way round. Then these queries are asked once more (*asked before*), and the others for the first
+time (*new*). The new queries show the cost of boosting or lowering a memory for other queries.
 
-- *Between 0.7 and 1.3* is the default (`HIVELORE_USEFULNESS_LEAST`, `..._MOST`).
+- *0.7 to 1.3* is the default (`HIVELORE_USEFULNESS_LEAST`, `..._MOST`).
 - {stores}
 """
 
@@ -72,12 +72,12 @@ def run(bench: Bench) -> Section | None:
             if collection.number < MOST_COLLECTIONS:
                 _measure(bench, collection, kept)
             done(bench, collection)
-    head = ["factor", "seen wrongly"]
+    head = ["factor", "wrong observations"]
     places = [(name, half) for name in found for half in (PAST, NEW)]
     head += [f"{name}, {half}: {column}" for name, half in places for column in ("R@1", f"NDCG@{LIMIT}")]
     rows = dict.fromkeys(row for _, row, _ in kept)
     cells = [[*row, *(cell for name, half in places for cell in kept[name, row, half].cells)] for row in rows]
-    stores = f"Of *{CONVERSATIONS}* the first {MOST_COLLECTIONS} conversations."
+    stores = f"*{CONVERSATIONS}* is limited to the first {MOST_COLLECTIONS} conversations."
     text = TEXT.format(sessions=SESSIONS, limit=LIMIT, stores=stores)
     return Section("Usefulness", text, [Table("", head, cells)])
 

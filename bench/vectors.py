@@ -40,9 +40,9 @@ SECONDS = 1.0
 FEW = 10_000
 """More than this the engine that reads every vector from the database anew is not asked for."""
 TEXT = """
-The ten nearest of so many vectors of {dimension} dimensions, in milliseconds a query. Vectors are clustered and always
-the same; they lie in a SQLite store, four to a memory, a tenth of the memories private to one agent: *10 %* is a search
-among those. The floor is one product of the matrix in memory with the query, on one core, and its ten best.
+The ten nearest vectors of {dimension} dimensions, in milliseconds a query. The vectors are clustered and the same in
+every run. They are stored in SQLite, four per memory, and a tenth of the memories is private to one agent. *10 %* is
+a search among those. The floor is one product of the in-memory matrix with the query, on one core, and its ten best.
 """
 BORN = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -135,7 +135,7 @@ def measure(store: SqliteStore, vectors: Vector, queries: Vector, seconds: float
             for name, where in FILTERS.items():
                 cells = timed(searching(engine, view, where), queries, seconds).cells()
                 yield [f"`{engine.name}`, {name}", *cells, f"{recall:.3f}" if name == "all" else ""]
-    name = f"`scan` takes in one write (built in {built:.2f} s, {scan.memory_bytes / 1e6:.0f} MB)"
+    name = f"`scan` follows one write (built in {built:.2f} s, {scan.memory_bytes / 1e6:.0f} MB)"
     yield [name, *followed(store, scan, queries[0]).cells(), ""]
 
 

@@ -31,28 +31,34 @@ BATCH = 100
 CLIENTS = 8
 TEXTS = 400
 SHORT = 300
-BARE, BARE_BATCH = "bare INSERT", "bare INSERT, 100 to a commit"
+BARE, BARE_BATCH = "bare INSERT", "bare INSERT, 100 per commit"
 TEXT = """
-Writing with the durability that is the default (SQLite in WAL mode with `synchronous=FULL`): what is acknowledged
-survives a power cut. *REST* clients are processes of their own with a kept connection each, the service another one,
-all on the same machine; *embedded* threads use the Python API in one process. *bare INSERT* is one row of text in a
-table of its own on the same disk, one commit each, with nothing else: what the disk allows. Rows take turns in
-{rounds} rounds of {seconds:g} s. The texts are composed of lines of {source}. *processor* is what the service, or the
-embedded process, used for one memory, background work included; the clients' own comes on top of it.
+Writes with the default durability (SQLite in WAL mode with `synchronous=FULL`). An acknowledged write survives a
+power cut.
 
-Where a commit takes as little as the bare INSERT shows, the processor is what bounds even one client, and sharing
-commits, which is what several gain by, has little to give; on a disk whose sync takes milliseconds it has. One process
-of Python does one thing at a time: for the targets, a memory would have to take 0.67 ms of it, and 0.2 in batches. Of
-what it takes in batches, about a third is cleaning, cutting and counting words, half is writing text, words and their
-rows, the rest is settling the keyword index; one by one, handing over between threads comes on top, and over REST HTTP.
+- *REST* clients are separate processes with one persistent connection each. The service is another process on the
+  same machine.
+- *embedded* threads use the Python API in one process.
+- *bare INSERT* writes one row of text to a separate table on the same disk, one commit each. It shows the limit of
+  the disk.
+- *processor* is the processor time of the service or the embedded process for one memory, including background work.
+  The clients' time is extra.
+
+Rows alternate in {rounds} rounds of {seconds:g} s. The texts are composed of lines of {source}.
+
+Where a commit is as cheap as the bare INSERT shows, the processor limits even one client. Group commit then gains
+little. On a disk with a sync of several milliseconds it gains more. One Python process does one thing at a time. For
+the targets, a memory may use 0.67 ms of it, and 0.2 in batches. In batches, about a third of the time goes to
+redacting, chunking and counting words, half to writing text, terms and their rows, and the rest to keyword
+compaction. Single writes add thread handover, and REST adds HTTP.
 """
 VARIANTS: Mapping[str, tuple[str, int | None]] = {
-    "**As installed**: whatever is written is embedded in the background at the same time, with a low priority": (
+    "**Default installation**, with embedding in the background at low priority": (
         "local",
         None,
     ),
     "**Keywords only** (`HIVELORE_EMBEDDER=none`)": ("none", None),
-    "**Keywords only, short texts**: the first {short} characters": ("none", SHORT),
+    "**Keywords only, short texts** (the first {short} characters)": ("none", SHORT),
 }
 """Embedder, and characters of a text; None: all."""
 

@@ -1,5 +1,5 @@
 """Builds the model that reads two notes together, from the weights that scripts/train_judge.py has made; what it writes
-goes into git (docs/decisions/0015-same-or-conflicting.md).
+goes into git (docs/decisions/0015-contradiction-judge.md).
 
 Run as ``python -m scripts.build_judge build/judge.safetensors`` in the environment of scripts/build_model.py.
 """
@@ -104,7 +104,7 @@ class Reader:
     def embedded(self) -> str:
         graph, weights = self._graph, self._weights
         which = graph.add("Gather", graph.constant(weights["which.weight"]), "second")
-        places = graph.add("Checksum", which, first_of(graph, weights["places.weight"]))
+        places = graph.add("Sum", which, first_of(graph, weights["places.weight"]))
         return self._normalised(self._words(graph, weights["words.weight"]), places, "embedded")
 
     def distances(self) -> str:
@@ -131,7 +131,7 @@ class Reader:
         # Sum, as in scripts/build_model.py.
         graph, weights = self._graph, self._weights
         scale, shift = graph.constant(weights[f"{name}.weight"]), graph.constant(weights[f"{name}.bias"])
-        return graph.add("LayerNormalization", graph.add("Checksum", a, b), scale, shift, axis=-1, epsilon=EPSILON)
+        return graph.add("LayerNormalization", graph.add("Sum", a, b), scale, shift, axis=-1, epsilon=EPSILON)
 
     def _dense(self, x: str, name: str) -> str:
         return self._linear(self._graph, x, self._weights[f"{name}.weight"].T, self._weights[f"{name}.bias"])

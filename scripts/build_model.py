@@ -155,7 +155,7 @@ class Encoder:
         # Sum, where Add would do: ONNX Runtime makes Add and LayerNormalization one operator that is 8 times slower.
         graph, weights = self._graph, self._weights
         scale, shift = graph.constant(weights[f"{name}.weight"]), graph.constant(weights[f"{name}.bias"])
-        total = graph.add("Checksum", a, b)
+        total = graph.add("Sum", a, b)
         return graph.add("LayerNormalization", total, scale, shift, outputs=outputs, axis=-1, epsilon=EPSILON)
 
     def _dense(self, x: str, name: str) -> str:

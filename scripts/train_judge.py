@@ -3,7 +3,7 @@ three classes.
 
 On the labelled pairs of bench/data (``judge_data``): for a while with all twelve layers, then with the lower eight of
 them. Needs torch, and takes three hours on two threads; other machines give slightly other weights
-(docs/decisions/0015-same-or-conflicting.md has the commands).
+(docs/decisions/0015-contradiction-judge.md has the commands).
 Run as ``python -m scripts.train_judge build/judge.safetensors``.
 """
 

@@ -17,19 +17,19 @@ from bench.material import Bench, read_lines
 CORPUS = "corpus.jsonl"
 QUERIES = "queries.jsonl"
 KNOWN = {
-    "locomo": "conversations over months and questions about them, asked the day after the last one (LoCoMo without its"
-    " adversarial ones).",
-    "longmemeval": "chats with an assistant, a store of its own for each question (LongMemEval without abstentions).",
-    "commits": "messages of commits without their subject; the subject is the question.",
+    "locomo": "conversations over months, with questions asked the day after the last one (LoCoMo without adversarial"
+    " questions).",
+    "longmemeval": "chats with an assistant, one store for each query (LongMemEval without abstentions).",
+    "commits": "commit messages without their subject; the subject is the query.",
     "cosqa": "web queries for Python functions, from CoSQA's development set.",
-    "devbench": "a few notes and questions of a development team.",
+    "devbench": "a few notes and queries of a development team.",
 }
 """Sets with what to say about them, in the order of the tables. Others may be in the folder, too."""
 ADVERSARIAL = "adversarial"
 COMMITS = "commits"
 PARAPHRASES = Path(__file__).parents[1] / "data" / "paraphrases.jsonl"
 DATED = Path(__file__).parents[1] / "data" / "dated.jsonl"
-PARAPHRASED = {"aside": "in other words, kept aside", "tune": "in other words, to choose by"}
+PARAPHRASED = {"aside": "paraphrases, held out", "tune": "paraphrases, tuning"}
 """Our questions about the commits, by what they are for."""
 WITH_DATES = "dated"
 CONVERSATIONS = "locomo"

@@ -13,7 +13,7 @@ from bench.quality.stores import Store, done, filled, opened
 from bench.quality.variants import KEYWORDS, OURS, VECTORS, WITHOUT, Recipe, asking
 from hivelore.core.text import Clean
 
-GREP, PHRASE, FTS5, NEAREST, RRF = "grep", "FTS5, phrase", "FTS5, any word", "vectors alone", "RRF of both"
+GREP, PHRASE, FTS5, NEAREST, RRF = "grep", "FTS5, phrase", "FTS5, any word", "vectors only", "RRF of both"
 LEADING = (GREP, PHRASE, FTS5, NEAREST, RRF, KEYWORDS, OURS)
 """The rows of the first table; the others leave something out of ours."""
 ROWS = (*LEADING, *(name for name in WITHOUT if name not in LEADING))

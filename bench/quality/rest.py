@@ -17,10 +17,10 @@ from bench.running import Service
 from hivelore.python.client import Client
 
 TEXT = """
-The questions of *Retrieval quality* once more, each asked of a running service by one client over a connection that it
-keeps, and through the Python API in this process, of the same data directory. The answers must be the same, memory by
-memory. *p50* is from the call to the parsed answer, in milliseconds, the embedding of the question included; over REST
-the answer has the whole text of ten memories. Of a set with more than {kept} stores the first {kept} are asked.
+The queries of *Retrieval quality*, sent to a running service by one client with a persistent connection, and through
+the Python API in this process on the same data directory. The answers must be identical, memory by memory. *p50* is
+the time from the call to the parsed answer in milliseconds, including the embedding of the query. Over REST the
+answer contains the full text of ten memories. If a set has more than {kept} stores, the first {kept} are used.
 """
 MEASURED = (f"R@{LIMIT}", f"NDCG@{LIMIT}")
 PYTHON, REST = "Python", "REST"
@@ -51,10 +51,10 @@ def run(bench: Bench) -> Section | None:
             if collection.number < KEPT:
                 _ask_both(bench, collection, asked)
     rows = [_row(name, interfaces) for name, interfaces in asked.items()]
-    head = ["set (questions)"]
+    head = ["set (queries)"]
     head += [f"{column}, {interface}" for column in MEASURED for interface in (PYTHON, REST)]
-    head += ["answers that differ", f"p50, {PYTHON}", f"p50, {REST}", "target"]
-    return Section("The same over REST", TEXT.format(kept=KEPT), [Table("", head, rows)]) if rows else None
+    head += ["different answers", f"p50, {PYTHON}", f"p50, {REST}", "target"]
+    return Section("Retrieval quality over REST", TEXT.format(kept=KEPT), [Table("", head, rows)]) if rows else None
 
 
 def _ask_both(bench: Bench, collection: Collection, asked: dict[str, _Doors]) -> None:

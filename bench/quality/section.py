@@ -8,30 +8,34 @@ from bench.quality.metrics import Figures
 from bench.report import Section
 
 IN_OTHER_WORDS = """\
-- *in other words*: questions of our own about the notes of *commits*, as a developer asks weeks later: at most one word
-  but stop words is the note's (stemmed), and one note answers. They were written before they were ever asked; some
-  were used to choose constants by, the others were kept aside. *hard* are those that were
-  written to be the hardest, most of them without any word of their note.
-- *dated*: questions of our own about the notes of *commits* that say when ("last Friday", "in July"), asked some days
+- *paraphrases*: our own queries about the notes of *commits*, as a developer asks weeks later. A query shares at
+  most one word with its note (stemmed, without stop words), and one note answers it. They were written before they
+  were first run. Some were used for tuning, and the others were held out. *hard* marks the hardest ones. Most of
+  those share no word with their note.
+- *dated*: our own queries about the notes of *commits* that name a time ("last Friday", "in July"), asked some days
   to months later."""
 TEXT = """
-Every collection is a store of its own, filled through the services that the doors use. R@n is the share of the relevant
-ids in the first n, NDCG@10 is binary, MRR@10 is one over the rank of the first relevant one; all are means over all
-questions of a set, in percent. *session hit@5*: how often one of the first five sessions is one with an answer, the
-sessions of 50 memories in the order in which they come up; for sets that have sessions. *ms* is the median time of one
-answer through the Python API, the embedding of the question included.
+Each collection is a separate store, filled through the services that all interfaces use. All values are means over
+the queries of a set, in percent.
 
-- *ours* is what a user gets who asks for ten; *ours, keywords alone* what one without an embedding model gets.
-- *vectors alone* are the nearest by the shipped model; *RRF of both* fuses their first 50 with those of *FTS5, any
-  word* (reciprocal rank fusion, k = 60): the usual hybrid.
-- *FTS5* is SQLite's own full text with its porter tokenizer, by bm25, asked for any of the words but the commonest, or
-  for all of the question as a phrase.
-- *grep* looks for the same words as substrings: texts with the most of them first, then the newest.
+- *R@n* is the share of the relevant ids in the first n. *NDCG@10* is binary. *MRR@10* is one divided by the rank of
+  the first relevant id.
+- *session hit@5*, for sets with sessions: the share of queries with an answering session among the first five.
+  Sessions are ordered by their first memory among 50.
+- *ms* is the median time of one answer through the Python API, including the embedding of the query.
 
-In the second table each row leaves out a part of ours: that the share of words and meaning is decided for each question
-(*half and half*), late interaction (*tokens*), that a newer telling replaces an older one (*updates*), the small
-priors, and each of them: *company* of better memories in the same session, *brevity*, that a text only asks a
-*question*, and that its *author* is named, and *dates* in a question.
+The rows:
+
+- *Hivelore* is the answer for a limit of ten. *Hivelore, keywords only* is the answer without an embedding model.
+- *vectors only* is the nearest passages by the shipped model. *RRF of both* is the usual hybrid. It combines its
+  first 50 with those of *FTS5, any word* by reciprocal rank fusion (k = 60).
+- *FTS5* is SQLite's full-text search with its porter tokenizer, ranked by bm25. *any word* matches any query word
+  except the commonest, *phrase* the whole query.
+- *grep* matches the same words as substrings. Texts with the most words come first, then the newest.
+
+The second table removes one part in each row. *Equal weights* replaces the weight per query. *Late interaction*
+compares tokens. The *update rule* puts a newer version before the older one. The *boosts* are removed together and
+one by one: better memories in the same session, brevity, texts that only ask a question, a named author, and dates.
 
 The sets:
 
@@ -51,7 +55,7 @@ def run(bench: Bench) -> Section | None:
     if not figures:
         return None
     by_category = [table for name in found if (table := tables.by_category(figures, name))]
-    described = [f"- *{name}*: {KNOWN.get(name, 'a set of your own.')}" for name in found]
+    described = [f"- *{name}*: {KNOWN.get(name, 'a custom set.')}" for name in found]
     if "commits" in found:
         described.append(IN_OTHER_WORDS)
     return Section(

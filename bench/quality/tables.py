@@ -23,7 +23,7 @@ def main_table(figures: All) -> Table:
         for group in _headed(figures)
         for row in LEADING
     ]
-    return Table("", ["set (questions): row", *MAIN], rows)
+    return Table("", ["set (queries): row", *MAIN], rows)
 
 
 def ablation(figures: All) -> Table:
@@ -31,7 +31,7 @@ def ablation(figures: All) -> Table:
     groups = _headed(figures)
     left_out = [row for row in ROWS if row == OURS or row not in LEADING]
     rows = [[row, *(_both(figures[group, row]) for group in groups)] for row in left_out]
-    return Table(f"**What each part is worth**, {' / '.join(BOTH)}", ["", *map(_title, groups)], rows)
+    return Table(f"**Contribution of each part**, {' / '.join(BOTH)}", ["", *map(_title, groups)], rows)
 
 
 def by_category(figures: All, name: str) -> Table | None:

@@ -31,22 +31,22 @@ class Recipe:
     meaning: bool = True
 
 
-OURS = "ours"
-KEYWORDS = "ours, keywords alone"
-WITHOUT_UPDATES = "without updates"
+OURS = "Hivelore"
+KEYWORDS = "Hivelore, keywords only"
+WITHOUT_UPDATES = "without the update rule"
 VECTORS = Recipe(
     ranking=AGELESS, fusion_weights=FusionWeights.fixed(1.0, tokens=0.0), boosts=NO_PRIORS, recency_conflicts=NO_UPDATES
 )
 WITHOUT: Mapping[str, Recipe] = {
     KEYWORDS: Recipe(meaning=False),
-    "half and half": Recipe(fusion_weights=FusionWeights.fixed(0.5)),
-    "without tokens": Recipe(fusion_weights=FusionWeights(tokens=0.0)),
+    "equal weights": Recipe(fusion_weights=FusionWeights.fixed(0.5)),
+    "without late interaction": Recipe(fusion_weights=FusionWeights(tokens=0.0)),
     WITHOUT_UPDATES: Recipe(recency_conflicts=NO_UPDATES),
-    "without priors": Recipe(boosts=NO_PRIORS),
-    "without company": Recipe(boosts=Boosts(company=0.0)),
-    "without brevity": Recipe(boosts=Boosts(brevity=0.0)),
-    "without question": Recipe(boosts=Boosts(question=0.0)),
-    "without author": Recipe(boosts=Boosts(author=0.0)),
+    "without boosts": Recipe(boosts=NO_PRIORS),
+    "without session boost": Recipe(boosts=Boosts(company=0.0)),
+    "without brevity boost": Recipe(boosts=Boosts(brevity=0.0)),
+    "without question penalty": Recipe(boosts=Boosts(question=0.0)),
+    "without author boost": Recipe(boosts=Boosts(author=0.0)),
     "without dates": Recipe(boosts=Boosts(date=0.0)),
 }
 """Ours with one ingredient switched off in each."""

@@ -14,11 +14,15 @@ from hivelore.core.text import Clean
 from hivelore.models.onnx.provider import OnnxEmbedder
 from hivelore.search.query_analysis import gist
 
-RECALL, AGAIN, PRIVATE = "**recall**, Python API", "the same question again", "only of the tenth that is private"
-REST, REST_AGAIN, REST_MANY = "recall over REST, 1 client", "the same question again over REST", "over REST, 8 clients"
-ON_POSTGRES, KEYWORDS_ON_POSTGRES = "recall, Python API, on PostgreSQL", "its keywords alone, on PostgreSQL"
-EMBEDDING = "embedding the question"
-VECTORS, STREAM, KEYWORDS = "recall's vectors alone", "reading all int8 codes once", "recall's keywords alone"
+RECALL, AGAIN, PRIVATE = "**recall**, Python API", "the same query again", "private tenth only"
+REST, REST_AGAIN, REST_MANY = (
+    "recall over REST, 1 client",
+    "the same query again over REST",
+    "recall over REST, 8 clients",
+)
+ON_POSTGRES, KEYWORDS_ON_POSTGRES = "recall, Python API, on PostgreSQL", "recall's keywords only, on PostgreSQL"
+EMBEDDING = "embedding the query"
+VECTORS, STREAM, KEYWORDS = "recall's vectors only", "reading all int8 codes once", "recall's keywords only"
 QUESTIONS, PRIVATE_QUESTIONS, WARM_UP = 400, 115, 40
 COMPARED = 200
 """Questions whose answers on both engines are compared."""

@@ -38,46 +38,59 @@ DRAWN = {
 MOST_STREAMS = 1.2
 MOST_START, MOST_ANONYMOUS, LEAST_SAME = 2.0, 1_000.0, 0.95
 TEXT = """
-Questions after one another, ten answers to each, in milliseconds. A *recall* is the whole answer: the question is
-embedded by the shipped model, looked for by words and by meaning among all that the asker sees, and the best are ranked
-and read. No question comes twice where that is not said, so none is answered from a cache; *again*: its embedding and
-its words are known from a moment before. Rows take turns, {turn} questions each, and a row that is so slow that it has
-used {seconds:g} s is left with fewer; what goes over REST takes turns by itself, before the others.
+Sequential queries with ten results each, in milliseconds. A *recall* is the complete answer. It embeds the query
+with the shipped model, searches keywords and vectors among all memories visible to the caller, and ranks and reads
+the best. No query repeats except in rows marked *again*, so no answer comes from a cache. In *again* rows, the
+embedding and terms of the query are cached. Rows alternate after {turn} queries. A row that has used {seconds:g} s
+gets fewer queries. REST rows alternate separately, before the others.
 
-- *{private}*: every tenth memory is private to the asker, and only those are asked for.
-- *over REST, {clients} clients* are processes of their own with a kept connection each, on the same machine.
-- *{postgres}*: the same memories in a PostgreSQL with pgvector on the same machine, as its package sets it up
-  but for `shared_buffers = {buffers}`; `hivelore move` has brought them there. The vectors are searched in the memory
-  of the asking process, as on SQLite.
-- *{embedding}*: the shipped model alone, called directly; it is a part of every recall.
-- *{vectors}*, *{keywords}*: what a recall asks of the two indexes, which is more than ten of each: what the asker
-  may see, candidates by their codes, and exact cosines read from the database.
-- *{stream}*: `numpy.max` of them on one core; the codes are one byte per dimension.
+- *{private}*: every tenth memory is private to the caller, and only those are searched.
+- *recall over REST, {clients} clients*: separate processes with one persistent connection each, on the same machine.
+- *{postgres}*: the same memories in PostgreSQL with pgvector on the same machine, copied by `hivelore move`. The
+  server has the settings of its package except `shared_buffers = {buffers}`. Vectors are searched in the memory of
+  the calling process, as on SQLite.
+- *{embedding}*: the shipped model, called directly. It is part of every recall.
+- *{vectors}*, *{keywords}*: the requests of a recall to the two indexes. They return more than ten candidates,
+  filtered by visibility, with exact cosines read from the database.
+- *{stream}*: `numpy.max` of the codes on one core. A code is one byte per dimension.
 - *sqlite-vec*: its `vec0` table of float32, ten nearest. *numpy float32*: one product and the ten best, on one core.
-- *plain FTS5*: SQLite's porter tokenizer, by `bm25`, any of the question's words but for the commonest, with the text.
-- *LangGraph `SqliteStore`*: `search` with a query; the embedding function looks the question's vector up.
+- *plain FTS5*: SQLite's porter tokenizer and `bm25`, any query word except the commonest, with the text.
+- *LangGraph `SqliteStore`*: `search` with a query. The embedding function looks the vector up.
 
-A memory has 200 to 500 characters in one passage. Texts are composed of runs of lines of {source}; {lines:,} lines have
-their real vectors and tokens, and a passage the sum of the vectors of its lines with a little noise, and their tokens:
-to embed all for real would take a day. The questions are real.
+*recall / row* is the time of a recall divided by the time of the row. *same part / row* does this for the
+corresponding part of a recall.
+
+A memory has 200 to 500 characters in one passage. Texts are composed of runs of lines of {source}. {lines:,} lines
+have real vectors and tokens. A passage has the tokens of its lines, and the sum of their vectors with a little
+noise, because embedding everything would take a day. The queries are real.
+"""
+MANY = """
+Measured like *Speed*, with the same rows and composed texts.
 """
 WARM = """
-What a recall among 100,000 takes where everything is warm (12 to 14 ms on machines like this one): the embedding, 2.3
-to 3 ms, beside which the words are searched; the vectors 3 to 4; tokens, read and compared, 1.2; standings and scores
-of about a hundred candidates 1.8; newer tellings and copies 1.9; what is shown 0.6. For the target of 8 ms all that
-comes after embedding and vectors would have to take 2, and without tokens alone LoCoMo is below its floor (*Retrieval
-quality*): out of reach here. On PostgreSQL four to five come on top for what is exchanged with the server, which works
-on the same two processors ([what was tried](../docs/decisions/0011-postgresql.md)): its target of 15 ms is, too.
+A warm recall among 100,000 memories takes 12 to 14 ms on such machines. Its parts in ms:
+
+- embedding 2.3 to 3, while the keywords are searched in parallel;
+- vectors 3 to 4;
+- reading and comparing tokens 1.2;
+- rank features and scores of about a hundred candidates 1.8;
+- newer versions and copies 1.9;
+- excerpts 0.6.
+
+The target of 8 ms leaves 2 ms for all steps after embedding and vectors. Without tokens, LoCoMo falls below its
+floor (*Retrieval quality*). The target is therefore out of reach on this machine. PostgreSQL adds four to five for
+the exchange with the server, which runs on the same two processors
+([experiments](../docs/decisions/0011-postgresql.md)). Its target of 15 ms is out of reach as well.
 """
-"""What is said of the sizes with that target."""
+"""Follows ``TEXT`` for the sizes with that target."""
 FILLING = (
-    "**Filling**, memories a second. *Words*: `remember_many`, {unit} to a durable commit, all but the embedding. "
-    "*Vectors*: writing vector and tokens of each, without the model; *the model alone* is what it embeds on one core. "
-    "*Moving*: `hivelore move` from SQLite to PostgreSQL, everything and its comparison included."
+    "**Filling**, memories a second. *text*: `remember_many`, {unit} per durable commit, without embedding. "
+    "*vectors*: writing vectors and tokens, without the model. *model only*: embedding on one core. "
+    "*migration*: `hivelore move` from SQLite to PostgreSQL, including its comparison."
 )
 START = (
-    "**Start and memory** of the service: seconds from the command on, the better of two starts, its files cached by "
-    "the system; MB of 10**6 bytes after the questions of one client"
+    "**Start and memory** of the service. Seconds since the command, the better of two starts, with files cached by "
+    "the system. MB of 10**6 bytes, after the queries of one client."
 )
 
 
@@ -109,12 +122,12 @@ def run(bench: Bench) -> Section:
 
 
 def run_million(bench: Bench) -> Section:
-    return _section(bench, "Speed among a million", [MILLION])
+    return _section(bench, "Speed with a million memories", [MILLION])
 
 
 def _section(bench: Bench, title: str, sizes: Sequence[int]) -> Section:
     found = {size: measured(bench, bench.count(size, 50)) for size in sizes}
-    text = TEXT.format(
+    text = (TEXT if LARGE in sizes else MANY).format(
         turn=TURN,
         seconds=of.SECONDS,
         private=of.PRIVATE,
@@ -135,11 +148,11 @@ def _section(bench: Bench, title: str, sizes: Sequence[int]) -> Section:
 
 def _asked(size: int, one: Measured) -> Table:
     return Table(
-        f"**{one.filled.memories:,} memories**. Eight clients got {one.served.rate:.0f} answers a second; the service "
-        f"spent {one.served.processor:.1f} ms of processor time on each. For {one.same:.1%} of {one.compared} "
-        "questions PostgreSQL gave the same ten answers in the same order: "
-        f"{judged(one.same >= LEAST_SAME, f'at least {LEAST_SAME:.0%}')}.",
-        ["", "questions", "p50", "p95", "p99", "a recall takes x times as long", "that part of it", "target"],
+        f"**{one.filled.memories:,} memories**. Eight clients received {one.served.rate:.0f} answers a second, at "
+        f"{one.served.processor:.1f} ms of service processor time each. For {one.same:.1%} of {one.compared} "
+        "queries PostgreSQL gave the same ten answers in the same order "
+        f"({judged(one.same >= LEAST_SAME, f'at least {LEAST_SAME:.0%}')}).",
+        ["", "queries", "p50", "p95", "p99", "recall / row", "same part / row", "target"],
         [_row(size, one, name) for name in ORDER],
     )
 
@@ -167,7 +180,7 @@ def _filling(found: Mapping[int, Measured]) -> Table:
         words, vectors, *others = [f"{count / each:,.0f}" if each else "not installed" for each in seconds]
         moving = f"{count / one.moving:,.0f}"
         rows.append([f"{count:,}", words, vectors, f"{one.model:.0f}", moving, *others, f"{one.megabytes:,.0f}"])
-    head = ["memories", "words", "vectors", "the model alone", "moving", *names, "Hivelore's MB on disk"]
+    head = ["memories", "text", "vectors", "model only", "migration", *names, "Hivelore, MB on disk"]
     return Table(FILLING.format(unit=UNIT), head, rows)
 
 
@@ -186,7 +199,7 @@ def _start(found: Mapping[int, Measured]) -> Table:
     return Table(
         START,
         [
-            *("memories", "answers", "first recall, asked at once", "vectors are ready", "that recall's path"),
+            *("memories", "answers", "first recall", "vectors ready", "mode of that recall"),
             *("resident", "anonymous", "target"),
         ],
         rows,
@@ -204,7 +217,7 @@ def _picture(found: Mapping[int, Measured]) -> Lines:
     }
     return Lines(
         "speed",
-        "Median time of an answer; only a recall embeds the question, and has words and meaning",
+        "Median time per query; only a recall embeds the query and combines keywords and vectors",
         "memories",
         {said: points for said, points in series.items() if points},
     )

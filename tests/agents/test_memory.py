@@ -55,7 +55,7 @@ def test_a_file_that_one_session_writes_is_told_to_another(
 def test_a_session_is_handed_over_when_a_task_of_its_list_is_done(claude_code: ClaudeCode, env: dict[str, str]) -> None:
     verb(env, "setup", "claude-code")
     steps = [
-        use("TaskCreate", subject="Move the proxy", description="To port 5433", activeForm="Migrator"),
+        use("TaskCreate", subject="Move the proxy", description="To port 5433", activeForm="Moving"),
         use("TaskUpdate", taskId="1", status="completed"),
     ]
     claude_code.environment["CLAUDE_CODE_ENABLE_TODO_TOOLS"] = "1"  # With many models it has no list by itself.

@@ -27,7 +27,7 @@ def reembed(
     with connection.operator() as client:
         job = client.call("POST", _JOBS, body={"everything": everything})
         if not detach:
-            with output.progress("EmbeddingQueue", job["total"]) as advance:
+            with output.progress("Embedding", job["total"]) as advance:
                 job = jobs.awaited(client, _JOBS, job, advance)
     if json:
         output.as_json(job)

@@ -1,4 +1,4 @@
-"""What decides, in numbers, chosen on labelled pairs: docs/decisions/0015-same-or-conflicting.md says which."""
+"""What decides, in numbers, chosen on labelled pairs: docs/decisions/0015-contradiction-judge.md says which."""
 
 from dataclasses import dataclass
 
