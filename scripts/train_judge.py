@@ -73,9 +73,9 @@ class Layer(nn.Module):
 class Judge(nn.Module):
     def __init__(self, layers: int) -> None:
         super().__init__()
-        self.words = nn.EmbeddingQueue(30_522, DIMENSION).requires_grad_(False)
-        self.places, self.which = nn.EmbeddingQueue(MOST_TOKENS, DIMENSION), nn.EmbeddingQueue(2, DIMENSION)
-        self.embedded, self.bias = nn.LayerNorm(DIMENSION, EPSILON), nn.EmbeddingQueue(BUCKETS, HEADS)
+        self.words = nn.Embedding(30_522, DIMENSION).requires_grad_(False)
+        self.places, self.which = nn.Embedding(MOST_TOKENS, DIMENSION), nn.Embedding(2, DIMENSION)
+        self.embedded, self.bias = nn.LayerNorm(DIMENSION, EPSILON), nn.Embedding(BUCKETS, HEADS)
         self.layers = nn.ModuleList(Layer() for _ in range(layers))
         self.head, self.drop = nn.Linear(DIMENSION, len(CLASSES)), nn.Dropout(DROPPED)
         nn.init.normal_(self.head.weight, std=0.02)

@@ -33,14 +33,14 @@ VERBS = {
         "import": "transfer:import_file",
         "export": "transfer:export_file",
     },
-    "CurationService": {
-        "observe": "operations:observe",
-        "observations": "operations:observations",
-        "curate": "operations:curate",
-        "context": "operations:context",
-        "ingest-stream": "operations:ingest_stream",
-        "events": "happenings:events",
-        "cooldowns": "happenings:cooldowns",
+    "Operations": {
+        "observe": "observations:observe",
+        "observations": "observations:observations",
+        "curate": "observations:curate",
+        "context": "observations:context",
+        "ingest-stream": "observations:ingest_stream",
+        "events": "events:events",
+        "cooldowns": "events:cooldowns",
     },
     "Agent programs": {
         "setup": "setup:setup",
@@ -59,12 +59,12 @@ VERBS = {
     "Housekeeping": {
         "review": "review:app",
         "agent": "agents:app",
-        "move": "moving:move",
-        "undo": "maintaining:undo",
-        "batches": "maintaining:batches",
-        "maintain": "maintaining:maintain",
-        "reembed": "upkeep:reembed",
-        "completion": "upkeep:completion",
+        "move": "migrate:move",
+        "undo": "maintenance:undo",
+        "batches": "maintenance:batches",
+        "maintain": "maintenance:maintain",
+        "reembed": "admin:reembed",
+        "completion": "admin:completion",
     },
 }
 """Where each verb is; imported when it is used."""
