@@ -128,7 +128,7 @@ def _searches(home: Path, rounds: int) -> Sequence[Walk]:
 
 
 class RecordedService:
-    """A service in a process of its own, which records on demand."""
+    """A service in another process, which records on demand."""
 
     def __init__(self, home: Path) -> None:
         self._home = home

@@ -43,7 +43,7 @@ NOT_COMPARED = ("environment", "message", "recallId")
 SPAN = timedelta(minutes=5)
 """What an answer dates within this time after the reading began is the present, which is not compared."""
 FENCE = re.compile(r"^<hivelore-memory-(\w+)>\n.*?\n\n|\n</hivelore-memory-\w+>$", re.DOTALL)
-"""Around text for agents, with a random mark and a sentence of its own."""
+"""The frame around text for agents: a random mark and a fixed sentence."""
 
 
 @dataclass(frozen=True, slots=True)
