@@ -20,6 +20,7 @@ from bench import (
     updates,
     usefulness,
     vectors,
+    walks,
     writes,
 )
 from bench.material import Bench
@@ -45,6 +46,7 @@ SECTIONS: Mapping[str, Callable[[Bench], Section | None]] = {
     "bridge": bridge_start.run,
     "hooks": hooks.run,
     "vectors": vectors.run,
+    "walks": walks.run,
 }
 """In the order of the page. None: a section that needs data that is not there."""
 LONG = ("speed-1m",)

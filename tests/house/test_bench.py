@@ -27,6 +27,7 @@ SECTIONS = (
     "bridge",
     "hooks",
     "vectors",
+    "walks",
 )
 SLOW = (*NEEDS_DATA[1:], "speed", "writes", "growth", "footprint", "hooks")
 """They fill one store after the other, or start as many services; `make soak` runs them."""

@@ -86,7 +86,7 @@ def remember(
 
 def _what_happened(done: WriteResult) -> str:
     if done.created:
-        return "WriteResult"
+        return "Remembered"
     return "Renewed" if done.changed else "Known already:"
 
 
