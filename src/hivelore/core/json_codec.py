@@ -1,0 +1,101 @@
+"""Requests and answers as JSON, with errors that name the field at fault."""
+
+import difflib
+import re
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import structs
+
+from hivelore.errors import Invalid
+
+T = TypeVar("T")
+
+_PLACE = re.compile(r" - at `(?P<place>[^`]*)`$")
+_TYPES = {
+    "str": "a text",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "datetime": "a time like 2026-01-31T12:00:00Z",
+    "array": "a list",
+    "object": "an object",
+    "null": "null",
+}
+_MOST_SHOWN = 40
+"""Characters of a wrong value that an error repeats."""
+
+
+def decode(kind: type[T], data: bytes) -> T:
+    """Reads JSON. Raises Invalid for text that is no JSON (field ``body``) and for a value of another shape."""
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except msgspec.ValidationError as error:
+        raise explained(error, kind) from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        raise Invalid("The body is not valid JSON.", field="body") from None
+
+
+def convert(kind: type[T], data: Mapping[str, Any], *, lax: bool = False) -> T:
+    """Reads plain values. ``lax`` also reads numbers and truth values from text, as they stand in a URL."""
+    try:
+        return msgspec.convert(data, kind, strict=not lax)
+    except msgspec.ValidationError as error:
+        raise explained(error, kind) from None
+
+
+def checked(request: T) -> T:
+    """Returns a request that a caller of the Python API made, after the checks that it would pass on its way to a
+    service. Raises Invalid."""
+    try:
+        text = msgspec.json.encode(request)
+    except UnicodeEncodeError:
+        raise Invalid("A text has half of a surrogate pair, which is not valid Unicode.") from None
+    except (TypeError, OverflowError, ValueError) as error:
+        raise Invalid(f"A value cannot be written as JSON: {error}.") from None
+    return decode(type(request), text)
+
+
+def explained(error: msgspec.ValidationError, kind: type[Any]) -> Invalid:
+    """Returns the error for people: which field, what is wrong with it, and what it takes."""
+    text = str(error)
+    found = _PLACE.search(text)
+    place = "" if found is None else found["place"].removeprefix("$").removeprefix(".")
+    text = _PLACE.sub("", text)
+    if unknown := re.fullmatch(r"Object contains unknown field `(.*)`", text, re.DOTALL):
+        return _unknown_field(unknown[1], place, kind)
+    if missing := re.fullmatch(r"Object missing required field `(\w+)`", text):
+        field = f"{place}.{missing[1]}" if place else missing[1]
+        return Invalid(f"{field} is required.", field=field)
+    field = place or "body"
+    return Invalid(f"{field} {_in_words(text)}.", field=field)
+
+
+def _unknown_field(name: str, place: str, kind: type[Any]) -> Invalid:
+    shown = name[:_MOST_SHOWN]
+    if place or not issubclass(kind, msgspec.Struct):
+        return Invalid(f"Unknown field {shown!r}.", field=f"{place}.{shown}" if place else shown)
+    known = [one.encode_name for one in structs.fields(kind)]
+    near = difflib.get_close_matches(name, known, 1)
+    choice = f"Did you mean {near[0]!r}?" if near else f"Known are: {', '.join(known)}." if known else "None is known."
+    return Invalid(f"Unknown field {shown!r}. {choice}", field=shown)
+
+
+def _in_words(text: str) -> str:
+    """What a field must be, from the words of msgspec."""
+    if "RFC3339" in text:
+        return f"must be {_TYPES['datetime']}"
+    if "timezone" in text:
+        return "needs a time zone, like 2026-01-31T12:00:00Z"
+    if enum := re.fullmatch(r"Invalid enum value (.*)", text, re.DOTALL):
+        return f"cannot be {enum[1][:_MOST_SHOWN]}"
+    if length := re.fullmatch(r"Expected `(\w+)` of length (>=|<=) (\d+)", text):
+        unit = "entries" if length[1] == "array" else "characters"
+        return f"must have at {'least' if length[2] == '>=' else 'most'} {length[3]} {unit}"
+    if size := re.fullmatch(r"Expected `\w+` (>=|<=) (\S+)", text):
+        return f"must be at {'least' if size[1] == '>=' else 'most'} {size[2]}"
+    if types := re.fullmatch(r"Expected `([^`]+)`, got `([^`]+)`", text):
+        wanted = " or ".join(_TYPES.get(one, one) for one in types[1].split(" | "))
+        return f"must be {wanted}, not {_TYPES.get(types[2], types[2])}"
+    return f"is not valid ({text})"
