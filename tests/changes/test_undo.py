@@ -1,16 +1,15 @@
 """Taking back what was done: everything is as it was, or it is said why not."""
 
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
-from support.undo_service import known, whole
 
 from hivelore.changes.journal import ChangeJournal
 from hivelore.changes.model import Batch, BatchId, BatchKind
 from hivelore.core.agents import LeadSees, Viewer
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.errors import Conflict, Forbidden, NotFound, Proposed
 from hivelore.feedback.model import Use
 from hivelore.feedback.recalls import Sign
@@ -24,6 +23,7 @@ from support.batches import batches_of, preimages_of
 from support.clocks import START
 from support.memories import evidence, operational
 from support.stores import present
+from support.undo_service import known, whole
 from support.world import AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, World
 
 PORT = "The port is 5432."

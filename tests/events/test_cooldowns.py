@@ -1,6 +1,5 @@
 """Cooldowns: set by anybody, seen by everybody, over by themselves, cleared by operators."""
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -8,6 +7,7 @@ import pytest
 
 from hivelore.core.agents import Viewer
 from hivelore.core.labels import SESSION_LENGTH
+from hivelore.core.values import replace
 from hivelore.errors import Conflict, Forbidden, Invalid, TooLarge
 from hivelore.events import cooldowns
 from hivelore.events.cooldown_rules import MOST_OF_A_WORKER

@@ -1,6 +1,5 @@
 """The log of events: told by anybody, read by everybody, bounded, and never more than it should say."""
 
-from dataclasses import replace
 from datetime import timedelta, timezone
 from typing import Any
 
@@ -8,6 +7,7 @@ import pytest
 
 from hivelore.core.agents import LeadSees, Viewer
 from hivelore.core.labels import SESSION_LENGTH
+from hivelore.core.values import replace
 from hivelore.errors import Forbidden, Invalid, NotFound, TooLarge
 from hivelore.events.model import TEXT_LENGTH, Event, Level, LoggedId
 from hivelore.maintenance.housekeeping import PRUNE_EVERY, PRUNED, Housekeeping

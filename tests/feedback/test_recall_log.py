@@ -7,6 +7,7 @@ from typing import TypeVar
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import astuple
 
 from hivelore.core.agents import LeadSees, Viewer
 from hivelore.errors import NotFound, Unavailable
@@ -76,7 +77,7 @@ def test_a_recall_is_logged_with_who_asked_and_why_each_memory_was_given(world: 
     assert (one.path, one.candidates) == (answer.path, 2)
     assert [hit.memory for hit in one.hits] == [hit.memory.id for hit in answer.hits]
     for told, hit in zip(one.hits, answer.hits, strict=True):
-        assert tuple(told.score) == pytest.approx(tuple(hit.score))
+        assert astuple(told.score) == pytest.approx(astuple(hit.score))
         assert (told.fit, told.fits) == (pytest.approx(hit.fit), hit.fits)
 
 

@@ -1,11 +1,11 @@
 """Agents and keys: who comes in, as whom, and who does not."""
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
 from hivelore.core.agents import Interface, Role
+from hivelore.core.values import replace
 from hivelore.errors import Conflict, Forbidden, Invalid, NotFound, Unauthenticated
 from support.world import World
 

@@ -9,12 +9,12 @@ import stat
 import subprocess
 import sys
 from collections.abc import Callable, Generator
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import pytest
 
+from hivelore.core.values import replace
 from hivelore.hooks import fallback
 from hivelore.hooks.install import MODULES, copy_to
 from hivelore.local import launcher

@@ -1,6 +1,5 @@
 """Remembering: what becomes of a draft, and who may change what came of it."""
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -8,6 +7,7 @@ import pytest
 
 from hivelore.core.agents import Role, Viewer
 from hivelore.core.redaction import METADATA_VALUES, Redactor
+from hivelore.core.values import replace
 from hivelore.errors import Forbidden, Invalid, NotFound, Proposed, Stale, TooLarge
 from hivelore.memories.drafts import Draft, Edit
 from hivelore.memories.model import Action, MemoryId, Scope, Source, Trust

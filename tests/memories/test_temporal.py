@@ -1,7 +1,6 @@
 """Facts take each other's place in time, in whatever order they come, change and go."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -11,6 +10,7 @@ from hypothesis import strategies as st
 
 from hivelore.core.agents import Viewer
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.errors import Forbidden, Invalid, NotFound
 from hivelore.memories.drafts import Draft, Edit
 from hivelore.memories.model import Memory, MemoryId, Scope, Trust

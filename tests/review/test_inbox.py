@@ -1,7 +1,6 @@
 """The review inbox: what is proposed, who sees it, who decides, and what that does."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -9,6 +8,7 @@ import pytest
 
 from hivelore.core.agents import AgentId, LeadSees, Role, Viewer
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.errors import Conflict, Forbidden, HiveloreError, Invalid, NotFound, Proposed, Stale
 from hivelore.maintenance.housekeeping import Housekeeping
 from hivelore.memories.drafts import Draft, Edit

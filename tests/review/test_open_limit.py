@@ -1,10 +1,9 @@
 """Which proposals give way where more were made than may wait."""
 
-from dataclasses import replace
-
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hivelore.core.values import replace
 from hivelore.review.model import Proposal, ProposalKind
 from hivelore.review.open_limit import Weight, gives_way, weight
 from support.memories import a_memory, instant, operational

@@ -1,10 +1,9 @@
 """Whose transcripts are read: what the name of a file must say, and for whom it need not."""
 
-from dataclasses import replace
-
 import pytest
 
 from hivelore.core.agents import Interface, Role, Viewer
+from hivelore.core.values import replace
 from hivelore.sessions.transcript_access import is_file_of, may_read_transcript
 from support.memories import ADA, BOB, instant
 

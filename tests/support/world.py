@@ -1,7 +1,6 @@
 """The services over one store, wired as the application does it, with a clock that tests set by hand."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import timedelta
 from functools import cached_property
 from itertools import count
@@ -15,6 +14,7 @@ from hivelore.core.audit import AuditEntry
 from hivelore.core.jobs import JobId
 from hivelore.core.redaction import Redactor
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.embeddings.active_model import ActiveModel, Model
 from hivelore.embeddings.queue import EmbeddingQueue
 from hivelore.embeddings.reembed import Reembedder

@@ -1,6 +1,6 @@
 """From what came in at a door to a question: limits checked, texts cleaned, the same at every door."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
@@ -9,6 +9,7 @@ from hivelore.changes.undo import UndoService
 from hivelore.core.agents import AgentId, Viewer
 from hivelore.core.redaction import Redactor
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.errors import Invalid, TooLarge
 from hivelore.events.log import EventLog
 from hivelore.events.model import EventPage, Level, LoggedId

@@ -4,7 +4,6 @@ What is forgotten for good is not kept: its words are to be nowhere.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import TypeVar
@@ -13,6 +12,7 @@ from hivelore.changes.model import GONE, Batch, BatchId, BatchKind, Preimage, Pr
 from hivelore.core.agents import AgentId, Viewer
 from hivelore.core.clock import Clock
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.indexing.model import DocumentKey, Stored
 from hivelore.memories.model import Memory, MemoryId, Scope, Version
 from hivelore.memories.whole_reader import canonical

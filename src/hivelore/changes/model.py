@@ -7,6 +7,7 @@ from typing import NewType
 
 from hivelore.core.agents import AgentId, Interface
 from hivelore.core.text import Clean
+from hivelore.core.values import Value, json_names
 from hivelore.events.model import Event
 from hivelore.indexing.model import DocumentKey
 from hivelore.memories.model import MemoryId
@@ -35,8 +36,7 @@ class BatchKind(StrEnum):
     """Another batch was taken back."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Batch:
+class Batch(Value, frozen=True, kw_only=True, rename=json_names(is_private="private", interface="door")):
     """What was done in one go."""
 
     id: BatchId
@@ -105,16 +105,14 @@ class BatchFilter:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BatchPage:
+class BatchPage(Value, frozen=True, kw_only=True):
     """Batches, newest first with the id as tie; ``next`` continues behind the last one."""
 
     batches: tuple[Batch, ...]
     next: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Touched:
+class Touched(Value, frozen=True, kw_only=True):
     """A memory that a batch changed, as far as it can be taken back."""
 
     id: MemoryId
@@ -122,16 +120,14 @@ class Touched:
     """What it was called before, or is called now where it was not there."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BatchDetail:
+class BatchDetail(Value, frozen=True, kw_only=True):
     """A batch with what it changed."""
 
     batch: Batch
     memories: tuple[Touched, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UndoResult:
+class UndoResult(Value, frozen=True, kw_only=True):
     """What became of taking something back."""
 
     batch: Batch

@@ -4,10 +4,10 @@ A vector is there again at once where its passage never went; the others are mad
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 
 from hivelore.changes.journal import joined
 from hivelore.changes.model import Preimage
+from hivelore.core.values import replace
 from hivelore.feedback.recalls import Evidence, together
 from hivelore.indexing.model import DocumentKey, Stored
 from hivelore.indexing.writer import IndexWriter

@@ -1,7 +1,6 @@
 """Undoing: what was done to memories, taken back by the id of the change, or of the memory (N07, N14)."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from datetime import datetime
 
 from hivelore.changes.journal import ChangeJournal, mark, mark_of
@@ -23,6 +22,7 @@ from hivelore.core.agents import LeadSees, Role, Viewer
 from hivelore.core.audit import AuditEntry
 from hivelore.core.clock import Clock
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.errors import Conflict, Forbidden, NotFound
 from hivelore.indexing.writer import IndexWriter
 from hivelore.memories.model import Action, Memory, MemoryId, Scope

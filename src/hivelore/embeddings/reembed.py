@@ -5,12 +5,12 @@ embed everything anew, passages are put into the queue some at a time, and how f
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import datetime
 
 from hivelore.core.agents import Role, Viewer
 from hivelore.core.clock import Clock
 from hivelore.core.jobs import Job, JobId, JobState
+from hivelore.core.values import replace
 from hivelore.embeddings.active_model import ActiveModel
 from hivelore.embeddings.queue import EmbeddingQueue
 from hivelore.errors import Conflict, Forbidden, NotFound

@@ -1,11 +1,11 @@
 """Cooldowns: who may set and clear which, what becomes of one that is set again, and how agents are told (C42)."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import accumulate
 
 from hivelore.core.agents import Role, Viewer
+from hivelore.core.values import replace
 from hivelore.events.model import LONGEST, Cooldown
 from hivelore.observations.repetition import is_repeated
 

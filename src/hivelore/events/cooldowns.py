@@ -1,7 +1,6 @@
 """Cooldowns: setting what is not to be done again before its time, listing what holds, and letting it be done again."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 from hivelore.core.access import session_shown
@@ -10,6 +9,7 @@ from hivelore.core.clock import Clock
 from hivelore.core.labels import SESSION_LENGTH, line
 from hivelore.core.redaction import Redactor
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.errors import Conflict, Forbidden, Invalid
 from hivelore.events import cooldown_rules
 from hivelore.events.model import ACTION_LENGTH, LONGEST, REASON_LENGTH, Cooldown

@@ -1,7 +1,6 @@
 """The log of events: telling what happened, reading it, and taking out what should not stand there."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import datetime
 
 from hivelore.core.access import session_shown, sessions_shown, visible_to
@@ -10,6 +9,7 @@ from hivelore.core.clock import Clock
 from hivelore.core.labels import SESSION_LENGTH, line
 from hivelore.core.redaction import Redactor
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.errors import Forbidden, Invalid, NotFound, TooLarge
 from hivelore.events.model import TEXT_LENGTH, Event, EventFilter, EventPage, Level, LoggedId
 from hivelore.memories.model import Memory, MemoryId

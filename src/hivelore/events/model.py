@@ -7,6 +7,7 @@ from typing import NewType
 
 from hivelore.core.agents import AgentId, Interface
 from hivelore.core.text import Clean
+from hivelore.core.values import Value, json_names
 from hivelore.memories.model import MemoryId
 from hivelore.observations.model import SERVICE_LENGTH
 from hivelore.search.model import Visibility
@@ -26,8 +27,7 @@ class Level(StrEnum):
     CRITICAL = "critical"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Event:
+class Event(Value, frozen=True, kw_only=True, rename=json_names(memory="memoryId", interface="door")):
     id: LoggedId
     at: datetime
     """When it happened."""
@@ -65,8 +65,7 @@ class EventFilter:
     """Before this."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EventPage:
+class EventPage(Value, frozen=True, kw_only=True):
     """Events, newest first with the id as tie; ``next`` continues behind the last one."""
 
     events: tuple[Event, ...]
@@ -78,8 +77,7 @@ REASON_LENGTH = 500
 LONGEST = timedelta(days=366)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cooldown:
+class Cooldown(Value, frozen=True, kw_only=True, rename=json_names(interface="door")):
     """There is one for each action of a service; once its time has come it is over, and counts no more."""
 
     service: Clean

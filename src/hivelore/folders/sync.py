@@ -3,7 +3,7 @@
 import logging
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 
 from hivelore.core.agents import AgentId, Interface, Viewer
@@ -11,6 +11,7 @@ from hivelore.core.clock import Clock
 from hivelore.core.redaction import Redactor
 from hivelore.core.supervisor import Report, unreported
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.errors import Conflict, HiveloreError, Invalid, NotFound, Unavailable
 from hivelore.folders import rules
 from hivelore.folders.model import KnownFile, Look, MemoryFolder

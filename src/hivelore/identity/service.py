@@ -4,12 +4,13 @@ import hashlib
 import hmac
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 
 from hivelore.core.agents import Agent, AgentId, ApiKey, Interface, KeyId, Role, Viewer
 from hivelore.core.clock import Clock
 from hivelore.core.redaction import find
+from hivelore.core.values import replace
 from hivelore.errors import Conflict, Forbidden, Invalid, NotFound, Unauthenticated
 from hivelore.memories.model import NAME_LENGTH
 from hivelore.storage.ports import MemoryStore, Transaction, View

@@ -4,10 +4,11 @@ Documents are indexed from the newest to the oldest, so one key says how far a r
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from threading import Lock
 
 from hivelore.core.clock import Clock
+from hivelore.core.values import replace
 from hivelore.indexes.ports import KeywordIndex
 from hivelore.indexing.model import DocumentKey, Stored
 from hivelore.indexing.writer import IndexWriter

@@ -8,12 +8,12 @@ the ones around it are indexed again.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import replace
 from datetime import date
 from functools import lru_cache
 from itertools import islice
 
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.indexes.ports import KeywordIndex
 from hivelore.indexing.model import ChunkKey, DocumentKey, KeywordEntry, Stored, StoredChunk
 from hivelore.memories.model import Action, Chunk, Memory

@@ -165,6 +165,6 @@ def _put_to_review(known: Iterable[Proposal], older: Memory, newer: Memory) -> l
         one
         for one in known
         if one.kind is ProposalKind.DUPLICATE
-        and {tuple(each) for each in one.memories} == now
+        and {(each.memory, each.version) for each in one.memories} == now
         and (one.decided is None or one.decided.how is Decision.REJECTED)
     ]

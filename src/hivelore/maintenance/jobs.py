@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
@@ -23,6 +23,7 @@ from hivelore.core.jobs import Job, JobId, JobState
 from hivelore.core.progress import Progress, Stopped
 from hivelore.core.redaction import Redactor
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.errors import Conflict, HiveloreError, NotFound, Unavailable
 from hivelore.maintenance.model import MaintenancePlan, MaintenanceResult
 from hivelore.maintenance.service import Maintenance, operator_only, permit

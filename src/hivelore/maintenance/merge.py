@@ -4,13 +4,13 @@ The newer one stays, with the words of the better one, and all that was seen of 
 place of: recalled no more, but in the history, and as it was for whoever asks about the time before.
 """
 
-from dataclasses import replace
 from datetime import datetime
 
 from hivelore.core.access import Effect, Ruling, may_affect
 from hivelore.core.agents import Viewer
 from hivelore.core.audit import AuditEntry
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.errors import Conflict, Forbidden
 from hivelore.feedback.model import Usefulness
 from hivelore.feedback.rating import Worth, factor

@@ -1,10 +1,11 @@
 """What maintenance is asked for, and what it would do or did (N14)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 
 from hivelore.changes.model import BatchId
+from hivelore.core.values import Value, json_names
 from hivelore.memories.model import MemoryId
 
 
@@ -27,8 +28,7 @@ class MaintenancePlan:
         return self.merge or self.vacuum
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Expired:
+class Expired(Value, frozen=True, kw_only=True):
     """A memory that would go."""
 
     id: MemoryId
@@ -36,8 +36,7 @@ class Expired:
     expired_at: datetime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DuplicateGroup:
+class DuplicateGroup(Value, frozen=True, kw_only=True):
     """Two memories that say the same, the older one first."""
 
     older: MemoryId
@@ -46,8 +45,7 @@ class DuplicateGroup:
     why: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MaintenanceResult:
+class MaintenanceResult(Value, frozen=True, kw_only=True, rename=json_names(most="mostUnasked")):
     """What maintenance would do, or did where ``applied``."""
 
     applied: bool
@@ -66,5 +64,5 @@ class MaintenanceResult:
     purged: int = 0
     batch: BatchId | None = None
     """To take back what was purged."""
-    done: Mapping[str, bool] = field(default_factory=dict[str, bool])
+    done: Mapping[str, bool] = {}
     """Reindexing and vacuuming: whether each was done, or begun."""

@@ -5,7 +5,6 @@ A preview tells exactly what would happen and writes nothing. What goes can be t
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
 
@@ -16,6 +15,7 @@ from hivelore.core.audit import AuditEntry
 from hivelore.core.clock import Clock
 from hivelore.core.progress import Progress
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.errors import Conflict, Forbidden, Invalid
 from hivelore.indexing.model import DocumentKey, Stored
 from hivelore.indexing.rebuild import IndexRebuild

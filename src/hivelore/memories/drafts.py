@@ -7,6 +7,7 @@ from enum import Enum
 from typing import Any, Final
 
 from hivelore.core.agents import AgentId
+from hivelore.core.values import Value
 from hivelore.memories.model import Json, Memory, Scope, Source, Trust
 from hivelore.observations.model import Operational
 
@@ -82,8 +83,7 @@ class Edit:
         return {name: value for name, value in values.items() if value is not UNSET}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WriteResult:
+class WriteResult(Value, frozen=True, kw_only=True):
     """What became of a draft."""
 
     memory: Memory

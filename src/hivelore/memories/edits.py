@@ -1,13 +1,14 @@
 """Edits: cleaned, judged by what they do to a memory, and made into its next version."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from hivelore.core.access import Effect, Ruling, may_affect, review_of
 from hivelore.core.agents import Viewer
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.errors import Forbidden
 from hivelore.memories.drafts import Edit
 from hivelore.memories.model import Action, Chunk, Memory, Scope

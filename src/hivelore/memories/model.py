@@ -1,13 +1,14 @@
 """What is remembered: the memory, its chunks and passages, its versions."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import NamedTuple, NewType
 
 from hivelore.core.agents import AgentId, Interface
 from hivelore.core.text import Clean
+from hivelore.core.values import Value, json_names
 from hivelore.feedback.model import UNKNOWN, Use
 from hivelore.observations.model import Operational
 
@@ -47,8 +48,7 @@ class Trust(StrEnum):
     WEB = "web"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Provenance:
+class Provenance(Value, frozen=True, kw_only=True, rename=json_names(interface="door")):
     """Who wrote the present version, through which door, and how far it is to be trusted."""
 
     actor: AgentId | None
@@ -78,8 +78,7 @@ class Statement(NamedTuple):
     content: Clean
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Memory:
+class Memory(Value, frozen=True, kw_only=True, rename=json_names(owner="agentId")):
     """One thing known: a document with an identity that outlives its edits.
 
     Texts are ``Clean``; instants have a zone and are UTC.
@@ -104,7 +103,7 @@ class Memory:
     source_task_id: Clean | None = None
     source_path: Clean | None = None
     external_id: Clean | None = None
-    metadata: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    metadata: Mapping[str, Json] = {}
     expires_at: datetime | None = None
     accessed_at: datetime | None = None
     access_count: int = 0
@@ -245,8 +244,7 @@ class Action(StrEnum):
     """What was done to it, or what was known of its use, was taken back: it is as it was before."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Version:
+class Version(Value, frozen=True, kw_only=True, rename=json_names(number="version", interface="door")):
     """One state of a memory and who brought it about, oldest is number 1."""
 
     number: int

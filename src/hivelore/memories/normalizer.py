@@ -4,7 +4,7 @@ All of this is slow work and happens before a write begins.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from math import isfinite
 from unicodedata import normalize
@@ -13,6 +13,7 @@ from hivelore.core.agents import AgentId, Role, Viewer
 from hivelore.core.clock import Clock
 from hivelore.core.redaction import METADATA_VALUES, Redactor
 from hivelore.core.text import Clean, in_one_line
+from hivelore.core.values import replace
 from hivelore.errors import Forbidden, Invalid, TooLarge
 from hivelore.memories.chunking import chunk
 from hivelore.memories.drafts import Draft

@@ -1,7 +1,6 @@
 """Remembering: from a draft to a memory on the shelf, and every later change of it."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from datetime import datetime
 
 from hivelore.changes.journal import ChangeJournal, gone
@@ -10,6 +9,7 @@ from hivelore.core.access import Effect, Ruling, may_affect, review_of, visible_
 from hivelore.core.agents import AgentId, LeadSees, Role, Viewer
 from hivelore.core.audit import AuditEntry
 from hivelore.core.clock import Clock
+from hivelore.core.values import replace
 from hivelore.errors import Forbidden, Invalid, NotFound, Stale
 from hivelore.indexing.model import Stored
 from hivelore.indexing.writer import IndexWriter

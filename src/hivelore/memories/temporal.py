@@ -2,12 +2,12 @@
 come, change and go. The one place that decides ``valid_until`` and, for facts of one topic, ``supersedes``."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 from hivelore.core.access import Effect, Ruling, may_affect, needs_review
 from hivelore.core.agents import Viewer
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.errors import Forbidden, Invalid, NotFound
 from hivelore.indexing.model import Stored
 from hivelore.memories.identity import nearest_record

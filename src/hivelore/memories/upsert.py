@@ -1,10 +1,10 @@
 """Telling a memory again: what is new in it, and what stays."""
 
-from dataclasses import replace
 from typing import Any
 
 from hivelore.core.access import Effect, Ruling, is_of_folder, may_affect, takes_over
 from hivelore.core.agents import Interface, Viewer
+from hivelore.core.values import replace
 from hivelore.errors import Forbidden
 from hivelore.indexing.model import Stored
 from hivelore.memories.drafts import Draft

@@ -1,9 +1,9 @@
 """When a memory holds, and how it was (docs/decisions/0016)."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from datetime import datetime
 
+from hivelore.core.values import replace
 from hivelore.memories.model import Memory, MemoryId, Version
 
 

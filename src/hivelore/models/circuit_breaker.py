@@ -4,8 +4,10 @@ caller waits.
 Instants are seconds of a clock that only goes forward.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
+
+from hivelore.core.values import replace
 
 FAILURES = 2
 """So many in a row, and the server is not waited for any more."""

@@ -1,7 +1,6 @@
 """Summaries without a model."""
 
-from dataclasses import replace
-
+from hivelore.core.values import replace
 from hivelore.sessions.lessons.extractive import distilled
 from hivelore.sessions.model import Summary, Task, Transcript
 

@@ -6,11 +6,12 @@ it is the same however often and whenever it is asked for (X17). What it was the
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from hivelore.core.agents import AgentId
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.observations.model import Confidence, Held, Observation, ObservationKind, Operational
 from hivelore.observations.outcomes import Point, State
 

@@ -1,9 +1,9 @@
 """Noting what was observed of an operational memory, as a part of the unit of work in which it is seen."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from hivelore.core.agents import Viewer
+from hivelore.core.values import replace
 from hivelore.indexing.model import Stored
 from hivelore.observations.confidence import Lifecycle, replayed
 from hivelore.observations.model import Observation, ObservationKind

@@ -1,7 +1,7 @@
 """The review inbox: what others have proposed, and the decisions about it (B06, X19, N07)."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 
 from hivelore.changes.journal import ChangeJournal
@@ -11,6 +11,7 @@ from hivelore.core.agents import LeadSees, Role, Viewer
 from hivelore.core.audit import AuditEntry
 from hivelore.core.clock import Clock
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.errors import Conflict, Forbidden, Invalid, NotFound, Stale
 from hivelore.feedback.buffer import WriteBehindBuffer
 from hivelore.indexing.model import Stored

@@ -1,13 +1,14 @@
 """What somebody proposes and somebody else decides: the review inbox (B06, X19, N07)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import NamedTuple, NewType
+from typing import NewType
 
 from hivelore.core.agents import AgentId, Interface
 from hivelore.core.text import Clean
+from hivelore.core.values import Value, json_names
 from hivelore.memories.drafts import Edit
 from hivelore.memories.model import Memory, MemoryId
 from hivelore.observations.outcomes import Change
@@ -54,15 +55,14 @@ Wanted = Edit | Deletion | Change
 """What is to be done, where the kind alone does not say it."""
 
 
-class Concerned(NamedTuple):
+class Concerned(Value, frozen=True, rename=json_names(memory="id")):
     """A memory that a proposal is about, as it was then."""
 
     memory: MemoryId
     version: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decided:
+class Decided(Value, frozen=True, kw_only=True, rename=json_names(interface="door")):
     how: Decision
     at: datetime
     actor: AgentId | None
@@ -75,8 +75,7 @@ class Decided:
             raise ValueError("instants are in UTC")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Proposal:
+class Proposal(Value, frozen=True, kw_only=True, rename=json_names(interface="door")):
     id: ProposalId
     kind: ProposalKind
     memories: tuple[Concerned, ...]
@@ -118,21 +117,19 @@ class ProposalFilter:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProposalDetail:
+class ProposalDetail(Value, frozen=True, kw_only=True):
     """A proposal with its memories as they are now, in its order."""
 
     proposal: Proposal
     memories: tuple[Memory, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProposalPage:
+class ProposalPage(Value, frozen=True, kw_only=True):
     """Proposals, newest first with the id as tie; ``next`` continues behind the last one."""
 
     proposals: tuple[Proposal, ...]
     next: str | None
     dropped: int | None = None
     """How many proposals of all agents were ever dropped for want of room; None: only leads and operators see that."""
-    names: Mapping[MemoryId, Clean] = field(default_factory=dict[MemoryId, Clean])
+    names: Mapping[MemoryId, Clean] = {}
     """What their memories are called now."""

@@ -1,13 +1,13 @@
 """Proposing: what somebody else is to decide, as a part of the unit of work in which it comes up."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from datetime import datetime
 
 from hivelore.core.agents import Viewer
 from hivelore.core.audit import AuditEntry
 from hivelore.core.clock import Clock
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.errors import Conflict, Proposed
 from hivelore.indexing.model import Stored
 from hivelore.memories.drafts import UNSET, Edit

@@ -2,12 +2,13 @@
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hivelore.core.token_count import estimate
+from hivelore.core.values import replace
 from hivelore.indexing.model import DocumentKey, Vector
 from hivelore.memories.model import Memory
 from hivelore.search.diversity import says_the_same, varied

@@ -1,10 +1,10 @@
 """Showing what was found: each hit with its best passage, and as it was at an instant."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import Protocol
 
+from hivelore.core.values import replace
 from hivelore.indexing.model import Candidate, ChunkKey, DocumentKey, Neighbour, PassageKey, StoredChunk
 from hivelore.memories.chunking import chunk
 from hivelore.memories.model import Chunk, Memory, Passage

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 
 from hivelore.core.agents import AgentId, Viewer
 from hivelore.core.clock import Clock
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.errors import Forbidden, Unauthenticated, Unavailable
 from hivelore.identity.service import LOCAL_AGENT
 from hivelore.memories.drafts import Draft

@@ -2,11 +2,12 @@
 and when it has another one begin something."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from hivelore.api.requests import QUERY_LENGTH
 from hivelore.core.agents import Role, Viewer
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.events.cooldowns import Cooldowns
 from hivelore.memories.model import Memory, MemoryId, Source
 from hivelore.memories.reader import MemoryReader

@@ -1,8 +1,8 @@
 """Summarising with a language model, within what may be spent on it."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
+from hivelore.core.values import replace
 from hivelore.models.ports import LanguageModel
 from hivelore.models.quota import TokenQuota
 from hivelore.sessions.lessons import prompt as asking

@@ -7,7 +7,6 @@ later in a thread of its own, as often as it takes, and survives kill -9: what w
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 from hivelore.core.agents import AgentId, Viewer
@@ -15,6 +14,7 @@ from hivelore.core.clock import Clock
 from hivelore.core.redaction import Redactor
 from hivelore.core.supervisor import Report, unreported
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.errors import HiveloreError, Invalid, NotFound, Unavailable
 from hivelore.feedback.implicit import ImplicitFeedback
 from hivelore.indexing.model import Stored

@@ -6,10 +6,11 @@ Reading happens where the caller is. Each draft has an external id, so doing it 
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from hivelore.core.values import replace
 from hivelore.local.endpoint import SESSIONS
 from hivelore.memories.drafts import Draft
 from hivelore.memories.model import NAME_LENGTH, Source

@@ -1,11 +1,10 @@
 """The route that hooks of agent programs hand their events over at."""
 
-from dataclasses import replace
-
 from fastapi import APIRouter, Response
 from starlette.responses import Response as RawResponse
 
 from hivelore.core.agents import Interface
+from hivelore.core.values import replace
 from hivelore.http.context import Asking
 from hivelore.http.pools import Lane
 from hivelore.http.rest.memories import json

@@ -2,11 +2,11 @@
 walked along until enough of what it finds passes the filter."""
 
 from collections.abc import Callable, Collection
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hivelore.core.values import replace
 from hivelore.indexes.vectors.cosines import best_per_document, neighbours, unit
 from hivelore.indexes.vectors.in_database import WIDENING, InDatabase, near_of
 from hivelore.indexes.vectors.samples import AGE, SIZE, Sample, Samples, drawn

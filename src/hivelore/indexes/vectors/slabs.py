@@ -5,11 +5,12 @@ copies that (small) column first. So readers need no lock. Only the newest state
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hivelore.core.values import replace
 from hivelore.indexes.vectors.attributes import Labels, Mask, Places
 from hivelore.indexes.vectors.quantised import Quantised
 

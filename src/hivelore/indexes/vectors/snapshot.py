@@ -1,10 +1,11 @@
 """The state of a vector index between two changes: what it holds, and of which moment that is."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
+from hivelore.core.values import replace
 from hivelore.errors import Unavailable
 from hivelore.indexes.vectors.attributes import CodeBook
 from hivelore.indexes.vectors.quantised import Quantised

@@ -1,8 +1,7 @@
 """Codex, as of 0.169: it tells its events as Claude Code does, and refuses what it does not know, in a reply as in its
 settings."""
 
-from dataclasses import replace
-
+from hivelore.core.values import replace
 from hivelore.sessions.programs.claude_code import CLAUDE_CODE
 
 _UNKNOWN = ("TaskCompleted",)

@@ -5,8 +5,8 @@ unknown or without anything said is passed over, and so is what was put into the
 """
 
 from collections.abc import Iterable
-from dataclasses import replace
 
+from hivelore.core.values import replace
 from hivelore.sessions.model import Transcript, Turn
 from hivelore.sessions.transcripts import claude_code, codex, copilot, gemini
 from hivelore.sessions.transcripts.entries import entries, is_ours, mapping, word

@@ -1,11 +1,11 @@
 """Batches in a state of the in-memory store."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
 from heapq import nlargest, nsmallest
 
 from hivelore.changes.model import Batch, BatchFilter, BatchId, BatchKind, Preimage
+from hivelore.core.values import replace
 from hivelore.indexing.model import DocumentKey
 from hivelore.memories.model import MemoryId
 from hivelore.storage.inmemory.state import Kept, State

@@ -1,10 +1,10 @@
 """Keyword search in an in-memory store: every indexed chunk is looked at, ranked as SQLite's FTS5 ranks."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from heapq import nsmallest
 from typing import Final
 
+from hivelore.core.values import replace
 from hivelore.indexing.model import Candidate, Candidates, ChunkKey, DocumentKey, KeywordEntry
 from hivelore.search.model import Filter
 from hivelore.search.tokenizer import rarity

@@ -4,8 +4,8 @@ Only the conditions that are asked for are written: a ``(:x IS NULL OR ...)`` de
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 
+from hivelore.core.values import replace
 from hivelore.memories.model import Scope
 from hivelore.observations.model import GENERAL
 from hivelore.search.model import Filter, Visibility

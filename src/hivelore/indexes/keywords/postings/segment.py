@@ -5,11 +5,12 @@ snapshot, old and new, and no reader needs a lock.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hivelore.core.values import replace
 from hivelore.indexes.vectors.attributes import Mask
 from hivelore.indexing.model import ChangeCursor
 
