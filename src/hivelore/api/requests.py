@@ -11,8 +11,6 @@ from hivelore.core.redaction import Redactor
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.errors import Invalid, TooLarge
-from hivelore.events.log import EventLog
-from hivelore.events.model import EventPage, Level, LoggedId
 from hivelore.feedback.recall_log import RecallLog
 from hivelore.feedback.recalls import RecallPage
 from hivelore.memories.model import NAME_LENGTH, MemoryId, Source
@@ -172,36 +170,6 @@ def listed_recalls(log: RecallLog, listing: RecallListing, viewer: Viewer, deadl
         listing.limit,
         agent=None if listing.agent is None else AgentId(listing.agent),
         memory=None if listing.memory is None else MemoryId(listing.memory.lower()),
-        deadline=deadline,
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EventListing:
-    """What a page of the log of events may be asked for."""
-
-    limit: int = 50
-    after: str | None = None
-    level: Level | None = None
-    service: str | None = None
-    session: str | None = None
-    since: datetime | None = None
-    until: datetime | None = None
-
-
-def listed_events(log: EventLog, listing: EventListing, viewer: Viewer, deadline: float | None = None) -> EventPage:
-    """A page of what happened, as far as the viewer may see it."""
-    _within(listing.limit, PAGE_RANGE)
-    after = position_of(listing.after)
-    return log.page(
-        viewer,
-        None if after is None else (after[0], LoggedId(after[1])),
-        listing.limit,
-        level=listing.level,
-        service=listing.service,
-        session=listing.session,
-        since=listing.since,
-        until=listing.until,
         deadline=deadline,
     )
 

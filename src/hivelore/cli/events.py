@@ -3,12 +3,12 @@
 from typing import Annotated, Literal
 
 from cyclopts import App, Parameter
+from msgspec import to_builtins
 
 from hivelore.cli import connection, output
 from hivelore.cli.clock import now
 from hivelore.cli.options import AsJson, Speaker, moment, text_of, whole
-from hivelore.events import event_codec as wire
-from hivelore.events.model import Cooldown
+from hivelore.events.model import Cooldown, Level
 from hivelore.observations.model import GENERAL
 from hivelore.python.remote import RemoteHive
 
@@ -40,14 +40,14 @@ def list_events(
         page = hive.events(
             limit=limit,
             after=after,
-            level=level,
+            level=None if level is None else Level(level),
             service=service,
             session=session_id,
             since=None if since is None else moment(since, now(), past=True, field="since"),
             until=None if until is None else moment(until, now(), past=True, field="until"),
         )
     if json:
-        output.as_json(wire.events(page))
+        output.as_json(to_builtins(page))
         return
     at = now()
     rows = [
@@ -80,13 +80,13 @@ def add_event(
     with connection.hive(agent) as hive:
         event = hive.record_event(
             words,
-            level=level,
+            level=Level(level),
             service=service,
             session=session_id,
             at=None if at is None else moment(at, now(), past=True, field="at"),
         )
     if json:
-        output.as_json(wire.event(event))
+        output.as_json(to_builtins(event))
     else:
         output.say(event.id)
         if event.text != words.strip():
@@ -126,7 +126,7 @@ def list_cooldowns(
     with connection.hive(agent) as hive:
         found = hive.cooldowns(service=service)
     if json:
-        output.as_json(wire.cooldowns(found))
+        output.as_json({"cooldowns": to_builtins(found)})
     elif found:
         output.table(["service", "action", "until", "set", "reason"], [_row(one) for one in found])
     else:
@@ -155,7 +155,7 @@ def set_cooldown(
     with connection.hive(agent) as hive:
         known = hive.set_cooldown(service, action, until=end, reason=reason, session=session_id)
     if json:
-        output.as_json(wire.cooldown(known))
+        output.as_json(to_builtins(known))
     else:
         output.table(["service", "action", "until", "set", "reason"], [_row(known)])
 

@@ -3,7 +3,8 @@
 import difflib
 import re
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from contextlib import suppress
+from typing import Any, TypeVar, get_args
 
 import msgspec
 from msgspec import structs
@@ -37,12 +38,29 @@ def decode(kind: type[T], data: bytes) -> T:
         raise Invalid("The body is not valid JSON.", field="body") from None
 
 
-def convert(kind: type[T], data: Mapping[str, Any], *, lax: bool = False) -> T:
-    """Reads plain values. ``lax`` also reads numbers and truth values from text, as they stand in a URL."""
+def convert(kind: type[T], data: Any) -> T:
+    """Reads plain values. Raises Invalid."""
     try:
-        return msgspec.convert(data, kind, strict=not lax)
+        return msgspec.convert(data, kind)
     except msgspec.ValidationError as error:
         raise explained(error, kind) from None
+
+
+def from_text(kind: type[T], given: Mapping[str, str]) -> T:
+    """Reads the arguments of a URL, where numbers and truth values are text. Raises Invalid."""
+    values: dict[str, Any] = dict(given)
+    for field in structs.fields(kind):  # type: ignore[arg-type]
+        text = given.get(field.encode_name)
+        plain = next((one for one in (bool, int, float) if one in (field.type, *_parts(field.type))), None)
+        if text is not None and plain is not None:
+            with suppress(msgspec.ValidationError):
+                values[field.encode_name] = msgspec.convert(text, plain, strict=False)
+    return convert(kind, values)
+
+
+def _parts(kind: Any) -> set[Any]:
+    """The types inside of a union or an annotation."""
+    return {inner for part in get_args(kind) for inner in (part, *_parts(part)) if isinstance(inner, type)}
 
 
 def checked(request: T) -> T:

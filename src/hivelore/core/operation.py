@@ -1,13 +1,18 @@
 """How an operation is declared: once, with all that its interfaces derive from."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, ParamSpec, TypeVar
+from urllib.parse import quote
+
+from msgspec import structs, to_builtins
 
 from hivelore.core.agents import Role, Viewer
+from hivelore.errors import NotFound
 
-Q = TypeVar("Q")
+P = ParamSpec("P")
 R = TypeVar("R")
 
 
@@ -42,56 +47,32 @@ class Route(Generic[R]):
     method: str
     path: str
     status: int | Callable[[R], int] = 200
-    version: str | None = None
-    """The request field that the header If-Match fills, or None."""
-    etag: Callable[[R], int] | None = None
-    """The version that the header ETag of an answer names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tool(Generic[Q, R]):
-    """The MCP tool of an operation. A schema costs context in every session, so a tool has few fields."""
-
-    name: str
-    description: str
-    fields: Mapping[str, str]
-    """The fields of the request that the tool takes, with a short description or an empty text."""
-    answer: str
-    """``module:function`` that turns a result into a message and the fields of the tool's answer."""
-    answer_fields: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """The JSON schemas of those fields."""
-    read_only: bool = False
-    destructive: bool = False
-    idempotent: bool = True
-    capability: str = "memory"
-    """The entry of HIVELORE_CAPABILITIES that turns the tool on."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Operation(Generic[Q, R]):
-    """Something that a caller can ask for, on every interface that it has a declaration for."""
+class Operation(Generic[P, R]):
+    """Something that a caller can ask for. ``P`` are the fields of its request, ``R`` is its response."""
 
     name: str
     """The name of the Python method."""
     summary: str
     """One or two sentences for the reference pages, OpenAPI and docstrings."""
-    request: type[Q]
+    request: Callable[P, Any]
+    """A ``core.values.Request`` class."""
     response: type[R]
     handler: str
     """``module:function``, called with the application, the request and the ``Call``. A name, because clients load
     this declaration without the service."""
     lane: Lane
+    http: Route[R]
     roles: frozenset[Role] = frozenset(Role)
-    """Who may call it at all; handlers decide about single memories."""
-    http: Route[R] | None = None
-    tool: Tool[Q, R] | None = None
-    tag: str = "memory"
-    """The group in the reference pages and in OpenAPI."""
-    written: Callable[[R], int] | None = None
-    """The number of memories that a result reports as written, for the metrics."""
+    """Who may call it; handlers decide about single memories."""
+    tag: str
+    """The group in OpenAPI and in the reference pages."""
 
 
 def get(path: str, **more: Any) -> Route[Any]:
+    """Returns the route of a read."""
     return Route("GET", path, **more)
 
 
@@ -109,3 +90,30 @@ def patch(path: str, **more: Any) -> Route[Any]:
 
 def delete(path: str, **more: Any) -> Route[Any]:
     return Route("DELETE", path, **more)
+
+
+WITH_BODY = ("POST", "PUT", "PATCH")
+"""The methods whose requests have a body."""
+IN_PATH = re.compile(r"{(\w+)}")
+"""A parameter in a path."""
+
+
+def sent(operation: Operation[..., Any], request: Any) -> tuple[str, str, dict[str, Any]]:
+    """Returns the HTTP method, the path, and the arguments that go into the query or the body. Arguments that have
+    their default are left out. Raises NotFound for an empty id."""
+    route, path = operation.http, operation.http.path
+    given: dict[str, Any] = to_builtins(
+        {
+            field.encode_name: value
+            for field in structs.fields(request)
+            if (value := getattr(request, field.name)) != field.default
+        }
+    )
+    for name in IN_PATH.findall(path):
+        value = str(given.pop(name))
+        if not value:
+            raise NotFound(f"The id of the {name} is empty. List what there is for its id.")
+        path = path.replace(f"{{{name}}}", quote(value, safe=""))
+    if route.method not in WITH_BODY:
+        given = {name: str(value).lower() if isinstance(value, bool) else value for name, value in given.items()}
+    return route.method, path, given

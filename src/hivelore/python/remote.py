@@ -9,9 +9,9 @@ from urllib.parse import quote
 from hivelore.changes import batch_codec
 from hivelore.changes.model import BatchDetail, BatchPage, UndoResult
 from hivelore.core.jobs import JobState
+from hivelore.core.json_codec import checked, convert
+from hivelore.core.operation import WITH_BODY, Operation, sent
 from hivelore.errors import Conflict, NotFound
-from hivelore.events import event_codec
-from hivelore.events.model import Cooldown, Event, EventPage, Level
 from hivelore.feedback.model import Usefulness
 from hivelore.feedback.recalls import RecallPage
 from hivelore.maintenance.model import MaintenancePlan, MaintenanceResult
@@ -19,9 +19,10 @@ from hivelore.memories import codec, version_codec
 from hivelore.memories.drafts import Draft, Edit, WriteResult
 from hivelore.memories.model import Memory, MemoryId, Source
 from hivelore.python import jobs
-from hivelore.python.argument_checks import ID, IN_REVIEW, INSTANT, NUMBER, STATUS, TEXT, TRUTH, WHOLE, WORD, check
+from hivelore.python.argument_checks import ID, IN_REVIEW, INSTANT, NUMBER, STATUS, TRUTH, WHOLE, WORD, check
 from hivelore.python.client import Client
 from hivelore.python.hive import Hive, ProposalStatus, choice
+from hivelore.python.methods import R
 from hivelore.review import proposal_codec
 from hivelore.review.model import Proposal, ProposalDetail, ProposalKind, ProposalPage
 from hivelore.search.model import Difference, History, MemoryPage, RecallResult, ScopeChoice, Stats
@@ -39,6 +40,12 @@ class RemoteHive(Hive):
         """``progress`` shows how far work is that is waited for."""
         self._client = client
         self._progress = progress
+
+    def call(self, operation: Operation[..., R], request: Any) -> R:
+        method, path, given = sent(operation, checked(request))
+        if method in WITH_BODY:
+            return convert(operation.response, self._client.call(method, path, body=given))
+        return convert(operation.response, self._client.call(method, path, query=given))
 
     def get(self, memory: str, *, as_of: datetime | None = None) -> Memory:
         check(ID, memory=memory)
@@ -112,94 +119,6 @@ class RemoteHive(Hive):
         check(ID.or_none(), after=after, agent=agent, memory=memory)
         query = {"limit": limit, "after": after, "agent": agent, "memory": memory}
         return codec.read_recalls(self._client.call("GET", "/api/recalls", query=query))
-
-    def record_event(
-        self,
-        text: str,
-        *,
-        level: Level | str = Level.INFO,
-        service: str | None = None,
-        session: str | None = None,
-        at: datetime | None = None,
-    ) -> Event:
-        check(TEXT, text=text)
-        check(WORD.or_none(), service=service, session=session)
-        check(INSTANT.or_none(), at=at)
-        body = {
-            "text": text,
-            "level": choice(Level, level, "level").value,
-            "service": service,
-            "session": session,
-            "at": codec.told(at, "at"),
-        }
-        return event_codec.read_event(self._client.call("POST", "/api/events", body=body))
-
-    def events(
-        self,
-        *,
-        limit: int = 50,
-        after: str | None = None,
-        level: Level | str | None = None,
-        service: str | None = None,
-        session: str | None = None,
-        since: datetime | None = None,
-        until: datetime | None = None,
-    ) -> EventPage:
-        check(WHOLE, limit=limit)
-        check(ID.or_none(), after=after)
-        check(WORD.or_none(), service=service, session=session)
-        check(INSTANT.or_none(), since=since, until=until)
-        query = {
-            "limit": limit,
-            "after": after,
-            "level": None if level is None else choice(Level, level, "level").value,
-            "service": service,
-            "session": session,
-            "since": codec.told(since, "since"),
-            "until": codec.told(until, "until"),
-        }
-        return event_codec.read_events(self._client.call("GET", "/api/events", query=query))
-
-    def forget_event(self, event: str) -> None:
-        check(ID, event=event)
-        if not event:
-            raise NotFound("No event has an empty id. List the events for their ids.")
-        self._client.call("DELETE", f"/api/events/{quote(event, safe='')}")
-
-    def set_cooldown(
-        self,
-        service: str,
-        action: str,
-        *,
-        minutes: int | None = None,
-        until: datetime | None = None,
-        reason: str | None = None,
-        session: str | None = None,
-    ) -> Cooldown:
-        check(WORD, service=service, action=action)
-        check(WHOLE.or_none(), minutes=minutes)
-        check(INSTANT.or_none(), until=until)
-        check(WORD.or_none(), reason=reason, session=session)
-        body = {
-            "service": service,
-            "action": action,
-            "minutes": minutes,
-            "until": codec.told(until, "until"),
-            "reason": reason,
-            "session": session,
-        }
-        return event_codec.read_cooldown(self._client.call("PUT", "/api/cooldowns", body=body))
-
-    def cooldowns(self, *, service: str | None = None) -> Sequence[Cooldown]:
-        check(WORD.or_none(), service=service)
-        found = self._client.call("GET", "/api/cooldowns", query={"service": service})
-        return event_codec.read_cooldowns(found)
-
-    def clear_cooldowns(self, service: str, action: str | None = None) -> int:
-        check(WORD, service=service)
-        check(WORD.or_none(), action=action)
-        answer = self._client.call("DELETE", "/api/cooldowns", query={"service": service, "action": action})
-        return int(answer["cleared"])
 
     def review(
         self,

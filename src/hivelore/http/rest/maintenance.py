@@ -9,8 +9,8 @@ from hivelore.api.requests import BATCHES_RANGE, BatchListing, listed_batches
 from hivelore.changes import batch_codec as wire
 from hivelore.changes.model import BatchId
 from hivelore.core.jobs import Job, JobId, JobState
+from hivelore.core.operation import Lane
 from hivelore.http.context import Asking, Caller
-from hivelore.http.pools import Lane
 from hivelore.http.rest import maintenance_answers as answers
 from hivelore.http.rest.memories import json
 from hivelore.http.rest.models import MaintenanceRequest, UndoRequest

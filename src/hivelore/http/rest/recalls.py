@@ -3,8 +3,8 @@
 from fastapi import APIRouter, Response
 
 from hivelore.api.requests import RecallListing, listed_recalls
+from hivelore.core.operation import Lane
 from hivelore.http.context import Asking
-from hivelore.http.pools import Lane
 from hivelore.http.rest import answers
 from hivelore.http.rest.memories import json
 from hivelore.memories import codec
