@@ -2,7 +2,13 @@
 
 from typing import Any
 
+from hivelore.changes import operations as changes
 from hivelore.core.operation import Operation
 from hivelore.events import operations as events
+from hivelore.feedback import operations as feedback
 
-OPERATIONS: tuple[Operation[..., Any], ...] = (*events.OPERATIONS,)
+OPERATIONS: tuple[Operation[..., Any], ...] = (
+    *events.OPERATIONS,
+    *changes.OPERATIONS,
+    *feedback.OPERATIONS,
+)

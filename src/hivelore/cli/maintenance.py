@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from typing import Annotated
 
 from cyclopts import Parameter
+from msgspec import to_builtins
 
 from hivelore.changes import batch_codec as wire
 from hivelore.changes.model import Batch, BatchDetail
@@ -37,7 +38,7 @@ def undo(
     with as_reviewer(agent) as hive:
         done = hive.undo(which, reason=reason)
     if json:
-        output.as_json(wire.undone(done))
+        output.as_json(to_builtins(done))
         return
     output.say("As before: ", (", ".join(done.memories[:_SHOWN]), "bold"))
     if len(done.memories) > _SHOWN:
@@ -76,7 +77,7 @@ def batches(
             _show(hive.batch(batch), as_json=json)
             return
     if json:
-        output.as_json(wire.page(page))
+        output.as_json(to_builtins(page))
         return
     output.table(["id", "done", "kind", "memories", "by", "taken back", "why"], [_row(one) for one in page.batches])
     if page.next is not None:
@@ -165,7 +166,7 @@ def _tell_planned(found: MaintenanceResult, *, purge_expired: bool, merge: bool)
 
 def _show(case: BatchDetail, *, as_json: bool) -> None:
     if as_json:
-        output.as_json(wire.case(case))
+        output.as_json(to_builtins(case))
         return
     output.table(["id", "done", "kind", "memories", "by", "taken back", "why"], [_row(case.batch)])
     output.table(["memory", "name"], [[one.id, one.name] for one in case.memories])

@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Annotated, Any, Literal, cast
 
 from cyclopts import Parameter
+from msgspec import to_builtins
 
 from hivelore.cli import connection, output
 from hivelore.cli.clock import now
@@ -242,7 +243,7 @@ def recalls(
     with connection.hive(agent) as hive:
         page = hive.recalls(limit=limit, after=after, agent=owner, memory=memory)
     if json:
-        output.as_json(codec.recalls(page))
+        output.as_json(to_builtins(page))
         return
     for one in page.recalls:
         _show_recall(one)

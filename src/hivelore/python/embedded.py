@@ -6,22 +6,16 @@ from typing import Any, Literal
 
 from hivelore.api import calls
 from hivelore.api.requests import (
-    BatchListing,
     Listing,
     ProposalListing,
-    RecallListing,
     asked,
     listed,
-    listed_batches,
     listed_proposals,
-    listed_recalls,
 )
-from hivelore.changes.model import BatchDetail, BatchId, BatchPage, UndoResult
 from hivelore.core.agents import AgentId, Viewer
 from hivelore.core.json_codec import checked
 from hivelore.core.operation import Call, Operation
 from hivelore.feedback.model import Usefulness
-from hivelore.feedback.recalls import RecallPage
 from hivelore.maintenance.model import MaintenancePlan, MaintenanceResult
 from hivelore.memories.drafts import Draft, Edit, WriteResult
 from hivelore.memories.model import Memory, MemoryId, Source
@@ -140,14 +134,6 @@ class EmbeddedHive(Hive):
         check(WHOLE.or_none(), version=version)
         self._app.memory_service.forget(MemoryId(memory), self._viewer, version=version)
 
-    def recalls(
-        self, *, limit: int = 20, after: str | None = None, agent: str | None = None, memory: str | None = None
-    ) -> RecallPage:
-        check(WHOLE, limit=limit)
-        check(ID.or_none(), after=after, agent=agent, memory=memory)
-        listing = RecallListing(limit=limit, after=after, agent=agent, memory=memory)
-        return listed_recalls(self._app.recall_log, listing, self._viewer)
-
     def review(
         self,
         *,
@@ -181,21 +167,6 @@ class EmbeddedHive(Hive):
         check(ID, memory=memory)
         self._app.rating.reset(MemoryId(memory), self._viewer)
 
-    def batches(self, *, limit: int = 20, after: str | None = None, memory: str | None = None) -> BatchPage:
-        check(WHOLE, limit=limit)
-        check(ID.or_none(), after=after, memory=memory)
-        return listed_batches(
-            self._app.undo_service, BatchListing(limit=limit, after=after, memory=memory), self._viewer
-        )
-
-    def batch(self, batch: str) -> BatchDetail:
-        check(ID, batch=batch)
-        return self._app.undo_service.case(BatchId(batch.lower()), self._viewer)
-
-    def drop_batch(self, batch: str) -> None:
-        check(ID, batch=batch)
-        self._app.undo_service.drop(BatchId(batch.lower()), self._viewer)
-
     def stats(self) -> Stats:
         return self._app.reading.stats(self._viewer)
 
@@ -211,9 +182,6 @@ class EmbeddedHive(Hive):
 
     def _decide(self, proposal: str, decision: str, reason: str | None) -> Proposal:
         return self._app.review_inbox.decide(ProposalId(proposal), DECISIONS[decision], self._viewer, reason=reason)
-
-    def _undo(self, which: str, reason: str | None) -> UndoResult:
-        return self._app.undo_service.undo(which, self._viewer, reason=reason)
 
     def _maintain(self, wish: MaintenancePlan, apply: bool, yes_delete: int | None) -> MaintenanceResult:
         maintenance, jobs = self._app.maintenance, self._app.maintenance_jobs

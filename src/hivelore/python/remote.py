@@ -7,13 +7,11 @@ from typing import Any, Literal
 from urllib.parse import quote
 
 from hivelore.changes import batch_codec
-from hivelore.changes.model import BatchDetail, BatchPage, UndoResult
 from hivelore.core.jobs import JobState
 from hivelore.core.json_codec import checked, convert
-from hivelore.core.operation import WITH_BODY, Operation, sent
+from hivelore.core.operation import WITH_BODY, Lane, Operation, sent
 from hivelore.errors import Conflict, NotFound
 from hivelore.feedback.model import Usefulness
-from hivelore.feedback.recalls import RecallPage
 from hivelore.maintenance.model import MaintenancePlan, MaintenanceResult
 from hivelore.memories import codec, version_codec
 from hivelore.memories.drafts import Draft, Edit, WriteResult
@@ -29,6 +27,7 @@ from hivelore.search.model import Difference, History, MemoryPage, RecallResult,
 
 _MAINTENANCE = "/api/maintenance"
 _LOOK_EVERY = 0.1
+_USUAL = 60.0
 _LONG = 600.0
 """Seconds for what may be about all memories."""
 
@@ -43,9 +42,10 @@ class RemoteHive(Hive):
 
     def call(self, operation: Operation[..., R], request: Any) -> R:
         method, path, given = sent(operation, checked(request))
+        timeout = _LONG if operation.lane is Lane.SLOW else _USUAL
         if method in WITH_BODY:
-            return convert(operation.response, self._client.call(method, path, body=given))
-        return convert(operation.response, self._client.call(method, path, query=given))
+            return convert(operation.response, self._client.call(method, path, body=given, timeout=timeout))
+        return convert(operation.response, self._client.call(method, path, query=given, timeout=timeout))
 
     def get(self, memory: str, *, as_of: datetime | None = None) -> Memory:
         check(ID, memory=memory)
@@ -112,14 +112,6 @@ class RemoteHive(Hive):
         check(WHOLE.or_none(), version=version)
         self._client.call("DELETE", memory_path(memory), version=version)
 
-    def recalls(
-        self, *, limit: int = 20, after: str | None = None, agent: str | None = None, memory: str | None = None
-    ) -> RecallPage:
-        check(WHOLE, limit=limit)
-        check(ID.or_none(), after=after, agent=agent, memory=memory)
-        query = {"limit": limit, "after": after, "agent": agent, "memory": memory}
-        return codec.read_recalls(self._client.call("GET", "/api/recalls", query=query))
-
     def review(
         self,
         *,
@@ -153,20 +145,6 @@ class RemoteHive(Hive):
     def reset_usefulness(self, memory: str) -> None:
         check(ID, memory=memory)
         self._client.call("DELETE", f"{memory_path(memory)}/usefulness")
-
-    def batches(self, *, limit: int = 20, after: str | None = None, memory: str | None = None) -> BatchPage:
-        check(WHOLE, limit=limit)
-        check(ID.or_none(), after=after, memory=memory)
-        query = {"limit": limit, "after": after, "memory": memory}
-        return batch_codec.read_page(self._client.call("GET", "/api/batches", query=query))
-
-    def batch(self, batch: str) -> BatchDetail:
-        check(ID, batch=batch)
-        return batch_codec.read_case(self._client.call("GET", _batch_path(batch)))
-
-    def drop_batch(self, batch: str) -> None:
-        check(ID, batch=batch)
-        self._client.call("DELETE", _batch_path(batch))
 
     def stats(self) -> Stats:
         return codec.read_stats(self._client.call("GET", "/api/memory/stats"))
@@ -224,10 +202,6 @@ class RemoteHive(Hive):
         answer = self._client.call("POST", f"{_at(proposal)}/{decision}", body={"reason": reason})
         return proposal_codec.read_proposal(answer)
 
-    def _undo(self, which: str, reason: str | None) -> UndoResult:
-        body = {"id": which, "reason": reason}
-        return batch_codec.read_undone(self._client.call("POST", "/api/undo", body=body, timeout=_LONG))
-
     def _maintain(self, wish: MaintenancePlan, apply: bool, yes_delete: int | None) -> MaintenanceResult:
         body = {**batch_codec.wish(wish), "apply": apply, "yesDelete": yes_delete}
         if wish.is_long:
@@ -259,12 +233,6 @@ def _at(proposal: str) -> str:
     if not proposal:
         raise NotFound("No proposal has an empty id. The inbox lists what there is.")
     return f"/api/review/{quote(proposal, safe='')}"
-
-
-def _batch_path(batch: str) -> str:
-    if not batch:
-        raise NotFound("No batch has an empty id. List them for the one you mean.")
-    return f"/api/batches/{quote(batch, safe='')}"
 
 
 def memory_path(memory: str) -> str:
