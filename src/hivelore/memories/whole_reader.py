@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 import orjson
+from msgspec import Struct
 
 from hivelore.core.vectors import to_blob
 from hivelore.indexing.model import DocumentKey, ModelKey, PassageKey, TokenCodes, Vector
@@ -130,11 +131,19 @@ class Checksum:
 
 
 def canonical(value: object) -> bytes:
+    """The same bytes for equal values, in this release and the ones before: marks of the change journal are made of
+    them."""
     return orjson.dumps(value, default=_plain, option=orjson.OPT_PASSTHROUGH_DATETIME)
 
 
+_FORMER_NAMES = {"interface": "door"}
+"""Fields that had another name when the first marks were stored."""
+
+
 def _plain(value: Any) -> object:
-    """What the encoder does not know: instants, named tuples, bytes."""
+    """A value of a type that the encoder does not know."""
     if isinstance(value, datetime):
         return value.isoformat()
+    if isinstance(value, Struct):
+        return {_FORMER_NAMES.get(name, name): getattr(value, name) for name in value.__struct_fields__}
     return value.hex() if isinstance(value, bytes) else list(value)
