@@ -4,8 +4,11 @@ import difflib
 import re
 from collections.abc import Mapping
 from contextlib import suppress
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
 from enum import Enum
 from typing import Any, Literal, TypeVar, get_args, get_origin
+from uuid import UUID
 
 import msgspec
 from msgspec import structs
@@ -25,6 +28,8 @@ _TYPES = {
     "object": "an object",
     "null": "null",
 }
+_KEPT = (datetime, date, time, timedelta, bytes, bytearray, Decimal, UUID)
+"""Types that msgspec would write as text: a caller who passes one where a text belongs made a mistake."""
 _MOST_SHOWN = 40
 """Characters of a wrong value that an error repeats."""
 
@@ -68,12 +73,13 @@ def checked(request: T) -> T:
     """Returns a request that a caller of the Python API made, after the checks that it would pass on its way to a
     service. Raises Invalid."""
     try:
-        text = msgspec.json.encode(request)
+        msgspec.json.encode(request)
+        values = msgspec.to_builtins(request, builtin_types=_KEPT)
     except UnicodeEncodeError:
         raise Invalid("A text has half of a surrogate pair, which is not valid Unicode.") from None
     except (TypeError, OverflowError, ValueError) as error:
         raise Invalid(f"A value cannot be written as JSON: {error}.") from None
-    return decode(type(request), text)
+    return convert(type(request), values)
 
 
 def explained(error: msgspec.ValidationError, kind: type[Any]) -> Invalid:
