@@ -33,7 +33,7 @@ class Small:
             return True
 
         try:
-            answer = work(SimpleNamespace(lease=lease))
+            answer = work(SimpleNamespace(acquire_lease=lease))
         except Unavailable as error:
             self._health.store_failed(error, writing=True)
             raise
@@ -54,8 +54,8 @@ def test_a_full_disk_is_not_over_for_a_small_write_that_fits(health: HealthState
     store = Small(health)
     looking = monitor(store, health)
     with suppress(Unavailable):
-        store.write(lambda tx: tx.lease("large", "x" * 1_000))
-    store.write(lambda tx: tx.lease("small", "x"))
+        store.write(lambda tx: tx.acquire_lease("large", "x" * 1_000))
+    store.write(lambda tx: tx.acquire_lease("small", "x"))
     for _ in range(3):
         looking.look()
         assert health.is_standing(Cause.DISK_FULL)

@@ -58,15 +58,15 @@ class Index:
 
     def is_tidy(self) -> bool:
         with self.store.read() as view:
-            return self.engine.is_tidy(view)
+            return self.engine.is_purged(view)
 
     def tidy(self, beside: BackgroundWorkers = lambda step: None) -> int:
         """Answers how many steps it took."""
         for step in range(STEPS):
             if self.is_tidy():
-                assert self.store.tidy()
+                assert self.store.purge_log()
                 return step
-            self.store.write(self.engine.tidy)
+            self.store.write(self.engine.purge_step)
             beside(step)
         raise AssertionError("wiping does not end")
 

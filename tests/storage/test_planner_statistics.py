@@ -26,7 +26,7 @@ class Looking(ReferenceStore):
         super().__init__(SteppingClock())
         self.looks = 0
 
-    def learn(self) -> None:
+    def analyze(self) -> None:
         self.looks += 1
 
 

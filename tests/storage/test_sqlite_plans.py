@@ -377,8 +377,8 @@ def test_a_statement_is_planned_once_whatever_is_asked(tmp_path: Path) -> None:
         view._connection.authorizer = watch
         counts: list[int] = []
         for number, memory in enumerate(census()):
-            view.same_statement(memory.statement)
-            view.at_path(None, Clean(memory.id))
+            view.memory_with_statement(memory.statement)
+            view.memories_at_path(None, Clean(memory.id))
             view.chunks(DocumentKey(number))
             counts.append(len(planned))
         view._connection.authorizer = None
@@ -422,7 +422,7 @@ def test_what_a_model_has_embedded_is_marked_so_when_it_is_used_again(tmp_path: 
             )
         marks: list[list[int]] = []
         for after in (PassageKey(0), keys[0]):
-            store.write(lambda tx, after=after: tx.take_up(model, after, 1))
+            store.write(lambda tx, after=after: tx.adopt_vectors(model, after, 1))
             with store.read() as view:
                 assert isinstance(view, SqliteView)
                 marks.append([row[0] for row in view.rows("SELECT model FROM passage ORDER BY key")])

@@ -179,8 +179,8 @@ def live(path: Path, number: int, halt: Halt) -> None:
             last = written.is_set()
             house.tend()
             with store.read() as view:
-                tidy = keywords.is_tidy(view)
-            if last and tidy and not keywords.settle(store):
+                tidy = keywords.is_purged(view)
+            if last and tidy and not keywords.compact(store):
                 say("idle")
                 Event().wait()
 

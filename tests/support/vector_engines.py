@@ -187,11 +187,11 @@ class Library:
 
     def keys(self) -> Sequence[DocumentKey]:
         with self.store.read() as view:
-            return sorted(view.matching(EVERYTHING))
+            return sorted(view.matching_keys(EVERYTHING))
 
     def memory(self, key: DocumentKey) -> Memory:
         with self.store.read() as view:
-            return view.admitted([key], EVERYTHING)[key]
+            return view.memories_of([key], EVERYTHING)[key]
 
     def nearest(
         self, query: Vector, where: Filter = EVERYTHING, limit: int = 10, also: Collection[DocumentKey] = ()
@@ -237,7 +237,7 @@ def assert_right(
     assert all(document in also or best.get(document, -3.0) >= last - tie for document in found)
     assert len(found) >= min(limit, len(best))
     assert [near.cosine for near in answer.nearest] == sorted((near.cosine for near in answer.nearest), reverse=True)
-    model_key = view.model(model)
+    model_key = view.model_key(model)
     for near in answer.nearest:
         is_near = best[near.document] >= last - tie
         assert abs(near.cosine - best[near.document]) <= (tie if is_near else NEARLY)

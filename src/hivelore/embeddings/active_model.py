@@ -97,7 +97,7 @@ class ActiveModel:
     def settle(self, store: MemoryStore, stopping: Callable[[], bool]) -> None:
         """Let the indexes do what keeps them quick: see ``VectorIndex.settle``."""
         for model in {id(model): model for model in (self._model, self._wanted) if model is not None}.values():
-            model.index.settle(store, stopping)
+            model.index.maintain(store, stopping)
 
     @property
     def ready(self) -> bool:
@@ -194,7 +194,7 @@ class ActiveModel:
     ) -> Mapping[PassageKey, Vector]:
         """Of the model that the question was embedded with. ``known``: those that need not be read."""
         missing = [passage for passage in passages if passage not in known]
-        key = None if query.model is None or not missing else view.model(query.model.provider.fingerprint)
+        key = None if query.model is None or not missing else view.model_key(query.model.provider.fingerprint)
         return known if key is None else {**known, **view.vectors(key, missing)}
 
     def by_tokens(
@@ -202,10 +202,10 @@ class ActiveModel:
     ) -> Deferred[Mapping[DocumentKey, float]]:
         """How well passages meet the question token by token, of those whose tokens the same model has told.
         ``rarities`` are those of the words of the question."""
-        key = None if query.model is None else view.model(query.model.provider.fingerprint)
+        key = None if query.model is None else view.model_key(query.model.provider.fingerprint)
         if key is None or not nearest or not query.tokens.codes:
             return _nothing
-        asked = view.tokens(key, [near.passage for near in nearest])
+        asked = view.token_codes(key, [near.passage for near in nearest])
 
         def scores() -> Mapping[DocumentKey, float]:
             known = asked()
@@ -217,7 +217,7 @@ class ActiveModel:
         return scores
 
     def wanted_model(self, view: MemoryView) -> ModelKey | None:
-        return None if self._wanted is None else view.model(self._wanted.provider.fingerprint)
+        return None if self._wanted is None else view.model_key(self._wanted.provider.fingerprint)
 
 
 def _nothing() -> Mapping[DocumentKey, float]:

@@ -104,7 +104,7 @@ class EmbeddingQueue:
     def _give_back(self, waiting: Sequence[Waiting]) -> None:
         if self._store.is_shared:
             with suppress(HiveloreError):  # The lease ends by itself.
-                self._store.write(lambda tx: tx.release([one.passage for one in waiting]))
+                self._store.write(lambda tx: tx.release_passages([one.passage for one in waiting]))
 
     def take_up(self) -> int:
         """Where the wanted model is used again after another one, let its vectors be found as such, some at a time.
@@ -120,7 +120,7 @@ class EmbeddingQueue:
         after = self._taken_up
 
         def work(tx: Transaction) -> Sequence[PassageKey]:
-            seen = tx.take_up(key, after, TAKEN_UP_AT_A_TIME)
+            seen = tx.adopt_vectors(key, after, TAKEN_UP_AT_A_TIME)
             if len(seen) < TAKEN_UP_AT_A_TIME:
                 tx.set_setting(TAKEN_UP, fingerprint)
             return seen
@@ -164,11 +164,11 @@ class EmbeddingQueue:
 
     def pending(self) -> int:
         """How many passages wait for a vector of the wanted model and have not failed; 0 where none is wanted."""
-        return self._counted(lambda view, key: view.pending(key))
+        return self._counted(lambda view, key: view.count_pending(key))
 
     def failing(self) -> int:
         """How many passages failed and are tried again later; 0 where no model is wanted."""
-        return self._counted(lambda view, key: view.failing(key))
+        return self._counted(lambda view, key: view.count_failing(key))
 
     def _counted(self, count: Callable[[MemoryView, ModelKey], int]) -> int:
         model = self._active_model.wanted
@@ -184,7 +184,7 @@ class EmbeddingQueue:
         if wanted is None or self._active_model.swapping:
             return 0
         with self._store.read() as view:
-            models = view.models()
+            models = view.model_keys()
         for fingerprint, key in models.items():
             if fingerprint == wanted.provider.fingerprint or key in self._emptied:
                 continue
@@ -197,7 +197,7 @@ class EmbeddingQueue:
     def _model_key(self, provider: EmbeddingProvider) -> ModelKey:
         if self._registered == provider.fingerprint:
             with self._store.read() as view:
-                known = view.model(provider.fingerprint)
+                known = view.model_key(provider.fingerprint)
             if known is not None:
                 return known
         key = self._store.write(lambda tx: _register(tx, provider))
@@ -246,7 +246,7 @@ class EmbeddingQueue:
         return len(waiting)
 
     def _fail(self, tx: Transaction, key: ModelKey, one: Waiting, error: str) -> None:
-        pause = pause_after(tx.attempts(key, one.passage) + 1)
+        pause = pause_after(tx.embedding_attempts(key, one.passage) + 1)
         tx.embedding_failed(key, one.passage, Clean(error), self._clock.now() + pause)
 
     def _complete(self, key: ModelKey) -> None:
@@ -255,7 +255,7 @@ class EmbeddingQueue:
         if model is None:
             return
         with self._store.read() as view:
-            if view.pending(key):
+            if view.count_pending(key):
                 return
             named = view.setting(SERVING)
         if named != model.provider.fingerprint:
@@ -276,20 +276,20 @@ def _register(tx: Transaction, provider: EmbeddingProvider) -> ModelKey:
 
 def _batch(view: MemoryView, key: ModelKey, now: datetime) -> Sequence[Waiting]:
     """What is embedded next."""
-    newest = view.waiting(key, now, NEWEST, newest_first=True)
+    newest = view.queued_passages(key, now, NEWEST, newest_first=True)
     if len(newest) < NEWEST:
         return newest
     chosen = {one.passage for one in newest}
-    oldest = [one for one in view.waiting(key, now, BATCH) if one.passage not in chosen]
+    oldest = [one for one in view.queued_passages(key, now, BATCH) if one.passage not in chosen]
     return [*newest, *oldest[: BATCH - NEWEST]]
 
 
 def _leased_batch(tx: Transaction, key: ModelKey, now: datetime) -> Sequence[Waiting]:
     """The same of what nobody else has."""
-    newest = tx.lease_waiting(key, now, NEWEST, lease=LEASE, newest_first=True)
+    newest = tx.lease_passages(key, now, NEWEST, lease=LEASE, newest_first=True)
     if len(newest) < NEWEST:
         return newest
-    return [*newest, *tx.lease_waiting(key, now, BATCH - NEWEST, lease=LEASE)]
+    return [*newest, *tx.lease_passages(key, now, BATCH - NEWEST, lease=LEASE)]
 
 
 def _embeddings(model: Model, waiting: Sequence[Waiting]) -> Sequence[TextEmbedding]:

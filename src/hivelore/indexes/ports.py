@@ -30,19 +30,19 @@ class KeywordIndex(Protocol):
         ...
 
     def forget(self, tx: Transaction, chunks: Sequence[ChunkKey]) -> None:
-        """As ``remove``; and what was ever removed is to be wiped, by steps of ``tidy``."""
+        """As ``remove``; and what was ever removed is to be wiped, by steps of ``purge_step``."""
         ...
 
-    def is_tidy(self, view: View) -> bool:
+    def is_purged(self, view: View) -> bool:
         """Whether nothing is left to wipe."""
         ...
 
-    def tidy(self, tx: Transaction) -> None:
-        """A step of wiping, short enough to be taken beside the calls; nothing where ``is_tidy``. A killed process
-        goes on where it was. The last step is done when ``is_tidy``."""
+    def purge_step(self, tx: Transaction) -> None:
+        """A step of wiping, short enough to be taken beside the calls; nothing where ``is_purged``. A killed process
+        goes on where it was. The last step is done when ``is_purged``."""
         ...
 
-    def settle(self, store: MemoryStore) -> bool:
+    def compact(self, store: MemoryStore) -> bool:
         """Do one short step of what keeps searches quick as the index grows; False where there was nothing to do. Not
         inside a unit of work: it reads and writes in its own. A killed process goes on where it was."""
         ...
@@ -51,12 +51,12 @@ class KeywordIndex(Protocol):
         """Remove all there is of this index."""
         ...
 
-    def missing(self, view: View, after: DocumentKey, limit: int) -> Sequence[DocumentKey]:
+    def unindexed_documents(self, view: View, after: DocumentKey, limit: int) -> Sequence[DocumentKey]:
         """Up to ``limit`` documents behind ``after``, ascending, of which a chunk is not indexed. Reads all chunks
         where none is missing."""
         ...
 
-    def strays(self, view: View, limit: int) -> Sequence[ChunkKey]:
+    def orphaned_chunks(self, view: View, limit: int) -> Sequence[ChunkKey]:
         """Up to ``limit`` indexed chunks that are not in the store. Reads the whole index where there are none."""
         ...
 
@@ -95,7 +95,7 @@ class VectorIndex(Protocol):
         """Apply every change that the view shows. Idempotent; safe from many threads."""
         ...
 
-    def settle(self, store: MemoryStore, stopping: Callable[[], bool]) -> bool:
+    def maintain(self, store: MemoryStore, stopping: Callable[[], bool]) -> bool:
         """Do what keeps searches quick as the vectors grow; False where there was nothing to do. Not beside a view or a
         unit of work of the same thread, and it may take hours: until ``stopping``. A killed process goes on where it
         was."""

@@ -163,9 +163,9 @@ class IndexRebuild:
             state = _state(view)
             left = set[DocumentKey]()
             if state.rebuild is not None:
-                left.update(view.documents_below(state.rebuild.below, _ALL))
+                left.update(view.keys_below(state.rebuild.below, _ALL))
             if state.repair:
-                left.update(self._keywords.missing(view, _BEFORE_ALL, _ALL))
+                left.update(self._keywords.unindexed_documents(view, _BEFORE_ALL, _ALL))
         return len(left)
 
     @property
@@ -178,7 +178,7 @@ class IndexRebuild:
         rebuild = _state(view).rebuild
         if rebuild is not None and not rebuild.in_place:
             return 0
-        return len(self._keywords.missing(view, _BEFORE_ALL, _ALL))
+        return len(self._keywords.unindexed_documents(view, _BEFORE_ALL, _ALL))
 
     # steps
 
@@ -194,9 +194,9 @@ class IndexRebuild:
             if state.repair != self._comparing:
                 self._comparing, self._after = state.repair, _BEFORE_ALL
             if state.rebuild is not None:
-                keys = view.documents_below(state.rebuild.below, AT_A_TIME)
+                keys = view.keys_below(state.rebuild.below, AT_A_TIME)
             else:
-                keys = self._keywords.missing(view, self._after, AT_A_TIME)
+                keys = self._keywords.unindexed_documents(view, self._after, AT_A_TIME)
             self._index_writer.prepare(view, _there(view, keys))
         if state.rebuild is not None:
             self._rebuild(state.rebuild, keys)
@@ -241,9 +241,9 @@ class IndexRebuild:
         """Whether there may be more: strays are let go of at the end, then nothing is left of the repair, but for what
         cannot be indexed."""
         with self._store.read() as view:
-            strays = self._keywords.strays(view, AT_A_TIME)
+            strays = self._keywords.orphaned_chunks(view, AT_A_TIME)
             asked = _state(view).repair
-            is_sound = not asked or not self._keywords.missing(view, _BEFORE_ALL, 1)
+            is_sound = not asked or not self._keywords.unindexed_documents(view, _BEFORE_ALL, 1)
         if strays:
             self._store.write(lambda tx: self._keywords.forget(tx, strays))
             return True
@@ -268,8 +268,8 @@ def _ask_for_repair(tx: Transaction) -> None:
 
 
 def _newest(view: View) -> DocumentKey | None:
-    return next(iter(view.documents_below(DocumentKey(_ALL), 1)), None)
+    return next(iter(view.keys_below(DocumentKey(_ALL), 1)), None)
 
 
 def _there(view: View, keys: Sequence[DocumentKey]) -> list[Stored]:
-    return [Stored(key, memory) for key, memory in view.admitted(keys, EVERYTHING).items()]
+    return [Stored(key, memory) for key, memory in view.memories_of(keys, EVERYTHING).items()]

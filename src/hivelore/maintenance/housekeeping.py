@@ -70,7 +70,7 @@ class Housekeeping:
             if self._clock.monotonic() >= self._rests_until:
                 self._wipe_words(stopping)
         if self._log_left:
-            self._log_left = not self._store.tidy()
+            self._log_left = not self._store.purge_log()
         self._settle(stopping)
         self._prune()
 
@@ -79,12 +79,12 @@ class Housekeeping:
         is closed, which empties its log."""
         until = self._clock.monotonic() + within
         while not self._is_tidy() and self._clock.monotonic() < until:
-            self._store.write(self._keywords.tidy)
+            self._store.write(self._keywords.purge_step)
 
     def _settle(self, stopping: Callable[[], bool]) -> None:
         began = self._clock.monotonic()
         while self._clock.monotonic() - began < SETTLING and not stopping():
-            if not self._keywords.settle(self._store):
+            if not self._keywords.compact(self._store):
                 return
 
     def _prune(self) -> None:
@@ -108,7 +108,7 @@ class Housekeeping:
     def _wipe_words(self, stopping: Callable[[], bool]) -> None:
         began = self._clock.monotonic()
         while self._clock.monotonic() - began < AT_A_TIME and not stopping():
-            self._store.write(self._keywords.tidy)
+            self._store.write(self._keywords.purge_step)
             if self._is_tidy():
                 now = self._clock.monotonic()
                 self._rests_until = now + REST * (self._spent + now - began)
@@ -118,4 +118,4 @@ class Housekeeping:
 
     def _is_tidy(self) -> bool:
         with self._store.read() as view:
-            return self._keywords.is_tidy(view)
+            return self._keywords.is_purged(view)

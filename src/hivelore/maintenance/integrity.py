@@ -45,7 +45,7 @@ class IntegrityCheck:
             return Checked(problems, ())
         with self._store.read() as view:
             counts = view.counts()
-            lacking, lost = self._index_rebuild.lacking(view), view.lost_vectors()
+            lacking, lost = self._index_rebuild.lacking(view), view.count_lost_vectors()
         repairs: list[str] = []
         if lacking:
             self._index_rebuild.repair()
@@ -62,6 +62,6 @@ class IntegrityCheck:
         return Checked((), repairs, self._embedding.failing())
 
     def _queue_lost(self) -> None:
-        while self._store.write(lambda tx: tx.queue_lost(AT_A_TIME)) == AT_A_TIME:
+        while self._store.write(lambda tx: tx.requeue_lost(AT_A_TIME)) == AT_A_TIME:
             pass
         self._embedding.wake()

@@ -49,7 +49,7 @@ def merge(
     _tell_of_both(tx, older, newer, viewer, now, lifecycle)
     detail = Clean(f"merged: {older.memory.id} into {newer.memory.id}")
     for one in (older.memory, newer.memory):
-        tx.record(
+        tx.record_audit(
             AuditEntry(
                 at=now,
                 actor=viewer.agent,

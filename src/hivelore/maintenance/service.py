@@ -106,8 +106,8 @@ class Maintenance:
     ) -> tuple[MaintenanceResult, Sequence[DocumentKey], Sequence[Pair]]:
         now = self._clock.now()
         with self._store.read() as view:
-            total = len(view.matching(EVERYTHING))
-            doomed = _that_end_nothing(view, sorted(view.matching(_gone(now)))) if wish.purge_expired else []
+            total = len(view.matching_keys(EVERYTHING))
+            doomed = _that_end_nothing(view, sorted(view.matching_keys(_gone(now)))) if wish.purge_expired else []
             examples = _examples(view, doomed)
             room = self._proposal_queue.room(view, viewer) if wish.merge else 0
         pairs = self._duplicates.find(now, room, progress) if room else []
@@ -137,7 +137,7 @@ class Maintenance:
     def _purge_some(self, tx: Transaction, keys: Sequence[DocumentKey], viewer: Viewer, batch: BatchId) -> int:
         """Without those that were renewed meanwhile."""
         now = self._clock.now()
-        there = tx.admitted(keys, _gone(now))
+        there = tx.memories_of(keys, _gone(now))
         detail = Clean(f"expired: batch {batch}")
 
         def work() -> None:
@@ -151,7 +151,7 @@ class Maintenance:
                     memory=memory.id,
                     detail=detail,
                 )
-                tx.record(entry)
+                tx.record_audit(entry)
 
         self._journal.unit(tx, BatchKind.PURGED, viewer, work, reason=Clean("expired"), batch=batch)
         return len(there)
@@ -199,11 +199,11 @@ def _that_end_nothing(view: View, keys: Sequence[DocumentKey]) -> list[DocumentK
     since = {
         key: memory.holds_since
         for some in in_batches(keys, _AT_A_TIME)
-        for key, memory in view.admitted(some, EVERYTHING).items()
+        for key, memory in view.memories_of(some, EVERYTHING).items()
     }
     going: dict[DocumentKey, _Places] = {}
     for some in in_batches(sorted(since, key=lambda key: (since[key], key)), _AT_A_TIME):
-        there = view.admitted(some, EVERYTHING)
+        there = view.memories_of(some, EVERYTHING)
         for key in some:
             places = _left_by(view, Stored(key, there[key]), going)
             if places is not None:
@@ -221,7 +221,7 @@ def _left_by(view: View, stored: Stored, going: Mapping[DocumentKey, _Places]) -
         named = going[named].named
     if of_topic is not None and of_topic in going:
         of_topic = going[of_topic].of_topic
-    is_named = named is not None and bool(view.superseding(memory.id))
+    is_named = named is not None and bool(view.successors_of(memory.id))
     is_followed = newer is not None
     for place, is_taken in ((named, is_named), (of_topic, is_followed)):
         if place is not None and not is_taken and not (named == of_topic and (is_named or is_followed)):
@@ -235,6 +235,8 @@ def _fresh(tx: Transaction, stored: Stored) -> Stored:
 
 
 def _examples(view: View, keys: Sequence[DocumentKey]) -> tuple[Expired, ...]:
-    memories = (memory for some in in_batches(keys, _AT_A_TIME) for memory in view.admitted(some, EVERYTHING).values())
+    memories = (
+        memory for some in in_batches(keys, _AT_A_TIME) for memory in view.memories_of(some, EVERYTHING).values()
+    )
     found = [Expired(id=one.id, name=one.name, expired_at=one.expires_at) for one in memories if one.expires_at]
     return tuple(sorted(found, key=lambda one: (one.expired_at, one.id))[:EXAMPLES])

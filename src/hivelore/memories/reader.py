@@ -74,7 +74,7 @@ class MemoryReader:
         with self._store.read(sees=self._sees(viewer)) as view:
             key, found = self._visible(view, memory, viewer)
             _, newer = beside(view, Stored(key, found))
-            after = {one.memory.id: one.memory for one in (*view.superseding(found.id), *((newer,) if newer else ()))}
+            after = {one.memory.id: one.memory for one in (*view.successors_of(found.id), *((newer,) if newer else ()))}
             seen = self._sees(viewer)
             return History(
                 versions=tuple(view.history(key)),

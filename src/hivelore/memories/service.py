@@ -165,7 +165,7 @@ class MemoryService:
         after = self._edited(tx, before.memory, change, viewer)
         chunks = change.chunks if after.content != before.memory.content else None
         stored = self._index_writer.change(tx, before, after, chunks, action(changes))
-        tx.record(_audit(after, action(changes), viewer, after.updated_at))
+        tx.record_audit(_audit(after, action(changes), viewer, after.updated_at))
         return stored
 
     def renew(self, memory: MemoryId, viewer: Viewer) -> None:
@@ -175,7 +175,7 @@ class MemoryService:
             stored, now = tx.get(memory), self._clock.now()
             if stored is None or not stored.memory.is_live(now) or not _may(viewer, Effect.EXPIRE, stored.memory):
                 return
-            tx.renew(stored.key, self._lifetimes.expiry(stored.memory.source, now))
+            tx.set_expiry(stored.key, self._lifetimes.expiry(stored.memory.source, now))
 
         self._store.write(work)
 
@@ -202,7 +202,7 @@ class MemoryService:
     def remove(self, tx: Transaction, stored: Stored, viewer: Viewer) -> None:
         """Forget a memory where that was allowed."""
         self._index_writer.forget(tx, stored)
-        tx.record(_audit(stored.memory, Action.FORGOTTEN, viewer, self._clock.now()))
+        tx.record_audit(_audit(stored.memory, Action.FORGOTTEN, viewer, self._clock.now()))
 
     def forget_path(
         self, path: str, viewer: Viewer, *, owner: AgentId | None = None, project: str | None = None
@@ -218,7 +218,7 @@ class MemoryService:
             found = [
                 stored
                 for index_writer in dict.fromkeys((None, whose))
-                for stored in tx.at_path(index_writer, clean)
+                for stored in tx.memories_at_path(index_writer, clean)
                 if seen.admits(stored.memory.owner, stored.memory.scope) and _may(viewer, Effect.DELETE, stored.memory)
             ]
             gone = of_one_project(found) if project is None else [one for one in found if one.memory.project == where]
@@ -257,7 +257,7 @@ class MemoryService:
         stored = self._index_writer.add(tx, memory, prepared.chunks)
         begin(tx, stored, viewer)
         if viewer.agent != memory.owner:
-            tx.record(_audit(memory, Action.CREATED, viewer, memory.updated_at))
+            tx.record_audit(_audit(memory, Action.CREATED, viewer, memory.updated_at))
         return WriteResult(memory=stored.memory, created=True, changed=True)
 
     def _retold(self, tx: Transaction, known: Stored, prepared: NormalizedDraft, viewer: Viewer) -> WriteResult:
@@ -297,7 +297,7 @@ class MemoryService:
             if prepared.draft.expires_at is None:
                 return unchanged
             raise Forbidden(f"You may not say when memory {known.memory.id} expires: leave expiresAt out.")
-        tx.renew(known.key, expires_at)
+        tx.set_expiry(known.key, expires_at)
         return WriteResult(memory=replace(known.memory, expires_at=expires_at), created=False, changed=True)
 
     def _known(self, tx: Transaction, prepared: NormalizedDraft, viewer: Viewer) -> Stored | None:
@@ -306,11 +306,11 @@ class MemoryService:
         memory = prepared.memory
         if memory.source_path is not None:
             # Whoever writes a shared file writes the one document of that path (A29), as far as they may.
-            known = same_record(tx.at_path(memory.home, memory.source_path), memory.project)
+            known = same_record(tx.memories_at_path(memory.home, memory.source_path), memory.project)
             permit_retelling(known, prepared, viewer)
             return known
         if memory.external_id is not None:
-            known = same_record(tx.with_external_id(memory.home, memory.external_id), memory.project)
+            known = same_record(tx.memories_with_external_id(memory.home, memory.external_id), memory.project)
             known = known or _exported(tx, memory)
             permit_retelling(known, prepared, viewer)
             return known
@@ -318,7 +318,7 @@ class MemoryService:
             known = self._known_fact(tx, prepared, viewer)
             if known is not None:
                 return known
-        known = tx.same_statement(memory.statement)
+        known = tx.memory_with_statement(memory.statement)
         is_open = (
             known is not None
             and known.memory.valid_until is None

@@ -41,9 +41,9 @@ def _anew(before: Memory, prepared: NormalizedDraft) -> Memory:
 def _unfollowed(tx: Transaction, stored: Stored) -> Stored:
     """A memory whose place nothing takes any more because somebody said so."""
     memory = stored.memory
-    for one in tx.superseding(memory.id):
+    for one in tx.successors_of(memory.id):
         if one.memory.topic is None or one.memory.topic != memory.topic:
-            tx.link(one.key, one.memory.valid_until, None)
+            tx.set_validity(one.key, one.memory.valid_until, None)
     settle(tx, [memory.id])
     return tx.get(memory.id) or stored
 

@@ -41,7 +41,7 @@ class MemoryBatch:
 def portions(view: View, keys: Iterable[DocumentKey]) -> Iterator[list[DocumentKey]]:
     """The same keys in the same order, each portion small enough for a load."""
     for some in in_batches(keys, _LOOKED_AT):
-        standings = view.standings(some, EVERYTHING)
+        standings = view.rank_features_of(some, EVERYTHING)
         portion, characters = list[DocumentKey](), 0
         for key in some:
             portion.append(key)
@@ -60,7 +60,7 @@ def in_batches(keys: Iterable[DocumentKey], size: int) -> Iterator[list[Document
 
 def read(view: View, keys: Sequence[DocumentKey]) -> MemoryBatch:
     """What there is of these, by key."""
-    found = view.admitted(keys, EVERYTHING)
+    found = view.memories_of(keys, EVERYTHING)
     chunks, histories = view.chunks_of(found), view.histories(found)
     parts = chunks()
     observations, evidence = view.observations_of(found), view.evidence_of(found)
@@ -80,13 +80,13 @@ def read(view: View, keys: Sequence[DocumentKey]) -> MemoryBatch:
     for fingerprint, model in models(view):
         vectors = view.vectors(model, passages)
         if vectors:
-            embedded[fingerprint] = OfModel(view.dimension(model), vectors, view.tokens(model, list(vectors))())
+            embedded[fingerprint] = OfModel(view.dimension(model), vectors, view.token_codes(model, list(vectors))())
     return MemoryBatch(memories, embedded)
 
 
 def models(view: View) -> list[tuple[str, ModelKey]]:
     """Every model by its fingerprint, oldest first."""
-    return sorted(view.models().items(), key=lambda one: one[1])
+    return sorted(view.model_keys().items(), key=lambda one: one[1])
 
 
 def digests(load: MemoryBatch) -> dict[DocumentKey, bytes]:

@@ -200,7 +200,7 @@ class CurationService:
             stored = self._index_writer.add(tx, memory, prepared.chunks)
             begin(tx, stored, viewer)
             tx.log_events([self._events.recorded(memory, viewer)])
-            tx.record(
+            tx.record_audit(
                 AuditEntry(
                     at=now, actor=viewer.agent, interface=viewer.interface, action=Action.CREATED, memory=memory.id
                 )
@@ -384,9 +384,9 @@ def _refuse_others(viewer: Viewer) -> None:
 
 
 def _all(view: View, where: Filter) -> Iterator[Memory]:
-    keys = sorted(view.matching(where), reverse=True)
+    keys = sorted(view.matching_keys(where), reverse=True)
     for start in range(0, len(keys), PAGE):
-        yield from view.admitted(keys[start : start + PAGE], where).values()
+        yield from view.memories_of(keys[start : start + PAGE], where).values()
 
 
 def _service(memory: Memory) -> Clean:

@@ -34,8 +34,8 @@ class Known:
 
 def newest(view: View, where: Filter) -> Mapping[DocumentKey, Memory]:
     """What an observation may belong to or contradict."""
-    keys = sorted(view.matching(where), reverse=True)[:RIVALS]
-    found = view.admitted(keys, where)
+    keys = sorted(view.matching_keys(where), reverse=True)[:RIVALS]
+    found = view.memories_of(keys, where)
     # In a project counts what is for all, too; what is seen for all says nothing of what is marked for one.
     return {
         key: one
@@ -160,7 +160,7 @@ class GroupStore:
 
     def _record(self, tx: Transaction, memory: Memory, action: Action, what: str, viewer: Viewer) -> None:
         now, detail = self._clock.now(), Clean(what)
-        tx.record(
+        tx.record_audit(
             AuditEntry(
                 at=now, actor=viewer.agent, interface=viewer.interface, action=action, memory=memory.id, detail=detail
             )

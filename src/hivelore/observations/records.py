@@ -25,12 +25,12 @@ def begin(tx: Transaction, stored: Stored, viewer: Viewer) -> None:
         text=memory.content,
         to=held.base,
     )
-    tx.observe(stored.key, replace(held, is_off=False), first)
+    tx.add_observation(stored.key, replace(held, is_off=False), first)
     if held.is_off:
         off = Observation(
             at=held.since, kind=ObservationKind.SWITCHED_OFF, actor=viewer.agent, interface=viewer.interface
         )
-        tx.observe(stored.key, held, off)
+        tx.add_observation(stored.key, held, off)
 
 
 def put(tx: Transaction, stored: Stored, seen: Sequence[Observation], lifecycle: Lifecycle) -> Stored:
@@ -38,7 +38,7 @@ def put(tx: Transaction, stored: Stored, seen: Sequence[Observation], lifecycle:
     known = stored.memory.operational
     assert known is not None
     *_, last = replayed(known, seen, lifecycle)
-    tx.put_observations(stored.key, last.after.held, seen)
+    tx.replace_observations(stored.key, last.after.held, seen)
     return Stored(stored.key, replace(stored.memory, operational=replace(known, held=last.after.held)))
 
 
@@ -49,5 +49,5 @@ def note(tx: Transaction, stored: Stored, seen: Sequence[Observation], lifecycle
     *_, last = replayed(known, [*tx.observations(stored.key), *seen], lifecycle)
     held = last.after.held
     for one in seen:
-        tx.observe(stored.key, held, one)
+        tx.add_observation(stored.key, held, one)
     return Stored(stored.key, replace(stored.memory, operational=replace(known, held=held)))

@@ -35,7 +35,7 @@ def _count_dropped(tx: Transaction) -> None:
 
 def _made_room(tx: Transaction, kind: ProposalKind, about: Memory, viewer: Viewer) -> bool:
     waiting: list[tuple[Weight, Proposal]] = []
-    for one in tx.waiting_proposals(viewer.agent):
+    for one in tx.open_proposals(viewer.agent):
         first = tx.get(one.memories[0].memory)
         waiting.append((weight(one.kind, None if first is None else first.memory), one))
     lightest = gives_way(waiting, weight(kind, about))
@@ -53,7 +53,7 @@ class Proposals:
 
     def room(self, view: View, viewer: Viewer) -> int:
         """How much more of this viewer may wait for a decision."""
-        return max(MOST_OPEN - view.open_proposals(viewer.agent), 0)
+        return max(MOST_OPEN - view.count_open_proposals(viewer.agent), 0)
 
     def propose_or_drop(
         self,
@@ -112,7 +112,7 @@ class Proposals:
         )
         tx.put_proposal(proposal)
         for entry in audited(proposal, Action.PROPOSED, viewer, now, kind):
-            tx.record(entry)
+            tx.record_audit(entry)
         return proposal
 
     def propose_place(

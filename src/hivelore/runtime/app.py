@@ -110,7 +110,7 @@ class Application:
         self.agents = self._agents()
         self.notifier.subscribe(Notification.AGENTS, self.agents.changed_elsewhere)
         self.embedding = EmbeddingQueue(
-            self.store, self.active_model, self.clock, ask_for_help=lambda: self.notifier.tell(Notification.WAITING)
+            self.store, self.active_model, self.clock, ask_for_help=lambda: self.notifier.publish(Notification.WAITING)
         )
         self.notifier.subscribe(Notification.WAITING, self.embedding.wake)
         self.reembedder = Reembedder(self.store, self.active_model, self.embedding, self.clock, randomness.job_id)
@@ -184,7 +184,7 @@ class Application:
             NAMESPACE,
             self.clock,
             Random(agent_id=randomness.agent_id, key_id=randomness.key_id, secret=randomness.secret),
-            tell=lambda: self.notifier.tell(Notification.AGENTS),
+            tell=lambda: self.notifier.publish(Notification.AGENTS),
         )
 
     def _session_summaries(self) -> SessionSummaries:

@@ -70,16 +70,16 @@ class NoveltyFilter:
         now = self._clock.now()
 
         def work(tx: Transaction) -> None:
-            tx.touch({stored.key: (1, now) for stored in memories})
+            tx.count_reads({stored.key: (1, now) for stored in memories})
             for stored in memories:
-                tx.renew(stored.key, self._later(stored, now))
+                tx.set_expiry(stored.key, self._later(stored, now))
 
         self._store.write(work)
 
     def renew(self, stored: Stored) -> None:
         """It lives as if it was written anew."""
         later = self._later(stored, self._clock.now())
-        self._store.write(lambda tx: tx.renew(stored.key, later))
+        self._store.write(lambda tx: tx.set_expiry(stored.key, later))
 
     def _where(self, agent: AgentId, project: Clean | None) -> Filter:
         seen = Visibility(own=agent, swarm=True)
@@ -87,7 +87,7 @@ class NoveltyFilter:
 
     def _said_by(self, view: View, point: str, where: Filter, besides: Clean) -> Stored | None:
         found = self._keywords.search(view, query_terms(point), where, _LOOKED_AT)
-        memories = view.admitted([candidate.document for candidate in found], where)
+        memories = view.memories_of([candidate.document for candidate in found], where)
         for key, memory in memories.items():
             if memory.external_id != besides and is_said(point, claims(memory.content)):
                 return Stored(key, memory)

@@ -26,7 +26,7 @@ class ChangeRecorder:
             self._noted = None
 
     @property
-    def is_keeping(self) -> bool:
+    def is_journaling(self) -> bool:
         return self._noted is not None
 
     def _note(self, *keys: DocumentKey) -> None:
@@ -43,7 +43,7 @@ class ChangeRecorder:
 
 def former(view: View, key: DocumentKey) -> PreviousState | None:
     """A memory as the view shows it."""
-    memory = view.admitted([key], EVERYTHING).get(key)
+    memory = view.memories_of([key], EVERYTHING).get(key)
     if memory is None:
         return None
     whole = WholeMemory(

@@ -44,4 +44,4 @@ class LeaderLease:
             self._leads = False
 
     def _lease(self, lease: timedelta) -> bool:
-        return self._store.write(lambda tx: tx.lease(self._what, self._holder, self._clock.now(), lease))
+        return self._store.write(lambda tx: tx.acquire_lease(self._what, self._holder, self._clock.now(), lease))

@@ -20,7 +20,7 @@ class NullNotifier:
     def run(self) -> None:
         pass
 
-    def tell(self, notice: Notification) -> None:
+    def publish(self, notice: Notification) -> None:
         pass
 
     def close(self) -> None:

@@ -27,4 +27,4 @@ class PlannerStatistics:
     def _learn(self) -> None:
         self._known += self._new
         self._new = 0
-        self._store.learn()
+        self._store.analyze()

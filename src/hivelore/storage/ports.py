@@ -50,32 +50,32 @@ class MemoryView(Protocol):
 
     def get(self, memory: MemoryId) -> Stored | None: ...
 
-    def admitted(self, keys: Collection[DocumentKey], where: Filter) -> Mapping[DocumentKey, Memory]:
+    def memories_of(self, keys: Collection[DocumentKey], where: Filter) -> Mapping[DocumentKey, Memory]:
         """Those of ``keys`` that exist in this state and pass the filter."""
         ...
 
-    def standings(self, keys: Collection[DocumentKey], where: Filter) -> Mapping[DocumentKey, RankFeatures]:
+    def rank_features_of(self, keys: Collection[DocumentKey], where: Filter) -> Mapping[DocumentKey, RankFeatures]:
         """``admitted``, but only what ranking asks of each."""
         ...
 
-    def matching(self, where: Filter) -> Sequence[DocumentKey]:
+    def matching_keys(self, where: Filter) -> Sequence[DocumentKey]:
         """All that pass, in no order; for filters an index cannot apply by itself."""
         ...
 
-    def documents_below(self, key: DocumentKey, limit: int) -> Sequence[DocumentKey]:
+    def keys_below(self, key: DocumentKey, limit: int) -> Sequence[DocumentKey]:
         """The ``limit`` newest documents with a smaller key, newest first."""
         ...
 
-    def at_path(self, home: AgentId | None, path: Clean) -> Sequence[Stored]:
+    def memories_at_path(self, home: AgentId | None, path: Clean) -> Sequence[Stored]:
         """The documents of a source path on one shelf (``Memory.home``), at most one of each project and one of none,
         in the order in which they came."""
         ...
 
-    def with_external_id(self, home: AgentId | None, external_id: Clean) -> Sequence[Stored]:
+    def memories_with_external_id(self, home: AgentId | None, external_id: Clean) -> Sequence[Stored]:
         """As ``at_path``, of an external id."""
         ...
 
-    def same_statement(self, statement: Statement) -> Stored | None:
+    def memory_with_statement(self, statement: Statement) -> Stored | None:
         """The newest memory (by ``created_at``, then id) with this very statement."""
         ...
 
@@ -84,7 +84,7 @@ class MemoryView(Protocol):
         which came last; None: of all that has it."""
         ...
 
-    def facts_beside(self, document: DocumentKey) -> tuple[Stored | None, Stored | None]:
+    def adjacent_facts(self, document: DocumentKey) -> tuple[Stored | None, Stored | None]:
         """Of what has the same topic, the one that holds since just before this one, and since just after it; those of
         the same instant in the order in which they came."""
         ...
@@ -94,7 +94,7 @@ class MemoryView(Protocol):
         later; those of the same instant in the order in which they came."""
         ...
 
-    def superseding(self, memory: str) -> Sequence[Stored]:
+    def successors_of(self, memory: str) -> Sequence[Stored]:
         """Those that say they took the place of what is called so, in the order in which they came."""
         ...
 
@@ -110,12 +110,12 @@ class MemoryView(Protocol):
         """The same of many; without those that have none."""
         ...
 
-    def before(self, document: DocumentKey, limit: int) -> Sequence[Stored]:
+    def earlier_in_session(self, document: DocumentKey, limit: int) -> Sequence[Stored]:
         """The documents written just before it with the same session, owner and scope, nearest first;
         none where it has no session."""
         ...
 
-    def after(self, document: DocumentKey, limit: int) -> Sequence[Stored]:
+    def later_in_session(self, document: DocumentKey, limit: int) -> Sequence[Stored]:
         """Likewise those written just after it."""
         ...
 
@@ -148,7 +148,7 @@ class MemoryView(Protocol):
         and scope is there, with 0 where there is none; ``model`` None: nothing is pending and nothing failed."""
         ...
 
-    def moment(self) -> ChangeCursor:
+    def change_cursor(self) -> ChangeCursor:
         """How much of the change log this view shows."""
         ...
 
@@ -157,9 +157,9 @@ class MemoryView(Protocol):
         with the last one, which may be empty, that of the view. Those of one unit of work are in its order."""
         ...
 
-    def model(self, fingerprint: str) -> ModelKey | None: ...
+    def model_key(self, fingerprint: str) -> ModelKey | None: ...
 
-    def models(self) -> Mapping[str, ModelKey]:
+    def model_keys(self) -> Mapping[str, ModelKey]:
         """Every model that was ever registered, by its fingerprint."""
         ...
 
@@ -179,28 +179,30 @@ class MemoryView(Protocol):
 
     def vectors(self, model: ModelKey, passages: Sequence[PassageKey]) -> Mapping[PassageKey, Vector]: ...
 
-    def tokens(self, model: ModelKey, passages: Sequence[PassageKey]) -> Deferred[Mapping[PassageKey, TokenCodes]]:
+    def token_codes(self, model: ModelKey, passages: Sequence[PassageKey]) -> Deferred[Mapping[PassageKey, TokenCodes]]:
         """Of those that have any."""
         ...
 
-    def waiting(self, model: ModelKey, now: datetime, limit: int, *, newest_first: bool = False) -> Sequence[Waiting]:
+    def queued_passages(
+        self, model: ModelKey, now: datetime, limit: int, *, newest_first: bool = False
+    ) -> Sequence[Waiting]:
         """Passages without a vector of the model, oldest first unless told otherwise, without those that
         failed and whose time has not come."""
         ...
 
-    def pending(self, model: ModelKey) -> int:
+    def count_pending(self, model: ModelKey) -> int:
         """How many passages wait for a vector of the model and have not failed."""
         ...
 
-    def failing(self, model: ModelKey) -> int:
+    def count_failing(self, model: ModelKey) -> int:
         """How many passages wait for a vector of the model after they failed; they are tried again at their time."""
         ...
 
-    def attempts(self, model: ModelKey, passage: PassageKey) -> int:
+    def embedding_attempts(self, model: ModelKey, passage: PassageKey) -> int:
         """How often embedding this passage has failed since it last succeeded."""
         ...
 
-    def lost_vectors(self) -> int:
+    def count_lost_vectors(self) -> int:
         """How many passages are noted as embedded by a model while their vector is missing, so that they do not wait
         for one either. 0 in a sound store."""
         ...
@@ -260,7 +262,7 @@ class SwarmView(Protocol):
 
     def session(self, agent: AgentId, session: Clean) -> Session | None: ...
 
-    def files_behind(self, place: str, path: str, limit: int) -> Sequence[KnownFile]:
+    def files_after(self, place: str, path: str, limit: int) -> Sequence[KnownFile]:
         """By place, then path; strictly behind these."""
         ...
 
@@ -276,7 +278,7 @@ class SwarmView(Protocol):
         """Those that wait and whose time has come, what ended first first (id as tie)."""
         ...
 
-    def handovers_behind(self, event: EventId, limit: int) -> Sequence[Handover]:
+    def handovers_after(self, event: EventId, limit: int) -> Sequence[Handover]:
         """In any state, by id; strictly behind ``event``."""
         ...
 
@@ -296,11 +298,11 @@ class SwarmView(Protocol):
         """Decided or not, newest first, id as tie."""
         ...
 
-    def open_proposals(self, actor: AgentId | None) -> int:
+    def count_open_proposals(self, actor: AgentId | None) -> int:
         """How many of this one wait for a decision; None: those of nobody in particular."""
         ...
 
-    def waiting_proposals(self, actor: AgentId | None) -> Sequence[Proposal]:
+    def open_proposals(self, actor: AgentId | None) -> Sequence[Proposal]:
         """The same themselves, newest first, id as tie."""
         ...
 
@@ -338,7 +340,7 @@ class MemoryTransaction(Protocol):
         """Raises Conflict when its id, or its path or external id on its shelf, is taken."""
         ...
 
-    def move_in(self, memories: Sequence[WholeMemory]) -> None:
+    def import_memories(self, memories: Sequence[WholeMemory]) -> None:
         """Put memories here as another store has them, under the keys that they have there; keys that are given from
         now on are greater. Vectors are put afterwards. Raises Conflict as ``add``, and where a key is taken; then none
         of them is put."""
@@ -351,21 +353,21 @@ class MemoryTransaction(Protocol):
         Raises Conflict as ``add``, NotFound for an unknown key, Stale for a version that is not the next one."""
         ...
 
-    def renew(self, key: DocumentKey, expires_at: datetime | None) -> None:
+    def set_expiry(self, key: DocumentKey, expires_at: datetime | None) -> None:
         """Move the expiry of a memory, as no new version; an unknown key is passed over."""
         ...
 
-    def link(self, key: DocumentKey, valid_until: datetime | None, supersedes: MemoryId | None) -> None:
+    def set_validity(self, key: DocumentKey, valid_until: datetime | None, supersedes: MemoryId | None) -> None:
         """Note when another memory took the place of one, and whose place it took itself, as no new version; an unknown
         key is passed over."""
         ...
 
-    def observe(self, key: DocumentKey, held: Held, observation: Observation) -> None:
+    def add_observation(self, key: DocumentKey, held: Held, observation: Observation) -> None:
         """Note an observation and how sure the memory is after it, as no new version. A key that is unknown, or of a
         memory that is not operational, is passed over."""
         ...
 
-    def put_observations(self, key: DocumentKey, held: Held, observations: Sequence[Observation]) -> None:
+    def replace_observations(self, key: DocumentKey, held: Held, observations: Sequence[Observation]) -> None:
         """Replace all that was observed of a memory, as no new version. Those of the same instant are noted in the
         order given. An unknown key, or that of a memory that is not operational, is passed over."""
         ...
@@ -374,7 +376,7 @@ class MemoryTransaction(Protocol):
         """See that nobody else decides about the same meanwhile: for what is decided by something not being there."""
         ...
 
-    def unquote(self, words: Collection[Clean]) -> Sequence[DocumentKey]:
+    def erase_quotes(self, words: Collection[Clean]) -> Sequence[DocumentKey]:
         """Blank each of these texts where it is kept as what contradicted a memory. Answers which memories. Looks
         through everything that was observed."""
         ...
@@ -399,11 +401,11 @@ class MemoryTransaction(Protocol):
         ...
 
     @property
-    def is_keeping(self) -> bool:
+    def is_journaling(self) -> bool:
         """Whether this is inside ``journal``."""
         ...
 
-    def touch(self, reads: Mapping[DocumentKey, tuple[int, datetime]]) -> None:
+    def count_reads(self, reads: Mapping[DocumentKey, tuple[int, datetime]]) -> None:
         """Add to the access counts; the last access is the latest instant that was ever given. Unknown keys are
         passed over."""
         ...
@@ -428,14 +430,14 @@ class MemoryTransaction(Protocol):
         """Note a failure; the passage is tried again from ``not_before`` on."""
         ...
 
-    def lease_waiting(
+    def lease_passages(
         self, model: ModelKey, now: datetime, limit: int, *, lease: timedelta, newest_first: bool = False
     ) -> Sequence[Waiting]:
         """``waiting``, without what others have leased. They are given none of these until the lease is over, or they
         have a vector, failed or were released. A store that is shared goes by a clock of its own for that."""
         ...
 
-    def release(self, passages: Sequence[PassageKey]) -> None:
+    def release_passages(self, passages: Sequence[PassageKey]) -> None:
         """Let others lease these again; what is gone by now, or was not leased, is passed over."""
         ...
 
@@ -443,24 +445,24 @@ class MemoryTransaction(Protocol):
         """Forget up to ``limit`` failures of the model, so that they are tried again. Answers how many."""
         ...
 
-    def take_up(self, model: ModelKey, after: PassageKey, limit: int) -> Sequence[PassageKey]:
+    def adopt_vectors(self, model: ModelKey, after: PassageKey, limit: int) -> Sequence[PassageKey]:
         """Look at the first ``limit`` passages behind ``after`` that have a vector of a model which is used again after
         another one: an engine may note what lets it find sooner what waits. Answers which, ascending; fewer than
         ``limit``: there are no more."""
         ...
 
-    def queue_again(self, model: ModelKey, after: PassageKey, limit: int) -> Sequence[PassageKey]:
+    def requeue(self, model: ModelKey, after: PassageKey, limit: int) -> Sequence[PassageKey]:
         """Let the first ``limit`` passages behind ``after`` that have a vector of the model wait for a new one;
         the old ones serve until then. A passage waits again for one model at a time, the last one asked for.
         Answers which, ascending; fewer than ``limit``: there are no more."""
         ...
 
-    def leave_queue(self, model: ModelKey, limit: int) -> int:
+    def cancel_requeue(self, model: ModelKey, limit: int) -> int:
         """Undo ``queue_again`` for up to ``limit`` passages that still have a vector of the model. Answers how
         many."""
         ...
 
-    def queue_lost(self, limit: int) -> int:
+    def requeue_lost(self, limit: int) -> int:
         """Let up to ``limit`` passages whose vector is missing (``lost_vectors``) wait for a new one. Answers how
         many."""
         ...
@@ -481,9 +483,9 @@ class SwarmTransaction(Protocol):
         """False where there is no such key or it was revoked before."""
         ...
 
-    def record(self, entry: AuditEntry) -> None: ...
+    def record_audit(self, entry: AuditEntry) -> None: ...
 
-    def move_in_audit(self, entries: Mapping[int, AuditEntry]) -> None:
+    def import_audit(self, entries: Mapping[int, AuditEntry]) -> None:
         """Put entries of another store here, by the number that they have there; numbers that are given from now on are
         greater. Raises Conflict where one is taken."""
         ...
@@ -589,7 +591,7 @@ class SwarmTransaction(Protocol):
         fewer than ``limit``: there are no more."""
         ...
 
-    def lease(self, name: str, holder: str, now: datetime, lease: timedelta) -> bool:
+    def acquire_lease(self, name: str, holder: str, now: datetime, lease: timedelta) -> bool:
         """Whether ``holder`` alone does what is called so, until the lease is over: nobody else has it. Who has it
         renews it, or gives it back with a lease of no time. A store that is shared goes by a clock of its own."""
         ...
@@ -646,12 +648,12 @@ class MemoryStore(Snapshots, Protocol):
         """What is wrong with the data, one sentence each; empty when it is sound."""
         ...
 
-    def tidy(self) -> bool:
+    def purge_log(self) -> bool:
         """Wipe what is neither in the present state nor in that of a reader from the files of the store, such as its
         log. False where that has to wait for somebody: ask again later."""
         ...
 
-    def learn(self) -> None:
+    def analyze(self) -> None:
         """Look at what there is now, after a great load, so that what is asked from now on is answered as quickly as it
         can be. Changes nothing that is seen; an engine that needs no look, or may not take one, does without."""
         ...
@@ -686,7 +688,7 @@ class Notifier(Protocol):
         """Hear and tell until closed. May be called again after it raised."""
         ...
 
-    def tell(self, notice: Notification) -> None:
+    def publish(self, notice: Notification) -> None:
         """Soon, waiting for nothing and raising nothing. After the unit of work that made it so."""
         ...
 

@@ -216,7 +216,7 @@ def test_a_unit_whose_ground_was_taken_away_is_run_again(store: PostgresStore) -
             if len(begun) < 2:
                 begun.append(number)
                 met.wait(PATIENCE)
-            known = tx.same_statement(memory.statement)
+            known = tx.memory_with_statement(memory.statement)
             runs.append(known is None)
             if known is None:
                 tx.add(a_memory(memory.content), ())
@@ -342,9 +342,9 @@ def test_who_waits_for_a_connection_too_long_is_told(timeless: PostgresStore, mo
 def test_what_has_a_nul_is_not_found_and_not_kept(store: PostgresStore) -> None:
     with store.read() as view:
         assert view.get(MemoryId("a\0b")) is None
-        assert not view.at_path(None, Clean("a\0b"))
+        assert not view.memories_at_path(None, Clean("a\0b"))
         for odd in (replace(EVERYTHING, tag=Clean("a\0b")), replace(EVERYTHING, project=Clean("a\0b"))):
-            assert view.page(odd, None, 10) == view.matching(odd) == []
+            assert view.page(odd, None, 10) == view.matching_keys(odd) == []
             assert view.stats(odd, ModelKey(1), SystemClock().now()).total == 0
     with pytest.raises(Invalid):
         add(store, a_memory("a\0b"))
@@ -357,4 +357,8 @@ def test_long_names_are_kept_and_found(store: PostgresStore) -> None:
     memory = a_memory(project=long, session=long, tags=(long,), source_path=long, external_id=long)
     stored = add(store, memory)
     with store.read() as view:
-        assert list(view.at_path(memory.home, long)) == list(view.with_external_id(memory.home, long)) == [stored]
+        assert (
+            list(view.memories_at_path(memory.home, long))
+            == list(view.memories_with_external_id(memory.home, long))
+            == [stored]
+        )

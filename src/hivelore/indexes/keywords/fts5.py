@@ -48,10 +48,10 @@ class Fts5:
         self.remove(tx, chunks)
         tx.set_setting(_WIPING, _ASKED)
 
-    def is_tidy(self, view: View) -> bool:
+    def is_purged(self, view: View) -> bool:
         return not view.setting(_WIPING)
 
-    def tidy(self, tx: Transaction) -> None:
+    def purge_step(self, tx: Transaction) -> None:
         """A row that is deleted leaves its words in the segment that holds it, until that is merged. So all segments
         are merged into one; once a merge that began after the last forgetting has ended, nothing is left."""
         unit = _transaction(tx)
@@ -74,7 +74,7 @@ class Fts5:
         else:
             unit.set_setting(_WIPING, "")
 
-    def settle(self, store: MemoryStore) -> bool:
+    def compact(self, store: MemoryStore) -> bool:
         """FTS5 merges by itself, when something is written."""
         del store
         return False
@@ -84,11 +84,11 @@ class Fts5:
         unit.run("keyword_clear", {})
         unit.set_setting(_WIPING, "")
 
-    def missing(self, view: View, after: DocumentKey, limit: int) -> Sequence[DocumentKey]:
+    def unindexed_documents(self, view: View, after: DocumentKey, limit: int) -> Sequence[DocumentKey]:
         found = _view(view).rows(SQL["keyword_missing"], {"after": after, "limit": limit})
         return [DocumentKey(row[0]) for row in found]
 
-    def strays(self, view: View, limit: int) -> Sequence[ChunkKey]:
+    def orphaned_chunks(self, view: View, limit: int) -> Sequence[ChunkKey]:
         return [ChunkKey(row[0]) for row in _view(view).rows(SQL["keyword_strays"], {"limit": limit})]
 
     def load(self, view: View) -> None:

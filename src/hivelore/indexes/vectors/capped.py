@@ -44,8 +44,8 @@ class CappedVectors:
         if self._beyond.ready:
             self._beyond.follow(view)
 
-    def settle(self, store: MemoryStore, stopping: Callable[[], bool]) -> bool:
-        return self._beyond.settle(store, stopping)
+    def maintain(self, store: MemoryStore, stopping: Callable[[], bool]) -> bool:
+        return self._beyond.maintain(store, stopping)
 
     def nearest(
         self, view: View, query: Vector, where: Filter, limit: int, also: Collection[DocumentKey] = ()

@@ -21,6 +21,6 @@ class Direct:
     def follow(self, view: View) -> None:
         del view
 
-    def settle(self, store: MemoryStore, stopping: Callable[[], bool]) -> bool:
+    def maintain(self, store: MemoryStore, stopping: Callable[[], bool]) -> bool:
         del store, stopping
         return False

@@ -20,10 +20,10 @@ class ExactVectors(Direct):
         self, view: View, query: Vector, where: Filter, limit: int, also: Collection[DocumentKey] = ()
     ) -> Neighbours:
         query = unit(query, self._dimension)
-        model = view.model(self._fingerprint)
+        model = view.model_key(self._fingerprint)
         found: list[Neighbour] = []
         for batch in () if model is None else view.all_embedded(model):
-            admitted = view.admitted({DocumentKey(key) for key in batch.documents.tolist()}, where)
+            admitted = view.memories_of({DocumentKey(key) for key in batch.documents.tolist()}, where)
             columns = batch.documents, batch.chunks, batch.passages, cosines(batch.vectors, query)
             found.extend(
                 Neighbour(DocumentKey(document), ChunkKey(chunk), PassageKey(passage), cosine)

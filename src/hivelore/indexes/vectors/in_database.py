@@ -31,7 +31,7 @@ class InDatabase(Direct):
         self, view: View, query: Vector, where: Filter, limit: int, also: Collection[DocumentKey] = ()
     ) -> Neighbours:
         query = unit(query, self._dimension)
-        model = view.model(self._fingerprint)
+        model = view.model_key(self._fingerprint)
         if model is None:
             return NOBODY
         snapshot = self._readable(view)

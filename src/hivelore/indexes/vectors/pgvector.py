@@ -69,7 +69,7 @@ class PgVectors(InDatabase):
         self, view: View, query: Vector, where: Filter, limit: int, also: Collection[DocumentKey] = ()
     ) -> Neighbours:
         query = unit(query, self._dimension)
-        snapshot, model = self._readable(view), view.model(self._fingerprint)
+        snapshot, model = self._readable(view), view.model_key(self._fingerprint)
         if model is not None and self._is_indexed(snapshot, model):
             sample = self._many(snapshot, model, where)
             found = None if sample is None else self._walked(snapshot, model, query, where, limit, also)
@@ -84,11 +84,11 @@ class PgVectors(InDatabase):
 
     def _many(self, snapshot: SqlView, model: ModelKey, where: Filter) -> Sample | None:
         """A sample of what the filter admits; None where that is not much. It is kept for the next questions."""
-        of, number = (model, _lasting(where)), snapshot.moment().number
+        of, number = (model, _lasting(where)), snapshot.change_cursor().number
         known = self._samples.known(of, number)
         if known is not None:
             return known[0]
-        with snapshot.of_everybody():
+        with snapshot.unrestricted():
             sample = self._sampled(snapshot, model, where)
         self._samples.keep(of, number, sample)
         return sample
@@ -134,10 +134,10 @@ class PgVectors(InDatabase):
             take *= WIDENING
         return None
 
-    def settle(self, store: MemoryStore, stopping: Callable[[], bool]) -> bool:
+    def maintain(self, store: MemoryStore, stopping: Callable[[], bool]) -> bool:
         if not isinstance(store, HasAutocommit):
             raise TypeError(f"{self.name} needs a PostgreSQL store")
-        with store.apart() as apart:
+        with store.autocommit() as apart:
             ((is_ours,),) = apart.rows(self._sql["lock"])
             if not is_ours:  # Another service is at it.
                 return False

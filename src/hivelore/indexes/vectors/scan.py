@@ -81,14 +81,14 @@ class ScanVectors:
             incarnation = view.setting("incarnation")
             if self._state is not None and self._state.incarnation == incarnation:
                 return True
-            model = view.model(self._fingerprint)
+            model = view.model_key(self._fingerprint)
             codes = CodeBook()
             slabs = Slabs(self._dimension, self._slab_size)
             for batch in () if model is None else view.all_embedded(model):
                 slabs = slabs.added(rows_of(batch, self._dimension, codes))
                 if not self.fits(len(slabs)):
                     return False
-            moment = view.moment()
+            moment = view.change_cursor()
             number = moment.number
             with self._following:
                 self._state = VectorSnapshot(slabs, codes, incarnation, model, moment, newest=number, remembers=number)
@@ -98,7 +98,7 @@ class ScanVectors:
         state = self._state
         if state is None:
             return
-        if state.incarnation == view.setting("incarnation") and view.moment().number <= state.moment.number:
+        if state.incarnation == view.setting("incarnation") and view.change_cursor().number <= state.moment.number:
             return
         with self._following:
             if self._state is None:
@@ -106,13 +106,13 @@ class ScanVectors:
             if self._state.incarnation != view.setting("incarnation"):
                 self._state = None
                 return
-            if view.moment().number <= self._state.moment.number:
+            if view.change_cursor().number <= self._state.moment.number:
                 return
             for moment, changes in view.changes(self._state.moment):
-                model = self._state.model if self._state.model is not None else view.model(self._fingerprint)
+                model = self._state.model if self._state.model is not None else view.model_key(self._fingerprint)
                 self._state = self._state.after(moment, changes, model, view)
 
-    def settle(self, store: MemoryStore, stopping: Callable[[], bool]) -> bool:
+    def maintain(self, store: MemoryStore, stopping: Callable[[], bool]) -> bool:
         del store, stopping
         return False
 
@@ -141,7 +141,7 @@ class ScanVectors:
         return max(self._least_depth, int(DEPTH * sqrt(admitted)))
 
     def _as_of(self, view: View) -> tuple[VectorSnapshot, Slabs]:
-        number = view.moment().number
+        number = view.change_cursor().number
         state = self._state
         if state is not None and state.moment.number < number:
             self.follow(view)

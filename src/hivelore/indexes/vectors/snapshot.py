@@ -66,7 +66,7 @@ class VectorSnapshot:
             relabelled = sorted(touched - reread)
             if relabelled:
                 slabs = self._relabelled(slabs, view.attributes(relabelled))
-        shown = view.moment().number
+        shown = view.change_cursor().number
         steps = (*self.steps, Step(shown, touched))
         return replace(
             self,

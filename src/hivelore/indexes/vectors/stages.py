@@ -74,7 +74,7 @@ class Admitted:
 
     def __init__(self, slabs: Slabs, view: View, where: Filter, codes: CodeBook) -> None:
         self.slabs = slabs
-        matching = np.array(view.matching(where), np.int64) if where.needs_store else None
+        matching = np.array(view.matching_keys(where), np.int64) if where.needs_store else None
         self._parts = [_Part(slab, _mask(slab, where, codes, matching)) for slab in slabs.blocks]
         self._starts = np.cumsum([0, *(part.count for part in self._parts)])
 

@@ -35,7 +35,7 @@ class PostgresNotifier:
     def subscribe(self, notice: Notification, listener: Callable[[], object]) -> None:
         self._listeners.append((notice, listener))
 
-    def tell(self, notice: Notification) -> None:
+    def publish(self, notice: Notification) -> None:
         with self._lock:
             self._untold.add(notice)
         self._wake()

@@ -40,7 +40,7 @@ class Pool:
         ``may_create``: make the tables where there are none, else that is refused as Broken."""
         self._url = url
         self.row_level_security = False
-        with self.apart() as connection:
+        with self.autocommit() as connection:
             if as_it_is:
                 _refuse_other_schema(connection, whereabouts(url))
             else:
@@ -57,7 +57,7 @@ class Pool:
         self.row_level_security = row_level_security.build(connection)
 
     @contextmanager
-    def apart(self) -> Generator[Connection]:
+    def autocommit(self) -> Generator[Connection]:
         """A connection beside the others, every statement a transaction of its own."""
         with our_errors(f"The database {whereabouts(self._url)}"), connect(self._url) as connection:
             yield connection

@@ -136,7 +136,7 @@ class PostgresStore:
             with self.read(self._clock.monotonic() + VERIFIED_WITHIN) as view:
                 known = view.setting("incarnation")
         except (Expired, Unavailable):
-            with self._pool.apart():  # Tells a server that does not answer from connections that are all busy.
+            with self._pool.autocommit():  # Tells a server that does not answer from connections that are all busy.
                 return
         self._refuse_other(known)
 
@@ -169,8 +169,8 @@ class PostgresStore:
                 tries += 1
 
     @contextmanager
-    def apart(self) -> Generator[PostgresAutocommit]:
-        with self._pool.apart() as connection:
+    def autocommit(self) -> Generator[PostgresAutocommit]:
+        with self._pool.autocommit() as connection:
             yield PostgresAutocommit(connection, self._namespace)
 
     def _tried(self, work: Callable[[Transaction], T], deadline: float | None, begin: Script, *, fresh: bool) -> T:
@@ -224,20 +224,20 @@ class PostgresStore:
         with self.read() as view:
             return [row[0] for row in view.rows(SQL["problems"])]
 
-    def tidy(self) -> bool:
+    def purge_log(self) -> bool:
         """PostgreSQL overwrites what was deleted, and its log, in its own time: nothing waits for us."""
         return True
 
-    def learn(self) -> None:
+    def analyze(self) -> None:
         """Let the planner know what is in the tables now: autovacuum tells it minutes later. Tables are left out
         that the role does not own, or on which an index is being made, which may take hours."""
-        with suppress(HiveloreError), self.apart() as apart:
+        with suppress(HiveloreError), self.autocommit() as apart:
             tables = ", ".join(row[0] for row in apart.rows(SQL["tables"]))
             apart.run(f"ANALYZE (SKIP_LOCKED) {tables}", lambda: False)
 
     def vacuum(self) -> None:
         """What others run on is not locked: the server keeps the room, to use it again."""
-        with self.apart() as apart:
+        with self.autocommit() as apart:
             tables = ", ".join(row[0] for row in apart.rows(SQL["tables"]))
             apart.run(f"VACUUM (ANALYZE) {tables}", lambda: False)
 

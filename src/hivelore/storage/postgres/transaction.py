@@ -55,9 +55,9 @@ class PostgresTransaction(PostgresView, SqlTransaction):
     def number_from(self, table: str, last: int) -> None:
         self.run("number_from", {"table": table, "last": last})
 
-    def same_statement(self, statement: Statement) -> Stored | None:
+    def memory_with_statement(self, statement: Statement) -> Stored | None:
         self.claim(digests.statement(statement))
-        return super().same_statement(statement)
+        return super().memory_with_statement(statement)
 
     def fact_at(self, topic: Topic, at: datetime | None) -> Stored | None:
         self.claim(digests.topic(topic))

@@ -85,7 +85,7 @@ class PostgresView(SqlView):
         found = self.executed(sql, params)
         return [] if found.description is None else found.fetchall()
 
-    def later(self, sql: str, params: Params | None = None) -> Deferred[list[Any]]:
+    def deferred(self, sql: str, params: Params | None = None) -> Deferred[list[Any]]:
         if self._under_way is None:
             self._under_way = under_way = ExitStack()
             under_way.enter_context(self._open().pipeline())
@@ -181,7 +181,7 @@ class PostgresView(SqlView):
         return postgres.unpacked(list(vectors))
 
     @contextmanager
-    def of_everybody(self) -> Generator[None]:
+    def unrestricted(self) -> Generator[None]:
         if not self.is_walled:
             yield
             return
@@ -199,7 +199,7 @@ class PostgresView(SqlView):
             if connection.info.transaction_status is pq.TransactionStatus.INTRANS:
                 postgres.run_script(connection, row_level_security.INSIDE)
 
-    def moment(self) -> ChangeCursor:
+    def change_cursor(self) -> ChangeCursor:
         return self._moment
 
     def changes(self, since: ChangeCursor) -> Iterator[tuple[ChangeCursor, Sequence[Change]]]:

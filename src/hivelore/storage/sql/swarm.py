@@ -55,7 +55,7 @@ class SqlSwarm(ABC):
     def rows(self, sql: str, params: Params | None = None) -> list[Any]:
         """Run one statement and fetch all it answers. ``:namespace`` is always bound."""
 
-    def later(self, sql: str, params: Params | None = None) -> Deferred[list[Any]]:
+    def deferred(self, sql: str, params: Params | None = None) -> Deferred[list[Any]]:
         """``rows``, which a server need not have answered until that is called."""
         found = self.rows(sql, params)
         return lambda: found
@@ -77,7 +77,7 @@ class SqlSwarm(ABC):
         """Vectors of one dimension as they come from the table, (n, dimension)."""
 
     @contextmanager
-    def of_everybody(self) -> Generator[None]:
+    def unrestricted(self) -> Generator[None]:
         """Read what belongs to anybody meanwhile, for an index that holds everything: nothing of it is to be shown."""
         yield
 
@@ -123,7 +123,7 @@ class SqlSwarm(ABC):
         row = self.row("cooldown", service=service, action=action)
         return None if row is None else events.cooldown(row)
 
-    def files_behind(self, place: str, path: str, limit: int) -> Sequence[KnownFile]:
+    def files_after(self, place: str, path: str, limit: int) -> Sequence[KnownFile]:
         found = self.rows(self.SQL["files_behind"], {"place": place, "path": path, "limit": limit})
         return [KnownFile(*row) for row in found]
 
@@ -143,7 +143,7 @@ class SqlSwarm(ABC):
         asked = {"waiting": HANDOVER_STATE[HandoverState.WAITING], "now": to_micros(now), "limit": limit}
         return [handovers.handover(row) for row in self.rows(self.SQL["handovers_due"], asked)]
 
-    def handovers_behind(self, event: EventId, limit: int) -> Sequence[Handover]:
+    def handovers_after(self, event: EventId, limit: int) -> Sequence[Handover]:
         found = self.rows(self.SQL["handovers_behind"], {"after": event, "limit": limit})
         return [handovers.handover(row) for row in found]
 
@@ -168,12 +168,12 @@ class SqlSwarm(ABC):
     def proposals_about(self, document: DocumentKey) -> Sequence[Proposal]:
         return self._proposals(self.SQL["proposals_about"], {"document": document})
 
-    def open_proposals(self, actor: AgentId | None) -> int:
+    def count_open_proposals(self, actor: AgentId | None) -> int:
         if actor is None:
             return self.row("proposals_open_of_nobody")[0]
         return self.row("proposals_open", actor=actor)[0]
 
-    def waiting_proposals(self, actor: AgentId | None) -> Sequence[Proposal]:
+    def open_proposals(self, actor: AgentId | None) -> Sequence[Proposal]:
         if actor is None:
             return self._proposals(self.SQL["proposals_waiting_of_nobody"], {})
         return self._proposals(self.SQL["proposals_waiting"], {"actor": actor})

@@ -56,7 +56,7 @@ class SqlSwarmTransaction(SqlView):
         found = self.rows(self.SQL[name], params)
         return found[0][0] if found else None
 
-    def _move_in(self, table: str, each: Sequence[dict[str, Param]]) -> None:
+    def _import_rows(self, table: str, each: Sequence[dict[str, Param]]) -> None:
         """Put rows with their keys into a table."""
         self.run_many(self.SQL[f"{table}_move_in"], each)
         if each:
@@ -72,12 +72,14 @@ class SqlSwarmTransaction(SqlView):
     def revoke_api_key(self, key: KeyId, at: datetime) -> bool:
         return bool(self.rows(self.SQL["api_key_revoke"], {"id": key, "at": to_micros(at)}))
 
-    def record(self, entry: AuditEntry) -> None:
+    def record_audit(self, entry: AuditEntry) -> None:
         self.run("audit_insert", rows.audit_params(entry))
 
-    def move_in_audit(self, entries: Mapping[int, AuditEntry]) -> None:
+    def import_audit(self, entries: Mapping[int, AuditEntry]) -> None:
         with self.savepoint():
-            self._move_in("audit", [{**rows.audit_params(entry), "key": number} for number, entry in entries.items()])
+            self._import_rows(
+                "audit", [{**rows.audit_params(entry), "key": number} for number, entry in entries.items()]
+            )
 
     def log_recalls(self, entries: Sequence[Recall]) -> None:
         given = {hit.memory for entry in entries for hit in entry.hits}
@@ -171,7 +173,7 @@ class SqlSwarmTransaction(SqlView):
             self.drop_batch(batch)
         return len(old)
 
-    def lease(self, name: str, holder: str, now: datetime, lease: timedelta) -> bool:
+    def acquire_lease(self, name: str, holder: str, now: datetime, lease: timedelta) -> bool:
         asked = {"name": name, "holder": holder, "now": to_micros(now), "lease": lease // MICROSECOND}
         return self.run("lease", asked) is not None
 

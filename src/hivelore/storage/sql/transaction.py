@@ -46,9 +46,9 @@ class SqlTransaction(ChangeRecorder, SqlSwarmTransaction):
         self._note_new(document)
         return Stored(document, memory)
 
-    def move_in(self, memories: Sequence[WholeMemory]) -> None:
+    def import_memories(self, memories: Sequence[WholeMemory]) -> None:
         with self.savepoint():
-            self._move_in("memory", [_memory_moved(one) for one in memories])
+            self._import_rows("memory", [_memory_moved(one) for one in memories])
             for one in memories:
                 self._put_tags(one.key, one.memory)
             past = [versions.params(one.key, version) for one in memories for version in one.history[:-1]]
@@ -59,8 +59,10 @@ class SqlTransaction(ChangeRecorder, SqlSwarmTransaction):
             for one in memories:
                 self._put_evidence(one.key, (), one.evidence)
             chunks = [stored for one in memories for stored in one.chunks]
-            self._move_in("chunk", [{**rows.chunk_params(one.document, one.chunk), "key": one.key} for one in chunks])
-            self._move_in("passage", [moved for one in chunks for moved in _passages_moved(one)])
+            self._import_rows(
+                "chunk", [{**rows.chunk_params(one.document, one.chunk), "key": one.key} for one in chunks]
+            )
+            self._import_rows("passage", [moved for one in chunks for moved in _passages_moved(one)])
         for one in memories:
             self._note_new(one.key)
         created = [{"kind": ChangeKind.CREATED, "document": one.key} for one in memories]
@@ -128,24 +130,24 @@ class SqlTransaction(ChangeRecorder, SqlSwarmTransaction):
         for name in ("chunk_vectors_delete", "chunk_tokens_delete", "chunk_failures_delete", "chunk_passages_delete"):
             self.run(name, {"document": document, "chunk": chunk})
 
-    def renew(self, key: DocumentKey, expires_at: datetime | None) -> None:
+    def set_expiry(self, key: DocumentKey, expires_at: datetime | None) -> None:
         self._note(key)
         if self.count("memory_renew", {"key": key, "expires_at": to_micros_or_none(expires_at)}):
             self._changed(ChangeKind.ATTRIBUTES, key)
 
-    def link(self, key: DocumentKey, valid_until: datetime | None, supersedes: MemoryId | None) -> None:
+    def set_validity(self, key: DocumentKey, valid_until: datetime | None, supersedes: MemoryId | None) -> None:
         self._note(key)
         place = {"key": key, "valid_until": to_micros_or_none(valid_until), "supersedes": supersedes}
         if self.count("memory_link", place):
             self._changed(ChangeKind.ATTRIBUTES, key)
 
-    def observe(self, key: DocumentKey, held: Held, observation: Observation) -> None:
+    def add_observation(self, key: DocumentKey, held: Held, observation: Observation) -> None:
         self._note(key)
         if self.count("operational_hold", operational.held_params(key, held)):
             self.run("observation_insert", operational.observation_params(key, observation))
             self._changed(ChangeKind.ATTRIBUTES, key)
 
-    def put_observations(self, key: DocumentKey, held: Held, observations: Sequence[Observation]) -> None:
+    def replace_observations(self, key: DocumentKey, held: Held, observations: Sequence[Observation]) -> None:
         self._note(key)
         if self.count("operational_hold", operational.held_params(key, held)):
             self.run("observations_delete", {"document": key})
@@ -153,7 +155,7 @@ class SqlTransaction(ChangeRecorder, SqlSwarmTransaction):
             self.run_many(self.SQL["observation_insert"], seen)
             self._changed(ChangeKind.ATTRIBUTES, key)
 
-    def unquote(self, words: Collection[Clean]) -> Sequence[DocumentKey]:
+    def erase_quotes(self, words: Collection[Clean]) -> Sequence[DocumentKey]:
         told = self.rows(self.SQL["observations_unquote"], {"words": self.array(words)})
         return sorted({DocumentKey(row[0]) for row in told})
 
@@ -188,7 +190,7 @@ class SqlTransaction(ChangeRecorder, SqlSwarmTransaction):
         self.run("memory_delete", {"key": key})
         self._changed(ChangeKind.FORGOTTEN, key)
 
-    def touch(self, reads: Mapping[DocumentKey, tuple[int, datetime]]) -> None:
+    def count_reads(self, reads: Mapping[DocumentKey, tuple[int, datetime]]) -> None:
         counted = [{"key": key, "count": count, "at": to_micros(at)} for key, (count, at) in reads.items()]
         self.run_many(self.SQL["memory_touch"], counted)
 
@@ -198,7 +200,7 @@ class SqlTransaction(ChangeRecorder, SqlSwarmTransaction):
     # vectors
 
     def register_model(self, fingerprint: str, dimension: int) -> ModelKey:
-        known = self.model(fingerprint)
+        known = self.model_key(fingerprint)
         if known is not None:
             return known
         return ModelKey(_present(self.run("model_insert", {"fingerprint": fingerprint, "dimension": dimension})))
@@ -235,9 +237,9 @@ class SqlTransaction(ChangeRecorder, SqlSwarmTransaction):
     def embedding_failed(self, model: ModelKey, passage: PassageKey, error: Clean, not_before: datetime) -> None:
         params = {"model": model, "passage": passage, "not_before": to_micros(not_before), "error": error}
         self.run("failure_put", params)
-        self.release([passage])
+        self.release_passages([passage])
 
-    def lease_waiting(
+    def lease_passages(
         self, model: ModelKey, now: datetime, limit: int, *, lease: timedelta, newest_first: bool = False
     ) -> Sequence[Waiting]:
         free = self.SQL["waiting"].replace("{free}", self.SQL["free"]).replace("{locked}", self.SQL["locked"])
@@ -246,25 +248,25 @@ class SqlTransaction(ChangeRecorder, SqlSwarmTransaction):
         self.run("passages_lease", {"passages": passages, "now": to_micros(now), "lease": lease // MICROSECOND})
         return found
 
-    def release(self, passages: Sequence[PassageKey]) -> None:
+    def release_passages(self, passages: Sequence[PassageKey]) -> None:
         self.run_many(self.SQL["passage_release"], [{"passage": passage} for passage in passages])
 
     def retry_failed(self, model: ModelKey, limit: int) -> int:
         return self.count("failures_clear", {"model": model, "limit": limit})
 
-    def take_up(self, model: ModelKey, after: PassageKey, limit: int) -> Sequence[PassageKey]:
+    def adopt_vectors(self, model: ModelKey, after: PassageKey, limit: int) -> Sequence[PassageKey]:
         page = {"model": model, "after": after, "limit": limit}
         self.run("passages_adopt", page)
         return [PassageKey(row[0]) for row in self.rows(self.SQL["vectors_behind"], page)]
 
-    def queue_again(self, model: ModelKey, after: PassageKey, limit: int) -> Sequence[PassageKey]:
+    def requeue(self, model: ModelKey, after: PassageKey, limit: int) -> Sequence[PassageKey]:
         queued = self.rows(self.SQL["passages_queue"], {"model": model, "after": after, "limit": limit})
         return sorted(PassageKey(row[0]) for row in queued)
 
-    def leave_queue(self, model: ModelKey, limit: int) -> int:
+    def cancel_requeue(self, model: ModelKey, limit: int) -> int:
         return self.count("passages_leave_queue", {"model": model, "limit": limit})
 
-    def queue_lost(self, limit: int) -> int:
+    def requeue_lost(self, limit: int) -> int:
         return self.count("passages_requeue", {"limit": limit})
 
     def drop_vectors(self, model: ModelKey, limit: int) -> int:

@@ -60,41 +60,41 @@ class SqlView(SqlSwarm):
     def _several(self, statement: str, /, **params: Param) -> list[Stored]:
         return [rows.stored(row) for row in self.rows(self.SQL[statement], params)]
 
-    def admitted(self, keys: Collection[DocumentKey], where: Filter) -> Mapping[DocumentKey, Memory]:
+    def memories_of(self, keys: Collection[DocumentKey], where: Filter) -> Mapping[DocumentKey, Memory]:
         if not keys:
             return {}
         sql, params = condition(where)
         found = self.rows(self.SQL["memory_admitted"].replace("{where}", sql), {**params, "keys": self.array(keys)})
         return {entry.key: entry.memory for entry in map(rows.stored, found)}
 
-    def standings(self, keys: Collection[DocumentKey], where: Filter) -> Mapping[DocumentKey, RankFeatures]:
+    def rank_features_of(self, keys: Collection[DocumentKey], where: Filter) -> Mapping[DocumentKey, RankFeatures]:
         if not keys:
             return {}
         sql, params = condition(where)
         found = self.rows(self.SQL["memory_standings"].replace("{where}", sql), {**params, "keys": self.array(keys)})
         return dict(map(rows.standing, found))
 
-    def matching(self, where: Filter) -> Sequence[DocumentKey]:
+    def matching_keys(self, where: Filter) -> Sequence[DocumentKey]:
         return [
             row[0]
             for sql, params in parts(where, among=self.among)
             for row in self.rows(self.SQL["memory_keys"].replace("{where}", sql), params)
         ]
 
-    def documents_below(self, key: DocumentKey, limit: int) -> Sequence[DocumentKey]:
+    def keys_below(self, key: DocumentKey, limit: int) -> Sequence[DocumentKey]:
         return [row[0] for row in self.rows(self.SQL["documents_below"], {"below": key, "limit": limit})]
 
-    def at_path(self, home: AgentId | None, path: Clean) -> Sequence[Stored]:
+    def memories_at_path(self, home: AgentId | None, path: Clean) -> Sequence[Stored]:
         if home is None:
             return self._several("memory_at_shared_path", path=path)
         return self._several("memory_at_private_path", home=home, path=path)
 
-    def with_external_id(self, home: AgentId | None, external_id: Clean) -> Sequence[Stored]:
+    def memories_with_external_id(self, home: AgentId | None, external_id: Clean) -> Sequence[Stored]:
         if home is None:
             return self._several("memory_with_shared_external", external_id=external_id)
         return self._several("memory_with_private_external", home=home, external_id=external_id)
 
-    def same_statement(self, statement: Statement) -> Stored | None:
+    def memory_with_statement(self, statement: Statement) -> Stored | None:
         return self._stored("memory_with_statement", **rows.statement_params(statement))
 
     def fact_at(self, topic: Topic, at: datetime | None) -> Stored | None:
@@ -102,7 +102,7 @@ class SqlView(SqlSwarm):
             return self._stored("fact_last", topic=digests.topic(topic))
         return self._stored("fact_until", topic=digests.topic(topic), at=to_micros(at))
 
-    def facts_beside(self, document: DocumentKey) -> tuple[Stored | None, Stored | None]:
+    def adjacent_facts(self, document: DocumentKey) -> tuple[Stored | None, Stored | None]:
         this = self._stored("memory_by_key", key=document)
         if this is None or this.memory.topic is None:
             return None, None
@@ -115,7 +115,7 @@ class SqlView(SqlSwarm):
         place: dict[str, Param] = {"topic": topic, "at": to_micros(since), "key": document}
         return self._stored("fact_before", **place), self._stored("fact_after", **place)
 
-    def superseding(self, memory: str) -> Sequence[Stored]:
+    def successors_of(self, memory: str) -> Sequence[Stored]:
         return self._several("superseding", memory=memory)
 
     def page(self, where: Filter, after: tuple[datetime, MemoryId] | None, limit: int) -> Sequence[Memory]:
@@ -138,7 +138,7 @@ class SqlView(SqlSwarm):
         return self.chunks_of([document])().get(document, ())
 
     def chunks_of(self, documents: Collection[DocumentKey]) -> Deferred[Mapping[DocumentKey, Sequence[StoredChunk]]]:
-        asked = self.later(self.SQL["chunks"], {"documents": self.array(documents)})
+        asked = self.deferred(self.SQL["chunks"], {"documents": self.array(documents)})
 
         def chunks() -> Mapping[DocumentKey, Sequence[StoredChunk]]:
             found: dict[DocumentKey, list[StoredChunk]] = {}
@@ -149,10 +149,10 @@ class SqlView(SqlSwarm):
 
         return chunks
 
-    def before(self, document: DocumentKey, limit: int) -> Sequence[Stored]:
+    def earlier_in_session(self, document: DocumentKey, limit: int) -> Sequence[Stored]:
         return self._workers("memory_before", document, limit)
 
-    def after(self, document: DocumentKey, limit: int) -> Sequence[Stored]:
+    def later_in_session(self, document: DocumentKey, limit: int) -> Sequence[Stored]:
         return self._workers("memory_after", document, limit)
 
     def _workers(self, name: str, document: DocumentKey, limit: int) -> Sequence[Stored]:
@@ -223,15 +223,15 @@ class SqlView(SqlSwarm):
     # changes and vectors
 
     @abstractmethod
-    def moment(self) -> ChangeCursor: ...
+    def change_cursor(self) -> ChangeCursor: ...
 
     @abstractmethod
     def changes(self, since: ChangeCursor) -> Iterator[tuple[ChangeCursor, Sequence[Change]]]: ...
 
-    def model(self, fingerprint: str) -> ModelKey | None:
+    def model_key(self, fingerprint: str) -> ModelKey | None:
         return self.facts().models.get(fingerprint)
 
-    def models(self) -> Mapping[str, ModelKey]:
+    def model_keys(self) -> Mapping[str, ModelKey]:
         return self.facts().models
 
     def dimension(self, model: ModelKey) -> int:
@@ -241,18 +241,18 @@ class SqlView(SqlSwarm):
         return row[0]
 
     def embedded(self, model: ModelKey, keys: Sequence[DocumentKey]) -> Embedded:
-        with self.of_everybody():
+        with self.unrestricted():
             found = self.rows(self.SQL["embedded"], {"model": model, "keys": self.array(set(keys))})
         return rows.embedded(found, self.floats)
 
     def all_embedded(self, model: ModelKey) -> Iterator[Embedded]:
-        with self.of_everybody():
+        with self.unrestricted():
             found = self.stream(self.SQL["embedded_all"], {"model": model})
             while batch := list(islice(found, _BATCH)):
                 yield rows.embedded(batch, self.floats)
 
     def attributes(self, keys: Sequence[DocumentKey]) -> Mapping[DocumentKey, Attributes]:
-        with self.of_everybody():
+        with self.unrestricted():
             found = self.rows(self.SQL["attributes"], {"keys": self.array(set(keys))})
         return {row[0]: rows.attributes(row[1:]) for row in found}
 
@@ -261,11 +261,13 @@ class SqlView(SqlSwarm):
         together = self.floats([blob for _, blob in found]) if found else ()
         return dict(zip([key for key, _ in found], together, strict=True))
 
-    def tokens(self, model: ModelKey, passages: Sequence[PassageKey]) -> Deferred[Mapping[PassageKey, TokenCodes]]:
-        asked = self.later(self.SQL["tokens"], {"model": model, "passages": self.array(set(passages))})
+    def token_codes(self, model: ModelKey, passages: Sequence[PassageKey]) -> Deferred[Mapping[PassageKey, TokenCodes]]:
+        asked = self.deferred(self.SQL["tokens"], {"model": model, "passages": self.array(set(passages))})
         return lambda: {PassageKey(key): codes for key, codes in asked()}
 
-    def waiting(self, model: ModelKey, now: datetime, limit: int, *, newest_first: bool = False) -> Sequence[Waiting]:
+    def queued_passages(
+        self, model: ModelKey, now: datetime, limit: int, *, newest_first: bool = False
+    ) -> Sequence[Waiting]:
         statement = self.SQL["waiting"].replace("{free}", "").replace("{locked}", "")
         return self._waiting(statement, model, now, limit, newest_first)
 
@@ -280,10 +282,10 @@ class SqlView(SqlSwarm):
             for key, document, start, stop, content, author in found[:limit]
         ]
 
-    def pending(self, model: ModelKey) -> int:
+    def count_pending(self, model: ModelKey) -> int:
         return sum(row[0] for row in self._queued(self.SQL["pending"], {"model": model}))
 
-    def failing(self, model: ModelKey) -> int:
+    def count_failing(self, model: ModelKey) -> int:
         return sum(row[1] for row in self._queued(self.SQL["pending"], {"model": model}))
 
     def _queued(self, statement: str, asked: Mapping[str, Param]) -> list[Any]:
@@ -294,12 +296,12 @@ class SqlView(SqlSwarm):
             found += self.rows(statement.replace("{queue}", self.SQL["queue_new"]), {**asked, "other": other})
         return found
 
-    def attempts(self, model: ModelKey, passage: PassageKey) -> int:
+    def embedding_attempts(self, model: ModelKey, passage: PassageKey) -> int:
         row = self.row("attempts", model=model, passage=passage)
         return 0 if row is None else row[0]
 
-    def lost_vectors(self) -> int:
-        with self.of_everybody():
+    def count_lost_vectors(self) -> int:
+        with self.unrestricted():
             return self.rows(self.SQL["lost_vectors"])[0][0]
 
     # what was asked, what happened, and how much there is
@@ -316,7 +318,7 @@ class SqlView(SqlSwarm):
             params |= {"after_at": to_micros(after[0]), "after_id": after[1]}
         found = self.rows(self.SQL["recalls"].replace("{asked}", sql), {**params, "limit": limit})
         keys = {key for row in found for key in recalls.documents(row)}
-        seen = self.standings(keys, Filter(visibility=where.seen))
+        seen = self.rank_features_of(keys, Filter(visibility=where.seen))
         ids = {key: standing.id for key, standing in seen.items()}
         return [recalls.recall(row, ids) for row in found]
 

@@ -115,11 +115,11 @@ class SqliteStore:
             finally:
                 connection.close()
 
-    def tidy(self) -> bool:
+    def purge_log(self) -> bool:
         """Empty the write-ahead log: what is deleted is overwritten in the file itself, but stays in the log."""
         return self._checkpoints.empty()
 
-    def learn(self) -> None:
+    def analyze(self) -> None:
         """What statements are planned by ships with the schema, and is meant for large stores."""
 
     def vacuum(self) -> None:
@@ -132,7 +132,7 @@ class SqliteStore:
                 run_script(connection, "PRAGMA temp_store = FILE; PRAGMA secure_delete = ON; VACUUM;")
             finally:
                 connection.close()
-        self.tidy()
+        self.purge_log()
 
     def close(self) -> None:
         if self._closed.is_set():

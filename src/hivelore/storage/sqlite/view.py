@@ -64,7 +64,7 @@ class SqliteView(SqlView):
     def floats(self, vectors: Sequence[bytes]) -> NDArray[np.float32]:
         return np.frombuffer(b"".join(vectors), "<f4").reshape(len(vectors), -1)
 
-    def moment(self) -> ChangeCursor:
+    def change_cursor(self) -> ChangeCursor:
         return ChangeCursor(self.row("last_change")[0])
 
     def changes(self, since: ChangeCursor) -> Iterator[tuple[ChangeCursor, Sequence[Change]]]:

@@ -124,7 +124,7 @@ class Migrator:
             while not self._index_rebuild.is_done:
                 self._index_rebuild.go_on()
                 advance(total - self._index_rebuild.left)
-        while self._keywords.settle(self._target):
+        while self._keywords.compact(self._target):
             pass
 
     def compare(self) -> Comparison:
@@ -137,12 +137,12 @@ class Migrator:
         to the source meanwhile: to be called again when nobody does."""
         self.follow(logs=True)
         self.index()
-        self._target.learn()
+        self._target.analyze()
         with self._source.read() as view:
             self._follow(view)
             self._copy_rest(view)
             compared = self._compared(view, mend=True)
-            moment = view.moment()
+            moment = view.change_cursor()
         with self._source.read() as view:
             if any(batch for _, batch in view.changes(moment)):
                 return None
@@ -160,7 +160,7 @@ class Migrator:
         with self._target.read() as there:
             stand = known(there)
         done = 0 if stand.shown is None else self._catch_up(view, stand, stand.shown)
-        stand = replace(stand, shown=view.moment())
+        stand = replace(stand, shown=view.change_cursor())
         models = [(fingerprint, view.dimension(model)) for fingerprint, model in whole_reader.models(view)]
 
         def work(tx: Transaction) -> None:
@@ -169,7 +169,7 @@ class Migrator:
             tx.set_setting(MOVE, stand.text)
 
         self._target.write(work)
-        new = sorted(key for key in view.matching(EVERYTHING) if key > stand.upto)
+        new = sorted(key for key in view.matching_keys(EVERYTHING) if key > stand.upto)
         with self._progress("Copying", len(new)) as advance:
             copied = 0
             for portion in whole_reader.portions(view, new):
@@ -199,7 +199,7 @@ class Migrator:
         """Take memories away, then put those back that the source has."""
         left: list[DocumentKey] = []
         for some in whole_reader.in_batches(keys, whole_reader.AT_A_TIME):
-            here = view.standings(some, EVERYTHING).keys()
+            here = view.rank_features_of(some, EVERYTHING).keys()
             self._target.write(lambda tx, some=some, here=here: self._take_away(tx, some, here))
             left += sorted(here)
         for portion in whole_reader.portions(view, left):
@@ -207,7 +207,7 @@ class Migrator:
 
     def _take_away(self, tx: Transaction, keys: Sequence[DocumentKey], to_return: Collection[DocumentKey]) -> None:
         indexed = _has_index(tx)
-        for key, memory in tx.admitted(keys, EVERYTHING).items():
+        for key, memory in tx.memories_of(keys, EVERYTHING).items():
             if not indexed:
                 tx.forget(key)
             elif key in to_return:
@@ -220,7 +220,7 @@ class Migrator:
             if _has_index(tx):
                 self._index_writer.move_in(tx, load.memories)
             else:
-                tx.move_in(load.memories)
+                tx.import_memories(load.memories)
             _put_vectors(tx, load)
             if stand is not None:
                 tx.set_setting(MOVE, stand.text)
@@ -255,17 +255,17 @@ class Migrator:
 
     def _copy_reads(self, view: View) -> None:
         """Access counts: reading a memory is no change that the log tells of."""
-        for some in whole_reader.in_batches(sorted(view.matching(EVERYTHING)), PAGE):
-            wanted = view.standings(some, EVERYTHING)
+        for some in whole_reader.in_batches(sorted(view.matching_keys(EVERYTHING)), PAGE):
+            wanted = view.rank_features_of(some, EVERYTHING)
             with self._target.read() as there:
-                found = there.standings(some, EVERYTHING)
+                found = there.rank_features_of(some, EVERYTHING)
             reads = {
                 key: (one.access_count - found[key].access_count, one.accessed_at)
                 for key, one in wanted.items()
                 if one.accessed_at is not None and key in found and one.access_count > found[key].access_count
             }
             if reads:
-                self._target.write(lambda tx, reads=reads: tx.touch(reads))
+                self._target.write(lambda tx, reads=reads: tx.count_reads(reads))
 
     def _copy_audit(self, view: View) -> None:
         number = 0
@@ -274,12 +274,12 @@ class Migrator:
                 copied = {one for one, _ in there.audit_after(number, PAGE)}
             missing = {one: entry for one, entry in page if one not in copied}
             if missing:
-                self._target.write(lambda tx, missing=missing: tx.move_in_audit(missing))
+                self._target.write(lambda tx, missing=missing: tx.import_audit(missing))
             number = page[-1][0]
 
     def _copy_handovers(self, view: View) -> None:
         event = EventId("")
-        while page := view.handovers_behind(event, PAGE):
+        while page := view.handovers_after(event, PAGE):
 
             def work(tx: Transaction, page: Sequence[Handover] = page) -> None:
                 for one in page:
@@ -321,7 +321,7 @@ class Migrator:
         """``mend``: what is not equal is copied again and looked at once more."""
         here, there = Checksum(), Checksum()
         with self._target.read() as target:
-            keys = sorted({*view.matching(EVERYTHING), *target.matching(EVERYTHING)})
+            keys = sorted({*view.matching_keys(EVERYTHING), *target.matching_keys(EVERYTHING)})
         with self._progress("ObservationComparison", len(keys)) as advance:
             done = 0
             for portion in whole_reader.portions(view, keys):
@@ -373,7 +373,7 @@ def _recalls(view: View) -> Iterable[Sequence[Recall]]:
 def _files(view: View) -> Iterable[Sequence[KnownFile]]:
     """All of them in pages."""
     place, path = "", ""
-    while page := view.files_behind(place, path, PAGE):
+    while page := view.files_after(place, path, PAGE):
         yield page
         place, path = page[-1].place, page[-1].path
 

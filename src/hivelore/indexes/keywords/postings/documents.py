@@ -48,7 +48,7 @@ class Documents:
 
     def follow(self, view: SqlView, since: ChangeCursor) -> None:
         """Apply what the view shows and a moment did not."""
-        shown = view.moment().number
+        shown = view.change_cursor().number
         for _, changes in view.changes(since):
             touched = sorted({one.document for one in changes if one.kind is not ChangeKind.VECTORS})
             self._notes.extend((shown, document) for document in touched)
@@ -138,7 +138,7 @@ class Admission:
             self._keys = self._matching()
 
     def _matching(self) -> Keys:
-        return np.array(self._view.matching(self._where), np.int64)
+        return np.array(self._view.matching_keys(self._where), np.int64)
 
     def __call__(self, documents: Keys, at: NDArray[np.int32]) -> Mask:
         """``at``: their places, as ``Documents`` tells them."""
@@ -148,7 +148,7 @@ class Admission:
             if newer is not None and not newer:
                 return passing
             if newer is not None:
-                admitted = list(self._view.admitted(newer, self._where))
+                admitted = list(self._view.memories_of(newer, self._where))
                 return (passing & ~np.isin(documents, newer)) | np.isin(documents, admitted)
             self._keys = self._matching()
         return np.isin(documents, self._keys)

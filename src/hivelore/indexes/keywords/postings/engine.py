@@ -54,13 +54,13 @@ class Postings:
         self.remove(tx, chunks)
         purge.ask_for(sql.writable(tx))
 
-    def is_tidy(self, view: View) -> bool:
+    def is_purged(self, view: View) -> bool:
         return purge.is_done(sql.readable(view))
 
-    def tidy(self, tx: Transaction) -> None:
+    def purge_step(self, tx: Transaction) -> None:
         purge.step(sql.writable(tx))
 
-    def settle(self, store: MemoryStore) -> bool:
+    def compact(self, store: MemoryStore) -> bool:
         with store.read() as view:
             snapshot = sql.readable(view)
             self._as_of(snapshot, sql.now(snapshot)).documents.survey(snapshot)
@@ -71,11 +71,11 @@ class Postings:
 
     # comparing
 
-    def missing(self, view: View, after: DocumentKey, limit: int) -> Sequence[DocumentKey]:
+    def unindexed_documents(self, view: View, after: DocumentKey, limit: int) -> Sequence[DocumentKey]:
         found = sql.ask(sql.readable(view), "missing", after=after, limit=limit)
         return [DocumentKey(row[0]) for row in found]
 
-    def strays(self, view: View, limit: int) -> Sequence[ChunkKey]:
+    def orphaned_chunks(self, view: View, limit: int) -> Sequence[ChunkKey]:
         return [ChunkKey(row[0]) for row in sql.ask(sql.readable(view), "strays", limit=limit)]
 
     # searching

@@ -64,7 +64,7 @@ def ask_for_each(unit: SqlTransaction, statement: str, each: Sequence[Params]) -
 def now(view: SqlView) -> Now:
     generation, incarnation = int(view.setting(GENERATION) or 0), view.setting("incarnation")
     if "now" not in SQL[view.dialect]:  # One number tells of every log where it is that of a transaction.
-        moment = view.moment()
+        moment = view.change_cursor()
         return Now(moment, moment, moment, generation, incarnation)
     changes, rows, drops = ask(view, "now")[0]
     return Now(ChangeCursor(changes), ChangeCursor(rows), ChangeCursor(drops), generation, incarnation)
@@ -103,7 +103,7 @@ def drops(found: Sequence[tuple[int, int]]) -> tuple[Keys, Keys]:
 def attribute_pages(view: SqlView) -> Iterator[tuple[Keys, AttributeColumns]]:
     """Of all documents, ascending by key."""
     after = 0
-    with view.of_everybody():
+    with view.unrestricted():
         while found := ask(view, "documents", after=after, limit=_PAGE):
             keys, *columns = zip(*found, strict=True)
             yield np.array(keys, np.int64), attribute_columns(columns)
