@@ -13,7 +13,7 @@ from hivelore.errors import Broken, Unavailable
 from hivelore.health.model import Cause
 from hivelore.health.monitor import Monitor
 from hivelore.health.state import HealthState
-from hivelore.storage.replaced import replaced
+from hivelore.storage.refusals import database_replaced
 from support.clocks import SteppingClock
 
 
@@ -67,7 +67,7 @@ def test_a_full_disk_is_not_over_for_a_small_write_that_fits(health: HealthState
 def test_a_replaced_database_is_told_once_in_the_log_and_never_said_to_pass(
     health: HealthState, caplog: pytest.LogCaptureFixture
 ) -> None:
-    health.store_failed(replaced(), writing=True)
+    health.store_failed(database_replaced(), writing=True)
     assert [one.lasting for one in health.health().problems] == [True]
     health.announce()
     assert caplog.text.count("was removed, replaced or restored") == 1

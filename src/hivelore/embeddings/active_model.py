@@ -18,7 +18,7 @@ from hivelore.indexing.model import DocumentKey, ModelKey, Neighbour, Neighbours
 from hivelore.models.ports import EmbeddingProvider, TokenEmbedder
 from hivelore.search.late_interaction import maxsim, token_weights
 from hivelore.search.model import Filter
-from hivelore.storage.ports import Deferred, MemoryStore, MemoryView, View
+from hivelore.storage.ports import Deferred, MemoryStore, View
 
 SERVING = "model.serving"
 """The setting that names the fingerprint whose vectors answer questions."""
@@ -216,7 +216,7 @@ class ActiveModel:
 
         return scores
 
-    def wanted_model(self, view: MemoryView) -> ModelKey | None:
+    def wanted_model(self, view: View) -> ModelKey | None:
         return None if self._wanted is None else view.model_key(self._wanted.provider.fingerprint)
 
 

@@ -18,7 +18,7 @@ from hivelore.errors import HiveloreError, Invalid, Unavailable
 from hivelore.indexing.model import ModelKey, PassageKey, TextEmbedding, Waiting
 from hivelore.models.ports import EmbeddingProvider
 from hivelore.storage.planner_statistics import PlannerStatistics
-from hivelore.storage.ports import MemoryStore, MemoryView, Transaction
+from hivelore.storage.ports import MemoryStore, Transaction, View
 
 TAKEN_UP = "model.taken_up"
 """The setting that names the fingerprint whose vectors were all taken up since another model was used; absent or empty
@@ -170,7 +170,7 @@ class EmbeddingQueue:
         """How many passages failed and are tried again later; 0 where no model is wanted."""
         return self._counted(lambda view, key: view.count_failing(key))
 
-    def _counted(self, count: Callable[[MemoryView, ModelKey], int]) -> int:
+    def _counted(self, count: Callable[[View, ModelKey], int]) -> int:
         model = self._active_model.wanted
         if model is None:
             return 0
@@ -274,7 +274,7 @@ def _register(tx: Transaction, provider: EmbeddingProvider) -> ModelKey:
     return tx.register_model(provider.fingerprint, provider.dimension)
 
 
-def _batch(view: MemoryView, key: ModelKey, now: datetime) -> Sequence[Waiting]:
+def _batch(view: View, key: ModelKey, now: datetime) -> Sequence[Waiting]:
     """What is embedded next."""
     newest = view.queued_passages(key, now, NEWEST, newest_first=True)
     if len(newest) < NEWEST:

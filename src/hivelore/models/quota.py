@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from hivelore.core.clock import Clock
-from hivelore.storage.ports import MemoryStore, SwarmView, Transaction
+from hivelore.storage.ports import MemoryStore, SettingReads, Transaction
 
 SPENT = "tokens.spent"
 """The setting with the last day on which tokens were spent (UTC), and how many: ``2026-11-22 12345``."""
@@ -54,7 +54,7 @@ class TokenQuota:
             return _spent(view, self._clock.now().date())[1]
 
 
-def _spent(view: SwarmView, today: date) -> tuple[date, int]:
+def _spent(view: SettingReads, today: date) -> tuple[date, int]:
     """The day that counts, and what was spent on it. A clock that was set back does not bring a new day."""
     day, _, tokens = (view.setting(SPENT) or "").partition(" ")
     known = date.fromisoformat(day) if day else date.min

@@ -66,8 +66,7 @@ from hivelore.sessions.summaries import SessionSummaries
 from hivelore.sessions.transcript_files import TranscriptFiles
 from hivelore.storage.leader_lease import LeaderLease
 from hivelore.storage.migration_state import refuse_unfinished
-from hivelore.storage.notifier import Notification
-from hivelore.storage.ports import MemoryStore
+from hivelore.storage.ports import MemoryStore, Notification
 from hivelore.storage.sqlite.store import NAMESPACE
 
 WIPING = 2.0

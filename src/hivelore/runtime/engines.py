@@ -27,7 +27,7 @@ from hivelore.models.quota import TokenQuota
 from hivelore.runtime.settings import Embedder, Judges, Keywords, Settings, Summarizers, Vectors
 from hivelore.sessions.model_summarizer import ModelSummarizer
 from hivelore.sessions.ports import Summarizer
-from hivelore.storage.notifier import NullNotifier
+from hivelore.storage.null_objects import NullNotifier
 from hivelore.storage.ports import MemoryStore, Notifier, StoreWatch
 from hivelore.storage.sqlite.store import NAMESPACE, SqliteStore, TemporarySqliteStore
 

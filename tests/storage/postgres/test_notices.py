@@ -8,7 +8,7 @@ from threading import Thread
 import psycopg
 import pytest
 
-from hivelore.storage.notifier import Notification
+from hivelore.storage.ports import Notification
 from hivelore.storage.postgres import notifier as module
 from hivelore.storage.postgres.notifier import PostgresNotifier
 from support import postgres

@@ -11,7 +11,7 @@ from threading import Event, Lock
 
 import psycopg
 
-from hivelore.storage.notifier import Notification
+from hivelore.storage.ports import Notification
 from hivelore.storage.postgres.connection import Connection, connect
 
 PAUSES = (0.1, 1.0, 5.0, 30.0)

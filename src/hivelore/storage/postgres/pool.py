@@ -17,7 +17,7 @@ from hivelore.storage.postgres.connection import (
     translated,
     whereabouts,
 )
-from hivelore.storage.sql.migrations import no_database
+from hivelore.storage.refusals import database_missing
 
 Left = Callable[[], float | None]
 """Tells how many seconds a call has left; None: it has no deadline."""
@@ -46,7 +46,7 @@ class Pool:
             else:
                 shipped = migrations.shipped()
                 if not may_create and len(migrations.missing(connection, shipped)) == len(shipped):
-                    raise no_database(f"The database {whereabouts(url)} is empty")
+                    raise database_missing(f"The database {whereabouts(url)} is empty")
                 migrations.migrate(connection, migrations.shipped(), lambda: self._build_wall(connection))
             self.version = migrations.version(connection)
             self.timeline = _timeline(connection)

@@ -11,7 +11,7 @@ from hivelore.core.clock import Clock
 from hivelore.core.ids import uuid7
 from hivelore.errors import Expired, HiveloreError, Unavailable
 from hivelore.search.model import Visibility
-from hivelore.storage.null_watch import NullWatch
+from hivelore.storage.null_objects import NullWatch
 from hivelore.storage.ports import StoreWatch, Transaction
 from hivelore.storage.postgres import row_level_security
 from hivelore.storage.postgres.autocommit import PostgresAutocommit
@@ -19,7 +19,7 @@ from hivelore.storage.postgres.connection import AGAIN, CLOSED, Connection, our_
 from hivelore.storage.postgres.pool import CONNECTIONS, TIMELINE, Left, Pool, Script
 from hivelore.storage.postgres.transaction import EVERYTHING, PostgresTransaction
 from hivelore.storage.postgres.view import SQL, PostgresView, read_moment
-from hivelore.storage.replaced import replaced
+from hivelore.storage.refusals import database_replaced
 
 T = TypeVar("T")
 
@@ -155,7 +155,7 @@ class PostgresStore:
     def _refuse_other(self, incarnation: str | None) -> None:
         """What this process knows is of the incarnation that it opened."""
         if self._incarnation is not None and incarnation != self._incarnation:
-            raise replaced()
+            raise database_replaced()
 
     def _written(self, work: Callable[[Transaction], T], deadline: float | None) -> T:
         tries = 0

@@ -52,12 +52,3 @@ def missing(migrations: list[Migration], applied: Sequence[str]) -> list[Migrati
         if migration.checksum != checksum:
             raise Broken(f"Migration {migration.number} of this database differs from the one of this Hivelore.")
     return migrations[len(applied) :]
-
-
-def no_database(what: str) -> Broken:
-    """``what``: a sentence without its end."""
-    return Broken(
-        f"{what}, but the home folder has keys of an earlier one: was it removed, or is HIVELORE_DATABASE another by "
-        "now? Put it back or restore a backup. To begin with an empty database all the same, set "
-        "HIVELORE_NEW_DATABASE=1 for this start."
-    )

@@ -12,7 +12,7 @@ import apsw
 from hivelore.errors import Broken, HiveloreError, Unavailable
 from hivelore.health.model import Cause
 from hivelore.local.protection import database_files
-from hivelore.storage.replaced import replaced
+from hivelore.storage.refusals import database_replaced
 from hivelore.storage.sqlite.connection import BUSY_TIMEOUT_MS, our_errors
 from hivelore.storage.sqlite.view import SQL
 
@@ -39,7 +39,7 @@ class Identity:
     def verify_files(self) -> None:
         """Compare the files by their inodes, which takes microseconds. Raises Unavailable where they are others."""
         if self._other is not None or any(_inode(name) != opened for name, opened in self._opened.items()):
-            raise replaced()
+            raise database_replaced()
 
     def verify_content(self) -> None:
         """As ``verify_files``, and see also what is in them: who restores a database may write into the same file. The
@@ -50,7 +50,7 @@ class Identity:
             content = incarnation, newest = self._content()
             if incarnation != self._incarnation or newest < self._newest:
                 self._other = content
-                raise replaced()
+                raise database_replaced()
             self._newest = newest
 
     def set_aside(self) -> None:

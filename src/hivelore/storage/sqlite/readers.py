@@ -9,7 +9,7 @@ import apsw
 
 from hivelore.core.clock import Clock
 from hivelore.errors import Expired, HiveloreError, Unavailable
-from hivelore.storage.null_watch import NullWatch
+from hivelore.storage.null_objects import NullWatch
 from hivelore.storage.ports import StoreWatch, View
 from hivelore.storage.sqlite.connection import close, connect, our_errors, rows, run_script
 from hivelore.storage.sqlite.view import SQL, SqliteView

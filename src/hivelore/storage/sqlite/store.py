@@ -16,9 +16,9 @@ from hivelore.errors import Conflict, HiveloreError, NotFound, Unavailable
 from hivelore.local import private_files
 from hivelore.local.protection import database_files
 from hivelore.search.model import Visibility
-from hivelore.storage.null_watch import NullWatch
+from hivelore.storage.null_objects import NullWatch
 from hivelore.storage.ports import StoreWatch, Transaction, View
-from hivelore.storage.sql.migrations import no_database
+from hivelore.storage.refusals import database_missing
 from hivelore.storage.sqlite import migrations
 from hivelore.storage.sqlite.checkpoints import Checkpoints
 from hivelore.storage.sqlite.connection import connect, our_errors, rows, run_script
@@ -207,14 +207,14 @@ def _make_private(path: Path) -> None:
 def _open(path: Path, durable: bool, may_create: bool, vfs: str | None) -> tuple[apsw.Connection, apsw.Connection]:
     """The connections of the writer and of the checkpoints, on a file that is brought to this schema."""
     if not may_create and not path.exists():
-        raise no_database(f"There is no database {path}")
+        raise database_missing(f"There is no database {path}")
     opened: list[apsw.Connection] = []
     try:
         with our_errors():
             _make_private(path)
             opened.append(writer := connect(path, create=may_create, vfs=vfs))
             if not may_create and len(migrations.missing(writer, shipped := migrations.shipped())) == len(shipped):
-                raise no_database(f"The database {path} is empty")
+                raise database_missing(f"The database {path} is empty")
             run_script(writer, f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}; PRAGMA foreign_keys = OFF;")
             run_script(writer, "PRAGMA wal_autocheckpoint = 0; PRAGMA secure_delete = ON; PRAGMA temp_store = FILE;")
             # Before the journal mode, which writes: a file that is refused stays as it is.
