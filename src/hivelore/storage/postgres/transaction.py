@@ -56,16 +56,16 @@ class PostgresTransaction(PostgresView, SqlTransaction):
         self.run("number_from", {"table": table, "last": last})
 
     def memory_with_statement(self, statement: Statement) -> Stored | None:
-        self.claim(digests.statement(statement))
+        self.claim(digests.statement_digest(statement))
         return super().memory_with_statement(statement)
 
     def fact_at(self, topic: Topic, at: datetime | None) -> Stored | None:
-        self.claim(digests.topic(topic))
+        self.claim(digests.topic_digest(topic))
         return super().fact_at(topic, at)
 
     def same_event(self, event: Event, within: timedelta) -> Event | None:
         if event.session is not None:
-            self.claim(events.statement(event))
+            self.claim(events.event_digest(event))
         return super().same_event(event, within)
 
     def _around(self, document: DocumentKey, topic: bytes, since: datetime) -> tuple[Stored | None, Stored | None]:

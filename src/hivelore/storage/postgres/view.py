@@ -27,7 +27,7 @@ _BY_KEY = (
     "LEFT JOIN LATERAL (SELECT * FROM {table} WHERE namespace = :namespace AND document = m.key LIMIT 1) {name} ON TRUE"
 )
 """One after the other, whatever the planner takes the table for that nobody has analysed yet."""
-SQL = rows.filled(
+SQL = rows.fill_placeholders(
     _STATEMENTS,
     beside=_BY_KEY,
     vectors="vectors",

@@ -1,25 +1,19 @@
 """Batches as they lie in tables: one row each, and one for each memory that it changed, with what that was as JSON."""
 
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Any
 
 import orjson
 
-from hivelore.changes.model import Batch, BatchFilter, BatchId, Preimage
+from hivelore.changes.model import Batch, BatchId, Preimage
 from hivelore.changes.preimage_codec import former, read_former
 from hivelore.indexing.model import DocumentKey
 from hivelore.storage.sql.codes import BATCH_KIND, BATCH_KIND_OF, DOOR_OF, INTERFACE
 from hivelore.storage.sql.instants import from_micros, from_micros_or_none, to_micros, to_micros_or_none
 from hivelore.storage.sql.where import Param
 
-_OF_MEMORY = (
-    " AND EXISTS (SELECT 1 FROM preimage pi"
-    " WHERE pi.namespace = b.namespace AND pi.batch = b.id AND pi.memory = :memory)"
-)
 
-
-def batch(row: Sequence[Any]) -> Batch:
+def read_batch(row: Sequence[Any]) -> Batch:
     """Columns id, kind, at, actor, door, reason, changes, private, undoes, undone_at and undone_by."""
     return Batch(
         id=row[0],
@@ -36,7 +30,7 @@ def batch(row: Sequence[Any]) -> Batch:
     )
 
 
-def params(value: Batch) -> dict[str, Param]:
+def batch_params(value: Batch) -> dict[str, Param]:
     return {
         "id": value.id,
         "kind": BATCH_KIND[value.kind],
@@ -52,7 +46,7 @@ def params(value: Batch) -> dict[str, Param]:
     }
 
 
-def preimage(row: Sequence[Any]) -> Preimage:
+def read_preimage(row: Sequence[Any]) -> Preimage:
     """Columns document, memory, before, after and owner."""
     key = DocumentKey(row[0])
     before = None if row[2] is None else read_former(key, orjson.loads(row[2]))
@@ -68,18 +62,3 @@ def preimage_params(of: BatchId, value: Preimage) -> dict[str, Param]:
         "after": value.after,
         "owner": value.owner,
     }
-
-
-def asked(where: BatchFilter, after: tuple[datetime, BatchId] | None) -> tuple[str, dict[str, Param]]:
-    """A filter, to stand behind ``b.namespace = :namespace``."""
-    sql, found = "", dict[str, Param]()
-    if not where.seen.others:
-        sql = " AND b.private = 0" if where.seen.swarm else " AND 1 = 0"
-    if where.undone is not None:
-        sql += f" AND b.undone_at IS {'NOT ' if where.undone else ''}NULL"
-    if where.memory is not None:
-        sql, found["memory"] = sql + _OF_MEMORY, where.memory
-    if after is not None:
-        sql += " AND (b.at, b.id) < (:after_at, :after_id)"
-        found |= {"after_at": to_micros(after[0]), "after_id": after[1]}
-    return sql, found

@@ -44,6 +44,8 @@ PROPOSAL_KIND = {
     ProposalKind.DUPLICATE: 4,
     ProposalKind.SUPERSESSION: 5,
 }
+UNDECIDED = 0
+"""Stands in the column of the decision while a proposal is open."""
 DECISION = {Decision.ACCEPTED: 1, Decision.REJECTED: 2, Decision.MERGED: 3}
 ASPECT = {Aspect.USE: 1, Aspect.RATING: 2, Aspect.OUTCOME: 3}
 SIGN = {

@@ -5,12 +5,12 @@ import hashlib
 from hivelore.memories.model import Statement, Topic
 
 
-def statement(value: Statement) -> bytes:
+def statement_digest(value: Statement) -> bytes:
     """Of who said what under which name, wherever it was: what was kept before projects counted has the same."""
     return digest(value.owner or "", value.name, value.content)
 
 
-def topic(value: Topic) -> bytes:
+def topic_digest(value: Topic) -> bytes:
     """Of what memories are facts about."""
     named = ["" if part is None else f"={part}" for part in (value.home, value.project)]
     return digest(*named, value.subject)

@@ -1,20 +1,19 @@
 """Events and cooldowns as they lie in tables. An event has the key of the memory that it tells of."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
-from hivelore.events.model import Cooldown, Event, EventFilter, LoggedId
+from hivelore.events.model import Cooldown, Event
 from hivelore.indexing.model import DocumentKey
 from hivelore.memories.model import MemoryId
-from hivelore.observations.model import GENERAL
 from hivelore.storage.sql.codes import DOOR_OF, INTERFACE, LEVEL, LEVEL_OF
 from hivelore.storage.sql.digests import digest
 from hivelore.storage.sql.instants import MICROSECOND, from_micros, to_micros
 from hivelore.storage.sql.where import Param
 
 
-def event(row: Sequence[Any]) -> Event:
+def read_event(row: Sequence[Any]) -> Event:
     """Columns id, at, level, text, actor, door, service and session, and the id of the memory."""
     return Event(
         id=row[0],
@@ -44,7 +43,7 @@ def event_params(value: Event, keys: Mapping[MemoryId, DocumentKey]) -> dict[str
     }
 
 
-def same_params(value: Event, within: timedelta) -> dict[str, Param]:
+def same_event_params(value: Event, within: timedelta) -> dict[str, Param]:
     return {
         "session": value.session,
         "level": LEVEL[value.level],
@@ -55,42 +54,12 @@ def same_params(value: Event, within: timedelta) -> dict[str, Param]:
     }
 
 
-def statement(value: Event) -> bytes:
+def event_digest(value: Event) -> bytes:
     """16 bytes that stand for what its session says in it."""
     return digest("event", value.session or "", value.level, value.service or "", value.text)
 
 
-def condition(where: EventFilter, after: tuple[datetime, LoggedId] | None) -> tuple[str, dict[str, Param]]:
-    """A filter but for the visibility, to stand behind ``e.namespace = :namespace``."""
-    sql: list[str] = []
-    params: dict[str, Param] = {}
-    if where.service == GENERAL:
-        sql.append(" AND e.service IS NULL")
-    elif where.service is not None:
-        sql.append(" AND e.service = :service")
-        params["service"] = where.service
-    if where.session is not None:
-        sql.append(" AND e.session = :session")
-        params["session"] = where.session
-    if where.actor is not None:
-        sql.append(" AND e.actor = :actor")
-        params["actor"] = where.actor
-    if where.level is not None:
-        sql.append(" AND e.level >= :level")
-        params["level"] = LEVEL[where.level]
-    if where.since is not None:
-        sql.append(" AND e.at >= :since")
-        params["since"] = to_micros(where.since)
-    if where.until is not None:
-        sql.append(" AND e.at < :until")
-        params["until"] = to_micros(where.until)
-    if after is not None:
-        sql.append(" AND (e.at, e.id) < (:after_at, :after_id)")
-        params |= {"after_at": to_micros(after[0]), "after_id": after[1]}
-    return "".join(sql), params
-
-
-def cooldown(row: Sequence[Any]) -> Cooldown:
+def read_cooldown(row: Sequence[Any]) -> Cooldown:
     """Columns service, action, until, set_at, actor, door, session, reason and count."""
     return Cooldown(
         service=row[0],

@@ -11,7 +11,7 @@ from hivelore.storage.sql.instants import from_micros, to_micros
 from hivelore.storage.sql.where import Param
 
 
-def handover(row: Sequence[Any]) -> Handover:
+def read_handover(row: Sequence[Any]) -> Handover:
     """Columns id, at, program, session, said, agent, role, door, acting, state, attempts and not_before."""
     said: Mapping[str, Any] = json.loads(row[4])
     task, subagent = said.get("task"), said.get("subagent")
@@ -37,7 +37,7 @@ def handover(row: Sequence[Any]) -> Handover:
     )
 
 
-def params(value: Handover) -> dict[str, Param]:
+def handover_params(value: Handover) -> dict[str, Param]:
     ended = value.ended
     said = {
         "transcript": ended.transcript,

@@ -13,11 +13,11 @@ from hivelore.storage.sql.codes import DOOR_OF, INTERFACE, KIND, KIND_OF
 from hivelore.storage.sql.instants import from_micros, to_micros
 from hivelore.storage.sql.where import Param
 
-COLUMNS = "o.service, o.tier, o.persistent, o.confidence, o.confident_at, o.is_off"
+OPERATIONAL_COLUMNS = "o.service, o.tier, o.persistent, o.confidence, o.confident_at, o.is_off"
 
 
-def operational(row: Sequence[Any]) -> Operational | None:
-    """A row of ``COLUMNS``, all NULL for a memory that is not operational."""
+def read_operational(row: Sequence[Any]) -> Operational | None:
+    """A row of ``OPERATIONAL_COLUMNS``, all NULL for a memory that is not operational."""
     service, tier, persistent, confidence, confident_at, is_off = row
     if confidence is None:
         return None
@@ -25,7 +25,7 @@ def operational(row: Sequence[Any]) -> Operational | None:
     return Operational(held=held, service=service, tier=tier, persistent=bool(persistent))
 
 
-def params(document: DocumentKey, value: Operational) -> dict[str, Param]:
+def operational_params(document: DocumentKey, value: Operational) -> dict[str, Param]:
     return {
         **held_params(document, value.held),
         "service": value.service,
@@ -37,18 +37,18 @@ def params(document: DocumentKey, value: Operational) -> dict[str, Param]:
 def held_params(document: DocumentKey, held: Held) -> dict[str, Param]:
     return {
         "document": document,
-        "confidence": _kept(held.base),
+        "confidence": _stored_confidence(held.base),
         "confident_at": to_micros(held.since),
         "is_off": int(held.is_off),
     }
 
 
-def _kept(confidence: Confidence) -> float:
+def _stored_confidence(confidence: Confidence) -> float:
     """The same on every engine: SQLite makes 0.0 of -0.0."""
     return abs(float(confidence))
 
 
-def observation(row: Sequence[Any]) -> Observation:
+def read_observation(row: Sequence[Any]) -> Observation:
     """Columns at, kind, actor, door, session, text and confidence."""
     return Observation(
         at=from_micros(row[0]),
@@ -70,5 +70,5 @@ def observation_params(document: DocumentKey, value: Observation) -> dict[str, P
         "door": INTERFACE[value.interface],
         "session": value.session,
         "text": value.text,
-        "confidence": None if value.to is None else _kept(value.to),
+        "confidence": None if value.to is None else _stored_confidence(value.to),
     }

@@ -7,17 +7,22 @@ import orjson
 
 from hivelore.indexing.model import DocumentKey
 from hivelore.memories.model import MemoryId
-from hivelore.review.model import Concerned, Decided, Proposal, ProposalFilter
+from hivelore.review.model import Concerned, Decided, Proposal
 from hivelore.review.proposal_codec import read_wanted, wanted
-from hivelore.storage.sql.codes import DECISION, DECISION_OF, DOOR_OF, INTERFACE, PROPOSAL_KIND, PROPOSAL_KIND_OF
+from hivelore.storage.sql.codes import (
+    DECISION,
+    DECISION_OF,
+    DOOR_OF,
+    INTERFACE,
+    PROPOSAL_KIND,
+    PROPOSAL_KIND_OF,
+    UNDECIDED,
+)
 from hivelore.storage.sql.instants import from_micros, to_micros
 from hivelore.storage.sql.where import Param
 
-_OPEN = 0
-"""In the place of how it was decided."""
 
-
-def proposal(row: Sequence[Any], memories: Sequence[Concerned]) -> Proposal:
+def read_proposal(row: Sequence[Any], memories: Sequence[Concerned]) -> Proposal:
     """Columns id, kind, wanted, why, actor, door, session, at, how, decided_at, decided_by, decided_door and reason."""
     return Proposal(
         id=row[0],
@@ -29,16 +34,16 @@ def proposal(row: Sequence[Any], memories: Sequence[Concerned]) -> Proposal:
         interface=DOOR_OF[row[5]],
         session=row[6],
         at=from_micros(row[7]),
-        decided=None if row[8] == _OPEN else _decided(row[8:]),
+        decided=None if row[8] == UNDECIDED else _read_decision(row[8:]),
     )
 
 
-def _decided(row: Sequence[Any]) -> Decided:
+def _read_decision(row: Sequence[Any]) -> Decided:
     how, at, actor, interface, reason = row
     return Decided(how=DECISION_OF[how], at=from_micros(at), actor=actor, interface=DOOR_OF[interface], reason=reason)
 
 
-def params(value: Proposal) -> dict[str, Param]:
+def proposal_params(value: Proposal) -> dict[str, Param]:
     decided = value.decided
     return {
         "id": value.id,
@@ -49,7 +54,7 @@ def params(value: Proposal) -> dict[str, Param]:
         "door": INTERFACE[value.interface],
         "session": value.session,
         "at": to_micros(value.at),
-        "how": _OPEN if decided is None else DECISION[decided.how],
+        "how": UNDECIDED if decided is None else DECISION[decided.how],
         "decided_at": None if decided is None else to_micros(decided.at),
         "decided_by": None if decided is None else decided.actor,
         "decided_door": None if decided is None else INTERFACE[decided.interface],
@@ -64,15 +69,3 @@ def concerned_params(value: Proposal, keys: Mapping[MemoryId, DocumentKey]) -> l
         for position, one in enumerate(value.memories)
         if one.memory in keys
     ]
-
-
-def asked(where: ProposalFilter) -> tuple[str, dict[str, Param]]:
-    """A filter, but for who may see the memories, to stand behind the other conditions."""
-    sql, found = "", dict[str, Param]()
-    if where.actor is not None:
-        sql, found["actor"] = " AND pr.actor = :actor", where.actor
-    if where.open is not None:
-        sql += f" AND pr.how {'=' if where.open else '<>'} {_OPEN}"
-    if where.kind is not None:
-        sql, found["kind"] = f"{sql} AND pr.kind = :kind", PROPOSAL_KIND[where.kind]
-    return sql, found

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from struct import pack, unpack
 from typing import Any
 
-from hivelore.feedback.recalls import Recall, RecalledMemory, RecallFilter
+from hivelore.feedback.recalls import Recall, RecalledMemory
 from hivelore.indexing.model import DocumentKey
 from hivelore.memories.model import MemoryId
 from hivelore.search.model import Score
@@ -15,7 +15,7 @@ from hivelore.storage.sql.codes import DOOR_OF, INTERFACE, PATH, PATH_OF, ROLE, 
 from hivelore.storage.sql.instants import from_micros, to_micros
 from hivelore.storage.sql.where import Param
 
-PARTS = (
+SCORE_PARTS = (
     "total",
     "similarity",
     "keyword",
@@ -29,21 +29,21 @@ PARTS = (
 )
 """Of a score, in the order of the column ``parts``, where fit and fits come before them: 32-bit floats, hit by hit. New
 ones stand at the end; rows of before have fewer."""
-_GONE = DocumentKey(0)
+_FORGOTTEN = DocumentKey(0)
 _NOTHING = RecalledMemory(MemoryId(""), 0, Score(0.0, 0.0), 0.0, False)
 """In the place of what is not told any more."""
 _BYTES = 4
 
 
-def params(recall: Recall, keys: Mapping[MemoryId, DocumentKey]) -> dict[str, Param]:
+def recall_params(recall: Recall, keys: Mapping[MemoryId, DocumentKey]) -> dict[str, Param]:
     """``keys``: of those memories that are there."""
     hits = {hit.rank: hit for hit in recall.hits}
     documents: list[str] = []
     floats: list[float] = []
     for rank in range(1, len(hits) + recall.withheld + 1):
         hit = hits.get(rank, _NOTHING)
-        documents.append(str(keys.get(hit.memory, _GONE)))
-        floats += (hit.fit, hit.fits, *(getattr(hit.score, part) for part in PARTS))
+        documents.append(str(keys.get(hit.memory, _FORGOTTEN)))
+        floats += (hit.fit, hit.fits, *(getattr(hit.score, part) for part in SCORE_PARTS))
     return {
         "id": recall.id,
         "at": to_micros(recall.at),
@@ -60,23 +60,18 @@ def params(recall: Recall, keys: Mapping[MemoryId, DocumentKey]) -> dict[str, Pa
     }
 
 
-def having(document: DocumentKey) -> str:
-    """What is in the column ``documents`` where this one was given."""
-    return f",{document},"
-
-
-def documents(row: Sequence[Any]) -> list[DocumentKey]:
+def recalled_documents(row: Sequence[Any]) -> list[DocumentKey]:
     """Of a row as ``recall`` takes it: what was given, best first."""
     return [DocumentKey(int(key)) for key in row[10].split(",") if key]
 
 
-def recall(row: Sequence[Any], seen: Mapping[DocumentKey, MemoryId]) -> Recall:
+def read_recall(row: Sequence[Any], seen: Mapping[DocumentKey, MemoryId]) -> Recall:
     """Columns id, at, agent, role, door, project, session, question, path, candidates, documents and parts."""
-    keys = documents(row)
+    keys = recalled_documents(row)
     floats = unpack(f"<{len(row[11]) // _BYTES}f", row[11])
     width = len(floats) // len(keys) if keys else 0
     hits = tuple(
-        _given(seen[key], rank, floats[(rank - 1) * width : rank * width])
+        _read_hit(seen[key], rank, floats[(rank - 1) * width : rank * width])
         for rank, key in enumerate(keys, start=1)
         if key in seen
     )
@@ -96,23 +91,6 @@ def recall(row: Sequence[Any], seen: Mapping[DocumentKey, MemoryId]) -> Recall:
     )
 
 
-def _given(memory: MemoryId, rank: int, floats: Sequence[float]) -> RecalledMemory:
+def _read_hit(memory: MemoryId, rank: int, floats: Sequence[float]) -> RecalledMemory:
     fit, fits, *parts = floats
-    return RecalledMemory(memory, rank, Score(**dict(zip(PARTS, parts, strict=False))), fit, bool(fits))
-
-
-def condition(where: RecallFilter, document: DocumentKey | None, gave: str) -> tuple[str, dict[str, Param]]:
-    """A filter as SQL, to stand behind ``r.namespace = :namespace``; ``document`` is the key of its memory, ``gave``
-    the statement ``recall_gave`` of the engine."""
-    sql, found = "", dict[str, Param]()
-    if where.agent is not None:
-        sql, found["agent"] = " AND r.agent = :agent", where.agent
-    elif not where.operators:
-        sql = " AND r.agent IS NOT NULL"
-    if where.since is not None:
-        sql += " AND r.at >= :since"
-        found["since"] = to_micros(where.since)
-    if document is not None:
-        sql += f" AND {gave}"
-        found["having"] = having(document)
-    return sql, found
+    return RecalledMemory(memory, rank, Score(**dict(zip(SCORE_PARTS, parts, strict=False))), fit, bool(fits))

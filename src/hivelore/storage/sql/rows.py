@@ -54,11 +54,13 @@ MEMORY_COLUMNS = (
     "m.key, m.id, m.owner, m.scope, m.source, m.name, m.content, m.summary, m.category, m.tags, m.project, m.session, "
     "m.author, m.source_task_id, m.source_path, m.external_id, m.metadata, m.created_at, m.updated_at, m.expires_at, "
     "m.accessed_at, m.access_count, m.version, m.actor, m.door, m.trust, m.reason, m.subject, m.valid_from, "
-    f"m.valid_until, m.supersedes, {running.COLUMNS}"
+    f"m.valid_until, m.supersedes, {running.OPERATIONAL_COLUMNS}"
 )
 
 
-def filled(statements: Mapping[str, str], *, beside: str, vectors: str, given: str, now: str) -> Mapping[str, str]:
+def fill_placeholders(
+    statements: Mapping[str, str], *, beside: str, vectors: str, given: str, now: str
+) -> Mapping[str, str]:
     """Statements with their places filled: the columns of a memory and of its use, what joins the tables that some of
     them are in (``runtime.workers``, where ``{table}`` and ``{name}`` stand for each), the name of the table of
     vectors, what
@@ -66,8 +68,8 @@ def filled(statements: Mapping[str, str], *, beside: str, vectors: str, given: s
     places = {
         "{memory}": MEMORY_COLUMNS,
         "{operational}": beside.format(table="operational", name="o"),
-        "{running}": running.COLUMNS,
-        "{use}": usefulness.COLUMNS,
+        "{running}": running.OPERATIONAL_COLUMNS,
+        "{use}": usefulness.USE_COLUMNS,
         "{usefulness}": beside.format(table="usefulness", name="u"),
         "{vectors}": vectors,
         "{given}": given,
@@ -80,13 +82,13 @@ def filled(statements: Mapping[str, str], *, beside: str, vectors: str, given: s
     }
 
 
-def standing(row: Row) -> tuple[DocumentKey, RankFeatures]:
+def read_rank_features(row: Row) -> tuple[DocumentKey, RankFeatures]:
     """Columns key, id, created_at, accessed_at, access_count, session, author, length of the content, its last 80
-    bytes, which are 20 characters or more (SQLite would count from the beginning to find these), ``running.COLUMNS``
+    bytes, which are 20 characters or more (SQLite would count from the beginning to find these), ``running.OPERATIONAL_COLUMNS``
     and those of its use."""
     key, memory, created_at, accessed_at, count, session, author, length, end, *more = row
-    read, known = from_micros_or_none(accessed_at), running.operational(more[:6])
-    use = usefulness.use(more[6:])
+    read, known = from_micros_or_none(accessed_at), running.read_operational(more[:6])
+    use = usefulness.read_use(more[6:])
     return key, RankFeatures(
         memory, from_micros(created_at), read, count, session, author, length, _asks(end), use, known
     )
@@ -96,7 +98,7 @@ def _asks(end: bytes) -> bool:
     return asks(end.decode(errors="ignore")[-END:])
 
 
-def stored(row: Row) -> Stored:
+def read_stored(row: Row) -> Stored:
     """A row of ``MEMORY_COLUMNS``."""
     memory = Memory(
         id=row[1],
@@ -126,12 +128,12 @@ def stored(row: Row) -> Stored:
         valid_from=from_micros_or_none(row[28]),
         valid_until=from_micros_or_none(row[29]),
         supersedes=row[30],
-        operational=running.operational(row[31:]),
+        operational=running.read_operational(row[31:]),
     )
     return Stored(DocumentKey(row[0]), memory)
 
 
-def stored_chunk(of_chunk: Sequence[Row]) -> StoredChunk:
+def read_chunk(of_chunk: Sequence[Row]) -> StoredChunk:
     """A row for each passage, or one where there is none: document, key, position, start, stop and headings of the
     chunk, then key, start and stop of the passage."""
     document, key, position, start, stop, headings, *_ = of_chunk[0]
@@ -160,14 +162,14 @@ def memory_params(memory: Memory, action: Action) -> dict[str, Param]:
         "content": memory.content,
         "summary": memory.summary,
         "category": memory.category,
-        "tags": as_json(memory.tags),
+        "tags": to_json(memory.tags),
         "project": memory.project,
         "session": memory.session,
         "author": memory.author,
         "source_task_id": memory.source_task_id,
         "source_path": memory.source_path,
         "external_id": memory.external_id,
-        "metadata": as_json(memory.metadata),
+        "metadata": to_json(memory.metadata),
         "created_at": to_micros(memory.created_at),
         "updated_at": to_micros(memory.updated_at),
         "expires_at": to_micros_or_none(memory.expires_at),
@@ -179,9 +181,9 @@ def memory_params(memory: Memory, action: Action) -> dict[str, Param]:
         "door": INTERFACE[memory.provenance.interface],
         "trust": TRUST[memory.provenance.trust],
         "reason": memory.provenance.reason,
-        "statement": digests.statement(memory.statement),
+        "statement": digests.statement_digest(memory.statement),
         "subject": memory.subject,
-        "topic": None if memory.topic is None else digests.topic(memory.topic),
+        "topic": None if memory.topic is None else digests.topic_digest(memory.topic),
         "valid_from": to_micros_or_none(memory.valid_from),
         "valid_until": to_micros_or_none(memory.valid_until),
         "supersedes": memory.supersedes,
@@ -191,18 +193,18 @@ def memory_params(memory: Memory, action: Action) -> dict[str, Param]:
 def statement_params(statement: Statement) -> dict[str, Param]:
     """What finds the memories with this statement: one index leads to the digest, the rest is compared."""
     return {
-        "statement": digests.statement(statement),
+        "statement": digests.statement_digest(statement),
         "scope": SCOPE[statement.scope],
         "project": statement.project,
         "session": statement.session,
     }
 
 
-def as_json(value: Sequence[str] | Mapping[str, Json]) -> str:
+def to_json(value: Sequence[str] | Mapping[str, Json]) -> str:
     return orjson.dumps(value).decode()
 
 
-def attributes(row: Row) -> Attributes:
+def read_attributes(row: Row) -> Attributes:
     """Columns owner, scope, source, project, session, category, created_at, expires_at, superseded."""
     return Attributes(
         owner=row[0],
@@ -217,7 +219,7 @@ def attributes(row: Row) -> Attributes:
     )
 
 
-def embedded(found: Sequence[Row], floats: Callable[[Sequence[bytes]], NDArray[np.float32]]) -> Embedded:
+def read_embedded(found: Sequence[Row], floats: Callable[[Sequence[bytes]], NDArray[np.float32]]) -> Embedded:
     """Columns document, those of ``attributes``, chunk, passage, vector."""
     columns = list(zip(*found, strict=True)) or [()] * 13
     return Embedded(
@@ -225,11 +227,11 @@ def embedded(found: Sequence[Row], floats: Callable[[Sequence[bytes]], NDArray[n
         chunks=np.array(columns[10], np.int64),
         passages=np.array(columns[11], np.int64),
         vectors=floats(columns[12]) if found else np.empty((0, 0), np.float32),
-        attributes=attribute_columns(columns[1:10]),
+        attributes=read_attribute_columns(columns[1:10]),
     )
 
 
-def attribute_columns(columns: Sequence[Sequence[Any]]) -> AttributeColumns:
+def read_attribute_columns(columns: Sequence[Sequence[Any]]) -> AttributeColumns:
     """Those of ``attributes``, each with its values of all rows."""
     owner, scope, source, project, session, category, created_at, expires_at, superseded = columns
     return AttributeColumns(
@@ -255,7 +257,7 @@ def chunk_params(document: DocumentKey, chunk: Chunk) -> dict[str, Param]:
         "position": chunk.index,
         "start": chunk.start,
         "stop": chunk.stop,
-        "headings": as_json(chunk.headings),
+        "headings": to_json(chunk.headings),
     }
 
 
@@ -267,7 +269,7 @@ def passage_params(document: DocumentKey, chunk: ChunkKey, of_chunk: Chunk) -> l
     ]
 
 
-def counts(row: Row) -> Counts:
+def read_counts(row: Row) -> Counts:
     """Memories, past versions, characters of each of both, observations, evidence, passages, vectors, codes of tokens,
     agents, keys, audit, recalls, events, cooldowns, proposals, batches, preimages and jobs."""
     memories, past, characters, of_past, observations, evidence, passages, vectors, *others = map(int, row)
@@ -294,7 +296,7 @@ def counts(row: Row) -> Counts:
     )
 
 
-def agent(row: Row) -> Agent:
+def read_agent(row: Row) -> Agent:
     return Agent(id=row[0], name=row[1], role=ROLE_OF[row[2]], created_at=from_micros(row[3]))
 
 
@@ -302,7 +304,7 @@ def agent_params(value: Agent) -> dict[str, Param]:
     return {"id": value.id, "name": value.name, "role": ROLE[value.role], "created_at": to_micros(value.created_at)}
 
 
-def api_key(row: Row) -> ApiKey:
+def read_api_key(row: Row) -> ApiKey:
     return ApiKey(
         id=row[0],
         agent=row[1],
@@ -326,7 +328,7 @@ def api_key_params(value: ApiKey) -> dict[str, Param]:
     }
 
 
-def audit_entry(row: Row) -> AuditEntry:
+def read_audit_entry(row: Row) -> AuditEntry:
     return AuditEntry(
         at=from_micros(row[0]),
         actor=row[1],
@@ -348,7 +350,7 @@ def audit_params(entry: AuditEntry) -> dict[str, Param]:
     }
 
 
-def job(row: Row) -> Job:
+def read_job(row: Row) -> Job:
     return Job(
         id=row[0],
         kind=row[1],

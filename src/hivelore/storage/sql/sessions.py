@@ -10,7 +10,7 @@ from hivelore.storage.sql.instants import from_micros, to_micros
 from hivelore.storage.sql.where import Param
 
 
-def params(session: Session) -> dict[str, Param]:
+def session_params(session: Session) -> dict[str, Param]:
     state = {
         "begun": None if session.begun_at is None else to_micros(session.begun_at),
         "goal": session.goal,
@@ -27,7 +27,7 @@ def params(session: Session) -> dict[str, Param]:
     }
 
 
-def session(row: Sequence[Any]) -> Session:
+def read_session(row: Sequence[Any]) -> Session:
     """Columns agent, id, updated_at and state."""
     state = orjson.loads(row[3])
     begun = state.get("begun")

@@ -26,7 +26,7 @@ from hivelore.storage.ports import Deferred
 from hivelore.storage.sql import batches, events, handovers, proposals, rows, sessions
 from hivelore.storage.sql.codes import HANDOVER_STATE
 from hivelore.storage.sql.instants import to_micros
-from hivelore.storage.sql.where import Param, Params, condition
+from hivelore.storage.sql.where import Param, Params, batch_condition, condition, proposal_condition
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,40 +88,40 @@ class SqlSwarm(ABC):
 
     def agent(self, agent: AgentId) -> Agent | None:
         row = self.row("agent_by_id", id=agent)
-        return None if row is None else rows.agent(row)
+        return None if row is None else rows.read_agent(row)
 
     def agent_named(self, name: str) -> Agent | None:
         row = self.row("agent_by_name", name=name)
-        return None if row is None else rows.agent(row)
+        return None if row is None else rows.read_agent(row)
 
     def agents(self) -> Sequence[Agent]:
-        return [rows.agent(row) for row in self.rows(self.SQL["agents"])]
+        return [rows.read_agent(row) for row in self.rows(self.SQL["agents"])]
 
     def api_key(self, key: KeyId) -> ApiKey | None:
         row = self.row("api_key_by_id", id=key)
-        return None if row is None else rows.api_key(row)
+        return None if row is None else rows.read_api_key(row)
 
     def api_keys(self) -> Sequence[ApiKey]:
-        return [rows.api_key(row) for row in self.rows(self.SQL["api_keys"])]
+        return [rows.read_api_key(row) for row in self.rows(self.SQL["api_keys"])]
 
     def audit(self, limit: int, memory: MemoryId | None = None) -> Sequence[AuditEntry]:
         name, params = ("audit_newest", {}) if memory is None else ("audit_of", {"memory": memory})
-        return [rows.audit_entry(row) for row in self.rows(self.SQL[name], {**params, "limit": limit})]
+        return [rows.read_audit_entry(row) for row in self.rows(self.SQL[name], {**params, "limit": limit})]
 
     def audit_after(self, number: int, limit: int) -> Sequence[tuple[int, AuditEntry]]:
         found = self.rows(self.SQL["audit_after"], {"after": number, "limit": limit})
-        return [(row[0], rows.audit_entry(row[1:])) for row in found]
+        return [(row[0], rows.read_audit_entry(row[1:])) for row in found]
 
     def session(self, agent: AgentId, session: Clean) -> Session | None:
         row = self.row("session", agent=agent, id=session)
-        return None if row is None else sessions.session(row)
+        return None if row is None else sessions.read_session(row)
 
     def cooldowns(self, at: datetime) -> Sequence[Cooldown]:
-        return [events.cooldown(row) for row in self.rows(self.SQL["cooldowns"], {"at": to_micros(at)})]
+        return [events.read_cooldown(row) for row in self.rows(self.SQL["cooldowns"], {"at": to_micros(at)})]
 
     def cooldown(self, service: Clean, action: Clean) -> Cooldown | None:
         row = self.row("cooldown", service=service, action=action)
-        return None if row is None else events.cooldown(row)
+        return None if row is None else events.read_cooldown(row)
 
     def files_after(self, place: str, path: str, limit: int) -> Sequence[KnownFile]:
         found = self.rows(self.SQL["files_behind"], {"place": place, "path": path, "limit": limit})
@@ -129,23 +129,23 @@ class SqlSwarm(ABC):
 
     def job(self, job: JobId) -> Job | None:
         row = self.row("job_by_id", id=job)
-        return None if row is None else rows.job(row)
+        return None if row is None else rows.read_job(row)
 
     def jobs(self, kind: str | None = None) -> Sequence[Job]:
         found = self.rows(self.SQL["jobs"]) if kind is None else self.rows(self.SQL["jobs_of_kind"], {"kind": kind})
-        return [rows.job(row) for row in found]
+        return [rows.read_job(row) for row in found]
 
     def handover(self, event: EventId) -> Handover | None:
         row = self.row("handover_by_id", id=event)
-        return None if row is None else handovers.handover(row)
+        return None if row is None else handovers.read_handover(row)
 
     def handovers_due(self, now: datetime, limit: int) -> Sequence[Handover]:
         asked = {"waiting": HANDOVER_STATE[HandoverState.WAITING], "now": to_micros(now), "limit": limit}
-        return [handovers.handover(row) for row in self.rows(self.SQL["handovers_due"], asked)]
+        return [handovers.read_handover(row) for row in self.rows(self.SQL["handovers_due"], asked)]
 
     def handovers_after(self, event: EventId, limit: int) -> Sequence[Handover]:
         found = self.rows(self.SQL["handovers_behind"], {"after": event, "limit": limit})
-        return [handovers.handover(row) for row in found]
+        return [handovers.read_handover(row) for row in found]
 
     def handover_counts(self) -> Mapping[HandoverState, int]:
         found = dict(self.rows(self.SQL["handover_counts"]))
@@ -158,7 +158,7 @@ class SqlSwarm(ABC):
         self, where: ProposalFilter, after: tuple[datetime, ProposalId] | None, limit: int
     ) -> Sequence[Proposal]:
         seen, own = condition(Filter(visibility=where.seen))
-        sql, params = proposals.asked(where)
+        sql, params = proposal_condition(where)
         if after is not None:
             sql += " AND (pr.at, pr.id) < (:after_at, :after_id)"
             params |= {"after_at": to_micros(after[0]), "after_id": after[1]}
@@ -184,34 +184,34 @@ class SqlSwarm(ABC):
         if found:
             for proposal, memory, version in self.rows(self.SQL["concerned_of"], {"ids": self.array(memories.keys())}):
                 memories[proposal].append(Concerned(memory, version))
-        return [proposals.proposal(row, memories[row[0]]) for row in found if memories[row[0]]]
+        return [proposals.read_proposal(row, memories[row[0]]) for row in found if memories[row[0]]]
 
     def events_about(self, document: DocumentKey) -> Sequence[Event]:
-        return [events.event(row) for row in self.rows(self.SQL["events_about"], {"document": document})]
+        return [events.read_event(row) for row in self.rows(self.SQL["events_about"], {"document": document})]
 
     def same_event(self, event: Event, within: timedelta) -> Event | None:
-        row = self.row("event_same", **events.same_params(event, within))
-        return None if row is None else events.event(row)
+        row = self.row("event_same", **events.same_event_params(event, within))
+        return None if row is None else events.read_event(row)
 
     def batch(self, batch: BatchId) -> Batch | None:
         row = self.row("batch_by_id", id=batch)
-        return None if row is None else batches.batch(row)
+        return None if row is None else batches.read_batch(row)
 
     def batches(self, where: BatchFilter, after: tuple[datetime, BatchId] | None, limit: int) -> Sequence[Batch]:
-        sql, params = batches.asked(where, after)
+        sql, params = batch_condition(where, after)
         found = self.rows(self.SQL["batches"].replace("{batched}", sql), {**params, "limit": limit})
-        return [batches.batch(row) for row in found]
+        return [batches.read_batch(row) for row in found]
 
     def preimage(self, batch: BatchId, document: DocumentKey) -> Preimage | None:
         row = self.row("preimage_of", batch=batch, document=document)
-        return None if row is None else batches.preimage(row)
+        return None if row is None else batches.read_preimage(row)
 
     def preimages(self, batch: BatchId) -> Sequence[Preimage]:
-        return [batches.preimage(row) for row in self.rows(self.SQL["preimages"], {"batch": batch})]
+        return [batches.read_preimage(row) for row in self.rows(self.SQL["preimages"], {"batch": batch})]
 
     def last_preimage(self, memory: MemoryId) -> Preimage | None:
         row = self.row("preimage_last", memory=memory)
-        return None if row is None else batches.preimage(row)
+        return None if row is None else batches.read_preimage(row)
 
     def setting(self, name: str) -> str | None:
         return self.facts().settings.get(name)

@@ -84,7 +84,7 @@ class SqlSwarmTransaction(SqlView):
     def log_recalls(self, entries: Sequence[Recall]) -> None:
         given = {hit.memory for entry in entries for hit in entry.hits}
         keys = dict(self.rows(self.SQL["memory_keys_of"], {"ids": self.array(given)}))
-        self.run_many(self.SQL["recall_insert"], [recalls.params(entry, keys) for entry in entries])
+        self.run_many(self.SQL["recall_insert"], [recalls.recall_params(entry, keys) for entry in entries])
 
     def prune_recalls(self, before: datetime, keep: int, limit: int) -> int:
         oldest_kept = self.row("recall_nth", newer=keep - 1)
@@ -115,7 +115,7 @@ class SqlSwarmTransaction(SqlView):
         return self.count("cooldowns_prune", {"at": to_micros(before), "limit": limit})
 
     def put_session(self, session: Session) -> None:
-        self.run("session_put", sessions.params(session))
+        self.run("session_put", sessions.session_params(session))
 
     def prune_sessions(self, before: datetime, keep: int, limit: int) -> int:
         return self.count("sessions_prune", {"at": to_micros(before), "keep": keep, "limit": limit})
@@ -130,7 +130,7 @@ class SqlSwarmTransaction(SqlView):
         self.run("job_put", rows.job_params(job))
 
     def put_handover(self, handover: Handover) -> None:
-        self.run("handover_put", handovers.params(handover))
+        self.run("handover_put", handovers.handover_params(handover))
 
     def prune_handovers(self, before: datetime, limit: int) -> int:
         over = {"done": HANDOVER_STATE[HandoverState.DONE], "failed": HANDOVER_STATE[HandoverState.FAILED]}
@@ -142,7 +142,7 @@ class SqlSwarmTransaction(SqlView):
         keys = dict(self.rows(self.SQL["memory_keys_of"], {"ids": self.array(about)}))
         concerned = proposals.concerned_params(proposal, keys)
         if concerned:
-            self.run("proposal_put", proposals.params(proposal))
+            self.run("proposal_put", proposals.proposal_params(proposal))
             self.run_many(self.SQL["concerned_put"], concerned)
 
     def drop_proposal(self, proposal: ProposalId) -> None:
@@ -156,7 +156,7 @@ class SqlSwarmTransaction(SqlView):
         return len(old)
 
     def put_batch(self, batch: Batch, preimages: Sequence[Preimage] = ()) -> None:
-        self.run("batch_put", batches.params(batch))
+        self.run("batch_put", batches.batch_params(batch))
         self.run_many(self.SQL["preimage_put"], [batches.preimage_params(batch.id, one) for one in preimages])
 
     def drop_batch(self, batch: BatchId) -> None:

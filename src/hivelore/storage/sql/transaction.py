@@ -51,7 +51,7 @@ class SqlTransaction(ChangeRecorder, SqlSwarmTransaction):
             self._import_rows("memory", [_memory_moved(one) for one in memories])
             for one in memories:
                 self._put_tags(one.key, one.memory)
-            past = [versions.params(one.key, version) for one in memories for version in one.history[:-1]]
+            past = [versions.version_params(one.key, version) for one in memories for version in one.history[:-1]]
             self.run_many(self.SQL["version_move_in"], past)
             self._put_operational({one.key: one.memory for one in memories})
             seen = [operational.observation_params(one.key, each) for one in memories for each in one.observations]
@@ -95,7 +95,7 @@ class SqlTransaction(ChangeRecorder, SqlSwarmTransaction):
 
     def _put_operational(self, documents: Mapping[DocumentKey, Memory]) -> None:
         known = [(key, memory.operational) for key, memory in documents.items()]
-        each = [operational.params(key, one) for key, one in known if one is not None]
+        each = [operational.operational_params(key, one) for key, one in known if one is not None]
         self.run_many(self.SQL["operational_put"], each)
 
     def _replace_chunks(self, document: DocumentKey, old: str, new: str, chunks: Sequence[Chunk]) -> None:
@@ -170,7 +170,7 @@ class SqlTransaction(ChangeRecorder, SqlSwarmTransaction):
                 self._changed(ChangeKind.ATTRIBUTES, key)
 
     def _put_evidence(self, key: DocumentKey, before: Sequence[Evidence], now: Sequence[Evidence]) -> None:
-        for name, params in usefulness.written(key, before, now):
+        for name, params in usefulness.evidence_statements(key, before, now):
             self.run(name, params)
 
     def drop_evidence(self, key: DocumentKey) -> None:

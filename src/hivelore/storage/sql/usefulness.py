@@ -14,13 +14,13 @@ from hivelore.storage.sql.codes import ASPECT, SIGN, SIGN_OF
 from hivelore.storage.sql.instants import from_micros, to_micros
 from hivelore.storage.sql.where import Param
 
-COLUMNS = ", ".join(f"u.{name}" for name in Use._fields)
-_NOBODY = ""
+USE_COLUMNS = ", ".join(f"u.{name}" for name in Use._fields)
+_NO_AGENT = ""
 """In the column of the agent, which is part of the key."""
 
 
-def use(row: Sequence[Any]) -> Use:
-    """A row of ``COLUMNS``, all NULL where nothing is known."""
+def read_use(row: Sequence[Any]) -> Use:
+    """A row of ``USE_COLUMNS``, all NULL where nothing is known."""
     return UNKNOWN if row[0] is None else Use(*row)
 
 
@@ -28,7 +28,7 @@ def use_params(document: DocumentKey, value: Use) -> dict[str, Param]:
     return {"document": document, **value._asdict()}
 
 
-def evidence(row: Sequence[Any]) -> Evidence:
+def read_evidence(row: Sequence[Any]) -> Evidence:
     """Columns agent, session, sign, at and recall."""
     return Evidence(
         agent=row[0] or None, session=Clean(row[1]), sign=SIGN_OF[row[2]], at=from_micros(row[3]), recall=row[4]
@@ -38,7 +38,7 @@ def evidence(row: Sequence[Any]) -> Evidence:
 def evidence_params(document: DocumentKey, value: Evidence) -> dict[str, Param]:
     return {
         "document": document,
-        "agent": value.agent or _NOBODY,
+        "agent": value.agent or _NO_AGENT,
         "session": value.session,
         "aspect": ASPECT[value.sign.aspect],
         "sign": SIGN[value.sign],
@@ -47,7 +47,7 @@ def evidence_params(document: DocumentKey, value: Evidence) -> dict[str, Param]:
     }
 
 
-def written(
+def evidence_statements(
     document: DocumentKey, before: Sequence[Evidence], now: Sequence[Evidence]
 ) -> Iterator[tuple[str, dict[str, Param]]]:
     """The statements, each with its parameters, that leave what counts now in the place of what was there."""

@@ -8,11 +8,11 @@ from hivelore.indexing.model import DocumentKey
 from hivelore.memories.model import Version
 from hivelore.storage.sql.codes import ACTION, ACTION_OF, DOOR_OF, INTERFACE, SCOPE, SCOPE_OF
 from hivelore.storage.sql.instants import from_micros, from_micros_or_none, to_micros, to_micros_or_none
-from hivelore.storage.sql.rows import Row, as_json
+from hivelore.storage.sql.rows import Row, to_json
 from hivelore.storage.sql.where import Param
 
 
-def version(row: Row) -> Version:
+def read_version(row: Row) -> Version:
     return Version(
         number=row[0],
         at=from_micros(row[1]),
@@ -33,7 +33,7 @@ def version(row: Row) -> Version:
     )
 
 
-def params(document: DocumentKey, value: Version) -> dict[str, Param]:
+def version_params(document: DocumentKey, value: Version) -> dict[str, Param]:
     return {
         "document": document,
         "number": value.number,
@@ -47,7 +47,7 @@ def params(document: DocumentKey, value: Version) -> dict[str, Param]:
         "content": value.content,
         "summary": value.summary,
         "category": value.category,
-        "tags": as_json(value.tags),
+        "tags": to_json(value.tags),
         "project": value.project,
         "expires_at": to_micros_or_none(value.expires_at),
         "subject": value.subject,

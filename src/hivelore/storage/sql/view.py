@@ -37,7 +37,7 @@ from hivelore.storage.sql import events as happenings
 from hivelore.storage.sql.codes import SCOPE, SCOPE_OF, SOURCE_OF
 from hivelore.storage.sql.instants import to_micros
 from hivelore.storage.sql.swarm import SqlSwarm
-from hivelore.storage.sql.where import AMONG, Param, condition, parts
+from hivelore.storage.sql.where import AMONG, Param, condition, event_condition, parts, recall_condition
 
 _BATCH = 2_000
 _COMMON = 1_000
@@ -55,24 +55,24 @@ class SqlView(SqlSwarm):
 
     def _stored(self, statement: str, /, **params: Param) -> Stored | None:
         row = self.row(statement, **params)
-        return None if row is None else rows.stored(row)
+        return None if row is None else rows.read_stored(row)
 
     def _several(self, statement: str, /, **params: Param) -> list[Stored]:
-        return [rows.stored(row) for row in self.rows(self.SQL[statement], params)]
+        return [rows.read_stored(row) for row in self.rows(self.SQL[statement], params)]
 
     def memories_of(self, keys: Collection[DocumentKey], where: Filter) -> Mapping[DocumentKey, Memory]:
         if not keys:
             return {}
         sql, params = condition(where)
         found = self.rows(self.SQL["memory_admitted"].replace("{where}", sql), {**params, "keys": self.array(keys)})
-        return {entry.key: entry.memory for entry in map(rows.stored, found)}
+        return {entry.key: entry.memory for entry in map(rows.read_stored, found)}
 
     def rank_features_of(self, keys: Collection[DocumentKey], where: Filter) -> Mapping[DocumentKey, RankFeatures]:
         if not keys:
             return {}
         sql, params = condition(where)
         found = self.rows(self.SQL["memory_standings"].replace("{where}", sql), {**params, "keys": self.array(keys)})
-        return dict(map(rows.standing, found))
+        return dict(map(rows.read_rank_features, found))
 
     def matching_keys(self, where: Filter) -> Sequence[DocumentKey]:
         return [
@@ -99,17 +99,17 @@ class SqlView(SqlSwarm):
 
     def fact_at(self, topic: Topic, at: datetime | None) -> Stored | None:
         if at is None:
-            return self._stored("fact_last", topic=digests.topic(topic))
-        return self._stored("fact_until", topic=digests.topic(topic), at=to_micros(at))
+            return self._stored("fact_last", topic=digests.topic_digest(topic))
+        return self._stored("fact_until", topic=digests.topic_digest(topic), at=to_micros(at))
 
     def adjacent_facts(self, document: DocumentKey) -> tuple[Stored | None, Stored | None]:
         this = self._stored("memory_by_key", key=document)
         if this is None or this.memory.topic is None:
             return None, None
-        return self._around(document, digests.topic(this.memory.topic), this.memory.holds_since)
+        return self._around(document, digests.topic_digest(this.memory.topic), this.memory.holds_since)
 
     def facts_around(self, topic: Topic, at: datetime) -> tuple[Stored | None, Stored | None]:
-        return self._around(_BEHIND_ALL, digests.topic(topic), at)
+        return self._around(_BEHIND_ALL, digests.topic_digest(topic), at)
 
     def _around(self, document: DocumentKey, topic: bytes, since: datetime) -> tuple[Stored | None, Stored | None]:
         place: dict[str, Param] = {"topic": topic, "at": to_micros(since), "key": document}
@@ -127,7 +127,7 @@ class SqlView(SqlSwarm):
         for sql, params in parts(where, common_tag=self._is_common(where.tag), among=self.among):
             statement = self.SQL["memory_page"].replace("{where}", sql + behind)
             page = self.rows(statement, {**params, **position, "limit": limit})
-            found.append([rows.stored(row).memory for row in page])
+            found.append([rows.read_stored(row).memory for row in page])
         merged = heapq.merge(*found, key=lambda memory: (memory.created_at, memory.id), reverse=True)
         return [memory for memory, _ in zip(merged, range(limit), strict=False)]
 
@@ -143,7 +143,7 @@ class SqlView(SqlSwarm):
         def chunks() -> Mapping[DocumentKey, Sequence[StoredChunk]]:
             found: dict[DocumentKey, list[StoredChunk]] = {}
             for _, of_chunk in groupby(asked(), itemgetter(1)):
-                chunk = rows.stored_chunk(list(of_chunk))
+                chunk = rows.read_chunk(list(of_chunk))
                 found.setdefault(chunk.document, []).append(chunk)
             return found
 
@@ -166,15 +166,15 @@ class SqlView(SqlSwarm):
             "key": document,
             "limit": limit,
         }
-        return [rows.stored(row) for row in self.rows(self.SQL[name], params)]
+        return [rows.read_stored(row) for row in self.rows(self.SQL[name], params)]
 
     def history(self, document: DocumentKey) -> Sequence[Version]:
-        return [versions.version(row) for row in self.rows(self.SQL["versions"], {"document": document})]
+        return [versions.read_version(row) for row in self.rows(self.SQL["versions"], {"document": document})]
 
     def histories(self, documents: Collection[DocumentKey]) -> Mapping[DocumentKey, Sequence[Version]]:
         found: dict[DocumentKey, list[Version]] = {}
         for row in self.rows(self.SQL["versions_of"], {"documents": self.array(documents)}):
-            found.setdefault(row[0], []).append(versions.version(row[1:]))
+            found.setdefault(row[0], []).append(versions.read_version(row[1:]))
         return found
 
     def observations(self, document: DocumentKey) -> Sequence[Observation]:
@@ -183,7 +183,7 @@ class SqlView(SqlSwarm):
     def observations_of(self, documents: Collection[DocumentKey]) -> Mapping[DocumentKey, Sequence[Observation]]:
         found: dict[DocumentKey, list[Observation]] = {}
         for row in self.rows(self.SQL["observations_of"], {"documents": self.array(documents)}):
-            found.setdefault(row[0], []).append(operational.observation(row[1:]))
+            found.setdefault(row[0], []).append(operational.read_observation(row[1:]))
         return found
 
     def evidence(self, document: DocumentKey) -> Sequence[Evidence]:
@@ -192,7 +192,7 @@ class SqlView(SqlSwarm):
     def evidence_of(self, documents: Collection[DocumentKey]) -> Mapping[DocumentKey, Sequence[Evidence]]:
         found: dict[DocumentKey, list[Evidence]] = {}
         for row in self.rows(self.SQL["evidence_of"], {"documents": self.array(documents)}):
-            found.setdefault(row[0], []).append(usefulness.evidence(row[1:]))
+            found.setdefault(row[0], []).append(usefulness.read_evidence(row[1:]))
         return {key: together(seen, ()) for key, seen in found.items()}
 
     def stats(self, where: Filter, model: ModelKey | None, now: datetime) -> Stats:
@@ -243,18 +243,18 @@ class SqlView(SqlSwarm):
     def embedded(self, model: ModelKey, keys: Sequence[DocumentKey]) -> Embedded:
         with self.unrestricted():
             found = self.rows(self.SQL["embedded"], {"model": model, "keys": self.array(set(keys))})
-        return rows.embedded(found, self.floats)
+        return rows.read_embedded(found, self.floats)
 
     def all_embedded(self, model: ModelKey) -> Iterator[Embedded]:
         with self.unrestricted():
             found = self.stream(self.SQL["embedded_all"], {"model": model})
             while batch := list(islice(found, _BATCH)):
-                yield rows.embedded(batch, self.floats)
+                yield rows.read_embedded(batch, self.floats)
 
     def attributes(self, keys: Sequence[DocumentKey]) -> Mapping[DocumentKey, Attributes]:
         with self.unrestricted():
             found = self.rows(self.SQL["attributes"], {"keys": self.array(set(keys))})
-        return {row[0]: rows.attributes(row[1:]) for row in found}
+        return {row[0]: rows.read_attributes(row[1:]) for row in found}
 
     def vectors(self, model: ModelKey, passages: Sequence[PassageKey]) -> Mapping[PassageKey, Vector]:
         found = self.rows(self.SQL["vectors"], {"model": model, "passages": self.array(set(passages))})
@@ -312,22 +312,22 @@ class SqlView(SqlSwarm):
             given is None or not where.seen.admits(given.memory.owner, given.memory.scope)
         ):
             return []
-        sql, params = recalls.condition(where, None if given is None else given.key, self.SQL["recall_gave"])
+        sql, params = recall_condition(where, None if given is None else given.key, self.SQL["recall_gave"])
         if after is not None:
             sql += " AND (r.at, r.id) < (:after_at, :after_id)"
             params |= {"after_at": to_micros(after[0]), "after_id": after[1]}
         found = self.rows(self.SQL["recalls"].replace("{asked}", sql), {**params, "limit": limit})
-        keys = {key for row in found for key in recalls.documents(row)}
+        keys = {key for row in found for key in recalls.recalled_documents(row)}
         seen = self.rank_features_of(keys, Filter(visibility=where.seen))
         ids = {key: standing.id for key, standing in seen.items()}
-        return [recalls.recall(row, ids) for row in found]
+        return [recalls.read_recall(row, ids) for row in found]
 
     def events(self, where: EventFilter, after: tuple[datetime, LoggedId] | None, limit: int) -> Sequence[Event]:
         seen, own = condition(Filter(visibility=where.seen))
-        sql, params = happenings.condition(where, after)
+        sql, params = event_condition(where, after)
         sql += f" AND (e.document IS NULL OR (m.key IS NOT NULL{seen}))"
         found = self.rows(self.SQL["events"].replace("{narrowed}", sql), {**params, **own, "limit": limit})
-        return [happenings.event(row) for row in found]
+        return [happenings.read_event(row) for row in found]
 
     def counts(self) -> Counts:
-        return rows.counts(self.row("counts"))
+        return rows.read_counts(self.row("counts"))

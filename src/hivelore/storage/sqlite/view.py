@@ -18,7 +18,7 @@ from hivelore.storage.sql.where import Params
 from hivelore.storage.sqlite import connection as sqlite
 
 _STATEMENTS = load(("hivelore.storage.sql", "queries.sql"), ("hivelore.storage.sqlite", "queries.sql"))
-SQL = rows.filled(
+SQL = rows.fill_placeholders(
     _STATEMENTS,
     beside="LEFT JOIN {table} {name} ON {name}.namespace = :namespace AND {name}.document = m.key",
     vectors="vector",

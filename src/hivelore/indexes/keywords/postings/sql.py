@@ -11,7 +11,7 @@ from hivelore.indexes.keywords.postings.segment import Keys, Rows
 from hivelore.indexing.model import AttributeColumns, ChangeCursor
 from hivelore.storage.ports import Transaction, View
 from hivelore.storage.sql.names import load
-from hivelore.storage.sql.rows import attribute_columns
+from hivelore.storage.sql.rows import read_attribute_columns
 from hivelore.storage.sql.transaction import SqlTransaction
 from hivelore.storage.sql.view import SqlView
 from hivelore.storage.sql.where import Param, Params
@@ -106,7 +106,7 @@ def attribute_pages(view: SqlView) -> Iterator[tuple[Keys, AttributeColumns]]:
     with view.unrestricted():
         while found := ask(view, "documents", after=after, limit=_PAGE):
             keys, *columns = zip(*found, strict=True)
-            yield np.array(keys, np.int64), attribute_columns(columns)
+            yield np.array(keys, np.int64), read_attribute_columns(columns)
             after = found[-1][0]
 
 
