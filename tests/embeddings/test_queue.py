@@ -15,7 +15,7 @@ from hivelore.embeddings.active_model import SERVING, ActiveModel, Model
 from hivelore.embeddings.queue import BATCH, NEWEST, TAKEN_UP, EmbeddingQueue
 from hivelore.embeddings.retry import FIRST_PAUSE
 from hivelore.errors import Conflict, Forbidden, Invalid, Unavailable
-from hivelore.indexes.vectors.exact import ExactVectors
+from hivelore.indexes.vectors.brute_force import ExactVectors
 from hivelore.indexing.model import ModelKey, Vector
 from hivelore.memories.drafts import Draft, Edit
 from hivelore.models.hashing import HashingEmbedder

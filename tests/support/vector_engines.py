@@ -11,11 +11,9 @@ import pytest
 
 from hivelore.core.text import Clean
 from hivelore.indexes.ports import VectorIndex
-from hivelore.indexes.vectors.capped import CappedVectors
-from hivelore.indexes.vectors.exact import ExactVectors
-from hivelore.indexes.vectors.in_database import sqlite_vec
+from hivelore.indexes.vectors.brute_force import ExactVectors, sqlite_vec
 from hivelore.indexes.vectors.pgvector import PgVectors
-from hivelore.indexes.vectors.scan import ScanVectors
+from hivelore.indexes.vectors.scan import CappedVectors, ScanVectors
 from hivelore.indexes.vectors.slabs import bytes_per_slot
 from hivelore.indexing.model import DocumentKey, ModelKey, Neighbours, PassageKey, Vector
 from hivelore.memories.model import Action, Chunk, Memory, Passage

@@ -6,8 +6,8 @@ from operator import itemgetter
 
 import numpy as np
 
+from hivelore.indexes.vectors.brute_force import ExactVectors
 from hivelore.indexes.vectors.cosines import best_per_document, cosines, neighbours, spread
-from hivelore.indexes.vectors.exact import ExactVectors
 from hivelore.indexing.model import ChunkKey, DocumentKey, Neighbour, Neighbours, PassageKey, Vector
 from hivelore.search.model import Filter
 from hivelore.storage.ports import View

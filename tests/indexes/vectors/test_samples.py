@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from hivelore.indexes.vectors.cosines import spread
-from hivelore.indexes.vectors.samples import Sample, Samples, drawn
+from hivelore.indexes.vectors.pgvector import Sample, Samples, drawn
 from support.laws import examples
 from support.vector_engines import clustered
 
@@ -93,7 +93,7 @@ def test_that_there_are_few_is_kept_too() -> None:
 
 
 def test_only_so_many_are_kept_as_there_is_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hivelore.indexes.vectors.samples.KEPT_BYTES", 2 * 100 * DIMENSION * 2)
+    monkeypatch.setattr("hivelore.indexes.vectors.pgvector.KEPT_BYTES", 2 * 100 * DIMENSION * 2)
     samples = Samples(DIMENSION, 100)
     for of in ("first", "second", "third"):
         samples.keep(of, 1, None)

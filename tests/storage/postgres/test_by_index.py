@@ -8,8 +8,7 @@ import pytest
 
 from hivelore.core.agents import AgentId
 from hivelore.errors import Broken
-from hivelore.indexes.vectors.exact import ExactVectors
-from hivelore.indexes.vectors.in_database import InDatabase
+from hivelore.indexes.vectors.brute_force import ExactVectors, InDatabase
 from hivelore.indexes.vectors.pgvector import PgVectors
 from hivelore.indexing.model import Neighbours
 from hivelore.runtime.clock import SystemClock

@@ -19,8 +19,7 @@ from hivelore.storage.postgres import pool as lending
 from hivelore.storage.postgres import store as module
 from hivelore.storage.postgres.connection import whereabouts
 from hivelore.storage.postgres.store import PostgresStore
-from hivelore.storage.postgres.transaction import PostgresTransaction
-from hivelore.storage.postgres.view import PostgresView
+from hivelore.storage.postgres.view import PostgresTransaction, PostgresView
 from support import postgres
 from support.clocks import FixedClock
 from support.memories import EVERYTHING, a_memory, whole

@@ -9,7 +9,7 @@ import pytest
 from psycopg.conninfo import make_conninfo
 
 from hivelore.errors import Unavailable
-from hivelore.indexes.vectors.exact import ExactVectors
+from hivelore.indexes.vectors.brute_force import ExactVectors
 from hivelore.runtime.clock import SystemClock
 from hivelore.storage.postgres.store import PostgresStore
 from support.memories import a_memory

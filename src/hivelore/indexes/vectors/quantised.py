@@ -6,7 +6,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hivelore.indexes.vectors.attributes import Places
+from hivelore.indexes.attributes import Places
 from hivelore.indexing.model import Vector
 
 try:

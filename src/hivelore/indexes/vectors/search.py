@@ -1,18 +1,197 @@
-"""From a first look to the nearest documents: the candidates that rounding leaves, compared exactly."""
+"""The first looks at the vectors in memory: which passages a search is about, which of them are likely near the query,
+and how all their cosines spread."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from math import sqrt
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hivelore.indexes.attributes import CodeBook, Mask
 from hivelore.indexes.top_k import at_least
-from hivelore.indexes.vectors.cosines import best_per_document, cosines, order
+from hivelore.indexes.vectors.cosines import best_per_document, cosines, order, spread
 from hivelore.indexes.vectors.quantised import Quantised, tolerance
-from hivelore.indexes.vectors.slabs import DOCUMENT, PASSAGE, Keys
-from hivelore.indexes.vectors.stages import Admitted, Look
+from hivelore.indexes.vectors.slabs import DOCUMENT, PASSAGE, Keys, Slab, Slabs, Slots
 from hivelore.indexing.model import DocumentKey, ModelKey, Neighbour, PassageKey, Vector
+from hivelore.search.fusion import Spread
+from hivelore.search.model import Filter
 from hivelore.storage.ports import View
+
+T = TypeVar("T", bound=np.generic)
+
+Positions = NDArray[np.intp]
+"""Of admitted passages, counted from the first in the first block."""
+Distances = NDArray[np.uint16]
+"""In how many signs each of some passages differs from the query."""
+
+FEW = 0.25
+"""Below this part of a slab, copying the admitted rows and scanning those is quicker than scanning them all."""
+SIGNS_FROM = 50_000
+"""An index of so many passages looks at the signs first. docs/decisions/0010 has the figures behind these."""
+SCATTERED = 0.1
+"""But not where fewer than this part of that many are admitted."""
+DEPTH = 16.0
+"""So many times the square root of how many are admitted, the passages nearest by signs are looked at closer."""
+LEAST_DEPTH = 1_000
+SAMPLE = 1_024
+
+_GOLDEN = 0.6180339887498949
+
+
+class _Part:
+    """What is admitted of one block."""
+
+    def __init__(self, slab: Slab, mask: Mask) -> None:
+        self.mask: Mask = mask
+        self.count = int(np.count_nonzero(mask))
+        self._places: Slots | None = None if self.count == slab.used else np.flatnonzero(mask)
+        self._is_scanned_whole = self.count >= FEW * slab.used
+        self._rows = slab.present.vectors
+
+    def places(self, at: Positions) -> Slots:
+        """Where in the block they are."""
+        return at if self._places is None else self._places.take(at)
+
+    def cosines(self, query: Quantised) -> NDArray[np.float32]:
+        if self._places is None or not self._is_scanned_whole:
+            return self._rows.cosines(query, slice(None) if self._places is None else self._places)
+        return self._rows.cosines(query)[self._places]
+
+    def cosines_at(self, at: Positions, query: Quantised) -> NDArray[np.float32]:
+        """Of some of them."""
+        return self._rows.cosines(query, self.places(at))
+
+    def distances(self, query: Quantised) -> Distances:
+        if self._places is None or not self._is_scanned_whole:
+            return self._rows.distances(query, slice(None) if self._places is None else self._places)
+        return self._rows.distances(query)[self._places]
+
+
+class Admitted:
+    """The passages that a search is about."""
+
+    def __init__(self, slabs: Slabs, view: View, where: Filter, codes: CodeBook) -> None:
+        self.slabs = slabs
+        matching = np.array(view.matching_keys(where), np.int64) if where.needs_store else None
+        self._parts = [_Part(slab, _mask(slab, where, codes, matching)) for slab in slabs.blocks]
+        self._starts = np.cumsum([0, *(part.count for part in self._parts)])
+
+    @property
+    def count(self) -> int:
+        return int(self._starts[-1])
+
+    def slots(self, at: Positions) -> Slots:
+        """Of some, which are given in order."""
+        size = self.slabs.size
+        return _joined([part.places(here) + number * size for number, part, here in self._split(at)], np.intp)
+
+    def cosines_at(self, at: Positions, query: Quantised) -> NDArray[np.float32]:
+        """About the cosine of each of some, which are given in order."""
+        return _joined([part.cosines_at(here, query) for _, part, here in self._split(at)], np.float32)
+
+    def _split(self, at: Positions) -> Iterator[tuple[int, "_Part", Positions]]:
+        """By block, those counted from the first of the block that is admitted."""
+        bounds: list[int] = np.searchsorted(at, self._starts).tolist()
+        for number, part in enumerate(self._parts):
+            first, last = bounds[number : number + 2]
+            if first < last:
+                yield number, part, at[first:last] - self._starts[number]
+
+    def of_documents(self, documents: Collection[DocumentKey]) -> Slots:
+        slots = self.slabs.slots_of(documents)
+        masks, size = [part.mask for part in self._parts], self.slabs.size
+        return slots[np.array([masks[slot // size][slot % size] for slot in slots.tolist()], np.bool_)]
+
+    def cosines(self, query: Quantised) -> NDArray[np.float32]:
+        """About the cosine of each."""
+        return _joined([part.cosines(query) for part in self._parts], np.float32)
+
+    def distances(self, query: Quantised) -> Distances:
+        """Of each."""
+        return _joined([part.distances(query) for part in self._parts], np.uint16)
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What a first look has told."""
+
+    at: Positions | None
+    """Those that are worth a closer look, ascending; None: all."""
+    cosines: NDArray[np.float32]
+    """About the cosine of each of them."""
+    spread: Spread
+    """Of the cosines of all that are admitted."""
+
+
+def by_bytes(admitted: Admitted, query: Quantised) -> Look:
+    cosines = admitted.cosines(query)
+    return Look(None, cosines, spread(cosines))
+
+
+def by_signs(admitted: Admitted, query: Quantised, depth: int) -> Look:
+    """Looks at the bytes of only ``depth`` passages, those whose signs differ least from the query's; of equal ones,
+    the first."""
+    if depth >= admitted.count:
+        return by_bytes(admitted, query)
+    distances = admitted.distances(query)
+    counts = np.bincount(distances)
+    at = _least(distances, counts, depth)
+    return Look(at, admitted.cosines_at(at, query), estimated(admitted, query, distances, counts))
+
+
+def _least(distances: Distances, counts: NDArray[np.intp], count: int) -> Positions:
+    """Where the ``count`` least are, of equal ones the first; ascending. ``counts`` says how often each distance is
+    there."""
+    most = int(np.searchsorted(np.cumsum(counts), count))
+    at = np.flatnonzero(distances <= most)
+    equal = np.flatnonzero(distances[at] == most)
+    return np.delete(at, equal[len(equal) - (len(at) - count) :])
+
+
+def estimated(admitted: Admitted, query: Quantised, distances: Distances, counts: NDArray[np.intp]) -> Spread:
+    """How the cosines of all lie, out of those of a sample and the distances of all, counted.
+
+    The regression estimator of survey sampling: cosines follow distances along a line, which the sample tells, and
+    what is off that line has the same variance elsewhere."""
+    count = len(distances)
+    at = _sampled(count)
+    cosines = admitted.cosines_at(at, query).astype(np.float64)
+    told = distances[at].astype(np.float64)
+    mean, deviation = float(told.mean()), float(told.std())
+    slope = float(((told - mean) * (cosines - cosines.mean())).mean()) / deviation**2 if deviation > 0.0 else 0.0
+    off_line = float(np.var(cosines - slope * told))
+    values = np.arange(len(counts)) - mean
+    beside = float(counts @ values) / count
+    variance = float(counts @ (values - beside) ** 2) / count
+    return Spread(
+        count=count,
+        mean=float(cosines.mean()) + slope * beside,
+        deviation=sqrt(slope**2 * variance + off_line),
+    )
+
+
+@lru_cache(maxsize=16)
+def _sampled(count: int) -> Positions:
+    """Some of so many, ascending. Multiples of the golden ratio fill the range evenly and have no period that the data
+    could have, too."""
+    return np.sort((np.arange(min(SAMPLE, count)) * _GOLDEN % 1.0 * count).astype(np.intp))
+
+
+def _joined(parts: Sequence[NDArray[T]], kind: type[T]) -> NDArray[T]:
+    return parts[0] if len(parts) == 1 else np.concatenate([np.empty(0, kind), *parts])
+
+
+def _mask(slab: Slab, where: Filter, codes: CodeBook, matching: NDArray[np.int64] | None) -> Mask:
+    present = slab.present
+    if matching is None:
+        admitted = codes.admitted(where, present.labels)
+    else:
+        admitted = np.isin(present.keys[DOCUMENT], matching)
+    return admitted & slab.living() if slab.dead else admitted
+
 
 CANDIDATES = 50
 OVERSAMPLING = 4

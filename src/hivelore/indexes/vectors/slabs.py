@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from hivelore.indexes.vectors.attributes import Labels, Mask, Places
+from hivelore.indexes.attributes import Labels, Mask, Places
 from hivelore.indexes.vectors.quantised import Quantised
 
 Slots = NDArray[np.intp]

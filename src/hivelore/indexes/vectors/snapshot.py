@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hivelore.errors import Unavailable
-from hivelore.indexes.vectors.attributes import CodeBook
+from hivelore.indexes.attributes import CodeBook
 from hivelore.indexes.vectors.quantised import Quantised
 from hivelore.indexes.vectors.slabs import DOCUMENT, Rows, Slabs
 from hivelore.indexing.model import (

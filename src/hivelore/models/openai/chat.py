@@ -10,8 +10,8 @@ from hivelore.core.text import Clean
 from hivelore.errors import Invalid, Unavailable
 from hivelore.memories.model import Json
 from hivelore.models.openai.connection import Connection
+from hivelore.models.openai.protocol import Fault
 from hivelore.models.openai.provider import endpoint, is_openai, usable_key
-from hivelore.models.openai.wire import Fault
 
 MOST_ANSWER = 2_000
 """Tokens that a model may answer with, those that it thinks with included."""

@@ -7,7 +7,7 @@ import httpx2
 import stamina
 
 from hivelore.core.clock import Clock
-from hivelore.models.openai.wire import Fault, fault_of, message_in
+from hivelore.models.openai.protocol import Fault, fault_of, message_in
 
 T = TypeVar("T")
 

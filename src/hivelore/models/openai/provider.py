@@ -10,8 +10,7 @@ from hivelore.core.text import Clean
 from hivelore.errors import Invalid, Unavailable
 from hivelore.indexing.model import Vector
 from hivelore.models.openai.connection import Connection
-from hivelore.models.openai.inputs import batches, prepared
-from hivelore.models.openai.wire import Fault, read_vectors, request_body
+from hivelore.models.openai.protocol import Fault, batches, prepared, read_vectors, request_body
 
 OPENAI_URL = "https://api.openai.com/v1"
 OPENAI_HOST = "api.openai.com"

@@ -8,7 +8,7 @@ from psycopg import errors, pq
 
 from hivelore.errors import Unavailable
 from hivelore.storage.postgres.connection import Connection, execute, our_errors, translated
-from hivelore.storage.sql.where import Params
+from hivelore.storage.sql.filters import Params
 
 LOOKS = 0.2
 """Seconds between two looks at whether to stop."""

@@ -17,8 +17,7 @@ from hivelore.storage.postgres import row_level_security
 from hivelore.storage.postgres.autocommit import PostgresAutocommit
 from hivelore.storage.postgres.connection import AGAIN, CLOSED, Connection, our_errors, translated
 from hivelore.storage.postgres.pool import CONNECTIONS, TIMELINE, Left, Pool, Script
-from hivelore.storage.postgres.transaction import EVERYTHING, PostgresTransaction
-from hivelore.storage.postgres.view import SQL, PostgresView, read_moment
+from hivelore.storage.postgres.view import EVERYTHING, SQL, PostgresTransaction, PostgresView, read_moment
 from hivelore.storage.refusals import database_replaced
 
 T = TypeVar("T")

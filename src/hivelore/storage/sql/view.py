@@ -1,18 +1,27 @@
-"""Reading one snapshot of a store that speaks SQL: what every dialect does alike."""
+"""Views of a SQL store: everything that SQLite and PostgreSQL read alike."""
 
 import heapq
-from abc import abstractmethod
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from datetime import datetime
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from itertools import groupby, islice
 from operator import itemgetter
 from typing import Any, ClassVar
 
-from hivelore.core.agents import AgentId
+import numpy as np
+from numpy.typing import NDArray
+
+from hivelore.changes.model import Batch, BatchFilter, BatchId, Preimage
+from hivelore.core.agents import Agent, AgentId, ApiKey, KeyId
+from hivelore.core.audit import AuditEntry
+from hivelore.core.jobs import Job, JobId
 from hivelore.core.text import Clean
 from hivelore.errors import NotFound
-from hivelore.events.model import Event, EventFilter, LoggedId
+from hivelore.events.model import Cooldown, Event, EventFilter, LoggedId
 from hivelore.feedback.recalls import Evidence, Recall, RecallFilter, together
+from hivelore.folders.model import KnownFile
 from hivelore.indexing.model import (
     Attributes,
     Change,
@@ -30,25 +39,231 @@ from hivelore.indexing.model import (
 from hivelore.memories.model import Memory, MemoryId, RankFeatures, Scope, Source, Statement, Topic, Version
 from hivelore.memories.whole import Counts
 from hivelore.observations.model import Observation
+from hivelore.review.model import Concerned, Proposal, ProposalFilter, ProposalId
 from hivelore.search.model import Filter, RecallId, Stats
+from hivelore.sessions.model import EventId, Handover, HandoverState, Session
 from hivelore.storage.ports import Deferred
-from hivelore.storage.sql import digests, operational, recalls, rows, usefulness, versions
-from hivelore.storage.sql import events as happenings
-from hivelore.storage.sql.codes import SCOPE, SCOPE_OF, SOURCE_OF
-from hivelore.storage.sql.instants import to_micros
-from hivelore.storage.sql.swarm import SqlSwarm
-from hivelore.storage.sql.where import AMONG, Param, condition, event_condition, parts, recall_condition
+from hivelore.storage.sql import columns, rows
+from hivelore.storage.sql.columns import HANDOVER_STATE, SCOPE, SCOPE_OF, SOURCE_OF, to_micros
+from hivelore.storage.sql.filters import (
+    AMONG,
+    Param,
+    Params,
+    batch_condition,
+    condition,
+    event_condition,
+    parts,
+    proposal_condition,
+    recall_condition,
+)
 
 _BATCH = 2_000
-_COMMON = 1_000
-"""Memories that have the same tag, from which on it is common."""
-_BEHIND_ALL = DocumentKey(2**63 - 1)
+_COMMON_TAG = 1_000
+"""A tag of at least this many memories is common."""
+_LAST_KEY = DocumentKey(2**63 - 1)
 
 
-class SqlView(SqlSwarm):
-    """Implements ``storage.ports.View`` but for the change log."""
+@dataclass(frozen=True, slots=True)
+class Facts:
+    settings: Mapping[str, str]
+    models: Mapping[str, ModelKey]
+    """By fingerprint."""
+
+
+class SqlView(ABC):
+    """Implements ``storage.ports.View`` except for the change log. A dialect adds its statements and runs them."""
+
+    SQL: ClassVar[Mapping[str, str]]
+    """The named statements of this dialect."""
+    dialect: ClassVar[str]
+    """The name of the dialect. Indexes with their own SQL have one file for each."""
 
     among: ClassVar[str] = AMONG
+    """SQL that selects a key among the results of a subquery."""
+
+    _facts: Facts | None = None
+
+    @property
+    @abstractmethod
+    def namespace(self) -> int: ...
+
+    @abstractmethod
+    def rows(self, sql: str, params: Params | None = None) -> list[Any]:
+        """Runs one statement and fetches all its rows. ``:namespace`` is always bound."""
+
+    def deferred(self, sql: str, params: Params | None = None) -> Deferred[list[Any]]:
+        """Like ``rows``, but a server may answer as late as the call of the result."""
+        found = self.rows(sql, params)
+        return lambda: found
+
+    @abstractmethod
+    def stream(self, sql: str, params: Params | None = None) -> Iterator[Any]:
+        """Runs one statement and yields its rows, for results that may not fit into memory."""
+
+    @abstractmethod
+    def array(self, keys: Collection[int] | Collection[str]) -> Param:
+        """Encodes a set as the parameter of a statement."""
+
+    @abstractmethod
+    def vector(self, vector: Vector) -> Param:
+        """Encodes a vector as the parameter of a statement; ``floats`` decodes it."""
+
+    @abstractmethod
+    def floats(self, vectors: Sequence[bytes]) -> NDArray[np.float32]:
+        """Decodes vectors of one dimension into an array (n, dimension)."""
+
+    @contextmanager
+    def unrestricted(self) -> Generator[None]:
+        """Suspends row-level security, for indexes that hold the data of all viewers. Never show what is read here."""
+        yield
+
+    def row(self, statement: str, /, **params: Param) -> Any:
+        """Runs a named statement and returns its first row, or None."""
+        found = self.rows(self.SQL[statement], params)
+        return found[0] if found else None
+
+    def agent(self, agent: AgentId) -> Agent | None:
+        row = self.row("agent_by_id", id=agent)
+        return None if row is None else rows.read_agent(row)
+
+    def agent_named(self, name: str) -> Agent | None:
+        row = self.row("agent_by_name", name=name)
+        return None if row is None else rows.read_agent(row)
+
+    def agents(self) -> Sequence[Agent]:
+        return [rows.read_agent(row) for row in self.rows(self.SQL["agents"])]
+
+    def api_key(self, key: KeyId) -> ApiKey | None:
+        row = self.row("api_key_by_id", id=key)
+        return None if row is None else rows.read_api_key(row)
+
+    def api_keys(self) -> Sequence[ApiKey]:
+        return [rows.read_api_key(row) for row in self.rows(self.SQL["api_keys"])]
+
+    def audit(self, limit: int, memory: MemoryId | None = None) -> Sequence[AuditEntry]:
+        name, params = ("audit_newest", {}) if memory is None else ("audit_of", {"memory": memory})
+        return [rows.read_audit_entry(row) for row in self.rows(self.SQL[name], {**params, "limit": limit})]
+
+    def audit_after(self, number: int, limit: int) -> Sequence[tuple[int, AuditEntry]]:
+        found = self.rows(self.SQL["audit_after"], {"after": number, "limit": limit})
+        return [(row[0], rows.read_audit_entry(row[1:])) for row in found]
+
+    def session(self, agent: AgentId, session: Clean) -> Session | None:
+        row = self.row("session", agent=agent, id=session)
+        return None if row is None else rows.read_session(row)
+
+    def cooldowns(self, at: datetime) -> Sequence[Cooldown]:
+        return [rows.read_cooldown(row) for row in self.rows(self.SQL["cooldowns"], {"at": to_micros(at)})]
+
+    def cooldown(self, service: Clean, action: Clean) -> Cooldown | None:
+        row = self.row("cooldown", service=service, action=action)
+        return None if row is None else rows.read_cooldown(row)
+
+    def files_after(self, place: str, path: str, limit: int) -> Sequence[KnownFile]:
+        found = self.rows(self.SQL["files_behind"], {"place": place, "path": path, "limit": limit})
+        return [KnownFile(*row) for row in found]
+
+    def job(self, job: JobId) -> Job | None:
+        row = self.row("job_by_id", id=job)
+        return None if row is None else rows.read_job(row)
+
+    def jobs(self, kind: str | None = None) -> Sequence[Job]:
+        found = self.rows(self.SQL["jobs"]) if kind is None else self.rows(self.SQL["jobs_of_kind"], {"kind": kind})
+        return [rows.read_job(row) for row in found]
+
+    def handover(self, event: EventId) -> Handover | None:
+        row = self.row("handover_by_id", id=event)
+        return None if row is None else rows.read_handover(row)
+
+    def handovers_due(self, now: datetime, limit: int) -> Sequence[Handover]:
+        asked = {"waiting": HANDOVER_STATE[HandoverState.WAITING], "now": to_micros(now), "limit": limit}
+        return [rows.read_handover(row) for row in self.rows(self.SQL["handovers_due"], asked)]
+
+    def handovers_after(self, event: EventId, limit: int) -> Sequence[Handover]:
+        found = self.rows(self.SQL["handovers_behind"], {"after": event, "limit": limit})
+        return [rows.read_handover(row) for row in found]
+
+    def handover_counts(self) -> Mapping[HandoverState, int]:
+        found = dict(self.rows(self.SQL["handover_counts"]))
+        return {state: found.get(code, 0) for state, code in HANDOVER_STATE.items()}
+
+    def proposal(self, proposal: ProposalId) -> Proposal | None:
+        return next(iter(self._proposals(self.SQL["proposal_by_id"], {"id": proposal})), None)
+
+    def proposals(
+        self, where: ProposalFilter, after: tuple[datetime, ProposalId] | None, limit: int
+    ) -> Sequence[Proposal]:
+        seen, own = condition(Filter(visibility=where.seen))
+        sql, params = proposal_condition(where)
+        if after is not None:
+            sql += " AND (pr.at, pr.id) < (:after_at, :after_id)"
+            params |= {"after_at": to_micros(after[0]), "after_id": after[1]}
+        statement = self.SQL["proposals"].replace("{where}", seen).replace("{proposed}", sql)
+        return self._proposals(statement, {**own, **params, "limit": limit})
+
+    def proposals_about(self, document: DocumentKey) -> Sequence[Proposal]:
+        return self._proposals(self.SQL["proposals_about"], {"document": document})
+
+    def count_open_proposals(self, actor: AgentId | None) -> int:
+        if actor is None:
+            return self.row("proposals_open_of_nobody")[0]
+        return self.row("proposals_open", actor=actor)[0]
+
+    def open_proposals(self, actor: AgentId | None) -> Sequence[Proposal]:
+        if actor is None:
+            return self._proposals(self.SQL["proposals_waiting_of_nobody"], {})
+        return self._proposals(self.SQL["proposals_waiting"], {"actor": actor})
+
+    def _proposals(self, statement: str, asked: Params) -> list[Proposal]:
+        found = self.rows(statement, asked)
+        memories: dict[str, list[Concerned]] = {row[0]: [] for row in found}
+        if found:
+            for proposal, memory, version in self.rows(self.SQL["concerned_of"], {"ids": self.array(memories.keys())}):
+                memories[proposal].append(Concerned(memory, version))
+        return [rows.read_proposal(row, memories[row[0]]) for row in found if memories[row[0]]]
+
+    def events_about(self, document: DocumentKey) -> Sequence[Event]:
+        return [rows.read_event(row) for row in self.rows(self.SQL["events_about"], {"document": document})]
+
+    def same_event(self, event: Event, within: timedelta) -> Event | None:
+        row = self.row("event_same", **rows.same_event_params(event, within))
+        return None if row is None else rows.read_event(row)
+
+    def batch(self, batch: BatchId) -> Batch | None:
+        row = self.row("batch_by_id", id=batch)
+        return None if row is None else rows.read_batch(row)
+
+    def batches(self, where: BatchFilter, after: tuple[datetime, BatchId] | None, limit: int) -> Sequence[Batch]:
+        sql, params = batch_condition(where, after)
+        found = self.rows(self.SQL["batches"].replace("{batched}", sql), {**params, "limit": limit})
+        return [rows.read_batch(row) for row in found]
+
+    def preimage(self, batch: BatchId, document: DocumentKey) -> Preimage | None:
+        row = self.row("preimage_of", batch=batch, document=document)
+        return None if row is None else rows.read_preimage(row)
+
+    def preimages(self, batch: BatchId) -> Sequence[Preimage]:
+        return [rows.read_preimage(row) for row in self.rows(self.SQL["preimages"], {"batch": batch})]
+
+    def last_preimage(self, memory: MemoryId) -> Preimage | None:
+        row = self.row("preimage_last", memory=memory)
+        return None if row is None else rows.read_preimage(row)
+
+    def setting(self, name: str) -> str | None:
+        return self.facts().settings.get(name)
+
+    def facts(self) -> Facts:
+        """Returns all settings and models. They are read once per view, since most calls need several of them."""
+        if self._facts is None:
+            self._facts = self.read_facts()
+        return self._facts
+
+    def read_facts(self) -> Facts:
+        found = self.rows(self.SQL["facts"])
+        return Facts(
+            settings={name: value for name, value, model in found if model is None},
+            models={name: ModelKey(model) for name, _, model in found if model is not None},
+        )
 
     def get(self, memory: MemoryId) -> Stored | None:
         return self._stored("memory_by_id", id=memory)
@@ -99,17 +314,17 @@ class SqlView(SqlSwarm):
 
     def fact_at(self, topic: Topic, at: datetime | None) -> Stored | None:
         if at is None:
-            return self._stored("fact_last", topic=digests.topic_digest(topic))
-        return self._stored("fact_until", topic=digests.topic_digest(topic), at=to_micros(at))
+            return self._stored("fact_last", topic=columns.topic_digest(topic))
+        return self._stored("fact_until", topic=columns.topic_digest(topic), at=to_micros(at))
 
     def adjacent_facts(self, document: DocumentKey) -> tuple[Stored | None, Stored | None]:
         this = self._stored("memory_by_key", key=document)
         if this is None or this.memory.topic is None:
             return None, None
-        return self._around(document, digests.topic_digest(this.memory.topic), this.memory.holds_since)
+        return self._around(document, columns.topic_digest(this.memory.topic), this.memory.holds_since)
 
     def facts_around(self, topic: Topic, at: datetime) -> tuple[Stored | None, Stored | None]:
-        return self._around(_BEHIND_ALL, digests.topic_digest(topic), at)
+        return self._around(_LAST_KEY, columns.topic_digest(topic), at)
 
     def _around(self, document: DocumentKey, topic: bytes, since: datetime) -> tuple[Stored | None, Stored | None]:
         place: dict[str, Param] = {"topic": topic, "at": to_micros(since), "key": document}
@@ -132,7 +347,7 @@ class SqlView(SqlSwarm):
         return [memory for memory, _ in zip(merged, range(limit), strict=False)]
 
     def _is_common(self, tag: Clean | None) -> bool:
-        return tag is not None and self.row("tag_seen", tag=tag, limit=_COMMON)[0] == _COMMON
+        return tag is not None and self.row("tag_seen", tag=tag, limit=_COMMON_TAG)[0] == _COMMON_TAG
 
     def chunks(self, document: DocumentKey) -> Sequence[StoredChunk]:
         return self.chunks_of([document])().get(document, ())
@@ -150,12 +365,12 @@ class SqlView(SqlSwarm):
         return chunks
 
     def earlier_in_session(self, document: DocumentKey, limit: int) -> Sequence[Stored]:
-        return self._workers("memory_before", document, limit)
+        return self._in_session("memory_before", document, limit)
 
     def later_in_session(self, document: DocumentKey, limit: int) -> Sequence[Stored]:
-        return self._workers("memory_after", document, limit)
+        return self._in_session("memory_after", document, limit)
 
-    def _workers(self, name: str, document: DocumentKey, limit: int) -> Sequence[Stored]:
+    def _in_session(self, name: str, document: DocumentKey, limit: int) -> Sequence[Stored]:
         this = self._stored("memory_by_key", key=document)
         if this is None or this.memory.session is None:
             return []
@@ -169,12 +384,12 @@ class SqlView(SqlSwarm):
         return [rows.read_stored(row) for row in self.rows(self.SQL[name], params)]
 
     def history(self, document: DocumentKey) -> Sequence[Version]:
-        return [versions.read_version(row) for row in self.rows(self.SQL["versions"], {"document": document})]
+        return [rows.read_version(row) for row in self.rows(self.SQL["versions"], {"document": document})]
 
     def histories(self, documents: Collection[DocumentKey]) -> Mapping[DocumentKey, Sequence[Version]]:
         found: dict[DocumentKey, list[Version]] = {}
         for row in self.rows(self.SQL["versions_of"], {"documents": self.array(documents)}):
-            found.setdefault(row[0], []).append(versions.read_version(row[1:]))
+            found.setdefault(row[0], []).append(rows.read_version(row[1:]))
         return found
 
     def observations(self, document: DocumentKey) -> Sequence[Observation]:
@@ -183,7 +398,7 @@ class SqlView(SqlSwarm):
     def observations_of(self, documents: Collection[DocumentKey]) -> Mapping[DocumentKey, Sequence[Observation]]:
         found: dict[DocumentKey, list[Observation]] = {}
         for row in self.rows(self.SQL["observations_of"], {"documents": self.array(documents)}):
-            found.setdefault(row[0], []).append(operational.read_observation(row[1:]))
+            found.setdefault(row[0], []).append(rows.read_observation(row[1:]))
         return found
 
     def evidence(self, document: DocumentKey) -> Sequence[Evidence]:
@@ -192,7 +407,7 @@ class SqlView(SqlSwarm):
     def evidence_of(self, documents: Collection[DocumentKey]) -> Mapping[DocumentKey, Sequence[Evidence]]:
         found: dict[DocumentKey, list[Evidence]] = {}
         for row in self.rows(self.SQL["evidence_of"], {"documents": self.array(documents)}):
-            found.setdefault(row[0], []).append(usefulness.read_evidence(row[1:]))
+            found.setdefault(row[0], []).append(rows.read_evidence(row[1:]))
         return {key: together(seen, ()) for key, seen in found.items()}
 
     def stats(self, where: Filter, model: ModelKey | None, now: datetime) -> Stats:
@@ -220,7 +435,7 @@ class SqlView(SqlSwarm):
             expired=expired,
         )
 
-    # changes and vectors
+    # change log and vectors
 
     @abstractmethod
     def change_cursor(self) -> ChangeCursor: ...
@@ -237,7 +452,7 @@ class SqlView(SqlSwarm):
     def dimension(self, model: ModelKey) -> int:
         row = self.row("model_dimension", model=model)
         if row is None:
-            raise NotFound("No such embedding model. Register it first.")
+            raise NotFound("This embedding model is not registered. Register it first.")
         return row[0]
 
     def embedded(self, model: ModelKey, keys: Sequence[DocumentKey]) -> Embedded:
@@ -289,7 +504,7 @@ class SqlView(SqlSwarm):
         return sum(row[1] for row in self._queued(self.SQL["pending"], {"model": model}))
 
     def _queued(self, statement: str, asked: Mapping[str, Param]) -> list[Any]:
-        """Run a statement over every part of the queue, each of which is a range of one index."""
+        """Runs a statement over every part of the embedding queue. Each part is one range of an index."""
         others = [0, *(row[0] for row in self.rows(self.SQL["models"]) if row[0] != asked["model"])]
         found = self.rows(statement.replace("{queue}", self.SQL["queue_again"]), asked)
         for other in others:
@@ -304,7 +519,7 @@ class SqlView(SqlSwarm):
         with self.unrestricted():
             return self.rows(self.SQL["lost_vectors"])[0][0]
 
-    # what was asked, what happened, and how much there is
+    # recall log, events and counts
 
     def recalls(self, where: RecallFilter, after: tuple[datetime, RecallId] | None, limit: int) -> Sequence[Recall]:
         given = None if where.memory is None else self.get(where.memory)
@@ -317,17 +532,17 @@ class SqlView(SqlSwarm):
             sql += " AND (r.at, r.id) < (:after_at, :after_id)"
             params |= {"after_at": to_micros(after[0]), "after_id": after[1]}
         found = self.rows(self.SQL["recalls"].replace("{asked}", sql), {**params, "limit": limit})
-        keys = {key for row in found for key in recalls.recalled_documents(row)}
+        keys = {key for row in found for key in rows.recalled_documents(row)}
         seen = self.rank_features_of(keys, Filter(visibility=where.seen))
         ids = {key: standing.id for key, standing in seen.items()}
-        return [recalls.read_recall(row, ids) for row in found]
+        return [rows.read_recall(row, ids) for row in found]
 
     def events(self, where: EventFilter, after: tuple[datetime, LoggedId] | None, limit: int) -> Sequence[Event]:
         seen, own = condition(Filter(visibility=where.seen))
         sql, params = event_condition(where, after)
         sql += f" AND (e.document IS NULL OR (m.key IS NOT NULL{seen}))"
         found = self.rows(self.SQL["events"].replace("{narrowed}", sql), {**params, **own, "limit": limit})
-        return [happenings.read_event(row) for row in found]
+        return [rows.read_event(row) for row in found]
 
     def counts(self) -> Counts:
         return rows.read_counts(self.row("counts"))

@@ -1,6 +1,7 @@
 """Reading one snapshot of a SQLite store."""
 
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import apsw
@@ -12,15 +13,16 @@ from hivelore.core.vectors import to_blob
 from hivelore.errors import Unavailable
 from hivelore.indexing.model import Change, ChangeCursor, ChangeKind, DocumentKey, Vector
 from hivelore.storage.sql import rows
-from hivelore.storage.sql.names import load
+from hivelore.storage.sql.filters import Params
+from hivelore.storage.sql.statements import load
+from hivelore.storage.sql.transaction import SqlTransaction
 from hivelore.storage.sql.view import SqlView
-from hivelore.storage.sql.where import Params
 from hivelore.storage.sqlite import connection as sqlite
 
 _STATEMENTS = load(("hivelore.storage.sql", "queries.sql"), ("hivelore.storage.sqlite", "queries.sql"))
 SQL = rows.fill_placeholders(
     _STATEMENTS,
-    beside="LEFT JOIN {table} {name} ON {name}.namespace = :namespace AND {name}.document = m.key",
+    join="LEFT JOIN {table} {name} ON {name}.namespace = :namespace AND {name}.document = m.key",
     vectors="vector",
     given="",
     now=":now",
@@ -72,3 +74,28 @@ class SqliteView(SqlView):
         while found := self.rows(SQL["changes"], {"after": after, "limit": PAGE}):
             after = found[-1][0]
             yield ChangeCursor(after), [Change(seq, ChangeKind(kind), DocumentKey(key)) for seq, kind, key in found]
+
+
+class SqliteTransaction(SqliteView, SqlTransaction):
+    """Implements ``storage.ports.Transaction``; the writer opens and ends the transaction around it."""
+
+    def count(self, name: str, params: Params) -> int:
+        self.rows(self.SQL[name], params)
+        return self._connection.changes()
+
+    def run_many(self, sql: str, each: Sequence[Params]) -> None:
+        for params in each:
+            self.rows(sql, params)
+
+    def claim(self, what: bytes) -> None:
+        """Units are run one after the other."""
+
+    def number_from(self, table: str, last: int) -> None:
+        """SQLite does that by itself (AUTOINCREMENT)."""
+
+    def savepoint(self) -> AbstractContextManager[object]:
+        return self._connection
+
+    def total_changes(self) -> int:
+        """Rows written through this connection since it was opened."""
+        return self._connection.total_changes()

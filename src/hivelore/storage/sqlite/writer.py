@@ -14,7 +14,7 @@ from hivelore.core.clock import Clock
 from hivelore.errors import Expired, Unavailable
 from hivelore.storage.ports import Transaction
 from hivelore.storage.sqlite.connection import close, our_errors, run_script, translated
-from hivelore.storage.sqlite.transaction import SqliteTransaction
+from hivelore.storage.sqlite.view import SqliteTransaction
 
 GROUP_LIMIT = 256
 LINGER = 0.001

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from hivelore.indexes.attributes import CodeBook, Labels, Mask
 from hivelore.indexes.keywords.postings.segment import Keys
 from hivelore.indexes.keywords.postings.sql import ask, attribute_pages
-from hivelore.indexes.vectors.attributes import CodeBook, Labels, Mask
 from hivelore.indexing.model import AttributeColumns, Attributes, ChangeCursor, ChangeKind, DocumentKey
 from hivelore.search.model import Filter
 from hivelore.storage.sql.view import SqlView

@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from threading import Lock
 
-from hivelore.indexes.keywords.postings import purge, sql
+from hivelore.indexes.keywords.postings import compaction, sql
 from hivelore.indexes.keywords.postings.compaction import Compaction, Sizes
 from hivelore.indexes.keywords.postings.ranking import rarities, scored
+from hivelore.indexes.keywords.postings.segment import Counted, counted
 from hivelore.indexes.keywords.postings.snapshot import IndexSnapshot
 from hivelore.indexes.keywords.postings.sql import Now
-from hivelore.indexes.keywords.postings.terms import Counted, counted
 from hivelore.indexing.model import Candidates, ChunkKey, DocumentKey, KeywordEntry
 from hivelore.search.model import Filter
 from hivelore.storage.ports import MemoryStore, Transaction, View
@@ -52,13 +52,13 @@ class Postings:
 
     def forget(self, tx: Transaction, chunks: Sequence[ChunkKey]) -> None:
         self.remove(tx, chunks)
-        purge.ask_for(sql.writable(tx))
+        compaction.ask_for(sql.writable(tx))
 
     def is_purged(self, view: View) -> bool:
-        return purge.is_done(sql.readable(view))
+        return compaction.is_done(sql.readable(view))
 
     def purge_step(self, tx: Transaction) -> None:
-        purge.step(sql.writable(tx))
+        compaction.step(sql.writable(tx))
 
     def compact(self, store: MemoryStore) -> bool:
         with store.read() as view:
@@ -67,7 +67,7 @@ class Postings:
         return self._gathering.step(store)
 
     def clear(self, tx: Transaction) -> None:
-        purge.clear(sql.writable(tx))
+        compaction.clear(sql.writable(tx))
 
     # comparing
 

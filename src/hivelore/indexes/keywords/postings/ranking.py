@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hivelore.indexes.attributes import Mask
 from hivelore.indexes.keywords.postings.segment import Keys, LiveChunks, Places, SegmentView
 from hivelore.indexes.top_k import at_least
-from hivelore.indexes.vectors.attributes import Mask
 from hivelore.indexing.model import Candidates
 from hivelore.search.tokenizer import rarity
 

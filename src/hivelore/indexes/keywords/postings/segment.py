@@ -4,14 +4,16 @@ What a part holds never changes; what is dropped later is noted with its number.
 snapshot, old and new, and no reader needs a lock.
 """
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hivelore.indexes.vectors.attributes import Mask
-from hivelore.indexing.model import ChangeCursor
+from hivelore.indexes.attributes import Mask
+from hivelore.indexing.model import ChangeCursor, ChunkKey, DocumentKey, KeywordEntry
 
 Keys = NDArray[np.int64]
 Places = NDArray[np.intp]
@@ -146,3 +148,42 @@ class SegmentView:
 
 def _sum(lengths: NDArray[np.int32]) -> int:
     return int(lengths.sum(dtype=np.int64))
+
+
+MOST = 255
+"""Counts end here, at 127.5 occurrences: of what is that frequent in one chunk more makes no difference."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What is kept of an entry."""
+
+    chunk: ChunkKey
+    document: DocumentKey
+    length: int
+    """In terms, whatever their column."""
+    terms: str
+    """The different ones, joined by spaces, which no term has inside."""
+    counts: bytes
+    """One byte for each, in halves."""
+
+
+def counted(entry: KeywordEntry) -> Counted:
+    """In halves an occurrence counts 2, and 1 in the context: the weights 1.0 and 0.5 of the reference engine."""
+    halves = Counter(chain(entry.own, entry.own, entry.context, entry.header, entry.header))
+    return Counted(
+        chunk=entry.chunk,
+        document=entry.document,
+        length=len(entry.own) + len(entry.context) + len(entry.header),
+        terms=" ".join(halves),
+        counts=_capped(halves.values()),
+    )
+
+
+def _capped(counts: Collection[int]) -> bytes:
+    return bytes(counts) if max(counts, default=0) <= MOST else bytes(min(count, MOST) for count in counts)
+
+
+def each(terms: str) -> list[str]:
+    """The terms of a row, in the order of its counts."""
+    return terms.split(" ") if terms else []

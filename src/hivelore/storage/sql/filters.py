@@ -1,6 +1,6 @@
-"""A ``Filter`` as SQL, in one place. The memory is always called ``m``.
+"""Filters as SQL conditions. A memory always has the alias ``m``.
 
-Only the conditions that are asked for are written: a ``(:x IS NULL OR ...)`` defeats every planner.
+Only the conditions that are set are written: a ``(:x IS NULL OR ...)`` defeats every query planner.
 """
 
 from collections.abc import Callable, Mapping
@@ -15,8 +15,7 @@ from hivelore.memories.model import Scope
 from hivelore.observations.model import GENERAL
 from hivelore.review.model import ProposalFilter
 from hivelore.search.model import Filter, Visibility
-from hivelore.storage.sql.codes import LEVEL, PROPOSAL_KIND, SCOPE, SOURCE, UNDECIDED
-from hivelore.storage.sql.instants import to_micros
+from hivelore.storage.sql.columns import LEVEL, PROPOSAL_KIND, SCOPE, SOURCE, UNDECIDED, to_micros
 
 Param = None | int | float | str | bytes | list[int | str]
 Params = Mapping[str, Param]
@@ -24,41 +23,41 @@ Params = Mapping[str, Param]
 _PRIVATE, _SHARED = SCOPE[Scope.AGENT], SCOPE[Scope.SWARM]
 
 
-def _shelves(visibility: Visibility) -> list[tuple[str, dict[str, Param]]]:
-    """What a viewer may see, disjoint: what is shared, what is private."""
-    shelves: list[tuple[str, dict[str, Param]]] = []
+def _disjoint_visibility(visibility: Visibility) -> list[tuple[str, dict[str, Param]]]:
+    """Returns what a viewer may see as disjoint conditions: shared memories and private ones."""
+    conditions: list[tuple[str, dict[str, Param]]] = []
     if visibility.swarm:
-        shelves.append((f" AND m.scope = {_SHARED}", {}))
+        conditions.append((f" AND m.scope = {_SHARED}", {}))
     if visibility.others:
-        shelves.append((f" AND m.scope = {_PRIVATE}", {}))
+        conditions.append((f" AND m.scope = {_PRIVATE}", {}))
     elif visibility.own is not None:
-        shelves.append((f" AND m.owner = :own AND m.scope = {_PRIVATE}", {"own": visibility.own}))
-    return shelves
+        conditions.append((f" AND m.owner = :own AND m.scope = {_PRIVATE}", {"own": visibility.own}))
+    return conditions
 
 
 def _visible(visibility: Visibility) -> tuple[str, dict[str, Param]]:
-    """The same as one condition."""
+    """Returns what a viewer may see as one condition."""
     if visibility.others and visibility.swarm:
         return "", {}
     if visibility.swarm and visibility.own is not None:
         return f" AND (m.scope = {_SHARED} OR m.owner = :own)", {"own": visibility.own}
-    shelves = _shelves(visibility)
-    return shelves[0] if shelves else (" AND 1 = 0", {})
+    conditions = _disjoint_visibility(visibility)
+    return conditions[0] if conditions else (" AND 1 = 0", {})
 
 
-_RARELY_TAGGED = "m.key IN (SELECT t.document FROM memory_tag t WHERE t.namespace = :namespace AND t.tag = :tag)"
-"""Begins with the tag."""
-_OFTEN_TAGGED = (
+_RARE_TAG = "m.key IN (SELECT t.document FROM memory_tag t WHERE t.namespace = :namespace AND t.tag = :tag)"
+"""Starts from the tag."""
+_COMMON_TAG = (
     "EXISTS (SELECT 1 FROM memory_tag t WHERE t.namespace = m.namespace AND t.tag = :tag AND t.document = m.key)"
 )
-"""Looks at the tags of one memory after the other."""
+"""Checks the tags of each memory."""
 
 _CONDITIONS: tuple[tuple[str, str, Callable[[Filter], Param]], ...] = (
     ("owner", "m.owner = :owner", lambda f: f.owner),
     ("source", "m.source = :source", lambda f: None if f.source is None else SOURCE[f.source]),
     ("project", "(m.project = :project OR m.project IS NULL)", lambda f: f.project),
     ("session", "m.session = :session", lambda f: f.session),
-    ("tag", _RARELY_TAGGED, lambda f: f.tag),
+    ("tag", _RARE_TAG, lambda f: f.tag),
     ("category", "m.category = :category", lambda f: f.category),
     ("subject", "m.subject = :subject", lambda f: f.subject),
     (
@@ -88,14 +87,14 @@ _CONDITIONS: tuple[tuple[str, str, Callable[[Filter], Param]], ...] = (
 _SUPERSEDED = {None: "", True: " AND m.valid_until IS NOT NULL", False: " AND m.valid_until IS NULL"}
 
 AMONG = "IN ({})"
-"""How a key is looked up among those that a statement finds."""
+"""SQL that selects keys among the results of a subquery."""
 _OPERATIONAL = "SELECT o.document FROM operational o WHERE o.namespace = :namespace"
-_PLAIN = "NOT EXISTS (SELECT 1 FROM operational o WHERE o.namespace = m.namespace AND o.document = m.key)"
+_NOT_OPERATIONAL = "NOT EXISTS (SELECT 1 FROM operational o WHERE o.namespace = m.namespace AND o.document = m.key)"
 
 
-def _about_running(where: Filter, among: str) -> str:
-    """What a filter asks of operational memory, with ``:service`` where it names one."""
-    plain = f" AND {_PLAIN}" if where.operational is False else ""
+def _operational_condition(where: Filter, among: str) -> str:
+    """Returns the condition on operational memories; it binds ``:service`` if the filter has one."""
+    plain = f" AND {_NOT_OPERATIONAL}" if where.operational is False else ""
     if where.service is None and not where.operational:
         return plain
     service = "" if where.service is None else " AND o.service = :service"
@@ -105,7 +104,7 @@ def _about_running(where: Filter, among: str) -> str:
 
 
 def _attributes(where: Filter, among: str = AMONG) -> tuple[str, dict[str, Param]]:
-    """Everything of a filter but the visibility: `` AND ...`` for each part that is set."""
+    """Returns the conditions of a filter except visibility: `` AND ...`` for each part that is set."""
     sql: list[str] = []
     params: dict[str, Param] = {}
     for name, condition, value_of in _CONDITIONS:
@@ -115,49 +114,49 @@ def _attributes(where: Filter, among: str = AMONG) -> tuple[str, dict[str, Param
             params[name] = value
     if where.service is not None and where.service != GENERAL:
         params["service"] = where.service
-    return "".join(sql) + _SUPERSEDED[where.superseded] + _about_running(where, among), params
+    return "".join(sql) + _SUPERSEDED[where.superseded] + _operational_condition(where, among), params
 
 
 def condition(where: Filter) -> tuple[str, dict[str, Param]]:
-    """The whole filter, to stand behind ``m.namespace = :namespace``."""
+    """Returns the whole filter, to be appended to ``m.namespace = :namespace``."""
     seen, own = _visible(where.visibility)
     rest, params = _attributes(where)
     return seen + rest, own | params
 
 
 def parts(where: Filter, *, common_tag: bool = False, among: str = AMONG) -> list[tuple[str, dict[str, Param]]]:
-    """The same as disjoint conditions, each of which an index can walk in order: for lists and counts.
+    """Returns a filter as disjoint conditions, each of which an index can scan in order; for lists and counts.
 
-    ``common_tag``: so many have the tag that walking past those without it is quicker than sorting those with it.
+    ``common_tag``: many memories have the tag, so that skipping those without it is faster than sorting those with it.
     """
     rest, params = _attributes(replace(where, project=None), among)
     if common_tag:
-        rest = rest.replace(_RARELY_TAGGED, _OFTEN_TAGGED)
+        rest = rest.replace(_RARE_TAG, _COMMON_TAG)
     projects: list[tuple[str, dict[str, Param]]] = [("", {})]
     if where.project is not None:
         projects = [(" AND m.project = :project", {"project": where.project}), (" AND m.project IS NULL", {})]
     return [
-        (index_writer + project + rest, own | named | params)
-        for index_writer, own in _shelves(where.visibility)
+        (visible + project + rest, own | named | params)
+        for visible, own in _disjoint_visibility(where.visibility)
         for project, named in projects
     ]
 
 
-_OF_MEMORY = (
+_CHANGED_MEMORY = (
     " AND EXISTS (SELECT 1 FROM preimage pi"
     " WHERE pi.namespace = b.namespace AND pi.batch = b.id AND pi.memory = :memory)"
 )
 
 
 def batch_condition(where: BatchFilter, after: tuple[datetime, BatchId] | None) -> tuple[str, dict[str, Param]]:
-    """A filter, to stand behind ``b.namespace = :namespace``."""
+    """Returns a filter of batches, to be appended to ``b.namespace = :namespace``."""
     sql, found = "", dict[str, Param]()
     if not where.seen.others:
         sql = " AND b.private = 0" if where.seen.swarm else " AND 1 = 0"
     if where.undone is not None:
         sql += f" AND b.undone_at IS {'NOT ' if where.undone else ''}NULL"
     if where.memory is not None:
-        sql, found["memory"] = sql + _OF_MEMORY, where.memory
+        sql, found["memory"] = sql + _CHANGED_MEMORY, where.memory
     if after is not None:
         sql += " AND (b.at, b.id) < (:after_at, :after_id)"
         found |= {"after_at": to_micros(after[0]), "after_id": after[1]}
@@ -165,7 +164,7 @@ def batch_condition(where: BatchFilter, after: tuple[datetime, BatchId] | None) 
 
 
 def proposal_condition(where: ProposalFilter) -> tuple[str, dict[str, Param]]:
-    """A filter, but for who may see the memories, to stand behind the other conditions."""
+    """Returns a filter of proposals except the visibility of their memories, to be appended to other conditions."""
     sql, found = "", dict[str, Param]()
     if where.actor is not None:
         sql, found["actor"] = " AND pr.actor = :actor", where.actor
@@ -177,7 +176,7 @@ def proposal_condition(where: ProposalFilter) -> tuple[str, dict[str, Param]]:
 
 
 def event_condition(where: EventFilter, after: tuple[datetime, LoggedId] | None) -> tuple[str, dict[str, Param]]:
-    """A filter but for the visibility, to stand behind ``e.namespace = :namespace``."""
+    """Returns a filter of events except visibility, to be appended to ``e.namespace = :namespace``."""
     sql: list[str] = []
     params: dict[str, Param] = {}
     if where.service == GENERAL:
@@ -207,13 +206,13 @@ def event_condition(where: EventFilter, after: tuple[datetime, LoggedId] | None)
 
 
 def recall_pattern(document: DocumentKey) -> str:
-    """What is in the column ``documents`` where this one was given."""
+    """Returns the text that the column ``documents`` contains if this document was a hit."""
     return f",{document},"
 
 
 def recall_condition(where: RecallFilter, document: DocumentKey | None, gave: str) -> tuple[str, dict[str, Param]]:
-    """A filter as SQL, to stand behind ``r.namespace = :namespace``; ``document`` is the key of its memory, ``gave``
-    the statement ``recall_gave`` of the engine."""
+    """Returns a filter of recalls, to be appended to ``r.namespace = :namespace``. ``document`` is the key of its
+    memory, ``gave`` the statement ``recall_gave`` of the dialect."""
     sql, found = "", dict[str, Param]()
     if where.agent is not None:
         sql, found["agent"] = " AND r.agent = :agent", where.agent

@@ -3,7 +3,7 @@
 import binascii
 import re
 from base64 import b64decode
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from math import isfinite
@@ -11,6 +11,7 @@ from typing import Any, cast
 
 import numpy as np
 import orjson
+import regex
 from numpy.typing import NDArray
 
 from hivelore.core.vectors import LITTLE_ENDIAN_FLOAT32, normalised
@@ -149,3 +150,44 @@ def retry_after(value: str | None, now: datetime) -> float | None:
             return None
         seconds = (date.replace(tzinfo=date.tzinfo or UTC) - now).total_seconds()
     return min(max(seconds, 0.0), LONGEST_RETRY_AFTER) if isfinite(seconds) else None
+
+
+BYTES_PER_TOKEN = 2
+"""English has 4 UTF-8 bytes a token, code 3.2, Chinese about 3, random hexadecimal 2: an estimate that is rarely
+too low, and where it is, the server refuses the request and the halves of it pass."""
+
+GRAPHEME = regex.compile(r"\X")
+LONGEST_GRAPHEME = 64
+
+
+def estimated_tokens(text: str) -> int:
+    return -(-len(text.encode()) // BYTES_PER_TOKEN)
+
+
+def prepared(text: str, prefix: str, most_tokens: int) -> str:
+    """The prefix and the text on one line, cut between two graphemes where it is over ``most_tokens``."""
+    line = text.strip().replace("\r\n", " ").replace("\n", " ").replace("\r", " ")
+    return shortened(prefix + line, most_tokens)
+
+
+def shortened(text: str, most_tokens: int) -> str:
+    room = most_tokens * BYTES_PER_TOKEN
+    encoded = text.encode()
+    if len(encoded) <= room:
+        return text
+    kept = len(encoded[:room].decode(errors="ignore"))
+    ends = [grapheme.end() for grapheme in GRAPHEME.finditer(text, 0, kept + LONGEST_GRAPHEME)]
+    return text[: max((end for end in ends if end <= kept), default=kept)]
+
+
+def batches(texts: Sequence[str], most_inputs: int, most_tokens: int) -> Iterator[range]:
+    """Consecutive positions that fit into one request each."""
+    start = tokens = 0
+    for position, text in enumerate(texts):
+        more = estimated_tokens(text)
+        if position > start and (position - start == most_inputs or tokens + more > most_tokens):
+            yield range(start, position)
+            start, tokens = position, 0
+        tokens += more
+    if texts:
+        yield range(start, len(texts))

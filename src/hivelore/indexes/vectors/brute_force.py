@@ -1,17 +1,71 @@
-"""What the engines of the databases themselves share: no copy in memory, every admitted vector is compared in SQL."""
+"""What the vector engines share that keep no copy of the vectors and read them from the view at every question."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from math import sqrt
 from typing import Any
 
-from hivelore.indexes.vectors.cosines import DECIMALS, NOBODY, best_per_document, order, unit
-from hivelore.indexes.vectors.direct import Direct
+import numpy as np
+
+from hivelore.indexes.vectors.cosines import (
+    DECIMALS,
+    NOBODY,
+    best_per_document,
+    cosines,
+    neighbours,
+    order,
+    spread,
+    unit,
+)
 from hivelore.indexing.model import ChunkKey, DocumentKey, Neighbour, Neighbours, PassageKey, Vector
 from hivelore.search.model import Filter
-from hivelore.storage.ports import View
-from hivelore.storage.sql.names import load
+from hivelore.storage.ports import MemoryStore, View
+from hivelore.storage.sql.filters import Param, condition
+from hivelore.storage.sql.statements import load
 from hivelore.storage.sql.view import SqlView
-from hivelore.storage.sql.where import Param, condition
+
+
+class Direct:
+    """There is nothing to build and nothing to bring up to date."""
+
+    ready = True
+
+    def __init__(self, fingerprint: str, dimension: int) -> None:
+        self._fingerprint = fingerprint
+        self._dimension = dimension
+
+    def build(self, view: View) -> bool:
+        del view
+        return True
+
+    def follow(self, view: View) -> None:
+        del view
+
+    def maintain(self, store: MemoryStore, stopping: Callable[[], bool]) -> bool:
+        del store, stopping
+        return False
+
+
+class ExactVectors(Direct):
+    """Keeps nothing and so is always right; a search reads every vector, which suits small stores and tests."""
+
+    name = "exact"
+
+    def nearest(
+        self, view: View, query: Vector, where: Filter, limit: int, also: Collection[DocumentKey] = ()
+    ) -> Neighbours:
+        query = unit(query, self._dimension)
+        model = view.model_key(self._fingerprint)
+        found: list[Neighbour] = []
+        for batch in () if model is None else view.all_embedded(model):
+            admitted = view.memories_of({DocumentKey(key) for key in batch.documents.tolist()}, where)
+            columns = batch.documents, batch.chunks, batch.passages, cosines(batch.vectors, query)
+            found.extend(
+                Neighbour(DocumentKey(document), ChunkKey(chunk), PassageKey(passage), cosine)
+                for document, chunk, passage, cosine in zip(*(column.tolist() for column in columns), strict=True)
+                if document in admitted
+            )
+        return neighbours(best_per_document(found, limit, also), spread(np.array([near.cosine for near in found])))
+
 
 WIDENING = 4
 
