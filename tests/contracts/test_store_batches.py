@@ -16,7 +16,7 @@ from hivelore.memories.model import Action, Memory
 from hivelore.observations.model import Confidence, Held
 from hivelore.review.model import Proposal
 from hivelore.search.model import Visibility
-from hivelore.storage.change_recorder import former
+from hivelore.storage.change_recorder import capture_state
 from hivelore.storage.ports import MemoryStore, Transaction
 from support.batches import ALL_BATCHES, a_batch, a_preimage, batches, batches_of, preimages_of, put_batch
 from support.clocks import START
@@ -55,7 +55,7 @@ def kept(store: MemoryStore, work: Callable[[Transaction], object]) -> dict[Docu
 
 def now(store: MemoryStore, key: DocumentKey) -> PreviousState | None:
     with store.read() as view:
-        return former(view, key)
+        return capture_state(view, key)
 
 
 CHANGES: dict[str, Callable[[Transaction, Stored], None]] = {

@@ -95,7 +95,7 @@ def test_a_walk_that_was_not_finished_does_not_keep_its_reader_in_the_past(
     add(store, a_memory("new"))
     with store.read() as view:
         assert view.change_cursor().number == before + 1
-    with pytest.raises(Unavailable, match="is over"):
+    with pytest.raises(Unavailable, match="has ended"):
         list(walk)
 
 
@@ -107,9 +107,9 @@ def test_a_view_is_over_with_its_snapshot_and_a_transaction_with_its_unit(store:
     with store.read() as view:
         pass
     transaction = store.write(lambda tx: tx)
-    with pytest.raises(Unavailable, match="is over"):
+    with pytest.raises(Unavailable, match="has ended"):
         view.page(EVERYTHING, None, 10)
-    with pytest.raises(Unavailable, match="is over"):
+    with pytest.raises(Unavailable, match="has ended"):
         transaction.add(a_memory("too late"), ())
     assert contents(store) == ["new"]
 

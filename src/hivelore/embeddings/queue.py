@@ -59,7 +59,7 @@ class EmbeddingQueue:
         self._progress = threading.Condition()
         self._registered: str | None = None
         self._emptied: set[ModelKey] = set()
-        self._learning = PlannerStatistics(store)
+        self._planner_statistics = PlannerStatistics(store)
         self._taken_up: PassageKey | None = PassageKey(0)
         """The last passage whose vector of the wanted model was taken up; None once all were."""
         self.last_error: str | None = None
@@ -79,7 +79,7 @@ class EmbeddingQueue:
         key = self._model_key(model.provider)
         waiting = self._next(key)
         if not waiting:
-            self._learning.ended()
+            self._planner_statistics.load_ended()
             self._complete(key)
             return 0
         if len(waiting) == BATCH:
@@ -90,7 +90,7 @@ class EmbeddingQueue:
             self._give_back(waiting)
             raise
         self.last_error = None
-        self._learning.wrote(settled)
+        self._planner_statistics.rows_written(settled)
         return settled
 
     def _next(self, key: ModelKey) -> Sequence[Waiting]:

@@ -97,7 +97,7 @@ class IndexRebuild:
         self._index_writer = index_writer
         self._clock = clock
         self._wanted = f"{keywords.name} {TERMS_VERSION}"
-        self._learning = PlannerStatistics(store)
+        self._planner_statistics = PlannerStatistics(store)
         self._building = Lock()
         """Held in ``go_on``, which alone uses the three that follow."""
         self._compared: str | None = None
@@ -147,7 +147,7 @@ class IndexRebuild:
             began = self._clock.monotonic()
             while self._clock.monotonic() - began < BUDGET and not stopping():
                 if not self._step():
-                    self._learning.ended()
+                    self._planner_statistics.load_ended()
                     break
         self.look()
 
@@ -219,7 +219,7 @@ class IndexRebuild:
             return True
 
         if self._store.write(work):
-            self._learning.wrote(len(keys))
+            self._planner_statistics.rows_written(len(keys))
             self._compared = None
 
     def _fill(self, keys: Sequence[DocumentKey]) -> None:
@@ -234,7 +234,7 @@ class IndexRebuild:
 
         if self._store.write(work):
             self._comparing = _FIRST_REQUEST
-        self._learning.wrote(len(keys))
+        self._planner_statistics.rows_written(len(keys))
         self._after = keys[-1]
 
     def _compare(self) -> bool:

@@ -17,7 +17,7 @@ from hivelore.runtime.clock import SystemClock
 from hivelore.storage.ports import Transaction, View
 from hivelore.storage.postgres import pool as lending
 from hivelore.storage.postgres import store as module
-from hivelore.storage.postgres.connection import whereabouts
+from hivelore.storage.postgres.connection import server_name
 from hivelore.storage.postgres.store import PostgresStore
 from hivelore.storage.postgres.view import PostgresTransaction, PostgresView
 from support import postgres
@@ -131,7 +131,7 @@ def test_while_the_server_is_away_calls_say_so_and_when_it_is_back_they_work(
 
 @pytest.mark.parametrize(
     ("state", "said"),
-    [("53100", "no room left.*Free some space"), ("53200", "no room left"), ("25006", "only be read.*primary")],
+    [("53100", "no space left.*Free some space"), ("53200", "no space left"), ("25006", "read-only.*primary")],
     ids=["disk full", "out of memory", "standby"],
 )
 def test_a_server_that_cannot_write_is_named_and_nothing_is_half_stored(
@@ -177,7 +177,7 @@ def test_a_server_that_is_not_there_is_named_without_the_password() -> None:
 )
 def test_what_is_no_url_is_refused_without_showing_it(url: str) -> None:
     with pytest.raises(Invalid, match="postgresql://user:password@host") as raised:
-        whereabouts(url)
+        server_name(url)
     assert "hunter2" not in str(raised.value)
 
 
@@ -186,7 +186,7 @@ def test_a_view_is_over_with_its_snapshot_and_a_transaction_with_its_unit(store:
         pass
     transaction = store.write(lambda tx: tx)
     for one in (view, transaction):
-        with pytest.raises(Unavailable, match="is over"):
+        with pytest.raises(Unavailable, match="has ended"):
             one.setting("name")
 
 

@@ -229,7 +229,7 @@ def test_the_version_before_is_not_started_on_the_newer_database_and_says_so_at_
     with in_the_background(lambda: upgrade(url)) as upgraded:
         with held_up(url):
             until(lambda: said(url, "SELECT COUNT(*) FROM hivelore_migration") == len(NEXT))
-            with pytest.raises(Broken, match=r"written by a newer Hivelore.*Upgrade Hivelore; nothing was touched"):
+            with pytest.raises(Broken, match=r"written by a newer Hivelore.*Upgrade Hivelore"):
                 PostgresStore(url, clock=SystemClock())
         upgraded.result(PATIENCE)
     use(old, 1)

@@ -14,8 +14,8 @@ from hivelore.storage.postgres.connection import (
     make_pool,
     our_errors,
     run_script,
+    server_name,
     translated,
-    whereabouts,
 )
 from hivelore.storage.refusals import database_missing
 
@@ -42,11 +42,11 @@ class Pool:
         self.row_level_security = False
         with self.autocommit() as connection:
             if as_it_is:
-                _refuse_other_schema(connection, whereabouts(url))
+                _refuse_other_schema(connection, server_name(url))
             else:
                 shipped = migrations.shipped()
                 if not may_create and len(migrations.missing(connection, shipped)) == len(shipped):
-                    raise database_missing(f"The database {whereabouts(url)} is empty")
+                    raise database_missing(f"The database {server_name(url)} is empty")
                 migrations.migrate(connection, migrations.shipped(), lambda: self._build_wall(connection))
             self.version = migrations.version(connection)
             self.timeline = _timeline(connection)
@@ -59,7 +59,7 @@ class Pool:
     @contextmanager
     def autocommit(self) -> Generator[Connection]:
         """A connection beside the others, every statement a transaction of its own."""
-        with our_errors(f"The database {whereabouts(self._url)}"), connect(self._url) as connection:
+        with our_errors(f"The database {server_name(self._url)}"), connect(self._url) as connection:
             yield connection
 
     @contextmanager
@@ -135,7 +135,7 @@ def _limit(left: float | None) -> list[str]:
 
 def rehearse(url: str) -> bool:
     """Whether a database has no tables of ours yet, where they were made and undone again. Raises as ``Pool``."""
-    with our_errors(f"The database {whereabouts(url)}"), connect(url) as connection:
+    with our_errors(f"The database {server_name(url)}"), connect(url) as connection:
         return migrations.rehearse(connection, migrations.shipped())
 
 

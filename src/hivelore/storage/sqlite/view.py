@@ -1,4 +1,4 @@
-"""Reading one snapshot of a SQLite store."""
+"""Views and transactions of a SQLite store."""
 
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -33,7 +33,7 @@ PAGE = 1_000
 
 
 class SqliteView(SqlView):
-    """Implements ``storage.ports.View`` on a connection that is inside a transaction."""
+    """Implements ``storage.ports.View`` on a connection inside a transaction."""
 
     SQL = SQL
     dialect = "sqlite"
@@ -77,7 +77,7 @@ class SqliteView(SqlView):
 
 
 class SqliteTransaction(SqliteView, SqlTransaction):
-    """Implements ``storage.ports.Transaction``; the writer opens and ends the transaction around it."""
+    """Implements ``storage.ports.Transaction``; the writer begins and ends the transaction."""
 
     def count(self, name: str, params: Params) -> int:
         self.rows(self.SQL[name], params)
@@ -88,14 +88,14 @@ class SqliteTransaction(SqliteView, SqlTransaction):
             self.rows(sql, params)
 
     def claim(self, what: bytes) -> None:
-        """Units are run one after the other."""
+        """Does nothing: the writer runs one transaction at a time."""
 
     def number_from(self, table: str, last: int) -> None:
-        """SQLite does that by itself (AUTOINCREMENT)."""
+        """Does nothing: AUTOINCREMENT does it."""
 
     def savepoint(self) -> AbstractContextManager[object]:
         return self._connection
 
     def total_changes(self) -> int:
-        """Rows written through this connection since it was opened."""
+        """Returns the number of rows written through this connection since it was opened."""
         return self._connection.total_changes()

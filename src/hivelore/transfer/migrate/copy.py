@@ -90,7 +90,7 @@ class Migrator:
         self._settings = settings
         self._progress = progress
         self._index_writer = IndexWriter(self._keywords)
-        self._learning = PlannerStatistics(target)
+        self._planner_statistics = PlannerStatistics(target)
         self._index_rebuild = IndexRebuild(target, self._keywords, others, self._index_writer, clock)
 
     def begin(self) -> MigrationState:
@@ -176,8 +176,8 @@ class Migrator:
                 self._put(whole_reader.read(view, portion), replace(stand, upto=portion[-1]))
                 copied += len(portion)
                 advance(copied)
-                self._learning.wrote(len(portion))
-        self._learning.ended()
+                self._planner_statistics.rows_written(len(portion))
+        self._planner_statistics.load_ended()
         return done + len(new)
 
     def _catch_up(self, view: View, stand: MigrationState, since: ChangeCursor) -> int:
