@@ -21,7 +21,7 @@ from hivelore.indexing.model import DocumentKey, PassageKey
 from hivelore.memories.model import Action, Memory, Scope
 from hivelore.observations.model import Confidence, Held
 from hivelore.runtime.clock import SystemClock
-from hivelore.storage.change_recorder import former
+from hivelore.storage.change_recorder import capture_state
 from hivelore.storage.ports import MemoryStore, Snapshots, Transaction
 from hivelore.transfer.migrate.copy import Comparison, Migrator
 from support.batches import a_batch
@@ -204,7 +204,7 @@ def _do_to(tx: Transaction, deed: Deed, key: DocumentKey, memory: Memory) -> Non
         case "observe":
             pass
         case "keep":
-            was = former(tx, key) if deed.number else None
+            was = capture_state(tx, key) if deed.number else None
             tx.put_batch(a_batch(at=instant(deed.number)), [Preimage(key, memory.id, was, "m", memory.owner)])
         case "let go":
             tx.drop_preimages(key)

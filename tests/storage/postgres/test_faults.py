@@ -232,7 +232,7 @@ def test_a_unit_whose_ground_was_taken_away_is_run_again(store: PostgresStore) -
 def test_who_is_always_in_the_way_of_others_gets_a_turn_alone(
     store: PostgresStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "TRIES_BESIDE_OTHERS", 2)
+    monkeypatch.setattr(module, "CONCURRENT_TRIES", 2)
     met = Barrier(2)
     runs: list[str] = []
 

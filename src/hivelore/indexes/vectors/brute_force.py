@@ -1,4 +1,4 @@
-"""What the vector engines share that keep no copy of the vectors and read them from the view at every question."""
+"""Vector engines without an index: they compare the query with every admitted vector, in numpy or in SQL."""
 
 from collections.abc import Callable, Collection, Sequence
 from math import sqrt
@@ -25,7 +25,7 @@ from hivelore.storage.sql.view import SqlView
 
 
 class Direct:
-    """There is nothing to build and nothing to bring up to date."""
+    """An engine that keeps nothing in memory, so that there is nothing to build or to follow."""
 
     ready = True
 
@@ -46,7 +46,7 @@ class Direct:
 
 
 class ExactVectors(Direct):
-    """Keeps nothing and so is always right; a search reads every vector, which suits small stores and tests."""
+    """The reference: compares the query with every vector of the view in numpy; for small stores and tests."""
 
     name = "exact"
 
@@ -71,11 +71,11 @@ WIDENING = 4
 
 
 class InDatabase(Direct):
-    """Needs views of a store of one dialect. Takes time in step with the number of admitted passages; for when
-    ``ScanVectors`` would need more memory than it may have."""
+    """Compares vectors in SQL, for when ``ScanVectors`` would exceed its memory limit. It needs views of one dialect
+    and takes time proportional to the number of admitted passages."""
 
     def __init__(self, fingerprint: str, dimension: int, *, name: str, file: str, dialect: str) -> None:
-        """``file``: the SQL of this engine."""
+        """``file`` contains the SQL of this engine."""
         super().__init__(fingerprint, dimension)
         self.name = name
         self._sql = load(("hivelore.indexes.vectors", file))
@@ -92,16 +92,16 @@ class InDatabase(Direct):
         sql, params = condition(where)
         more: dict[str, Param] = {"model": model, "query": snapshot.vector(query), "decimals": DECIMALS}
         statement = self._sql["nearest"].replace("{where}", sql)
-        asked = {**params, **more, "also": snapshot.array(also)}
+        bound = {**params, **more, "also": snapshot.array(also)}
         take = limit
         while True:
-            rows = snapshot.rows(statement, {**asked, "take": take})
+            rows = snapshot.rows(statement, {**bound, "take": take})
             if not rows:
                 return NOBODY
-            found = [near_of(row) for row in rows]
+            found = [read_neighbour(row) for row in rows]
             _, _, _, _, count, mean, square = rows[0]
             documents = {near.document for near in sorted(found, key=order)[:take]}
-            # A long document took several places: ask deeper until enough documents are there.
+            # A long document took several places: search deeper until there are enough documents.
             if len(documents) >= limit or take >= count:
                 deviation = sqrt(max(square - mean * mean, 0.0))
                 return Neighbours(best_per_document(found, limit, also), count, mean, deviation)
@@ -113,8 +113,8 @@ class InDatabase(Direct):
         return view
 
 
-def near_of(row: Sequence[Any]) -> Neighbour:
-    """A row that begins with document, chunk, passage and cosine."""
+def read_neighbour(row: Sequence[Any]) -> Neighbour:
+    """Reads a row that begins with document, chunk, passage and cosine."""
     document, chunk, passage, cosine, *_ = row
     return Neighbour(DocumentKey(document), ChunkKey(chunk), PassageKey(passage), round(cosine, DECIMALS))
 

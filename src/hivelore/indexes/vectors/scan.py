@@ -1,5 +1,5 @@
-"""The default engine: every vector in memory in one byte per dimension, scanned whole, the best rescored exactly; of
-very many, only those whose signs are like the query's."""
+"""The default engine: a scan of all vectors in memory, one byte per dimension, with exact rescoring of the best. Among
+very many vectors it scans only those whose signs are similar to the query's."""
 
 from collections.abc import Callable, Collection
 from math import sqrt
@@ -29,14 +29,14 @@ from hivelore.search.model import Filter
 from hivelore.storage.ports import MemoryStore, View
 
 WIDENING = 4
-"""So many times deeper a search looks where a long document has hidden others."""
+"""Factor by which a search goes deeper if a long document hides others."""
 
 
 class ScanVectors:
-    """Follows the store's changes; its answers are those of the view, however old or new the index is.
+    """Follows the changes of the store. Results match the view, even if the index is older or newer.
 
-    Whoever owns it calls ``build`` whenever it is not ``ready``: at the start, and after the store was
-    exchanged for another (its incarnation changed).
+    The owner calls ``build`` whenever the index is not ``ready``: at the start, and after the store was replaced (its
+    incarnation changed).
     """
 
     name = "scan"
@@ -51,8 +51,8 @@ class ScanVectors:
         signs_from: int = SIGNS_FROM,
         least_depth: int = LEAST_DEPTH,
     ) -> None:
-        """``memory_limit`` is in bytes; None: no limit. With ``signs_from`` passages and more a search looks at the
-        signs of all, and at the bytes of ``least_depth`` or more."""
+        """``memory_limit`` is in bytes; None: no limit. From ``signs_from`` passages on, a search compares the signs of
+        all passages and the bytes of at least ``least_depth``."""
         self._fingerprint = fingerprint
         self._dimension = dimension
         self._memory_limit = memory_limit
@@ -74,18 +74,18 @@ class ScanVectors:
 
     @property
     def count(self) -> int:
-        """Passages held."""
+        """Number of passages in the index."""
         state = self._state
         return 0 if state is None else len(state.slabs)
 
     def fits(self, passages: int) -> bool:
-        """Whether so many passages stay within the memory limit; else the store's own engine is to answer."""
+        """Returns True if this many passages fit into the memory limit."""
         return self._memory_limit is None or passages * bytes_per_slot(self._dimension) <= self._memory_limit
 
     def build(self, view: View) -> bool:
-        """Read all vectors, unless they are here already. False, and still not ready, where they do not fit.
+        """Reads all vectors unless they are loaded. Returns False, and stays not ready, if they do not fit.
 
-        Takes a while; recalls that ``follow`` meanwhile are not held up."""
+        It takes a while and does not block concurrent calls of ``follow``."""
         with self._building:
             incarnation = view.setting("incarnation")
             if self._state is not None and self._state.incarnation == incarnation:
@@ -144,7 +144,7 @@ class ScanVectors:
             depth = None if depth is None else WIDENING * depth
 
     def _depth(self, held: int, admitted: int) -> int | None:
-        """At how many passages to look after their signs; None: not at signs at all."""
+        """Returns how many passages to select by their signs; None: do not use signs."""
         if held < self._signs_from or admitted < SCATTERED * self._signs_from:
             return None
         return max(self._least_depth, int(DEPTH * sqrt(admitted)))
@@ -161,7 +161,7 @@ class ScanVectors:
 
 
 class CappedVectors:
-    """Changes over once, when the vectors outgrow ``scan``'s memory limit; after a start it begins in memory again."""
+    """Uses ``scan`` until the vectors exceed its memory limit, then ``beyond`` until the next start."""
 
     def __init__(self, scan: ScanVectors, beyond: VectorIndex) -> None:
         self._scan: ScanVectors | None = scan

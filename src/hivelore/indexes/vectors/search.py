@@ -1,5 +1,4 @@
-"""The first looks at the vectors in memory: which passages a search is about, which of them are likely near the query,
-and how all their cosines spread."""
+"""Search in memory: filter passages, preselect by signs or bytes, and compare the candidates exactly."""
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -23,18 +22,18 @@ from hivelore.storage.ports import View
 T = TypeVar("T", bound=np.generic)
 
 Positions = NDArray[np.intp]
-"""Of admitted passages, counted from the first in the first block."""
+"""Positions among the admitted passages, counted from the first one in the first block."""
 Distances = NDArray[np.uint16]
-"""In how many signs each of some passages differs from the query."""
+"""Number of signs in which each passage differs from the query."""
 
 FEW = 0.25
-"""Below this part of a slab, copying the admitted rows and scanning those is quicker than scanning them all."""
+"""Below this share of a slab, copying and scanning only the admitted rows is faster than scanning all of them."""
 SIGNS_FROM = 50_000
-"""An index of so many passages looks at the signs first. docs/decisions/0010 has the figures behind these."""
+"""From this number of passages on, an index compares signs first; docs/decisions/0010 has the measurements."""
 SCATTERED = 0.1
-"""But not where fewer than this part of that many are admitted."""
+"""Signs are not used if the filter admits less than this share of ``SIGNS_FROM``."""
 DEPTH = 16.0
-"""So many times the square root of how many are admitted, the passages nearest by signs are looked at closer."""
+"""The number of passages to compare by bytes is this factor times the square root of the admitted ones."""
 LEAST_DEPTH = 1_000
 SAMPLE = 1_024
 
@@ -42,7 +41,7 @@ _GOLDEN = 0.6180339887498949
 
 
 class _Part:
-    """What is admitted of one block."""
+    """The admitted passages of one block."""
 
     def __init__(self, slab: Slab, mask: Mask) -> None:
         self.mask: Mask = mask
@@ -52,7 +51,7 @@ class _Part:
         self._rows = slab.present.vectors
 
     def places(self, at: Positions) -> Slots:
-        """Where in the block they are."""
+        """Returns the slots within the block."""
         return at if self._places is None else self._places.take(at)
 
     def cosines(self, query: Quantised) -> NDArray[np.float32]:
@@ -61,7 +60,7 @@ class _Part:
         return self._rows.cosines(query)[self._places]
 
     def cosines_at(self, at: Positions, query: Quantised) -> NDArray[np.float32]:
-        """Of some of them."""
+        """Returns the cosines at some positions."""
         return self._rows.cosines(query, self.places(at))
 
     def distances(self, query: Quantised) -> Distances:
@@ -71,7 +70,7 @@ class _Part:
 
 
 class Admitted:
-    """The passages that a search is about."""
+    """The passages that a filter admits."""
 
     def __init__(self, slabs: Slabs, view: View, where: Filter, codes: CodeBook) -> None:
         self.slabs = slabs
@@ -84,16 +83,16 @@ class Admitted:
         return int(self._starts[-1])
 
     def slots(self, at: Positions) -> Slots:
-        """Of some, which are given in order."""
+        """Returns the slots at ascending positions."""
         size = self.slabs.size
         return _joined([part.places(here) + number * size for number, part, here in self._split(at)], np.intp)
 
     def cosines_at(self, at: Positions, query: Quantised) -> NDArray[np.float32]:
-        """About the cosine of each of some, which are given in order."""
+        """Returns approximate cosines at ascending positions."""
         return _joined([part.cosines_at(here, query) for _, part, here in self._split(at)], np.float32)
 
     def _split(self, at: Positions) -> Iterator[tuple[int, "_Part", Positions]]:
-        """By block, those counted from the first of the block that is admitted."""
+        """Yields, per block, the positions relative to its first admitted passage."""
         bounds: list[int] = np.searchsorted(at, self._starts).tolist()
         for number, part in enumerate(self._parts):
             first, last = bounds[number : number + 2]
@@ -106,24 +105,24 @@ class Admitted:
         return slots[np.array([masks[slot // size][slot % size] for slot in slots.tolist()], np.bool_)]
 
     def cosines(self, query: Quantised) -> NDArray[np.float32]:
-        """About the cosine of each."""
+        """Returns the approximate cosines of all."""
         return _joined([part.cosines(query) for part in self._parts], np.float32)
 
     def distances(self, query: Quantised) -> Distances:
-        """Of each."""
+        """Returns the sign distances of all."""
         return _joined([part.distances(query) for part in self._parts], np.uint16)
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What a first look has told."""
+    """A preselection of passages."""
 
     at: Positions | None
-    """Those that are worth a closer look, ascending; None: all."""
+    """Positions of the selected passages, ascending; None: all."""
     cosines: NDArray[np.float32]
-    """About the cosine of each of them."""
+    """Approximate cosines of the selected passages."""
     spread: Spread
-    """Of the cosines of all that are admitted."""
+    """Distribution of the cosines of all admitted passages."""
 
 
 def by_bytes(admitted: Admitted, query: Quantised) -> Look:
@@ -132,8 +131,7 @@ def by_bytes(admitted: Admitted, query: Quantised) -> Look:
 
 
 def by_signs(admitted: Admitted, query: Quantised, depth: int) -> Look:
-    """Looks at the bytes of only ``depth`` passages, those whose signs differ least from the query's; of equal ones,
-    the first."""
+    """Selects the ``depth`` passages whose signs differ least from the query's; among ties, the first."""
     if depth >= admitted.count:
         return by_bytes(admitted, query)
     distances = admitted.distances(query)
@@ -143,8 +141,8 @@ def by_signs(admitted: Admitted, query: Quantised, depth: int) -> Look:
 
 
 def _least(distances: Distances, counts: NDArray[np.intp], count: int) -> Positions:
-    """Where the ``count`` least are, of equal ones the first; ascending. ``counts`` says how often each distance is
-    there."""
+    """Returns the positions of the ``count`` smallest distances, ascending; among ties, the first. ``counts`` is the
+    histogram of the distances."""
     most = int(np.searchsorted(np.cumsum(counts), count))
     at = np.flatnonzero(distances <= most)
     equal = np.flatnonzero(distances[at] == most)
@@ -152,31 +150,31 @@ def _least(distances: Distances, counts: NDArray[np.intp], count: int) -> Positi
 
 
 def estimated(admitted: Admitted, query: Quantised, distances: Distances, counts: NDArray[np.intp]) -> Spread:
-    """How the cosines of all lie, out of those of a sample and the distances of all, counted.
+    """Estimates the distribution of all cosines from those of a sample and the histogram of all distances.
 
-    The regression estimator of survey sampling: cosines follow distances along a line, which the sample tells, and
-    what is off that line has the same variance elsewhere."""
+    This is the regression estimator of survey sampling: cosines depend linearly on distances, with a slope estimated
+    from the sample and the same residual variance everywhere."""
     count = len(distances)
-    at = _sampled(count)
+    at = _sample_positions(count)
     cosines = admitted.cosines_at(at, query).astype(np.float64)
-    told = distances[at].astype(np.float64)
-    mean, deviation = float(told.mean()), float(told.std())
-    slope = float(((told - mean) * (cosines - cosines.mean())).mean()) / deviation**2 if deviation > 0.0 else 0.0
-    off_line = float(np.var(cosines - slope * told))
+    sampled = distances[at].astype(np.float64)
+    mean, deviation = float(sampled.mean()), float(sampled.std())
+    slope = float(((sampled - mean) * (cosines - cosines.mean())).mean()) / deviation**2 if deviation > 0.0 else 0.0
+    off_line = float(np.var(cosines - slope * sampled))
     values = np.arange(len(counts)) - mean
-    beside = float(counts @ values) / count
-    variance = float(counts @ (values - beside) ** 2) / count
+    shift = float(counts @ values) / count
+    variance = float(counts @ (values - shift) ** 2) / count
     return Spread(
         count=count,
-        mean=float(cosines.mean()) + slope * beside,
+        mean=float(cosines.mean()) + slope * shift,
         deviation=sqrt(slope**2 * variance + off_line),
     )
 
 
 @lru_cache(maxsize=16)
-def _sampled(count: int) -> Positions:
-    """Some of so many, ascending. Multiples of the golden ratio fill the range evenly and have no period that the data
-    could have, too."""
+def _sample_positions(count: int) -> Positions:
+    """Returns sample positions, ascending. Multiples of the golden ratio fill the range evenly and share no period with
+    the data."""
     return np.sort((np.arange(min(SAMPLE, count)) * _GOLDEN % 1.0 * count).astype(np.intp))
 
 
@@ -196,30 +194,30 @@ def _mask(slab: Slab, where: Filter, codes: CodeBook, matching: NDArray[np.int64
 CANDIDATES = 50
 OVERSAMPLING = 4
 MOST = 1_000
-"""With so many candidates that are as near as rounding can tell, the rest of them is not looked at."""
+"""Limit of candidates that rounding cannot distinguish; any further ones are ignored."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Rated:
-    """n passages, the likely nearest first; of equally near ones that with the lowest key."""
+    """n passages by approximate cosine, nearest first, then by lowest key."""
 
     keys: Keys
     cosines: NDArray[np.float32]
     tolerance: NDArray[np.float32]
-    """How far each cosine may be off."""
+    """Maximum error of each cosine."""
     rest_is_equal: bool
-    """Whether what is as near as the last of them and not among them has the same vector."""
+    """True if all passages that tie with the last one have the same vector."""
 
     def contenders(self, limit: int) -> tuple[Keys, bool]:
-        """Of those that may be the best passage of one of the ``limit`` nearest documents, (3, m); and whether some
-        that are not among these n may be, too."""
+        """Returns the keys (3, m) of passages that may be the best one of the ``limit`` nearest documents, and True if
+        passages beyond these n may be, too."""
         lowest, highest = self.cosines - self.tolerance, self.cosines + self.tolerance
         documents: list[int] = self.keys[DOCUMENT].tolist()
         last = _last_of(documents, limit)
         least = -np.inf if last is None else lowest[: last + 1].min()
         within = np.flatnonzero(highest >= least)
         bounds = zip(within.tolist(), lowest[within].tolist(), highest[within].tolist(), strict=True)
-        # The first of a document is its likely best.
+        # The first passage of a document is probably its best.
         best: dict[int, float] = {}
         chosen = [place for place, low, high in bounds if high >= best.setdefault(documents[place], low)]
         is_equal_from_there_on = last is not None and self.cosines[-1] == self.cosines[last] and self.rest_is_equal
@@ -236,11 +234,11 @@ class Search:
         self._coarse = coarse
         self._admitted = admitted
         self.vectors: dict[PassageKey, Vector] = {}
-        """Those that were compared exactly, and as their codes tell those that were not."""
+        """Exact vectors of the compared passages, approximate ones of the others."""
 
     def nearest(self, look: Look, limit: int, also: Collection[DocumentKey]) -> tuple[Neighbour, ...] | None:
-        """The nearest documents as ``VectorIndex.nearest`` says; None where the look was at too few passages, as where
-        a long document took all of it."""
+        """Returns the nearest documents (``VectorIndex.nearest``); None if the preselection has too few documents, as
+        when a long document fills it."""
         take = max(CANDIDATES, OVERSAMPLING * limit)
         while True:
             contenders, is_cut = self._rated(look, take).contenders(limit)
@@ -254,7 +252,7 @@ class Search:
             take *= OVERSAMPLING
 
     def _rated(self, look: Look, take: int) -> _Rated:
-        """The ``take`` best of the look."""
+        """Returns the ``take`` best passages of the preselection."""
         scores, slabs = look.cosines, self._admitted.slabs
         at = at_least(scores, take)
         slots = self._admitted.slots(at if look.at is None else look.at[at])
@@ -262,12 +260,12 @@ class Search:
         off = slabs.off(slots)
         inorder = np.lexsort((keys[PASSAGE], -scores[at]))
         first, rest = inorder[:take], inorder[take:]
-        # Two vectors with the same codes are as good as never the same distance away from these.
+        # Different vectors with the same codes practically never have the same distance to these codes.
         rest_is_equal = bool((off[rest] == off[first[-1]]).all())
         return _Rated(keys[:, first], scores[at[first]], tolerance(off[first], self._coarse), rest_is_equal)
 
     def _exact(self, contenders: Keys) -> list[Neighbour]:
-        """Each with its exact cosine; a passage that the view does not show is dropped."""
+        """Returns the exact cosines; passages that the view does not show are dropped."""
         passages, documents, chunks = contenders.tolist()
         vectors = self._view.vectors(self._model, passages)
         self.vectors.update(vectors)
@@ -278,15 +276,15 @@ class Search:
         return [Neighbour(*keys, exact[keys[-1]]) for keys in found if keys[-1] in exact]
 
     def _with(self, nearest: tuple[Neighbour, ...], also: Collection[DocumentKey]) -> tuple[Neighbour, ...]:
-        """With those in ``also`` that are not among them, as their codes tell."""
+        """Adds the missing documents of ``also`` with approximate cosines."""
         missing = frozenset(also) - {near.document for near in nearest}
         if not missing:
             return nearest
         slots = self._admitted.of_documents(missing)
         slabs = self._admitted.slabs
         passages, documents, chunks = slabs.keys(slots).tolist()
-        told = slabs.cosines(self._coarse, slots).tolist()
-        others = best_per_document(map(Neighbour, documents, chunks, passages, told), len(missing), ())
+        cosines = slabs.cosines(self._coarse, slots).tolist()
+        others = best_per_document(map(Neighbour, documents, chunks, passages, cosines), len(missing), ())
         best = {near.passage for near in others}
         at = [place for place, passage in enumerate(passages) if passage in best]
         self.vectors |= zip([passages[place] for place in at], slabs.vectors(slots[at]), strict=True)
@@ -294,7 +292,7 @@ class Search:
 
 
 def _last_of(documents: list[int], limit: int) -> int | None:
-    """Where the ``limit``-th different document is first named; None where there are fewer."""
+    """Returns the first position of the ``limit``-th distinct document; None if there are fewer."""
     seen: set[int] = set()
     for place, document in enumerate(documents):
         seen.add(document)
