@@ -148,7 +148,7 @@ class NamingGathering(Compaction):
 class NamingPostings(Postings):
     def __init__(self, halt: Halt) -> None:
         super().__init__(SIZES)
-        self._gathering = NamingGathering(SIZES, halt)
+        self._compaction = NamingGathering(SIZES, halt)
 
 
 def say(*words: object) -> None:

@@ -17,18 +17,19 @@ from hivelore.storage.sql.view import SqlView
 
 
 class Postings:
-    """BM25 as ``Fts5`` counts it, but for what occurs more than 127 times in one chunk. Needs a store that speaks SQL.
+    """BM25 scores equal to those of ``Fts5``, except for terms that occur more than 127 times in a chunk. It needs a
+    SQL store.
 
-    A search in a transaction reads the whole index anew, because nobody else may see what it sees."""
+    A search inside a transaction loads the whole index again, because its uncommitted state must not be shared."""
 
     name = "postings"
 
     def __init__(self, sizes: Sizes | None = None) -> None:
         self._state: IndexSnapshot | None = None
         self._following = Lock()
-        self._gathering = Compaction(sizes or Sizes())
+        self._compaction = Compaction(sizes or Sizes())
         self._weighed: tuple[Now, dict[str, float]] | None = None
-        """How rare the terms of the last search were: who asks for scores asks for that next."""
+        """Rarities of the terms of the last search, which callers usually request next."""
 
     # writing
 
@@ -52,19 +53,19 @@ class Postings:
 
     def forget(self, tx: Transaction, chunks: Sequence[ChunkKey]) -> None:
         self.remove(tx, chunks)
-        compaction.ask_for(sql.writable(tx))
+        compaction.request_purge(sql.writable(tx))
 
     def is_purged(self, view: View) -> bool:
-        return compaction.is_done(sql.readable(view))
+        return compaction.is_purged(sql.readable(view))
 
     def purge_step(self, tx: Transaction) -> None:
-        compaction.step(sql.writable(tx))
+        compaction.purge_step(sql.writable(tx))
 
     def compact(self, store: MemoryStore) -> bool:
         with store.read() as view:
             snapshot = sql.readable(view)
             self._as_of(snapshot, sql.now(snapshot)).documents.survey(snapshot)
-        return self._gathering.step(store)
+        return self._compaction.purge_step(store)
 
     def clear(self, tx: Transaction) -> None:
         compaction.clear(sql.writable(tx))
@@ -103,7 +104,7 @@ class Postings:
 
     @staticmethod
     def _gone(view: SqlView, state: IndexSnapshot, found: Candidates) -> Sequence[int]:
-        """The chunks that are not there any more, though their terms are: the store has the last word."""
+        """Returns the chunks that no longer exist although their terms do: the store decides."""
         doubtful = state.documents.may_have_lost(found.documents)
         if not doubtful:
             return ()
@@ -144,7 +145,7 @@ def _is_newer(one: Now, other: Now) -> bool:
 
 
 def _add(unit: SqlTransaction, fresh: Counted) -> bool:
-    """False where the chunk is indexed already."""
+    """Indexes a chunk; returns False if it is indexed already."""
     params = {"chunk": fresh.chunk, "document": fresh.document, "length": fresh.length}
     return bool(sql.ask(unit, "put", terms=fresh.terms, counts=fresh.counts, **params))
 

@@ -1,7 +1,7 @@
-"""A part of the index in memory: which chunks it holds, and which of them are dropped, as of any moment.
+"""Segments in memory, and the terms of a chunk as they are stored.
 
-What a part holds never changes; what is dropped later is noted with its number. So one part serves every
-snapshot, old and new, and no reader needs a lock.
+The rows of a segment never change. Later drops are recorded with their log number. So one segment serves old and new
+snapshots, and no reader needs a lock.
 """
 
 from collections import Counter
@@ -35,7 +35,7 @@ class Rows:
 
     @classmethod
     def of(cls, rows: Sequence[tuple[int, int, int, int]]) -> "Rows":
-        """Each with slot, chunk, document and length."""
+        """Builds rows from tuples of slot, chunk, document and length."""
         slots, chunks, documents, lengths = np.array(rows, np.int64).reshape(-1, 4).T
         return cls(slots.copy(), chunks.copy(), documents.copy(), lengths.astype(np.int32))
 
@@ -56,7 +56,7 @@ class Rows:
         return Rows(self.slots[at], self.chunks[at], self.documents[at], self.lengths[at])
 
     def joined(self, *others: "Rows") -> "Rows":
-        """With the rows of others behind these."""
+        """Appends the rows of others."""
         all_rows = (self, *others)
         return Rows(
             np.concatenate([rows.slots for rows in all_rows]),
@@ -70,7 +70,7 @@ class Rows:
         return Rows(self.slots[order], self.chunks[order], self.documents[order], self.lengths[order])
 
     def places(self, slots: Keys) -> tuple[Places, Mask]:
-        """Where these slots lie, and which of them lie here at all."""
+        """Returns the positions of slots, and a mask of those that are present."""
         if not len(self):
             return np.zeros(len(slots), np.intp), np.zeros(len(slots), np.bool_)
         at = np.minimum(np.searchsorted(self.slots, slots), len(self) - 1)
@@ -79,14 +79,14 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class LiveChunks:
-    """What of a part is there in one snapshot: its first ``size`` rows but the ``dead`` ones."""
+    """The rows of a segment that exist in one snapshot: its first ``size`` rows except the ``dead`` ones."""
 
     size: int
     dead: Mask | None
-    """(size,); None where none is."""
+    """(size,); None if no row is dead."""
     chunks: int
     length: int
-    """Of all living chunks together."""
+    """Total length of all living chunks."""
 
 
 _NONE = np.empty(0, np.int64)
@@ -96,20 +96,20 @@ _NONE = np.empty(0, np.int64)
 class SegmentView:
     rows: Rows
     at: NDArray[np.int32]
-    """The place of each chunk's document among ``Documents``."""
+    """The position of each chunk's document in ``Documents``."""
     drops: Keys = field(default_factory=lambda: _NONE)
-    """The numbers of the drops so far in their log, ..."""
+    """Log numbers of the drops so far."""
     dropped: Places = field(default_factory=lambda: _NONE)
-    """... and the place that each took."""
+    """The dropped position of each of them."""
     length: int = 0
-    """Of all chunks together."""
+    """Total length of all chunks."""
 
     @classmethod
     def of(cls, rows: Rows, at: NDArray[np.int32]) -> "SegmentView":
         return cls(rows, at, length=_sum(rows.lengths))
 
     def after(self, numbers: Keys, slots: Keys) -> "SegmentView":
-        """With some more drops; those of other parts are passed over."""
+        """Adds drops; those of other segments are ignored."""
         places, here = self.rows.places(slots)
         return self.without(numbers[here], places[here])
 
@@ -127,7 +127,7 @@ class SegmentView:
         return replace(self, rows=self.rows.joined(rows), at=np.concatenate([self.at, at]), length=length)
 
     def gone(self, drops: ChangeCursor) -> Places:
-        """The places of what was dropped by then."""
+        """Returns the positions dropped as of a cursor."""
         return self.dropped[drops.shows(self.drops)] if len(self.drops) else self.dropped
 
     def as_of(self, drops: ChangeCursor) -> LiveChunks:
@@ -139,7 +139,7 @@ class SegmentView:
         return self.living(alive)
 
     def living(self, alive: Mask | None) -> LiveChunks:
-        """The rows of a mask; None: all."""
+        """Returns the rows of a mask; None: all."""
         size = len(self.rows)
         if alive is None:
             return LiveChunks(size, None, size, self.length)
@@ -151,25 +151,25 @@ def _sum(lengths: NDArray[np.int32]) -> int:
 
 
 MOST = 255
-"""Counts end here, at 127.5 occurrences: of what is that frequent in one chunk more makes no difference."""
+"""The highest count, 127.5 occurrences. More make no difference to the score."""
 
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """What is kept of an entry."""
+    """An entry as it is stored."""
 
     chunk: ChunkKey
     document: DocumentKey
     length: int
-    """In terms, whatever their column."""
+    """Number of terms in all columns."""
     terms: str
-    """The different ones, joined by spaces, which no term has inside."""
+    """The distinct terms, joined by spaces; no term contains one."""
     counts: bytes
-    """One byte for each, in halves."""
+    """One byte for each term, in halves."""
 
 
 def counted(entry: KeywordEntry) -> Counted:
-    """In halves an occurrence counts 2, and 1 in the context: the weights 1.0 and 0.5 of the reference engine."""
+    """Counts terms in halves: 2 for an occurrence and 1 in the context, the weights 1.0 and 0.5 of ``Fts5``."""
     halves = Counter(chain(entry.own, entry.own, entry.context, entry.header, entry.header))
     return Counted(
         chunk=entry.chunk,
@@ -185,5 +185,5 @@ def _capped(counts: Collection[int]) -> bytes:
 
 
 def each(terms: str) -> list[str]:
-    """The terms of a row, in the order of its counts."""
+    """Splits the terms of a row, in the order of its counts."""
     return terms.split(" ") if terms else []
