@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hivelore.indexing.model import Attributes, DocumentKey
-from hivelore.memories.model import Memory, MemoryId, Scope, Source, standing
+from hivelore.memories.model import Memory, MemoryId, Scope, Source, rank_features
 from hivelore.search.model import Filter, Visibility
 from hivelore.storage.ports import MemoryStore, Transaction, View
 from support.memories import ADA, BOB, EVERYTHING, a_memory, instant, whole
@@ -46,7 +46,7 @@ def assert_agrees(view: View, keys: dict[MemoryId, DocumentKey], population: Seq
     assert sorted(view.matching_keys(where)) == sorted(keys[memory.id] for memory in admitted)
     assert view.memories_of(list(keys.values()), where) == {keys[memory.id]: memory for memory in admitted}
     assert view.rank_features_of(list(keys.values()), where) == {
-        keys[memory.id]: standing(memory) for memory in admitted
+        keys[memory.id]: rank_features(memory) for memory in admitted
     }
     now = INSTANTS[1]
     stats = view.stats(where, None, now)

@@ -392,7 +392,7 @@ def test_a_common_tag_lists_what_a_rare_one_would(tmp_path: Path, monkeypatch: p
         for memory in census():
             store.write(lambda tx, memory=memory: tx.add(memory, ()))
         rare, by_list = pages_by_tag(store)
-        monkeypatch.setattr("hivelore.storage.sql.view._COMMON_TAG_TAG", 1)
+        monkeypatch.setattr("hivelore.storage.sql.view._COMMON_TAG", 1)
         common, by_walking = pages_by_tag(store)
         assert common == rare
         assert any(rare)

@@ -24,14 +24,14 @@ from hivelore.indexing.model import (
     Change,
     ChangeCursor,
     DocumentKey,
-    Embedded,
     ModelKey,
     PassageKey,
+    PassageVectors,
+    QueuedPassage,
     Stored,
     StoredChunk,
     TokenCodes,
     Vector,
-    Waiting,
 )
 from hivelore.memories.model import Action, Chunk, Memory, MemoryId, RankFeatures, Statement, Topic, Version
 from hivelore.memories.whole import Counts, WholeMemory
@@ -164,11 +164,11 @@ class EmbeddingReads(Protocol):
         """Returns the dimension a model was registered with. Raises NotFound for an unknown model."""
         ...
 
-    def embedded(self, model: ModelKey, keys: Sequence[DocumentKey]) -> Embedded:
+    def embedded(self, model: ModelKey, keys: Sequence[DocumentKey]) -> PassageVectors:
         """Returns the passages of these documents that have a vector of the model, in no order."""
         ...
 
-    def all_embedded(self, model: ModelKey) -> Iterator[Embedded]:
+    def all_embedded(self, model: ModelKey) -> Iterator[PassageVectors]:
         """Yields every passage that has a vector of the model, in batches and in no order."""
         ...
 
@@ -182,7 +182,7 @@ class EmbeddingReads(Protocol):
 
     def queued_passages(
         self, model: ModelKey, now: datetime, limit: int, *, newest_first: bool = False
-    ) -> Sequence[Waiting]:
+    ) -> Sequence[QueuedPassage]:
         """Returns passages that wait for a vector of the model. Failed ones are included once their retry is due."""
         ...
 
@@ -472,7 +472,7 @@ class EmbeddingWrites(Protocol):
 
     def lease_passages(
         self, model: ModelKey, now: datetime, limit: int, *, lease: timedelta, newest_first: bool = False
-    ) -> Sequence[Waiting]:
+    ) -> Sequence[QueuedPassage]:
         """Leases queued passages that nobody else has leased. A lease ends with its time, a vector, a failure or
         ``release_passages``. A shared store uses its own clock."""
         ...

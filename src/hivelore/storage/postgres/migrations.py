@@ -150,7 +150,7 @@ def _lock_migrations(connection: Connection) -> None:
         if _value(connection, f"SELECT pg_try_advisory_lock({_LOCK})"):
             return
         if tries == _LOG_AFTER:
-            _LOG.warning("Another replica is migrating the database. Waiting for it.")
+            _LOG.warning("Another replica is migrating the database. QueuedPassage for it.")
         connection.execute("SELECT pg_sleep(%s)", (_POLL,))
 
 

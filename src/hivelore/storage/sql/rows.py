@@ -30,14 +30,14 @@ from hivelore.indexing.model import (
     Attributes,
     ChunkKey,
     DocumentKey,
-    Embedded,
     Instants,
     PassageKey,
+    PassageVectors,
     Stored,
     StoredChunk,
 )
 from hivelore.memories.model import (
-    END,
+    ENDING_LENGTH,
     Action,
     Chunk,
     Json,
@@ -48,11 +48,11 @@ from hivelore.memories.model import (
     RankFeatures,
     Statement,
     Version,
-    asks,
+    is_question,
 )
 from hivelore.memories.whole import Counts
 from hivelore.observations.model import Confidence, Held, Observation, Operational
-from hivelore.review.model import Concerned, Decided, Proposal
+from hivelore.review.model import DecisionRecord, Proposal, ProposalSubject
 from hivelore.review.proposal_codec import read_wanted, wanted
 from hivelore.search.model import Score
 from hivelore.sessions.model import Ended, Handover, InjectedMemory, Session, ShownMemory, SubAgent, Task
@@ -150,7 +150,7 @@ def read_rank_features(row: Row) -> tuple[DocumentKey, RankFeatures]:
 
 
 def _asks(end: bytes) -> bool:
-    return asks(end.decode(errors="ignore")[-END:])
+    return is_question(end.decode(errors="ignore")[-ENDING_LENGTH:])
 
 
 def read_stored(row: Row) -> Stored:
@@ -274,10 +274,10 @@ def read_attributes(row: Row) -> Attributes:
     )
 
 
-def read_embedded(found: Sequence[Row], floats: Callable[[Sequence[bytes]], NDArray[np.float32]]) -> Embedded:
+def read_embedded(found: Sequence[Row], floats: Callable[[Sequence[bytes]], NDArray[np.float32]]) -> PassageVectors:
     """Columns document, those of ``read_attributes``, chunk, passage, vector."""
     columns = list(zip(*found, strict=True)) or [()] * 13
-    return Embedded(
+    return PassageVectors(
         documents=np.array(columns[0], np.int64),
         chunks=np.array(columns[10], np.int64),
         passages=np.array(columns[11], np.int64),
@@ -579,7 +579,7 @@ def evidence_statements(
         yield "usefulness_put", use_params(document, use_of(now))
 
 
-def read_proposal(row: Sequence[Any], memories: Sequence[Concerned]) -> Proposal:
+def read_proposal(row: Sequence[Any], memories: Sequence[ProposalSubject]) -> Proposal:
     """Columns id, kind, wanted, why, actor, door, session, at, how, decided_at, decided_by, decided_door and reason."""
     return Proposal(
         id=row[0],
@@ -595,9 +595,9 @@ def read_proposal(row: Sequence[Any], memories: Sequence[Concerned]) -> Proposal
     )
 
 
-def _read_decision(row: Sequence[Any]) -> Decided:
+def _read_decision(row: Sequence[Any]) -> DecisionRecord:
     how, at, actor, interface, reason = row
-    return Decided(
+    return DecisionRecord(
         how=DECISION_OF[how], at=from_micros(at), actor=actor, interface=INTERFACE_OF[interface], reason=reason
     )
 

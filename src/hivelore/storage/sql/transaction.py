@@ -23,11 +23,11 @@ from hivelore.indexing.model import (
     DocumentKey,
     ModelKey,
     PassageKey,
+    QueuedPassage,
     Stored,
     StoredChunk,
     TokenCodes,
     Vector,
-    Waiting,
 )
 from hivelore.memories.model import Action, Chunk, Memory, MemoryId
 from hivelore.memories.whole import WholeMemory
@@ -266,9 +266,9 @@ class SqlTransaction(ChangeRecorder, SqlView):
         """Keeps every chunk with unchanged text, headings and passages; deletes and adds the others."""
         kept: dict[object, list[StoredChunk]] = {}
         for stored in self.chunks(document):
-            kept.setdefault(stored.chunk.likeness(old), []).append(stored)
+            kept.setdefault(stored.chunk.identity(old), []).append(stored)
         for chunk in chunks:
-            same = kept.get(chunk.likeness(new))
+            same = kept.get(chunk.identity(new))
             if same:
                 self._move_chunk(same.pop(0), chunk)
             else:
@@ -405,7 +405,7 @@ class SqlTransaction(ChangeRecorder, SqlView):
 
     def lease_passages(
         self, model: ModelKey, now: datetime, limit: int, *, lease: timedelta, newest_first: bool = False
-    ) -> Sequence[Waiting]:
+    ) -> Sequence[QueuedPassage]:
         free = self.SQL["waiting"].replace("{free}", self.SQL["free"]).replace("{locked}", self.SQL["locked"])
         found = self._waiting(free, model, now, limit, newest_first)
         passages = self.array([one.passage for one in found])

@@ -27,19 +27,19 @@ from hivelore.indexing.model import (
     Change,
     ChangeCursor,
     DocumentKey,
-    Embedded,
     ModelKey,
     PassageKey,
+    PassageVectors,
+    QueuedPassage,
     Stored,
     StoredChunk,
     TokenCodes,
     Vector,
-    Waiting,
 )
 from hivelore.memories.model import Memory, MemoryId, RankFeatures, Scope, Source, Statement, Topic, Version
 from hivelore.memories.whole import Counts
 from hivelore.observations.model import Observation
-from hivelore.review.model import Concerned, Proposal, ProposalFilter, ProposalId
+from hivelore.review.model import Proposal, ProposalFilter, ProposalId, ProposalSubject
 from hivelore.search.model import Filter, RecallId, Stats
 from hivelore.sessions.model import EventId, Handover, HandoverState, Session
 from hivelore.storage.ports import Deferred
@@ -216,10 +216,10 @@ class SqlView(ABC):
 
     def _proposals(self, statement: str, asked: Params) -> list[Proposal]:
         found = self.rows(statement, asked)
-        memories: dict[str, list[Concerned]] = {row[0]: [] for row in found}
+        memories: dict[str, list[ProposalSubject]] = {row[0]: [] for row in found}
         if found:
             for proposal, memory, version in self.rows(self.SQL["concerned_of"], {"ids": self.array(memories.keys())}):
-                memories[proposal].append(Concerned(memory, version))
+                memories[proposal].append(ProposalSubject(memory, version))
         return [rows.read_proposal(row, memories[row[0]]) for row in found if memories[row[0]]]
 
     def events_about(self, document: DocumentKey) -> Sequence[Event]:
@@ -455,12 +455,12 @@ class SqlView(ABC):
             raise NotFound("This embedding model is not registered. Register it first.")
         return row[0]
 
-    def embedded(self, model: ModelKey, keys: Sequence[DocumentKey]) -> Embedded:
+    def embedded(self, model: ModelKey, keys: Sequence[DocumentKey]) -> PassageVectors:
         with self.unrestricted():
             found = self.rows(self.SQL["embedded"], {"model": model, "keys": self.array(set(keys))})
         return rows.read_embedded(found, self.floats)
 
-    def all_embedded(self, model: ModelKey) -> Iterator[Embedded]:
+    def all_embedded(self, model: ModelKey) -> Iterator[PassageVectors]:
         with self.unrestricted():
             found = self.stream(self.SQL["embedded_all"], {"model": model})
             while batch := list(islice(found, _BATCH)):
@@ -482,18 +482,18 @@ class SqlView(ABC):
 
     def queued_passages(
         self, model: ModelKey, now: datetime, limit: int, *, newest_first: bool = False
-    ) -> Sequence[Waiting]:
+    ) -> Sequence[QueuedPassage]:
         statement = self.SQL["waiting"].replace("{free}", "").replace("{locked}", "")
         return self._waiting(statement, model, now, limit, newest_first)
 
     def _waiting(
         self, statement: str, model: ModelKey, now: datetime, limit: int, newest_first: bool
-    ) -> Sequence[Waiting]:
+    ) -> Sequence[QueuedPassage]:
         asked: dict[str, Param] = {"model": model, "now": to_micros(now), "limit": limit}
         statement = statement.replace("{order}", "DESC" if newest_first else "ASC")
         found = sorted(self._queued(statement, asked), key=lambda row: row[0], reverse=newest_first)
         return [
-            Waiting(PassageKey(key), DocumentKey(document), Clean(content[start:stop]), author)
+            QueuedPassage(PassageKey(key), DocumentKey(document), Clean(content[start:stop]), author)
             for key, document, start, stop, content, author in found[:limit]
         ]
 

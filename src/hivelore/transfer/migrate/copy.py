@@ -90,7 +90,7 @@ class Migrator:
         self._settings = settings
         self._progress = progress
         self._index_writer = IndexWriter(self._keywords)
-        self._planner_statistics = PlannerStatistics(target)
+        self._learning = PlannerStatistics(target)
         self._index_rebuild = IndexRebuild(target, self._keywords, others, self._index_writer, clock)
 
     def begin(self) -> MigrationState:
@@ -119,11 +119,11 @@ class Migrator:
     def index(self) -> None:
         """Index what was copied before there was an index: the first service on the target finds all by its words."""
         self._index_rebuild.begin()
-        total = self._index_rebuild.left
+        total = self._index_rebuild.remaining
         with self._progress("Indexing", total) as advance:
-            while not self._index_rebuild.is_done:
-                self._index_rebuild.go_on()
-                advance(total - self._index_rebuild.left)
+            while not self._index_rebuild.is_complete:
+                self._index_rebuild.run_step()
+                advance(total - self._index_rebuild.remaining)
         while self._keywords.compact(self._target):
             pass
 
@@ -137,7 +137,7 @@ class Migrator:
         to the source meanwhile: to be called again when nobody does."""
         self.follow(logs=True)
         self.index()
-        self._target.analyze()
+        self._target.learn()
         with self._source.read() as view:
             self._follow(view)
             self._copy_rest(view)
@@ -161,7 +161,7 @@ class Migrator:
             stand = known(there)
         done = 0 if stand.shown is None else self._catch_up(view, stand, stand.shown)
         stand = replace(stand, shown=view.change_cursor())
-        models = [(fingerprint, view.dimension(model)) for fingerprint, model in whole_reader.models(view)]
+        models = [(fingerprint, view.dimension(model)) for fingerprint, model in whole_reader.list_models(view)]
 
         def work(tx: Transaction) -> None:
             for fingerprint, dimension in models:
@@ -172,12 +172,12 @@ class Migrator:
         new = sorted(key for key in view.matching_keys(EVERYTHING) if key > stand.upto)
         with self._progress("Copying", len(new)) as advance:
             copied = 0
-            for portion in whole_reader.portions(view, new):
-                self._put(whole_reader.read(view, portion), replace(stand, upto=portion[-1]))
+            for portion in whole_reader.split_into_batches(view, new):
+                self._put(whole_reader.read_memories(view, portion), replace(stand, upto=portion[-1]))
                 copied += len(portion)
                 advance(copied)
-                self._planner_statistics.rows_written(len(portion))
-        self._planner_statistics.load_ended()
+                self._learning.rows_written(len(portion))
+        self._learning.load_ended()
         return done + len(new)
 
     def _catch_up(self, view: View, stand: MigrationState, since: ChangeCursor) -> int:
@@ -190,20 +190,20 @@ class Migrator:
                     changed.setdefault(change.document, set()).add(change.kind)
         embedded = sorted(key for key, kinds in changed.items() if kinds == {ChangeKind.VECTORS})
         self._rewrite(view, sorted(changed.keys() - set(embedded)))
-        for portion in whole_reader.portions(view, embedded):
-            load = whole_reader.read(view, portion)
+        for portion in whole_reader.split_into_batches(view, embedded):
+            load = whole_reader.read_memories(view, portion)
             self._target.write(lambda tx, load=load: _put_vectors(tx, load))
         return len(changed)
 
     def _rewrite(self, view: View, keys: Sequence[DocumentKey]) -> None:
         """Take memories away, then put those back that the source has."""
         left: list[DocumentKey] = []
-        for some in whole_reader.in_batches(keys, whole_reader.AT_A_TIME):
+        for some in whole_reader.in_batches(keys, whole_reader.BATCH_SIZE):
             here = view.rank_features_of(some, EVERYTHING).keys()
             self._target.write(lambda tx, some=some, here=here: self._take_away(tx, some, here))
             left += sorted(here)
-        for portion in whole_reader.portions(view, left):
-            self._put(whole_reader.read(view, portion), None)
+        for portion in whole_reader.split_into_batches(view, left):
+            self._put(whole_reader.read_memories(view, portion), None)
 
     def _take_away(self, tx: Transaction, keys: Sequence[DocumentKey], to_return: Collection[DocumentKey]) -> None:
         indexed = _has_index(tx)
@@ -218,7 +218,7 @@ class Migrator:
     def _put(self, load: MemoryBatch, stand: MigrationState | None) -> None:
         def work(tx: Transaction) -> None:
             if _has_index(tx):
-                self._index_writer.move_in(tx, load.memories)
+                self._index_writer.import_memories(tx, load.memories)
             else:
                 tx.import_memories(load.memories)
             _put_vectors(tx, load)
@@ -258,7 +258,7 @@ class Migrator:
         for some in whole_reader.in_batches(sorted(view.matching_keys(EVERYTHING)), PAGE):
             wanted = view.rank_features_of(some, EVERYTHING)
             with self._target.read() as there:
-                found = there.rank_features_of(some, EVERYTHING)
+                found = there.standings(some, EVERYTHING)
             reads = {
                 key: (one.access_count - found[key].access_count, one.accessed_at)
                 for key, one in wanted.items()
@@ -321,11 +321,11 @@ class Migrator:
         """``mend``: what is not equal is copied again and looked at once more."""
         here, there = Checksum(), Checksum()
         with self._target.read() as target:
-            keys = sorted({*view.matching_keys(EVERYTHING), *target.matching_keys(EVERYTHING)})
+            keys = sorted({*view.matching_keys(EVERYTHING), *target.matching(EVERYTHING)})
         with self._progress("ObservationComparison", len(keys)) as advance:
             done = 0
-            for portion in whole_reader.portions(view, keys):
-                wanted = whole_reader.digests(whole_reader.read(view, portion))
+            for portion in whole_reader.split_into_batches(view, keys):
+                wanted = whole_reader.memory_digests(whole_reader.read_memories(view, portion))
                 found = self._found(portion)
                 wrong = [key for key in portion if wanted.get(key) != found.get(key)]
                 if wrong and mend:
@@ -345,7 +345,7 @@ class Migrator:
 
     def _found(self, keys: Sequence[DocumentKey]) -> dict[DocumentKey, bytes]:
         with self._target.read() as there:
-            return whole_reader.digests(whole_reader.read(there, keys))
+            return whole_reader.memory_digests(whole_reader.read_memories(there, keys))
 
 
 def _has_index(tx: Transaction) -> bool:
