@@ -27,8 +27,8 @@ class SlowFts5(Fts5):
         self._clock = clock
         self.steps = 0
 
-    def tidy(self, tx: Transaction) -> None:
-        super().tidy(tx)
+    def purge_step(self, tx: Transaction) -> None:
+        super().purge_step(tx)
         self.steps += 1
         self._clock.advance(STEP)
 
@@ -172,8 +172,8 @@ class SlowPostings(Postings):
         self._clock = clock
         self.steps = 0
 
-    def settle(self, store: MemoryStore) -> bool:
-        there_was_something = super().settle(store)
+    def compact(self, store: MemoryStore) -> bool:
+        there_was_something = super().compact(store)
         self.steps += there_was_something
         self._clock.advance(timedelta(seconds=0.2))
         return there_was_something

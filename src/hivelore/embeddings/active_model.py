@@ -97,7 +97,7 @@ class ActiveModel:
     def compact_indexes(self, store: MemoryStore, stopping: Callable[[], bool]) -> None:
         """Let the indexes do what keeps them quick: see ``VectorIndex.settle``."""
         for model in {id(model): model for model in (self._model, self._wanted) if model is not None}.values():
-            model.index.settle(store, stopping)
+            model.index.maintain(store, stopping)
 
     @property
     def ready(self) -> bool:

@@ -87,7 +87,7 @@ class IndexWriter:
 
     def forget(self, tx: Transaction, stored: Stored) -> None:
         """For good, with all that is kept of what it was, unless what is done here is itself kept."""
-        if not tx.is_keeping:
+        if not tx.is_journaling:
             for key in (stored.key, *_redact_quotations(tx, stored)):
                 tx.drop_preimages(key)
         concerned = unlink(tx, stored, None)

@@ -79,7 +79,7 @@ class Housekeeper:
         is closed, which empties its log."""
         until = self._clock.monotonic() + within
         while not self._is_purged() and self._clock.monotonic() < until:
-            self._store.write(self._keywords.tidy)
+            self._store.write(self._keywords.purge_step)
 
     def _compact(self, stopping: Callable[[], bool]) -> None:
         began = self._clock.monotonic()
@@ -108,7 +108,7 @@ class Housekeeper:
     def _purge_words(self, stopping: Callable[[], bool]) -> None:
         began = self._clock.monotonic()
         while self._clock.monotonic() - began < PURGE_BUDGET and not stopping():
-            self._store.write(self._keywords.tidy)
+            self._store.write(self._keywords.purge_step)
             if self._is_purged():
                 now = self._clock.monotonic()
                 self._rests_until = now + PURGE_REST_FACTOR * (self._spent + now - began)

@@ -137,7 +137,7 @@ class Migrator:
         to the source meanwhile: to be called again when nobody does."""
         self.follow(logs=True)
         self.index()
-        self._target.learn()
+        self._target.analyze()
         with self._source.read() as view:
             self._follow(view)
             self._copy_rest(view)
@@ -258,7 +258,7 @@ class Migrator:
         for some in whole_reader.in_batches(sorted(view.matching_keys(EVERYTHING)), PAGE):
             wanted = view.rank_features_of(some, EVERYTHING)
             with self._target.read() as there:
-                found = there.standings(some, EVERYTHING)
+                found = there.rank_features_of(some, EVERYTHING)
             reads = {
                 key: (one.access_count - found[key].access_count, one.accessed_at)
                 for key, one in wanted.items()
@@ -321,7 +321,7 @@ class Migrator:
         """``mend``: what is not equal is copied again and looked at once more."""
         here, there = Checksum(), Checksum()
         with self._target.read() as target:
-            keys = sorted({*view.matching_keys(EVERYTHING), *target.matching(EVERYTHING)})
+            keys = sorted({*view.matching_keys(EVERYTHING), *target.matching_keys(EVERYTHING)})
         with self._progress("ObservationComparison", len(keys)) as advance:
             done = 0
             for portion in whole_reader.split_into_batches(view, keys):

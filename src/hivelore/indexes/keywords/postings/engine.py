@@ -65,7 +65,7 @@ class Postings:
         with store.read() as view:
             snapshot = sql.readable(view)
             self._as_of(snapshot, sql.now(snapshot)).documents.survey(snapshot)
-        return self._compaction.purge_step(store)
+        return self._compaction.step(store)
 
     def clear(self, tx: Transaction) -> None:
         compaction.clear(sql.writable(tx))
