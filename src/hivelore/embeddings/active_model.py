@@ -95,7 +95,7 @@ class ActiveModel:
             self._indexes_updated.set()
 
     def compact_indexes(self, store: MemoryStore, stopping: Callable[[], bool]) -> None:
-        """Let the indexes do what keeps them quick: see ``VectorIndex.settle``."""
+        """Let the indexes do what keeps them quick: see ``VectorIndex.maintain``."""
         for model in {id(model): model for model in (self._model, self._wanted) if model is not None}.values():
             model.index.maintain(store, stopping)
 
