@@ -5,7 +5,6 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from support.undo_service import known, whole
 
 from hivelore.changes.journal import ChangeJournal
 from hivelore.changes.model import Batch, BatchId, BatchKind
@@ -24,6 +23,7 @@ from support.batches import batches_of, preimages_of
 from support.clocks import START
 from support.memories import evidence, operational
 from support.stores import present
+from support.undo_service import known, whole
 from support.world import AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, World
 
 PORT = "The port is 5432."

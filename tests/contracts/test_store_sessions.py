@@ -15,9 +15,9 @@ SESSION = Session(
     updated_at=instant(5),
     begun_at=instant(2),
     goal=Clean("Fix the login – 直す"),
-    asked=Clean("and the tests"),
-    briefed=EventId("e1"),
-    told=(InjectedMemory(memory_id(1), 1, EventId("e1")), InjectedMemory(memory_id(2), 3, EventId("e2"))),
+    last_prompt=Clean("and the tests"),
+    context_event=EventId("e1"),
+    injected=(InjectedMemory(memory_id(1), 1, EventId("e1")), InjectedMemory(memory_id(2), 3, EventId("e2"))),
 )
 EMPTY = Session(agent=ADA, id=Clean("codex:s2"), updated_at=instant(6))
 

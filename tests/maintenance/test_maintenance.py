@@ -4,7 +4,6 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from support.undo_service import known, whole
 
 from hivelore.changes.journal import ChangeJournal
 from hivelore.changes.model import BatchKind
@@ -26,6 +25,7 @@ from support.happenings import an_event, log_events
 from support.memories import an_observation, evidence, operational
 from support.proposals import a_proposal, put
 from support.stores import present
+from support.undo_service import known, whole
 from support.world import AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, World
 
 PURGE, MERGE = MaintenancePlan(purge_expired=True), MaintenancePlan(merge=True)

@@ -16,13 +16,13 @@ from hivelore.feedback.implicit import ImplicitFeedback
 from hivelore.feedback.model import Use
 from hivelore.memories.model import Json, Memory, Scope, Source, Trust
 from hivelore.models.extractive import ExtractiveSummarizer
-from hivelore.observations.curation import Choice
+from hivelore.observations.curation import RatedQuery
 from hivelore.observations.marker_ingest import MarkerIngest
 from hivelore.observations.markers import CATEGORIES
-from hivelore.sessions.lessons.summary_draft import READ
+from hivelore.sessions.lessons.summary_draft import MAX_SUMMARISED
 from hivelore.sessions.model import AgentEvent, EventId, EventKind, HandoverState, SubAgent, Summary, Task, Transcript
 from hivelore.sessions.ports import Summarizer
-from hivelore.sessions.summaries import ATTEMPTS, DISTILLING, FIRST_PAUSE, KEPT, LAG, LEASE, SessionSummaries
+from hivelore.sessions.summaries import ATTEMPTS, FIRST_PAUSE, LAG, LEASE, LEASE_NAME, RETENTION, SessionSummaries
 from hivelore.sessions.transcript_files import TranscriptFiles
 from hivelore.storage.inmemory.keywords import ExactKeywords
 from hivelore.storage.inmemory.store import InMemoryStore
@@ -69,10 +69,10 @@ class Service:
             fallback=ExtractiveSummarizer(),
             redactor=Redactor(b"a key for tests only"),
             clock=self.clock,
-            leader_lease=LeaderLease(self.store, self.clock, "one", DISTILLING, LEASE),
+            leader_lease=LeaderLease(self.store, self.clock, "one", LEASE_NAME, LEASE),
             marked=MarkerIngest(
                 self.world.observation_service, self.world.events, self.world.cooldowns, CATEGORIES
-            ).take,
+            ).ingest,
         )
         return self.session_summaries
 
@@ -89,13 +89,13 @@ class Service:
         """What a prompt of a session is told."""
         event = AgentEvent(
             id=EventId(f"asked-{session}"),
-            kind=EventKind.ASKED,
+            kind=EventKind.PROMPTED,
             program="claude-code",
             session=Clean(session),
             text=Clean(text),
             at=START,
         )
-        return self.world.capture.take(event, AS_ADA).context or ""
+        return self.world.capture.handle(event, AS_ADA).context or ""
 
     def memories(self) -> list[Memory]:
         with self.store.read() as view:
@@ -402,11 +402,11 @@ def test_an_end_that_kills_the_process_is_not_tried_for_ever(service: Service) -
 
 def test_markers_of_a_long_last_message_count_wherever_they_stand(service: Service) -> None:
     """Only its end is summarised."""
-    code = "\n".join(["```", *["make all"] * (READ // 5), "[MEMORY:timing:shop] An example", "```"])
+    code = "\n".join(["```", *["make all"] * (MAX_SUMMARISED // 5), "[MEMORY:timing:shop] An example", "```"])
     said = f"[MEMORY:timing:cart] Takes 60s to start\n{code}\n[MEMORY:timing:till] Takes 10s to start\n"
     service.session_summaries.hand_over(an_end(last_message=said), AS_ADA)
     service.work()
-    known = service.world.curation.page(Choice(), AS_ADA, None).memories
+    known = service.world.curation.page(RatedQuery(), AS_ADA, None).memories
     assert {one.memory.content for one in known} == {"Takes 60s to start", "Takes 10s to start"}
 
 
@@ -424,7 +424,7 @@ def test_a_session_needs_a_name_that_can_be_kept(service: Service, session: str)
 def test_what_was_distilled_is_forgotten_after_a_while(service: Service) -> None:
     service.session_summaries.hand_over(an_end(text=SAID), AS_ADA)
     service.work()
-    service.clock.advance(KEPT + timedelta(seconds=1))
+    service.clock.advance(RETENTION + timedelta(seconds=1))
     service.work()
     assert service.states() == {}
 

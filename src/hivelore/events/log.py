@@ -15,7 +15,7 @@ from hivelore.events.model import TEXT_LENGTH, Event, EventFilter, EventPage, Le
 from hivelore.memories.model import Memory, MemoryId
 from hivelore.memories.normalizer import CLOCK_SLACK, utc
 from hivelore.observations.model import GENERAL, SERVICE_LENGTH
-from hivelore.observations.repetition import WITHIN
+from hivelore.observations.repetition import REPEAT_WINDOW
 from hivelore.storage.ports import MemoryStore, Transaction
 
 ID_SHOWN = 100
@@ -53,7 +53,7 @@ class EventLog:
         event = self.prepared(level, text, viewer, service=service, session=session, at=at)
 
         def work(tx: Transaction) -> Event:
-            known = tx.same_event(event, WITHIN)
+            known = tx.same_event(event, REPEAT_WINDOW)
             if known is None:
                 tx.log_events([event])
             return known or event

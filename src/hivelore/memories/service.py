@@ -22,8 +22,8 @@ from hivelore.memories.normalizer import NormalizedDraft, Normalizer, refuse_too
 from hivelore.memories.temporal import displaced, fact_at, stays, succeeding
 from hivelore.memories.ttl import Lifetimes
 from hivelore.memories.upsert import may_tell, permit_retelling, retold, says_the_same, unplaced
-from hivelore.observations.access import may_say_how_sure
-from hivelore.observations.records import begin
+from hivelore.observations.access import may_set_confidence
+from hivelore.observations.records import record_creation
 from hivelore.review.model import Deletion, Proposal, ProposalKind
 from hivelore.review.proposals import Proposals, proposed
 from hivelore.storage.ports import MemoryStore, Transaction
@@ -233,7 +233,7 @@ class MemoryService:
     def _prepared(
         self, drafts: Sequence[Draft], viewer: Viewer, target: AgentId | None = None
     ) -> list[NormalizedDraft]:
-        if any(draft.operational is not None for draft in drafts) and not may_say_how_sure(viewer):
+        if any(draft.operational is not None for draft in drafts) and not may_set_confidence(viewer):
             raise Forbidden(
                 "Only an operator says how sure something about running things is. Report what you saw, and it is "
                 "compared with what is known: POST /memories, memory-observe, or 'hivelore observe'."
@@ -255,7 +255,7 @@ class MemoryService:
         if others:
             return self._workers(tx, others, memory, prepared, viewer)
         stored = self._index_writer.add(tx, memory, prepared.chunks)
-        begin(tx, stored, viewer)
+        record_creation(tx, stored, viewer)
         if viewer.agent != memory.owner:
             tx.record(_audit(memory, Action.CREATED, viewer, memory.updated_at))
         return WriteResult(memory=stored.memory, created=True, changed=True)
@@ -273,7 +273,7 @@ class MemoryService:
         chunks = prepared.chunks if after.content != known.memory.content else None
         changed = self._index_writer.change(tx, known, after, chunks, Action.EDITED)
         if known.memory.operational is None:
-            begin(tx, changed, viewer)
+            record_creation(tx, changed, viewer)
         return WriteResult(memory=changed.memory, created=False, changed=True)
 
     def _workers(

@@ -3,7 +3,7 @@
 from hivelore.core.agents import Role, Viewer
 
 
-def may_say_how_sure(viewer: Viewer) -> bool:
+def may_set_confidence(viewer: Viewer) -> bool:
     """Whether ``viewer`` may keep a memory about running things with a confidence of its own, compared with nothing:
     who has an operator's key, also where it speaks for an agent, as in an import. What agents observe is compared with
     what is known, and is as sure as that is."""

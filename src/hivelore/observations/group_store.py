@@ -15,26 +15,26 @@ from hivelore.memories.chunking import chunk
 from hivelore.memories.model import Action, Memory, MemoryId, Provenance
 from hivelore.memories.normalizer import NormalizedDraft, Normalizer
 from hivelore.memories.summary import named_after, summarise
-from hivelore.observations.confidence import OBSERVED, Lifecycle, order_of
-from hivelore.observations.grouping import Group, Placed
+from hivelore.observations.confidence import REPORTED, Lifecycle, order_key
+from hivelore.observations.grouping import Group, Placement
 from hivelore.observations.model import DEFAULT_TIER, Observation, ObservationKind
-from hivelore.observations.records import note, put
+from hivelore.observations.records import add_observations, replace_observations
 from hivelore.search.model import Filter
 from hivelore.storage.ports import Transaction, View
 
-RIVALS = 500
+MAX_COMPARED = 500
 """What is known of one service in one category is compared as far as it is among so many, newest first."""
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownGroup:
     stored: Stored
     group: Group
 
 
-def newest(view: View, where: Filter) -> Mapping[DocumentKey, Memory]:
+def newest_memories(view: View, where: Filter) -> Mapping[DocumentKey, Memory]:
     """What an observation may belong to or contradict."""
-    keys = sorted(view.matching(where), reverse=True)[:RIVALS]
+    keys = sorted(view.matching(where), reverse=True)[:MAX_COMPARED]
     found = view.admitted(keys, where)
     # In a project counts what is for all, too; what is seen for all says nothing of what is marked for one.
     return {
@@ -44,33 +44,35 @@ def newest(view: View, where: Filter) -> Mapping[DocumentKey, Memory]:
     }
 
 
-def known_groups(view: View, where: Filter, at: datetime) -> Mapping[MemoryId, Known]:
+def load_groups(view: View, where: Filter, at: datetime) -> Mapping[MemoryId, KnownGroup]:
     """By memory. Where nothing was observed since ``at``, only how each of them began is read: the rest makes no
     difference to what is observed then."""
-    found = newest(view, where)
+    found = newest_memories(view, where)
     is_late = any(one.operational is not None and one.operational.held.since >= at for one in found.values())
     seen = view.observations_of(found if is_late else ())
-    return {one.id: Known(Stored(key, one), _group(one, seen.get(key, ()))) for key, one in found.items()}
+    return {one.id: KnownGroup(Stored(key, one), _build_group(one, seen.get(key, ()))) for key, one in found.items()}
 
 
-def _group(memory: Memory, seen: Sequence[Observation]) -> Group:
+def _build_group(memory: Memory, seen: Sequence[Observation]) -> Group:
     known = memory.operational
     assert known is not None
-    first = next((one for one in seen if one.kind is ObservationKind.CREATED), _beginning(memory))
-    is_decided = any(one.kind not in OBSERVED for one in seen)
+    first = next((one for one in seen if one.kind is ObservationKind.CREATED), _creation(memory))
+    is_decided = any(one.kind not in REPORTED for one in seen)
     is_edited = memory.content != first.text or memory.supersedes is not None or memory.subject is not None
     return Group(
         memory=memory.id,
         text=memory.content,
         project=memory.project,
         first=first,
-        again=tuple(one for one in seen if one.kind is ObservationKind.REINFORCED),
-        others=tuple(one for one in seen if one.kind not in (ObservationKind.CREATED, ObservationKind.REINFORCED)),
+        reinforcements=tuple(one for one in seen if one.kind is ObservationKind.REINFORCED),
+        other_observations=tuple(
+            one for one in seen if one.kind not in (ObservationKind.CREATED, ObservationKind.REINFORCED)
+        ),
         is_fixed=is_decided or is_edited or known.persistent or known.tier < DEFAULT_TIER,
     )
 
 
-def _beginning(memory: Memory) -> Observation:
+def _creation(memory: Memory) -> Observation:
     assert memory.operational is not None
     return Observation(
         at=memory.created_at,
@@ -91,33 +93,42 @@ class GroupStore:
         self._clock = clock
 
     def put(
-        self, tx: Transaction, placed: Placed, known: Mapping[MemoryId, Known], seen: NormalizedDraft, viewer: Viewer
+        self,
+        tx: Transaction,
+        placed: Placement,
+        known: Mapping[MemoryId, KnownGroup],
+        seen: NormalizedDraft,
+        viewer: Viewer,
     ) -> Stored:
         """Bring the store to what became of the groups; the memory that ``seen`` belongs to."""
-        homes = {id(group): self._put(tx, group, known, seen, viewer) for group in placed.groups}
-        for memory, home in placed.gone:
+        homes = {id(group): self._put_group(tx, group, known, seen, viewer) for group in placed.groups}
+        for memory, home in placed.merged:
             self._merge(tx, known[memory].stored, homes[id(home)], viewer)
-        return homes[id(placed.home)]
+        return homes[id(placed.target)]
 
-    def _put(
-        self, tx: Transaction, group: Group, known: Mapping[MemoryId, Known], seen: NormalizedDraft, viewer: Viewer
+    def _put_group(
+        self, tx: Transaction, group: Group, known: Mapping[MemoryId, KnownGroup], seen: NormalizedDraft, viewer: Viewer
     ) -> Stored:
-        rows = [group.first, *group.again, *group.others]
+        rows = [group.first, *group.reinforcements, *group.other_observations]
         if group.memory is None:
-            fresh = self._remade(group, seen)
-            return put(tx, self._index_writer.add(tx, fresh.memory, fresh.chunks), rows, self._lifecycle)
+            fresh = self._build_memory(group, seen)
+            return replace_observations(
+                tx, self._index_writer.add(tx, fresh.memory, fresh.chunks), rows, self._lifecycle
+            )
         stored, was = known[group.memory].stored, known[group.memory].group
-        if order_of(group.first) != order_of(was.first):
-            return put(tx, self._reword(tx, stored, self._remade(group, seen), viewer), rows, self._lifecycle)
-        before = {was.first, *was.again, *was.others}
+        if order_key(group.first) != order_key(was.first):
+            return replace_observations(
+                tx, self._replace_beginning(tx, stored, self._build_memory(group, seen), viewer), rows, self._lifecycle
+            )
+        before = {was.first, *was.reinforcements, *was.other_observations}
         if before <= set(rows):
-            return note(tx, stored, [one for one in rows if one not in before], self._lifecycle)
-        return put(tx, stored, rows, self._lifecycle)
+            return add_observations(tx, stored, [one for one in rows if one not in before], self._lifecycle)
+        return replace_observations(tx, stored, rows, self._lifecycle)
 
-    def _remade(self, group: Group, seen: NormalizedDraft) -> NormalizedDraft:
+    def _build_memory(self, group: Group, seen: NormalizedDraft) -> NormalizedDraft:
         """The memory that a group is where it begins with its first observation."""
         first = group.first
-        if order_of(first) == (seen.memory.created_at, seen.memory.content, *order_of(first)[2:]):
+        if order_key(first) == (seen.memory.created_at, seen.memory.content, *order_key(first)[2:]):
             return seen
         line = summarise(group.text)
         assert seen.memory.operational is not None
@@ -136,7 +147,7 @@ class GroupStore:
         )
         return NormalizedDraft(memory, chunk(group.text), seen.draft)
 
-    def _reword(self, tx: Transaction, stored: Stored, fresh: NormalizedDraft, viewer: Viewer) -> Stored:
+    def _replace_beginning(self, tx: Transaction, stored: Stored, fresh: NormalizedDraft, viewer: Viewer) -> Stored:
         """Let a memory begin with what was seen before all that was known of it."""
         was, now = stored.memory, self._clock.now()
         memory = replace(

@@ -12,7 +12,7 @@ from hivelore.memories.normalizer import FIELD_LENGTH
 from hivelore.sessions.capture import CaptureService
 from hivelore.sessions.model import AgentEvent, EventId, Task
 from hivelore.sessions.programs import PROGRAMS
-from hivelore.sessions.programs.dialect import Circumstances, Dialect, storable
+from hivelore.sessions.programs.dialect import Dialect, EventContext, storable
 from hivelore.sessions.programs.envelope import Envelope
 
 
@@ -22,50 +22,50 @@ class HookService:
         self._redactor = redactor
         self._clock = clock
 
-    def told(self, envelope: Envelope, viewer: Viewer, deadline: float | None = None) -> Json:
+    def handle(self, envelope: Envelope, viewer: Viewer, deadline: float | None = None) -> Json:
         """What the program takes as an answer; None where it is to hear nothing."""
-        dialect, name = _understood(envelope)
-        event = self._event(dialect, name, envelope)
+        dialect, name = _dialect_and_event(envelope)
+        event = self._parse_event(dialect, name, envelope)
         if event is None:
             return None
-        return dialect.answer(name, event, self._capture.take(event, viewer, deadline))
+        return dialect.format_reply(name, event, self._capture.handle(event, viewer, deadline))
 
-    def told_late(self, envelope: Envelope, viewer: Viewer) -> None:
+    def handle_late(self, envelope: Envelope, viewer: Viewer) -> None:
         """Likewise, where nobody waits for an answer any more."""
-        dialect, name = _understood(envelope)
-        event = self._event(dialect, name, envelope)
+        dialect, name = _dialect_and_event(envelope)
+        event = self._parse_event(dialect, name, envelope)
         if event is not None:
-            self._capture.take_late(event, viewer)
+            self._capture.handle_late(event, viewer)
 
-    def _event(self, dialect: Dialect, name: str, envelope: Envelope) -> AgentEvent | None:
+    def _parse_event(self, dialect: Dialect, name: str, envelope: Envelope) -> AgentEvent | None:
         task = envelope.task()
-        about = Circumstances(
-            id=self._id(envelope.id),
-            at=self._at(envelope),
-            project=None if envelope.project is None else self._short(envelope.project),
-            task=None if task is None else self._task(*task),
+        about = EventContext(
+            id=self._clean_id(envelope.id),
+            at=self._event_time(envelope),
+            project=None if envelope.project is None else self._clean_field(envelope.project),
+            task=None if task is None else self._clean_task(*task),
         )
-        return dialect.event(name, envelope.payload, about, self._redactor.clean)
+        return dialect.parse_event(name, envelope.payload, about, self._redactor.clean)
 
-    def _id(self, number: EventId) -> EventId:
+    def _clean_id(self, number: EventId) -> EventId:
         """The id as it is kept. One that reads like a secret is replaced by its keyed digest, which is as unique."""
         text = storable(number)
         return EventId(text if self._redactor.clean(text) == text else self._redactor.digest(text))
 
-    def _at(self, envelope: Envelope) -> datetime:
+    def _event_time(self, envelope: Envelope) -> datetime:
         """Clocks may differ: what has happened has not happened in the future."""
         now = self._clock.now()
         return now if envelope.at is None else min(envelope.at, now)
 
-    def _task(self, number: str, text: str) -> Task:
-        return Task(id=self._short(number), text=self._redactor.clean(storable(text)))
+    def _clean_task(self, number: str, text: str) -> Task:
+        return Task(id=self._clean_field(number), text=self._redactor.clean(storable(text)))
 
-    def _short(self, text: str) -> Clean:
+    def _clean_field(self, text: str) -> Clean:
         return Clean(self._redactor.clean(storable(text[:FIELD_LENGTH])).strip())
 
 
-def _understood(envelope: Envelope) -> tuple[Dialect, str]:
+def _dialect_and_event(envelope: Envelope) -> tuple[Dialect, str]:
     dialect = PROGRAMS.get(envelope.program)
     if dialect is None:
         raise NotFound(f"No program {envelope.program[:40]!r} is known here; there are {', '.join(sorted(PROGRAMS))}.")
-    return dialect, envelope.event or dialect.name_of(envelope.payload) or ""
+    return dialect, envelope.event or dialect.read_event_name(envelope.payload) or ""

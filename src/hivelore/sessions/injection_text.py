@@ -10,12 +10,12 @@ from hivelore.memories.model import Memory
 from hivelore.search.model import RecallId
 from hivelore.sessions.fence import fenced
 
-CHARACTERS = 9_500
+MAX_CHARACTERS = 9_500
 """Claude Code shows no more than 10,000 of what one hook says; the fence takes its part."""
-OPERATIONAL = 6_000
+MAX_OPERATIONAL_CHARACTERS = 6_000
 """Characters, of these, that what is known about running things may take, whatever its budget: the rest is for the task
 and for what else there is."""
-SHORT = 700
+MAX_WHOLE_CHARACTERS = 700
 """Characters of a memory that is shown whole."""
 
 
@@ -38,33 +38,33 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True)
-class Briefed:
+class Injection:
     text: str | None
     """None: there is nothing to tell."""
-    told: Sequence[Note]
+    notes: Sequence[Note]
 
 
-NOTHING = Briefed(None, ())
+NO_INJECTION = Injection(None, ())
 
 
-def opening(memory: Memory) -> Note:
+def excerpt(memory: Memory) -> Note:
     """A memory nobody asked for in particular: all of it where it is short, else what it is about."""
-    whole = memory.content if len(memory.content) <= SHORT else memory.summary
+    whole = memory.content if len(memory.content) <= MAX_WHOLE_CHARACTERS else memory.summary
     return Note(memory, whole.strip())
 
 
-def surroundings(what: str) -> Harmless:
+def environment_line(what: str) -> Harmless:
     """What an agent is told of its environment, in front of all else (C21); empty where there is nothing to tell."""
     return harmless(f"Environment: {what}" if what else "")
 
 
-def brief(sections: Sequence[Section], tokens: int, nonce: str, before: Briefed = NOTHING) -> Briefed:
+def compose(sections: Sequence[Section], tokens: int, nonce: str, before: Injection = NO_INJECTION) -> Injection:
     """The sections within a fence, with as many notes, in their order, as have room in a number of tokens: one that is
     too long for the rest is left out. A section without anything has no heading. ``before``: what stands there first,
     at any rate, and is told with the rest; it takes room, and no tokens. ``nonce``: see ``fenced``."""
-    left, room = tokens, CHARACTERS - len(before.text or "")
+    left, room = tokens, MAX_CHARACTERS - len(before.text or "")
     parts = [before.text] if before.text else []
-    told = list(before.told)
+    told = list(before.notes)
     for section in sections:
         lines: list[str] = [harmless(section.text)] if section.text else []
         for note in section.notes:
@@ -77,7 +77,7 @@ def brief(sections: Sequence[Section], tokens: int, nonce: str, before: Briefed 
             part = "\n".join((f"## {section.heading}", *lines))
             parts.append(part)
             room -= len(section.heading) + len(section.text) + 5
-    return Briefed(fenced(harmless("\n\n".join(parts)), nonce) if parts else None, told)
+    return Injection(fenced(harmless("\n\n".join(parts)), nonce) if parts else None, told)
 
 
 def _line(note: Note) -> str:

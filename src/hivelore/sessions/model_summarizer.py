@@ -6,7 +6,7 @@ from dataclasses import replace
 from hivelore.models.ports import LanguageModel
 from hivelore.models.quota import TokenQuota
 from hivelore.sessions.lessons import prompt as asking
-from hivelore.sessions.lessons.extractive import SHORTEST
+from hivelore.sessions.lessons.extractive import MIN_CONVERSATION
 from hivelore.sessions.model import Summary, Task, Transcript
 from hivelore.sessions.ports import Summarizer
 
@@ -20,7 +20,7 @@ class ModelSummarizer:
         """``nonce``: see ``asking.prompt``."""
         self._model = model
         self._token_quota = token_quota
-        self._otherwise = otherwise
+        self._fallback = otherwise
         self._nonce = nonce
 
     @property
@@ -28,11 +28,11 @@ class ModelSummarizer:
         return self._model.name
 
     def summary(self, conversation: Transcript, task: Task | None) -> Summary:
-        if conversation.size <= SHORTEST:
-            return self._otherwise.summary(conversation, task)
-        prompt = asking.prompt(conversation, task, self._nonce())
+        if conversation.size <= MIN_CONVERSATION:
+            return self._fallback.summary(conversation, task)
+        prompt = asking.build_prompt(conversation, task, self._nonce())
         reserved = self._token_quota.reserve(self._model.most(prompt))
         if reserved is None:
-            return self._otherwise.summary(conversation, task)
+            return self._fallback.summary(conversation, task)
         answer = self._model.answer(prompt, asking.SCHEMA, lambda tokens: self._token_quota.settle(reserved, tokens))
-        return replace(asking.summary(answer, conversation), by=self.name)
+        return replace(asking.parse_summary(answer, conversation), by=self.name)

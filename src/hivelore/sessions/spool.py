@@ -9,12 +9,12 @@ from hivelore.identity.service import Agents
 from hivelore.local.endpoint import is_same
 from hivelore.sessions.hook_service import HookService
 from hivelore.sessions.ports import Spool
-from hivelore.sessions.programs.envelope import Envelope, opened
+from hivelore.sessions.programs.envelope import Envelope, parse_envelope
 
 _LOG = logging.getLogger("hivelore")
 
 
-class SpoolDrain:
+class SpoolDelivery:
     def __init__(self, spool: Spool, hooks: HookService, agents: Agents, url: str | None) -> None:
         """``url``: where this service answers; None: nowhere."""
         self._spool = spool
@@ -24,7 +24,7 @@ class SpoolDrain:
         self._elsewhere: set[str] = set()
         """The names of events that are for other services: once read is enough."""
 
-    def drain(self, stopping: Callable[[], bool] = lambda: False) -> int:
+    def deliver(self, stopping: Callable[[], bool] = lambda: False) -> int:
         """Take what waits, and answer how many there were. An event is removed once what follows from it is durable:
         should that be twice, nothing follows the second time. Raises Unavailable where the rest has to wait."""
         taken = 0
@@ -34,7 +34,7 @@ class SpoolDrain:
             if stopping():
                 break
             if name not in self._elsewhere:
-                taken += self._take(name)
+                taken += self._deliver_event(name)
         return taken
 
     def waiting(self) -> int:
@@ -44,13 +44,13 @@ class SpoolDrain:
         """How many events could not even be put aside, since the folder was made."""
         return self._spool.lost()
 
-    def _take(self, name: str) -> bool:
+    def _deliver_event(self, name: str) -> bool:
         try:
-            envelope = opened(self._spool.read(name))
-            if not self._is_for_us(envelope):
+            envelope = parse_envelope(self._spool.read(name))
+            if not self._is_for_this_service(envelope):
                 self._elsewhere.add(name)
                 return False
-            self._hooks.told_late(envelope, self._viewer(envelope))
+            self._hooks.handle_late(envelope, self._viewer(envelope))
         except Unavailable:
             raise
         except HiveloreError as error:
@@ -60,7 +60,7 @@ class SpoolDrain:
         self._spool.remove(name)
         return True
 
-    def _is_for_us(self, envelope: Envelope) -> bool:
+    def _is_for_this_service(self, envelope: Envelope) -> bool:
         """What was meant for a service elsewhere is left where it is."""
         return envelope.url is None or self._url is None or is_same(envelope.url, self._url)
 

@@ -13,9 +13,9 @@ from hivelore.memories.model import Json
 
 _SUFFIX = ".json"
 _UNREADABLE = ".unreadable"
-_LARGEST = 64_000_000
+_MAX_BYTES = 64_000_000
 """Bytes of an event; hooks put less aside in all."""
-_PASSES = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO, errno.EAGAIN, errno.EINTR)
+_TRANSIENT_ERRORS = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO, errno.EAGAIN, errno.EINTR)
 """Reasons that have nothing to do with the file."""
 
 
@@ -35,11 +35,11 @@ class SpoolFolder:
 
     def read(self, name: str) -> Json:
         try:
-            return json.loads(_bytes_of(self._folder / name))
+            return json.loads(_read_regular_file(self._folder / name))
         except (ValueError, RecursionError) as error:
             raise Invalid(f"{self._folder / name} is no event ({error}).") from None
         except OSError as error:
-            kind = Unavailable if error.errno in _PASSES else Invalid
+            kind = Unavailable if error.errno in _TRANSIENT_ERRORS else Invalid
             raise kind(f"{self._folder / name} cannot be read ({error.strerror}).") from None
 
     def remove(self, name: str) -> None:
@@ -64,11 +64,11 @@ class SpoolFolder:
             return 0
 
 
-def _bytes_of(file: Path) -> bytes:
+def _read_regular_file(file: Path) -> bytes:
     """Of a file proper; what else lies there might never end, or be another user's."""
     descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as data:
         told = os.fstat(descriptor)
-        if not stat.S_ISREG(told.st_mode) or told.st_size > _LARGEST:
+        if not stat.S_ISREG(told.st_mode) or told.st_size > _MAX_BYTES:
             raise ValueError("no file, or too large")
-        return data.read(_LARGEST)
+        return data.read(_MAX_BYTES)

@@ -18,17 +18,17 @@ def may_read_transcript(
     service saw begin for them first, or where it is not known for whom first, for nobody else (``begun``)."""
     if viewer.acting or (viewer.agent is not None and viewer.agent == local):
         return True
-    return _first(begun) == {viewer.agent} and is_file_of(path, session)
+    return _first_agents(begun) == {viewer.agent} and is_session_file(path, session)
 
 
-def _first(begun: Mapping[AgentId, datetime | None]) -> set[AgentId]:
+def _first_agents(begun: Mapping[AgentId, datetime | None]) -> set[AgentId]:
     times = [at for at in begun.values() if at is not None]
     if not times or len(times) < len(begun):
         return set(begun)
     return {agent for agent, at in begun.items() if at == min(times)}
 
 
-def is_file_of(path: str, session: str) -> bool:
+def is_session_file(path: str, session: str) -> bool:
     """Whether a file, by its name, is that of a session, or of a sub-agent in it: it is called after the session, ends
     with its id, or lies in a folder of that id."""
     file = PurePosixPath(path)

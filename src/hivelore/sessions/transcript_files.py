@@ -20,7 +20,7 @@ class TranscriptFiles:
     def end(self, path: str, most: int) -> tuple[Sequence[str], bool]:
         try:
             # Not blocking: opening a pipe would wait for who writes into it.
-            file = os.open(self._allowed(path), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+            file = os.open(self._resolve(path), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         except (OSError, ValueError, RuntimeError) as error:
             raise NotFound(f"The transcript cannot be read ({error}).") from error
         try:
@@ -35,7 +35,7 @@ class TranscriptFiles:
             os.close(file)
         return (lines[1:] if start else lines), bool(start)
 
-    def _allowed(self, path: str) -> Path:
+    def _resolve(self, path: str) -> Path:
         """Where it really is. Raises NotFound for what is no transcript of an agent program."""
         real = Path(path).resolve()
         if real.suffix == _SUFFIX and any(real.is_relative_to(folder.resolve()) for folder in self._folders):

@@ -4,48 +4,53 @@ twice. The same for what rules find and for what a model writes."""
 from collections.abc import Collection, Iterable, Iterator
 
 from hivelore.search.tokenizer import STOP_WORDS, distinct_terms
-from hivelore.sessions.lessons.claims import Claim, claim_of, claims
-from hivelore.sessions.lessons.cues import TALK
+from hivelore.sessions.lessons.claims import Claim, parse_claim, parse_claims
+from hivelore.sessions.lessons.cues import SMALL_TALK
 
-LEAST = 20
+MIN_WEIGHT = 20
 """Characters, or fewer, say nothing (A40)."""
-LONGEST = 400
-PROMPT = 2_000
+MAX_SENTENCE = 400
+MAX_PROMPT = 2_000
 """Characters of a message of a user that points are compared with."""
-_WORDS = 3
+_MIN_WORDS = 3
 """Fewer different words than that are no statement."""
-_ASKING = ("?", "？", ":", "：")
+_QUESTION_ENDS = ("?", "？", ":", "：")
 
 
-def prompted(messages: Iterable[str]) -> list[Claim]:
+def parse_prompts(messages: Iterable[str]) -> list[Claim]:
     """What users claimed in their messages."""
-    return [claim for message in messages for claim in claims(message[:PROMPT])]
+    return [claim for message in messages for claim in parse_claims(message[:MAX_PROMPT])]
 
 
-def worth(points: Iterable[str], prompts: Collection[Claim]) -> Iterator[str]:
+def select_points(points: Iterable[str], prompts: Collection[Claim]) -> Iterator[str]:
     """The points that say something, in their order. ``prompts``: what users said."""
     taken: list[Claim] = []
     for point in points:
-        said, parts = claim_of(point), claims(point)
-        if not says_something(point) or all(any(part.echoes(prompt) for prompt in prompts) for part in parts):
+        said, parts = parse_claim(point), parse_claims(point)
+        if not is_informative(point) or all(any(part.is_contained_in(prompt) for prompt in prompts) for part in parts):
             continue
-        if not any(said.echoes(other) for other in taken):
+        if not any(said.is_contained_in(other) for other in taken):
             taken.append(said)
             yield point
 
 
-def says_something(sentence: str) -> bool:
+def is_informative(sentence: str) -> bool:
     """Whether a sentence could be news to somebody."""
     text = sentence.strip()
-    return weight(text) > LEAST and not text.endswith(_ASKING) and not TALK.search(text) and len(words(text)) >= _WORDS
+    return (
+        text_weight(text) > MIN_WEIGHT
+        and not text.endswith(_QUESTION_ENDS)
+        and not SMALL_TALK.search(text)
+        and len(content_terms(text)) >= _MIN_WORDS
+    )
 
 
-def words(text: str) -> frozenset[str]:
+def content_terms(text: str) -> frozenset[str]:
     """What it speaks of."""
     return distinct_terms(text) - STOP_WORDS
 
 
-def weight(text: str) -> int:
+def text_weight(text: str) -> int:
     """Characters, of which an ideograph says as much as three."""
     return len(text) if text.isascii() else len(text) + 2 * sum(map(_is_ideograph, text))
 

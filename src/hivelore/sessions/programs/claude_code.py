@@ -2,13 +2,13 @@
 
 from hivelore.sessions.model import EventKind, Origin
 from hivelore.sessions.programs.dialect import Dialect
-from hivelore.sessions.transcripts.claude_code import WRAPPED
+from hivelore.sessions.transcripts.claude_code import INSERTED
 
 CLAUDE_CODE = Dialect(
     program="claude-code",
     kinds={
         "SessionStart": EventKind.STARTED,
-        "UserPromptSubmit": EventKind.ASKED,
+        "UserPromptSubmit": EventKind.PROMPTED,
         "Stop": EventKind.ANSWERED,
         "TaskCompleted": EventKind.ADVANCED,
         "PreCompact": EventKind.COMPACTING,
@@ -18,13 +18,13 @@ CLAUDE_CODE = Dialect(
         "SessionEnd": EventKind.ENDED,
     },
     # Words in reply to Stop and SubagentStop would make the agent go on, and SessionEnd takes none at all.
-    listens=frozenset({EventKind.STARTED, EventKind.ASKED, EventKind.SUBAGENT_STARTED}),
+    accepts_context=frozenset({EventKind.STARTED, EventKind.PROMPTED, EventKind.SUBAGENT_STARTED}),
     origins={"clear": Origin.CLEARED, "resume": Origin.RESUMED, "compact": Origin.COMPACTED},
     texts={
-        EventKind.ASKED: ("prompt",),
+        EventKind.PROMPTED: ("prompt",),
         EventKind.ANSWERED: ("last_assistant_message",),
         EventKind.COMPACTED: ("compact_summary",),
         EventKind.SUBAGENT_ENDED: ("last_assistant_message",),
     },
-    put_in=WRAPPED,
+    inserted_text=INSERTED,
 )

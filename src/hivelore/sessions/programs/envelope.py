@@ -10,7 +10,7 @@ from hivelore.errors import Invalid
 from hivelore.sessions.model import EventId
 from hivelore.sessions.programs.dialect import Payload
 
-ID_LENGTH = 100
+MAX_ID = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +49,7 @@ class Envelope:
         return None if self.task_id is None else (self.task_id, "")
 
 
-def opened(data: object) -> Envelope:
+def parse_envelope(data: object) -> Envelope:
     """An envelope as it was put aside. Raises Invalid for what is none."""
     if not isinstance(data, dict):
         raise Invalid("This is not what a hook has put aside.")
@@ -59,7 +59,7 @@ def opened(data: object) -> Envelope:
         raise Invalid("This is not what a hook has put aside.")
     return Envelope(
         program=program,
-        id=EventId(number[:ID_LENGTH]),
+        id=EventId(number[:MAX_ID]),
         payload=cast(Payload, payload),
         event=_text(fields.get("event")),
         at=_instant(fields.get("at")),

@@ -6,18 +6,18 @@ not asked for.
 
 from hivelore.sessions.model import EventKind, Origin
 from hivelore.sessions.programs.dialect import Dialect
-from hivelore.sessions.transcripts.gemini import WRAPPED
+from hivelore.sessions.transcripts.gemini import INSERTED
 
 GEMINI = Dialect(
     program="gemini",
     kinds={
         "SessionStart": EventKind.STARTED,
-        "BeforeAgent": EventKind.ASKED,
+        "BeforeAgent": EventKind.PROMPTED,
         "AfterAgent": EventKind.ANSWERED,
         "SessionEnd": EventKind.ENDED,
     },
-    listens=frozenset({EventKind.STARTED, EventKind.ASKED}),
+    accepts_context=frozenset({EventKind.STARTED, EventKind.PROMPTED}),
     origins={"clear": Origin.CLEARED, "resume": Origin.RESUMED},
-    texts={EventKind.ASKED: ("prompt",), EventKind.ANSWERED: ("prompt_response",)},
-    put_in=WRAPPED,
+    texts={EventKind.PROMPTED: ("prompt",), EventKind.ANSWERED: ("prompt_response",)},
+    inserted_text=INSERTED,
 )

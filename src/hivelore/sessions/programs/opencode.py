@@ -6,20 +6,20 @@ from hivelore.sessions.programs.dialect import Dialect
 OPENCODE = Dialect(
     program="opencode",
     kinds={
-        "chat.message": EventKind.ASKED,
+        "chat.message": EventKind.PROMPTED,
         "session.idle": EventKind.ANSWERED,
         "session.compacting": EventKind.COMPACTING,
         "session.compacted": EventKind.COMPACTED,
         "subagent.started": EventKind.SUBAGENT_STARTED,
         "subagent.idle": EventKind.SUBAGENT_ENDED,
     },
-    listens=frozenset({EventKind.ASKED, EventKind.SUBAGENT_STARTED}),
+    accepts_context=frozenset({EventKind.PROMPTED, EventKind.SUBAGENT_STARTED}),
     origins={},
     texts={
-        EventKind.ASKED: ("prompt",),
+        EventKind.PROMPTED: ("prompt",),
         EventKind.ANSWERED: ("last_assistant_message",),
         EventKind.COMPACTED: ("compact_summary",),
         EventKind.SUBAGENT_ENDED: ("last_assistant_message",),
     },
-    enveloped=False,
+    wraps_context=False,
 )

@@ -8,11 +8,11 @@ from hivelore.search.model import EVERYTHING
 from hivelore.storage.ports import MemoryStore, Transaction, View
 
 PAGE = 1_000
-_ALL = EventFilter(seen=EVERYTHING.visibility)
-_EVER = datetime.min.replace(tzinfo=UTC)
+_ALL_EVENTS = EventFilter(seen=EVERYTHING.visibility)
+_ALL_TIME = datetime.min.replace(tzinfo=UTC)
 
 
-def copy(view: View, target: MemoryStore) -> None:
+def copy_events(view: View, target: MemoryStore) -> None:
     """See that the target has those of ``view``, and no others. Those that tell of a memory come after it."""
     with target.read() as there:
         copied = {event.id for page in events(there) for event in page}
@@ -38,12 +38,12 @@ def copy(view: View, target: MemoryStore) -> None:
 
 def events(view: View) -> Iterable[Sequence[Event]]:
     """All of them in pages, newest first."""
-    page = view.events(_ALL, None, PAGE)
+    page = view.events(_ALL_EVENTS, None, PAGE)
     while page:
         yield page
-        page = view.events(_ALL, (page[-1].at, page[-1].id), PAGE)
+        page = view.events(_ALL_EVENTS, (page[-1].at, page[-1].id), PAGE)
 
 
 def cooldowns(view: View) -> Sequence[Cooldown]:
     """All of them, those too that are over."""
-    return view.cooldowns(_EVER)
+    return view.cooldowns(_ALL_TIME)
