@@ -8,7 +8,7 @@ import pytest
 from hivelore.core.token_count import estimate
 from hivelore.sessions import agent_instructions
 from hivelore.sessions.agent_instructions import DELETE, GET, SEARCH, STORE
-from hivelore.sessions.lessons import prompt
+from hivelore.sessions.lessons.prompt import build_prompt
 from hivelore.sessions.model import Transcript
 from support.fences import NONCE
 
@@ -52,7 +52,7 @@ def test_it_says_when_to_write_and_what_to_leave() -> None:
 def test_what_is_to_be_left_is_the_same_for_agents_in_short_and_for_who_summarises() -> None:
     assert agent_instructions.EXCLUSIONS in agent_instructions.short_instructions()
     assert estimate(agent_instructions.short_instructions()) <= 150
-    assert agent_instructions.EXCLUSIONS in prompt.build_prompt(Transcript(()), None, NONCE)
+    assert agent_instructions.EXCLUSIONS in build_prompt(Transcript(()), None, NONCE)
 
 
 @pytest.mark.parametrize("path", ["/a\nb", "/a`b", "/a\u2028b"])

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from hivelore.models.ports import LanguageModel
 from hivelore.models.quota import TokenQuota
-from hivelore.sessions.lessons import prompt as asking
 from hivelore.sessions.lessons.extractive import MIN_CONVERSATION
+from hivelore.sessions.lessons.prompt import SCHEMA, build_prompt, parse_summary
 from hivelore.sessions.model import Summary, Task, Transcript
 from hivelore.sessions.ports import Summarizer
 
@@ -30,9 +30,9 @@ class ModelSummarizer:
     def summary(self, conversation: Transcript, task: Task | None) -> Summary:
         if conversation.size <= MIN_CONVERSATION:
             return self._fallback.summary(conversation, task)
-        prompt = asking.build_prompt(conversation, task, self._nonce())
+        prompt = build_prompt(conversation, task, self._nonce())
         reserved = self._token_quota.reserve(self._model.most(prompt))
         if reserved is None:
             return self._fallback.summary(conversation, task)
-        answer = self._model.answer(prompt, asking.SCHEMA, lambda tokens: self._token_quota.settle(reserved, tokens))
-        return replace(asking.parse_summary(answer, conversation), by=self.name)
+        answer = self._model.answer(prompt, SCHEMA, lambda tokens: self._token_quota.settle(reserved, tokens))
+        return replace(parse_summary(answer, conversation), by=self.name)

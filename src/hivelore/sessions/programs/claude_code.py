@@ -2,7 +2,7 @@
 
 from hivelore.sessions.model import EventKind, Origin
 from hivelore.sessions.programs.dialect import Dialect
-from hivelore.sessions.transcripts.claude_code import INSERTED
+from hivelore.sessions.transcripts import claude_code
 
 CLAUDE_CODE = Dialect(
     program="claude-code",
@@ -26,5 +26,5 @@ CLAUDE_CODE = Dialect(
         EventKind.COMPACTED: ("compact_summary",),
         EventKind.SUBAGENT_ENDED: ("last_assistant_message",),
     },
-    inserted_text=INSERTED,
+    inserted_text=claude_code.INSERTED,
 )

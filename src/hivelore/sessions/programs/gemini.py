@@ -6,7 +6,7 @@ not asked for.
 
 from hivelore.sessions.model import EventKind, Origin
 from hivelore.sessions.programs.dialect import Dialect
-from hivelore.sessions.transcripts.gemini import INSERTED
+from hivelore.sessions.transcripts import gemini
 
 GEMINI = Dialect(
     program="gemini",
@@ -19,5 +19,5 @@ GEMINI = Dialect(
     accepts_context=frozenset({EventKind.STARTED, EventKind.PROMPTED}),
     origins={"clear": Origin.CLEARED, "resume": Origin.RESUMED},
     texts={EventKind.PROMPTED: ("prompt",), EventKind.ANSWERED: ("prompt_response",)},
-    inserted_text=INSERTED,
+    inserted_text=gemini.INSERTED,
 )

@@ -14,7 +14,7 @@ _ALL_BATCHES = BatchFilter(seen=EVERYTHING.visibility)
 BatchWithPreimages = tuple[Batch, tuple[Preimage, ...]]
 
 
-def batches(view: View) -> Iterable[BatchWithPreimages]:
+def all_batches(view: View) -> Iterable[BatchWithPreimages]:
     """All batches with what is kept of them, newest first."""
     page = view.batches(_ALL_BATCHES, None, BATCH_PAGE)
     while page:
@@ -26,8 +26,8 @@ def batches(view: View) -> Iterable[BatchWithPreimages]:
 def copy_batches(view: View, target: MemoryStore) -> None:
     """Let the target have the batches that the view shows, and no others."""
     with target.read() as there:
-        known = {kept[0].id: _batch_digest(kept) for kept in batches(there)}
-    for kept in batches(view):
+        known = {kept[0].id: _batch_digest(kept) for kept in all_batches(there)}
+    for kept in all_batches(view):
         if known.pop(kept[0].id, None) != _batch_digest(kept):
             target.write(lambda tx, kept=kept: _put_batch(tx, kept))
     for gone in known:

@@ -29,9 +29,9 @@ from hivelore.sessions.model import EventId, Handover
 from hivelore.storage.migration_state import MOVE, MigrationState, fitting, known, origin_of
 from hivelore.storage.planner_statistics import PlannerStatistics
 from hivelore.storage.ports import MemoryStore, Snapshots, Transaction, View
-from hivelore.transfer.migrate import batches as moving_batches
-from hivelore.transfer.migrate import events as happenings
-from hivelore.transfer.migrate import proposals as moving_proposals
+from hivelore.transfer.migrate.batches import all_batches, copy_batches
+from hivelore.transfer.migrate.events import all_cooldowns, copy_events, event_pages
+from hivelore.transfer.migrate.proposals import copy_proposals, proposal_pages
 
 PAGE = 1_000
 """Rows of a log that are read at a time."""
@@ -233,9 +233,9 @@ class Migrator:
         self._copy_reads(view)
         self._copy_audit(view)
         self._copy_recalls(view)
-        happenings.copy_events(view, self._target)
-        moving_proposals.copy_proposals(view, self._target)
-        moving_batches.copy_batches(view, self._target)
+        copy_events(view, self._target)
+        copy_proposals(view, self._target)
+        copy_batches(view, self._target)
         self._copy_handovers(view)
         self._copy_files(view)
         values = {name: value for name in self._settings if (value := view.setting(name)) is not None}
@@ -322,7 +322,7 @@ class Migrator:
         here, there = Checksum(), Checksum()
         with self._target.read() as target:
             keys = sorted({*view.matching(EVERYTHING), *target.matching(EVERYTHING)})
-        with self._progress("ObservationComparison", len(keys)) as advance:
+        with self._progress("Comparing", len(keys)) as advance:
             done = 0
             for portion in whole_reader.portions(view, keys):
                 wanted = whole_reader.digests(whole_reader.read(view, portion))
@@ -330,7 +330,7 @@ class Migrator:
                 wrong = [key for key in portion if wanted.get(key) != found.get(key)]
                 if wrong and mend:
                     self._rewrite(view, wrong)
-                    moving_proposals.copy_proposals(
+                    copy_proposals(
                         view, self._target
                     )  # A memory that is taken away takes its own with it.
                     found = self._target_digests(portion)
@@ -341,7 +341,7 @@ class Migrator:
                 done += len(portion)
                 advance(done)
         if mend:  # What was taken away to be copied again took the events with it that tell of it.
-            happenings.copy_events(view, self._target)
+            copy_events(view, self._target)
         with self._target.read() as target:
             return Comparison(source=_store_digest(view, here), target=_store_digest(target, there))
 
@@ -392,11 +392,11 @@ def _store_digest(view: View, memories: Checksum) -> StoreDigest:
         number = page[-1][0]
     for some in recall_pages(view):
         recalls.add_all(some)
-    for happened in happenings.events(view):
+    for happened in event_pages(view):
         events.add_all(happened)
-    cooldowns.add_all(happenings.cooldowns(view))
-    for page_of_proposals in moving_proposals.proposal_pages(view):
+    cooldowns.add_all(all_cooldowns(view))
+    for page_of_proposals in proposal_pages(view):
         proposals.add_all(page_of_proposals)
-    batches.add_all(moving_batches.batches(view))
+    batches.add_all(all_batches(view))
     together = hashlib.sha256(b"".join(kind.digest for kind in kinds)).hexdigest()
     return StoreDigest(counts=view.counts(), sha256=together)

@@ -15,14 +15,14 @@ _ALL_TIME = datetime.min.replace(tzinfo=UTC)
 def copy_events(view: View, target: MemoryStore) -> None:
     """See that the target has those of ``view``, and no others. Those that tell of a memory come after it."""
     with target.read() as there:
-        copied = {event.id for page in events(there) for event in page}
-        known = {(one.service, one.action): one for one in cooldowns(there)}
-    for page in events(view):
+        copied = {event.id for page in event_pages(there) for event in page}
+        known = {(one.service, one.action): one for one in all_cooldowns(there)}
+    for page in event_pages(view):
         missing = [event for event in page if event.id not in copied]
         if missing:
             target.write(lambda tx, missing=missing: tx.log_events(missing))
         copied.difference_update(event.id for event in page)
-    wanted = {(one.service, one.action): one for one in cooldowns(view)}
+    wanted = {(one.service, one.action): one for one in all_cooldowns(view)}
 
     def work(tx: Transaction) -> None:
         for event in copied:
@@ -36,7 +36,7 @@ def copy_events(view: View, target: MemoryStore) -> None:
     target.write(work)
 
 
-def events(view: View) -> Iterable[Sequence[Event]]:
+def event_pages(view: View) -> Iterable[Sequence[Event]]:
     """All of them in pages, newest first."""
     page = view.events(_ALL_EVENTS, None, PAGE)
     while page:
@@ -44,6 +44,6 @@ def events(view: View) -> Iterable[Sequence[Event]]:
         page = view.events(_ALL_EVENTS, (page[-1].at, page[-1].id), PAGE)
 
 
-def cooldowns(view: View) -> Sequence[Cooldown]:
+def all_cooldowns(view: View) -> Sequence[Cooldown]:
     """All of them, those too that are over."""
     return view.cooldowns(_ALL_TIME)
