@@ -32,7 +32,7 @@ handovers = st.builds(
         project=maybe,
         task=st.none() | st.builds(Task, texts, texts),
         subagent=st.none() | st.builds(SubAgent, texts, texts),
-        goes_on=st.booleans(),
+        is_partial=st.booleans(),
     ),
     by=st.builds(
         Viewer, role=st.sampled_from(Role), agent=filled_texts.map(AgentId), interface=st.sampled_from(Interface)

@@ -40,7 +40,7 @@ def test_a_session_comes_back_as_it_was_put(store: MemoryStore, session: Session
 
 
 def test_what_is_put_later_takes_the_place_of_what_was_there(store: MemoryStore) -> None:
-    later = replace(SESSION, updated_at=instant(9), briefed=None, told=())
+    later = replace(SESSION, updated_at=instant(9), context_event=None, injected=())
     put(store, SESSION, later)
     assert found(store, SESSION) == later
 

@@ -111,7 +111,7 @@ def test_a_session_that_ends_again_and_again_is_one_and_the_surest_sign_stays(st
 
 def test_while_a_session_goes_on_nothing_counts_as_unused(stage: Stage) -> None:
     stage.told()
-    stage.ends(ClaudeSession().user(ABOUT_PROXY), goes_on=True)
+    stage.ends(ClaudeSession().user(ABOUT_PROXY), is_partial=True)
     assert stage.use() == UNKNOWN
     stage.ends(ClaudeSession().user(ABOUT_PROXY))
     assert stage.use() == Use(unused=1)
@@ -216,7 +216,7 @@ def test_in_a_small_store_no_word_is_rare_enough_to_tell(world: World) -> None:
     )
     assert PROXY in (world.capture.handle(event, AS_ADA).context or "")
     world.write_buffer.flush()
-    ended: SessionEnd = an_end("/s1.jsonl", at=world.clock.now(), goes_on=True)
+    ended: SessionEnd = an_end("/s1.jsonl", at=world.clock.now(), is_partial=True)
     lines = ClaudeSession().user(ABOUT_PROXY).runs(USES).lines
     ImplicitFeedback(world.store, world.keywords).watch(ended, ADA, read_transcript("claude-code", lines))
     assert world.rating.of(memory.id, AS_ADA).use == UNKNOWN

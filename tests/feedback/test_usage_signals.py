@@ -156,7 +156,7 @@ def test_recalls_are_read_from_what_our_own_tools_answered_alone() -> None:
 
 
 tools = st.sampled_from([None, SEARCH, Tool("Bash", ToolEffect.RUN, USES), Tool("Write", ToolEffect.WRITE, "a", TEXT)])
-turns = st.builds(Turn, who=st.sampled_from(Speaker), text=st.sampled_from(["", TEXT, USES, MEMORY]), tool=tools)
+turns = st.builds(Turn, speaker=st.sampled_from(Speaker), text=st.sampled_from(["", TEXT, USES, MEMORY]), tool=tools)
 
 
 @given(st.lists(turns, max_size=8))

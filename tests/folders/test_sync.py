@@ -168,7 +168,7 @@ def test_a_process_that_was_killed_right_after_it_took_a_file_did_not_take_it_in
 ) -> None:
     file = desk.write(PLAN, "We ship on Friday.")
     with monkeypatch.context() as patch:
-        patch.setattr(FolderSync, "_write_down", _nothing)
+        patch.setattr(FolderSync, "_flush", _nothing)
         desk.look()
     before = desk.memory(PLAN)
     match meanwhile:

@@ -140,7 +140,7 @@ from pathlib import Path
 from hivelore.folders.workspace import WorkspaceFiles
 from hivelore.errors import Unavailable
 files = WorkspaceFiles(Path({str(root)!r}), Path("/nowhere"))
-print(files.look().unread, files.look().trouble, list(files.look().marks))
+print(files.scan().unread, files.scan().problem, list(files.scan().marks))
 try:
     files.read("shared/memory/a.md", 9)
 except Unavailable as error:
@@ -172,7 +172,7 @@ def test_where_no_folder_can_be_made_it_says_so(tmp_path: Path) -> None:
         WorkspaceFiles(tmp_path / "file", tmp_path).create_folders()
 
 
-@pytest.mark.parametrize("cap", ["MOST_FILES", "MOST_ENTRIES"])
+@pytest.mark.parametrize("cap", ["MAX_FILES", "MAX_ENTRIES"])
 def test_too_many_files_are_looked_at_in_part(
     files: WorkspaceFiles, root: Path, monkeypatch: pytest.MonkeyPatch, cap: str
 ) -> None:

@@ -8,8 +8,8 @@ import pytest
 from hivelore.core.token_count import estimate
 from hivelore.sessions import agent_instructions
 from hivelore.sessions.agent_instructions import DELETE, GET, SEARCH, STORE
-from hivelore.sessions.lessons.prompt import build_prompt
 from hivelore.sessions.model import Transcript
+from hivelore.sessions.model_summarizer import build_prompt
 from support.fences import NONCE
 
 ALL = (SEARCH, GET, STORE, DELETE)

@@ -369,7 +369,7 @@ def test_an_end_that_says_nothing_of_what_was_said_is_not_handed_over(
 
 
 @pytest.mark.parametrize(
-    ("kind", "goes_on"),
+    ("kind", "is_partial"),
     [
         (EventKind.ANSWERED, True),
         (EventKind.ADVANCED, True),
@@ -378,7 +378,9 @@ def test_an_end_that_says_nothing_of_what_was_said_is_not_handed_over(
         (EventKind.ENDED, False),
     ],
 )
-def test_what_is_over_is_handed_over_to_be_distilled(world: World, told: Told, kind: EventKind, goes_on: bool) -> None:
+def test_what_is_over_is_handed_over_to_be_distilled(
+    world: World, told: Told, kind: EventKind, is_partial: bool
+) -> None:
     world.remember(PROXY, project=HERE)
     subagent = SUBAGENT if kind is EventKind.SUBAGENT_ENDED else None
     task = Task("T-7", "Move the proxy")
@@ -396,7 +398,7 @@ def test_what_is_over_is_handed_over_to_be_distilled(world: World, told: Told, k
         project=HERE,
         task=task,
         subagent=subagent,
-        is_partial=goes_on,
+        is_partial=is_partial,
     )
     world.capture.handle_late(event, AS_ADA)
     assert world.handed_over == [ended, ended]

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.sessions.lessons.claims import is_stated, parse_claim, parse_claims
-from hivelore.sessions.lessons.gate import parse_prompts, select_points
+from hivelore.sessions.lessons.claims import is_stated, parse_claim, parse_claims, parse_prompts, select_points
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hivelore.sessions.lessons.claims import is_informative
 from hivelore.sessions.lessons.extractive import MAX_POINTS, extract_summary
-from hivelore.sessions.lessons.gate import is_informative
 from hivelore.sessions.lessons.tool_use import analyze_tool_use, error_line, simplify_command
 from hivelore.sessions.model import EMPTY_SUMMARY, Speaker, Tool, ToolEffect, Transcript, Turn
 from hivelore.sessions.transcripts import read_conversation
@@ -228,7 +228,7 @@ texts = st.lists(
 ).map(" ".join)
 turns = st.builds(
     Turn,
-    who=st.sampled_from(Speaker),
+    speaker=st.sampled_from(Speaker),
     text=texts,
     tool=st.none() | st.builds(Tool, st.sampled_from(["Bash", "Edit"]), st.sampled_from(ToolEffect), texts),
     failed=st.booleans(),

@@ -15,9 +15,8 @@ from hivelore.errors import Unavailable
 from hivelore.memories.model import Json
 from hivelore.models.extractive import ExtractiveSummarizer
 from hivelore.models.quota import TokenQuota
-from hivelore.sessions.lessons.prompt import parse_summary
 from hivelore.sessions.model import Summary, Task, Transcript
-from hivelore.sessions.model_summarizer import ModelSummarizer
+from hivelore.sessions.model_summarizer import ModelSummarizer, parse_summary
 from hivelore.sessions.transcripts import read_conversation
 from hivelore.storage.inmemory.store import InMemoryStore
 from hivelore.storage.ports import MemoryStore

@@ -10,10 +10,7 @@ from hypothesis import strategies as st
 from hivelore.core.text import Clean
 from hivelore.errors import Invalid
 from hivelore.sessions.model import NO_REPLY, AgentEvent, EventId, EventKind, Origin, Reply, SubAgent
-from hivelore.sessions.programs import PROGRAMS
-from hivelore.sessions.programs.claude_code import CLAUDE_CODE
-from hivelore.sessions.programs.dialect import MAX_FIELD, Dialect, EventContext
-from hivelore.sessions.programs.envelope import parse_envelope
+from hivelore.sessions.programs import CLAUDE_CODE, MAX_FIELD, PROGRAMS, Dialect, EventContext, parse_envelope
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
 ABOUT = EventContext(id=EventId("e1"), at=NOW, project=Clean("example.com/bees/hive"))

@@ -7,7 +7,7 @@ import pytest
 from hivelore.core.redaction import Redactor
 from hivelore.errors import Invalid, Unavailable
 from hivelore.memories.model import Json
-from hivelore.sessions.hook_service import HookService
+from hivelore.sessions.capture import HookService
 from hivelore.sessions.spool import SpoolDelivery
 from support.world import AS_OPERATOR, BOB, World
 

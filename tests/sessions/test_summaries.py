@@ -210,7 +210,7 @@ def test_the_same_summary_again_is_no_new_version_but_lives_on(service: Service)
     path = service.file(a_fix())
     for minute in range(9):
         service.session_summaries.hand_over(
-            an_end(path, at=START + timedelta(minutes=minute), goes_on=minute < 8), AS_ADA
+            an_end(path, at=START + timedelta(minutes=minute), is_partial=minute < 8), AS_ADA
         )
         service.work()
         service.clock.advance(timedelta(minutes=1))
@@ -219,24 +219,24 @@ def test_the_same_summary_again_is_no_new_version_but_lives_on(service: Service)
     assert memory.expires_at == service.clock.now() - timedelta(minutes=1) + timedelta(days=3)
 
 
-@pytest.mark.parametrize("goes_on", [True, False])
-def test_a_turn_that_is_heard_of_late_does_not_take_the_place_of_the_end(service: Service, goes_on: bool) -> None:
+@pytest.mark.parametrize("is_partial", [True, False])
+def test_a_turn_that_is_heard_of_late_does_not_take_the_place_of_the_end(service: Service, is_partial: bool) -> None:
     session = a_fix().user("And the speed?").says(SAID)
     service.session_summaries.hand_over(an_end(service.file(session), at=START + timedelta(minutes=2)), AS_ADA)
     service.work()
     earlier = service.file(a_fix(), "earlier.jsonl")
     service.session_summaries.hand_over(
-        an_end(earlier, at=START + timedelta(minutes=1), goes_on=goes_on, last_message="So."), AS_ADA
+        an_end(earlier, at=START + timedelta(minutes=1), is_partial=is_partial, last_message="So."), AS_ADA
     )
     service.work()
     (memory,) = service.memories()
-    assert (SAID in memory.content) == goes_on
+    assert (SAID in memory.content) == is_partial
 
 
 @pytest.mark.parametrize("noted", ["yesterday", 7, None, "2999-01-01T00:00:00"])
 def test_when_a_session_ended_may_be_noted_in_other_words(service: Service, noted: Json) -> None:
     service.world.remember("Old.", external_id="session:claude-code:s1", metadata={"ended": noted})
-    service.session_summaries.hand_over(an_end(service.file(a_fix()), goes_on=True, last_message="So."), AS_ADA)
+    service.session_summaries.hand_over(an_end(service.file(a_fix()), is_partial=True, last_message="So."), AS_ADA)
     service.work()
     (memory,) = service.memories()
     assert "currency" in memory.content
@@ -369,7 +369,7 @@ def test_what_fails_again_and_again_is_given_up_and_counted(service: Service, er
 
 def test_while_a_session_goes_on_no_model_is_asked_and_its_file_may_be_behind(service: Service) -> None:
     service.with_summarizer(failing := Failing(Unavailable("down"), 99))
-    service.session_summaries.hand_over(an_end(service.folder / "s1.jsonl", goes_on=True), AS_ADA)
+    service.session_summaries.hand_over(an_end(service.folder / "s1.jsonl", is_partial=True), AS_ADA)
     assert not service.session_summaries.step()
     service.file(a_fix())
     service.clock.advance(LAG)

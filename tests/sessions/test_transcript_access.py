@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from hivelore.core.agents import Interface, Role, Viewer
-from hivelore.sessions.transcript_access import is_session_file, may_read_transcript
+from hivelore.sessions.transcript_files import is_session_file, may_read_transcript
 from support.memories import ADA, BOB, instant
 
 ID = "5973b6c0-94b8-487b-a530-2aeb6098ae0e"

@@ -305,7 +305,7 @@ def test_any_lines_can_be_read(entries: list[object], program: str) -> None:
     read_conversation(program, [json.dumps(entry) for entry in entries], of_subagent=True)
 
 
-turns = st.builds(Turn, who=st.just(Speaker.USER), text=st.text("ab", min_size=1, max_size=9))
+turns = st.builds(Turn, speaker=st.just(Speaker.USER), text=st.text("ab", min_size=1, max_size=9))
 
 
 @given(said=st.lists(turns, max_size=6), characters=st.integers(0, 60))

@@ -22,7 +22,7 @@ from hivelore.memories.normalizer import NormalizedDraft, Normalizer, refuse_too
 from hivelore.memories.temporal import displaced, fact_at, stays, succeeding
 from hivelore.memories.ttl import Lifetimes
 from hivelore.memories.upsert import may_tell, permit_retelling, retold, says_the_same, unplaced
-from hivelore.observations.access import may_set_confidence
+from hivelore.observations.model import may_set_confidence
 from hivelore.observations.records import record_creation
 from hivelore.review.model import Deletion, Proposal, ProposalKind
 from hivelore.review.proposals import Proposals, proposed

@@ -23,10 +23,10 @@ from hivelore.models.ports import PairReader
 from hivelore.observations.comparison import MissingVerdict, ObservationComparison, Verdicts
 from hivelore.observations.confidence import Lifecycle, is_active, is_repeated_by_observer
 from hivelore.observations.contradiction.judging import Verdict
-from hivelore.observations.group_store import GroupStore, KnownGroup, load_groups
 from hivelore.observations.grouping import Placement, find_group, place_observation
 from hivelore.observations.model import GENERAL, Confidence, Held, Observation, ObservationKind, Operational
 from hivelore.observations.outcomes import Effect, MatchingMode, ObservationInput, ObservationResult
+from hivelore.observations.records import GroupStore, KnownGroup, load_groups
 from hivelore.observations.validation import check_category, normalize_service, normalize_text, observation_time
 from hivelore.review.model import ProposalKind
 from hivelore.review.proposals import Proposals

@@ -37,7 +37,7 @@ def parse_budget(told: str) -> TokenBudget:
         entry = _ENTRY.fullmatch(part.strip())
         if entry is None or int(entry["tokens"]) > MAX_TOKENS:
             raise Invalid(
-                f"{part.strip()!r} is no budget of up to {MAX_TOKENS:,} tokens. Write 2000, or a table: 2000, tier1=800."
+                f"Invalid token budget {part.strip()!r}. Use a number up to {MAX_TOKENS:,}, or a table: 2000, tier1=800."
             )
         name = (entry["name"] or "").strip().lower()
         if name in told_of:

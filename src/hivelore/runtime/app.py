@@ -55,13 +55,11 @@ from hivelore.search.recency_conflicts import RecencyConflicts
 from hivelore.search.scoring import Ranking
 from hivelore.search.service import SearchService
 from hivelore.sessions import summaries
-from hivelore.sessions.capture import CaptureService
+from hivelore.sessions.capture import CaptureService, HookService
 from hivelore.sessions.fence import fenced
-from hivelore.sessions.hook_service import HookService
 from hivelore.sessions.injection import Budgets, InjectionService
 from hivelore.sessions.novelty import NoveltyFilter
-from hivelore.sessions.spool import SpoolDelivery
-from hivelore.sessions.spool_folder import SpoolFolder
+from hivelore.sessions.spool import SpoolDelivery, SpoolFolder
 from hivelore.sessions.summaries import SessionSummaries
 from hivelore.sessions.transcript_files import TranscriptFiles
 from hivelore.storage.leader_lease import LeaderLease

@@ -49,8 +49,8 @@ def instructions_page(tools: Collection[str], where: str | None) -> str:
     looks into any."""
     parts = [f"# Memory\n\n{PURPOSE}", _search_section(tools), _write_section(tools, where)]
     parts.append(
-        f"**Do not write down** {EXCLUSIONS}. Sessions are summed up by themselves when they end; write no summaries of "
-        "your own."
+        f"**Do not write down** {EXCLUSIONS}. Hivelore summarizes each session when it ends; do not write session "
+        "summaries yourself."
     )
     wrong = [f"`{DELETE}` it"] * (DELETE in tools) + ["correct its file"] * (where is not None)
     if wrong:
@@ -75,7 +75,10 @@ def instruction_lines(tools: Collection[str], where: str | None) -> str:
 def short_instructions() -> str:
     """The same in short, for who has all tools and sees their descriptions."""
     when = "; ".join(one.partition(":")[0] for one in OCCASIONS)
-    return f"Your memory across sessions. {PURPOSE} Search at the start of a task. Store when {when}. Do not store {EXCLUSIONS}."
+    return (
+        f"Your memory across sessions. {PURPOSE} Search at the start of a task. Store when {when}. "
+        f"Do not store {EXCLUSIONS}."
+    )
 
 
 def format_path(workspace: str) -> str:

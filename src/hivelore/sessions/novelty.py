@@ -13,8 +13,7 @@ from hivelore.memories.summary import sentences
 from hivelore.memories.ttl import Lifetimes
 from hivelore.search.model import Filter, Visibility
 from hivelore.search.query_analysis import query_terms
-from hivelore.sessions.lessons.claims import is_stated, parse_claims
-from hivelore.sessions.lessons.gate import is_informative
+from hivelore.sessions.lessons.claims import is_informative, is_stated, parse_claims
 from hivelore.storage.ports import MemoryStore, Transaction, View
 
 _MAX_CANDIDATES = 5

@@ -13,8 +13,8 @@ from pathlib import Path
 from hivelore.local.endpoint import SESSIONS
 from hivelore.memories.drafts import Draft
 from hivelore.memories.model import NAME_LENGTH, Source
+from hivelore.sessions.lessons.claims import MIN_WEIGHT
 from hivelore.sessions.lessons.extractive import extract_summary
-from hivelore.sessions.lessons.gate import MIN_WEIGHT
 from hivelore.sessions.lessons.summary_draft import MAX_SUMMARISED, build_draft
 from hivelore.sessions.model import EventId, SessionEnd
 from hivelore.sessions.transcripts import last_turns, read_conversation, session_and_folder

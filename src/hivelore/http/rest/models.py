@@ -14,7 +14,7 @@ from hivelore.memories.normalizer import utc
 from hivelore.observations.model import DEFAULT_TIER, GENERAL, SERVICE_LENGTH, TIERS, Confidence, Held, Operational
 from hivelore.search.model import BUDGET_RANGE, DEFAULT_LIMIT, LIMIT_RANGE, ScopeChoice
 from hivelore.sessions.model import EventId
-from hivelore.sessions.programs.envelope import MAX_ID, Envelope
+from hivelore.sessions.programs import MAX_ID, Envelope
 
 Text = Annotated[str, StringConstraints(strict=True)]
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")

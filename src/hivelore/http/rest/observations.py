@@ -18,7 +18,7 @@ from hivelore.observations import observation_codec as wire
 from hivelore.observations.curation import RatedQuery
 from hivelore.observations.outcomes import Effect, ObservationResult, State
 from hivelore.observations.token_budget import MAX_TOKENS
-from hivelore.sessions.injection_text import environment_line
+from hivelore.sessions.injection import environment_line
 
 router = APIRouter(tags=["operations"])
 

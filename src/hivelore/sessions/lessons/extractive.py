@@ -8,8 +8,7 @@ decided, the last word; then which files were changed and which checks passed.
 from collections.abc import Iterator, Sequence
 
 from hivelore.memories.summary import sentences
-from hivelore.sessions.lessons.cues import CAUSE, CORRECTION, DECISION, FACT
-from hivelore.sessions.lessons.gate import (
+from hivelore.sessions.lessons.claims import (
     MAX_SENTENCE,
     MIN_WEIGHT,
     content_terms,
@@ -18,6 +17,7 @@ from hivelore.sessions.lessons.gate import (
     select_points,
     text_weight,
 )
+from hivelore.sessions.lessons.cues import CAUSE, CORRECTION, DECISION, FACT
 from hivelore.sessions.lessons.tool_use import CommandFailure, ToolUse, analyze_tool_use, format_names
 from hivelore.sessions.model import EMPTY_SUMMARY, Speaker, Summary, Transcript, Turn
 

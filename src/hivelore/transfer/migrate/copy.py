@@ -11,10 +11,13 @@ from collections.abc import Callable, Collection, Generator, Iterable, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from hashlib import sha256
 
+from hivelore.changes.model import Batch, BatchFilter, BatchId, Preimage
 from hivelore.core.clock import Clock
 from hivelore.core.jobs import Job, JobState
 from hivelore.core.text import Clean
+from hivelore.events.model import Cooldown, Event, EventFilter
 from hivelore.feedback.recalls import Recall, RecallFilter
 from hivelore.folders.model import KnownFile
 from hivelore.indexes.ports import KeywordIndex
@@ -23,15 +26,13 @@ from hivelore.indexing.rebuild import INDEX, IndexRebuild
 from hivelore.indexing.writer import IndexWriter
 from hivelore.memories import whole_reader
 from hivelore.memories.whole import Counts
-from hivelore.memories.whole_reader import Checksum, MemoryBatch
+from hivelore.memories.whole_reader import Checksum, MemoryBatch, canonical
+from hivelore.review.model import Proposal, ProposalFilter
 from hivelore.search.model import EVERYTHING, RecallId
 from hivelore.sessions.model import EventId, Handover
 from hivelore.storage.migration_state import MOVE, MigrationState, fitting, known, origin_of
 from hivelore.storage.planner_statistics import PlannerStatistics
 from hivelore.storage.ports import MemoryStore, Snapshots, Transaction, View
-from hivelore.transfer.migrate.batches import all_batches, copy_batches
-from hivelore.transfer.migrate.events import all_cooldowns, copy_events, event_pages
-from hivelore.transfer.migrate.proposals import copy_proposals, proposal_pages
 
 PAGE = 1_000
 """Rows of a log that are read at a time."""
@@ -330,9 +331,7 @@ class Migrator:
                 wrong = [key for key in portion if wanted.get(key) != found.get(key)]
                 if wrong and mend:
                     self._rewrite(view, wrong)
-                    copy_proposals(
-                        view, self._target
-                    )  # A memory that is taken away takes its own with it.
+                    copy_proposals(view, self._target)  # A memory that is taken away takes its own with it.
                     found = self._target_digests(portion)
                 for one in wanted.values():
                     here.add(one)
@@ -400,3 +399,109 @@ def _store_digest(view: View, memories: Checksum) -> StoreDigest:
     batches.add_all(all_batches(view))
     together = hashlib.sha256(b"".join(kind.digest for kind in kinds)).hexdigest()
     return StoreDigest(counts=view.counts(), sha256=together)
+
+
+BATCH_PAGE = 100
+_ALL_BATCHES = BatchFilter(seen=EVERYTHING.visibility)
+
+BatchWithPreimages = tuple[Batch, tuple[Preimage, ...]]
+
+
+def all_batches(view: View) -> Iterable[BatchWithPreimages]:
+    """All batches with what is kept of them, newest first."""
+    page = view.batches(_ALL_BATCHES, None, BATCH_PAGE)
+    while page:
+        for one in page:
+            yield one, tuple(view.preimages(one.id))
+        page = view.batches(_ALL_BATCHES, (page[-1].at, page[-1].id), BATCH_PAGE)
+
+
+def copy_batches(view: View, target: MemoryStore) -> None:
+    """Let the target have the batches that the view shows, and no others."""
+    with target.read() as there:
+        known = {kept[0].id: _batch_digest(kept) for kept in all_batches(there)}
+    for kept in all_batches(view):
+        if known.pop(kept[0].id, None) != _batch_digest(kept):
+            target.write(lambda tx, kept=kept: _put_batch(tx, kept))
+    for gone in known:
+        target.write(lambda tx, gone=gone: tx.drop_batch(BatchId(gone)))
+
+
+def _put_batch(tx: Transaction, kept: BatchWithPreimages) -> None:
+    batch, preimages = kept
+    tx.drop_batch(batch.id)
+    tx.put_batch(batch, preimages)
+
+
+def _batch_digest(kept: BatchWithPreimages) -> bytes:
+    return sha256(canonical(kept)).digest()
+
+
+_ALL_EVENTS = EventFilter(seen=EVERYTHING.visibility)
+_ALL_TIME = datetime.min.replace(tzinfo=UTC)
+
+
+def copy_events(view: View, target: MemoryStore) -> None:
+    """See that the target has those of ``view``, and no others. Those that tell of a memory come after it."""
+    with target.read() as there:
+        copied = {event.id for page in event_pages(there) for event in page}
+        known = {(one.service, one.action): one for one in all_cooldowns(there)}
+    for page in event_pages(view):
+        missing = [event for event in page if event.id not in copied]
+        if missing:
+            target.write(lambda tx, missing=missing: tx.log_events(missing))
+        copied.difference_update(event.id for event in page)
+    wanted = {(one.service, one.action): one for one in all_cooldowns(view)}
+
+    def work(tx: Transaction) -> None:
+        for event in copied:
+            tx.drop_event(event)
+        for service, action in known.keys() - wanted.keys():
+            tx.drop_cooldown(service, action)
+        for place, one in wanted.items():
+            if known.get(place) != one:
+                tx.put_cooldown(one)
+
+    target.write(work)
+
+
+def event_pages(view: View) -> Iterable[Sequence[Event]]:
+    """All of them in pages, newest first."""
+    page = view.events(_ALL_EVENTS, None, PAGE)
+    while page:
+        yield page
+        page = view.events(_ALL_EVENTS, (page[-1].at, page[-1].id), PAGE)
+
+
+def all_cooldowns(view: View) -> Sequence[Cooldown]:
+    """All of them, those too that are over."""
+    return view.cooldowns(_ALL_TIME)
+
+
+_ALL_PROPOSALS = ProposalFilter(seen=EVERYTHING.visibility)
+
+
+def proposal_pages(view: View) -> Iterable[Sequence[Proposal]]:
+    """All proposals in pages, newest first."""
+    page = view.proposals(_ALL_PROPOSALS, None, PAGE)
+    while page:
+        yield page
+        page = view.proposals(_ALL_PROPOSALS, (page[-1].at, page[-1].id), PAGE)
+
+
+def copy_proposals(view: View, target: MemoryStore) -> None:
+    """Let the target have the proposals that the view shows, and no others."""
+    with target.read() as there:
+        copied = {one.id: one for page in proposal_pages(there) for one in page}
+    kept = {one.id for page in proposal_pages(view) for one in page}
+    for page in proposal_pages(view):
+        changed = [one for one in page if copied.get(one.id) != one]
+        if changed:
+            target.write(lambda tx, changed=changed: _put_proposals(tx, changed))
+    for gone in copied.keys() - kept:
+        target.write(lambda tx, gone=gone: tx.drop_proposal(gone))
+
+
+def _put_proposals(tx: Transaction, proposals: Sequence[Proposal]) -> None:
+    for one in proposals:
+        tx.put_proposal(one)

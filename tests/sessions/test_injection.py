@@ -7,7 +7,7 @@ from hivelore.core.text import Clean
 from hivelore.core.token_count import estimate
 from hivelore.memories.model import Memory
 from hivelore.sessions.fence import NOTICE
-from hivelore.sessions.injection_text import MAX_CHARACTERS, Note, Section, compose, excerpt
+from hivelore.sessions.injection import MAX_CHARACTERS, Note, Section, compose, excerpt
 from support.fences import BEGIN, END, NONCE, fenced
 from support.memories import a_memory
 
