@@ -357,7 +357,7 @@ def test_only_operators_embed_again(world: World) -> None:
 
 
 def test_there_is_nothing_to_embed_again_without_a_model(clock: SteppingClock, tmp_path: Path) -> None:
-    world = World(STORES["inmemory"].open(tmp_path, clock), KEYWORDS["exact"].index(), clock)
+    world = World(STORES["reference"].open(tmp_path, clock), KEYWORDS["exact"].index(), clock)
     with pytest.raises(Conflict):
         world.reembedder.begin(AS_OPERATOR)
 

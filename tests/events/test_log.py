@@ -16,9 +16,9 @@ from hivelore.memories.model import Scope
 from hivelore.memories.normalizer import CLOCK_SLACK
 from hivelore.observations.curation import RatedQuery
 from hivelore.observations.model import GENERAL, SERVICE_LENGTH
-from hivelore.storage.inmemory.keywords import ExactKeywords
 from support.fake_secrets import shapes
 from support.happenings import an_event, log_events, logged_events
+from support.reference.keywords import ReferenceKeywords
 from support.world import ADA, AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, World
 
 DAY = timedelta(days=1)
@@ -137,7 +137,7 @@ def test_a_lead_who_sees_what_is_shared_reads_no_event_of_a_private_memory(world
     event = world.events.prepared(Level.INFO, "New: takes 60s to start", AS_ADA, memory=memory.id)
     log_events(world.store, event)
     for sees, seen in ((LeadSees.SHARED, ()), (LeadSees.ALL, (event,))):
-        narrow = World(world.store, ExactKeywords(), world.clock, lead_sees=sees)
+        narrow = World(world.store, ReferenceKeywords(), world.clock, lead_sees=sees)
         assert page(narrow, AS_LEA) == seen
 
 

@@ -15,11 +15,11 @@ from hivelore.indexing.model import ChunkKey, DocumentKey, Stored
 from hivelore.indexing.rebuild import BUILDING, REPAIR, IndexRebuild
 from hivelore.indexing.writer import IndexWriter
 from hivelore.search.service import INCOMPLETE
-from hivelore.storage.inmemory.keywords import ExactKeywords
 from hivelore.storage.ports import Transaction, View
 from support.clocks import SteppingClock
 from support.memories import EVERYTHING
 from support.places import IN_MEMORY
+from support.reference.keywords import ReferenceKeywords
 from support.stores import KEYWORDS, STORES, law
 from support.world import AS_ADA, World
 
@@ -239,8 +239,8 @@ def test_many_requests_at_the_same_time_as_the_leader_builds(kind: str, clock: S
 @contextmanager
 def _fresh() -> Generator[World]:
     clock = SteppingClock()
-    with TemporaryDirectory(dir=IN_MEMORY) as folder, closing(STORES["inmemory"].open(Path(folder), clock)) as store:
-        yield World(store, ExactKeywords(), clock)
+    with TemporaryDirectory(dir=IN_MEMORY) as folder, closing(STORES["reference"].open(Path(folder), clock)) as store:
+        yield World(store, ReferenceKeywords(), clock)
 
 
 steps = st.sampled_from(["remember", "forget", "ask", "ask elsewhere", "step", "step elsewhere", "restart", "lose"])

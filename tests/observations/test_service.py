@@ -18,11 +18,11 @@ from hivelore.observations.curation import RatedQuery
 from hivelore.observations.model import ObservationKind
 from hivelore.observations.outcomes import Effect, MatchingMode, ObservationInput, ObservationResult, PairScores
 from hivelore.review.model import ProposalKind
-from hivelore.storage.inmemory.keywords import ExactKeywords
-from hivelore.storage.inmemory.store import InMemoryStore
 from support.clocks import SteppingClock
 from support.fake_secrets import shapes
 from support.laws import examples
+from support.reference.keywords import ReferenceKeywords
+from support.reference.store import ReferenceStore
 from support.world import AS_ADA, AS_BOB, AS_OPERATOR, World, hashing
 
 SLOW = "Takes 60s to start"
@@ -292,8 +292,8 @@ class Reader:
 
 def world_with(told: PairScores | Exception, matching: MatchingMode = MatchingMode.MEANING) -> tuple[World, Reader]:
     clock, reader = SteppingClock(), Reader(told)
-    store = InMemoryStore(clock)
-    return World(store, ExactKeywords(), clock, embedder=hashing(), matching=matching, reader=reader), reader
+    store = ReferenceStore(clock)
+    return World(store, ReferenceKeywords(), clock, embedder=hashing(), matching=matching, reader=reader), reader
 
 
 @pytest.mark.parametrize(("agrees", "effect"), [(True, Effect.CONTRADICTED), (False, Effect.UNCERTAIN)])

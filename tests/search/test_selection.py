@@ -19,11 +19,11 @@ from hivelore.search.recency_conflicts import Ranked
 from hivelore.search.relevance_floor import FLOOR, fit
 from hivelore.search.selection import Signal, chosen
 from hivelore.search.service import KEYWORD_DEPTH, LEAST_CANDIDATES
-from hivelore.storage.inmemory.keywords import ExactKeywords
-from hivelore.storage.inmemory.store import InMemoryStore
 from hivelore.storage.ports import View
 from support.clocks import SteppingClock
 from support.memories import a_memory
+from support.reference.keywords import ReferenceKeywords
+from support.reference.store import ReferenceStore
 from support.stores import KEYWORDS, STORES
 from support.world import AS_BOB, World, hashing
 
@@ -36,7 +36,7 @@ LONG = "The lamp of the {room} was repaired by the electrician, who came late an
 @pytest.fixture
 def plain_world(clock: SteppingClock, tmp_path: Path) -> World:
     """A world without an embedder."""
-    return World(STORES["inmemory"].open(tmp_path, clock), KEYWORDS["exact"].index(), clock)
+    return World(STORES["reference"].open(tmp_path, clock), KEYWORDS["exact"].index(), clock)
 
 
 def notes(world: World) -> None:
@@ -196,7 +196,7 @@ def test_the_indexes_are_asked_again_only_where_copies_crowd_an_answer(
 
     embedder = hashing()
     vectors = Counted(embedder.fingerprint, embedder.dimension)
-    world = World(InMemoryStore(clock), ExactKeywords(), clock, embedder=embedder, vectors=vectors)
+    world = World(ReferenceStore(clock), ReferenceKeywords(), clock, embedder=embedder, vectors=vectors)
     for number in range(LEAST_CANDIDATES + 10):
         world.remember(text.format(number=number), name=f"note {number}")
     world.recall("the bulb of the lamp")

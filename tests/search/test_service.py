@@ -15,12 +15,12 @@ from hivelore.memories.drafts import Draft
 from hivelore.memories.model import Action, Scope, Source
 from hivelore.search.model import RetrievalMode, ScopeChoice
 from hivelore.search.scoring import Profile, Ranking
-from hivelore.storage.inmemory.keywords import ExactKeywords
-from hivelore.storage.inmemory.store import InMemoryStore
 from support.clocks import SteppingClock
 from support.embedders import FaultyEmbedder
 from support.memories import evidence
 from support.pasted import PROMPT, TRACE
+from support.reference.keywords import ReferenceKeywords
+from support.reference.store import ReferenceStore
 from support.stores import KEYWORDS, STORES, present
 from support.world import AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, BOB, World, hashing
 
@@ -51,7 +51,7 @@ def test_every_hit_shows_the_parts_of_its_score(world: World) -> None:
 
 
 def test_of_two_that_fit_alike_the_one_that_was_of_use_comes_first(clock: SteppingClock) -> None:
-    world = World(InMemoryStore(clock), ExactKeywords(), clock)
+    world = World(ReferenceStore(clock), ReferenceKeywords(), clock)
     for text in ("Use pnpm in the frontend.", "The cache of pnpm is on a disk."):
         world.remember(text)
     first, last = (hit.memory for hit in world.recall("pnpm").hits)
@@ -415,4 +415,4 @@ def test_stats_count_what_the_viewer_may_see(world: World) -> None:
 @pytest.fixture
 def plain_world(clock: SteppingClock, tmp_path: Path) -> World:
     """A world without an embedder."""
-    return World(STORES["inmemory"].open(tmp_path, clock), KEYWORDS["exact"].index(), clock)
+    return World(STORES["reference"].open(tmp_path, clock), KEYWORDS["exact"].index(), clock)

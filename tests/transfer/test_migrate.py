@@ -20,7 +20,6 @@ from hivelore.indexing.writer import IndexWriter
 from hivelore.memories import whole_reader
 from hivelore.search.query_analysis import query_terms
 from hivelore.sessions.model import EventId, Handover, HandoverState
-from hivelore.storage.inmemory.store import InMemoryStore
 from hivelore.storage.migration_state import MOVE, MigrationState, refuse_unfinished
 from hivelore.storage.ports import MemoryStore, Transaction
 from hivelore.transfer.migrate.copy import CANCELLED_BY_MOVE, Migrator
@@ -29,6 +28,7 @@ from support.laws import examples
 from support.memories import EVERYTHING, a_memory, memory_id, whole
 from support.moving import COLOURS, Deed, deeds, do, everything, moved, moving, some_deeds
 from support.pairs import PAIRS
+from support.reference.store import ReferenceStore
 from support.sessions import an_end
 from support.stores import KEYWORDS, STORES, add, forget, law, listed
 from support.world import AS_ADA, World, hashing
@@ -37,7 +37,7 @@ WAYS = [
     ("sqlite", "postings on postgres"),
     ("postgres", "postings"),
     ("sqlite", "exact"),
-    ("inmemory", "fts5"),
+    ("reference", "fts5"),
     ("postgres", "postings on postgres"),
 ]
 """From which kind of store, and to which keyword engine on its kind."""
@@ -140,7 +140,7 @@ def test_whatever_happens_in_whatever_order_both_are_equal_in_the_end(script: li
     clock = SteppingClock()
     with pytest.MonkeyPatch.context() as changes, TemporaryDirectory() as folder:
         changes.setattr(whole_reader, "AT_A_TIME", 2)
-        source, target = InMemoryStore(FixedClock()), STORES[KEYWORDS[kind].store].open(Path(folder), clock)
+        source, target = ReferenceStore(FixedClock()), STORES[KEYWORDS[kind].store].open(Path(folder), clock)
         index = KEYWORDS[kind].index()
         with closing(target):
             move = moving(source, target, index)
@@ -272,7 +272,7 @@ def test_a_target_is_refused_to_services_until_it_is_complete(ends: Ends) -> Non
     with ends.target.read() as view, pytest.raises(Conflict, match="not finished"):
         refuse_unfinished(view)
     with pytest.raises(Conflict, match="not finished"):
-        moving(ends.target, InMemoryStore(FixedClock()), KEYWORDS["exact"].index()).begin()
+        moving(ends.target, ReferenceStore(FixedClock()), KEYWORDS["exact"].index()).begin()
     assert move.finish() is not None
     with ends.target.read() as view:
         refuse_unfinished(view)
@@ -352,7 +352,7 @@ def test_a_difference_that_cannot_be_mended_is_told(ends: Ends, monkeypatch: pyt
 
 
 def test_large_memories_travel_in_small_loads() -> None:
-    store = InMemoryStore(FixedClock())
+    store = ReferenceStore(FixedClock())
     sized = [a_memory("x" * size) for size in (1, 900_000, 2_000_000, 5)]
     keys = [add(store, memory, whole(memory.content)).key for memory in sized]
     with store.read() as view:

@@ -37,7 +37,8 @@ def parse_budget(told: str) -> TokenBudget:
         entry = _ENTRY.fullmatch(part.strip())
         if entry is None or int(entry["tokens"]) > MAX_TOKENS:
             raise Invalid(
-                f"Invalid token budget {part.strip()!r}. Use a number up to {MAX_TOKENS:,}, or a table: 2000, tier1=800."
+                f"Invalid token budget {part.strip()!r}. Use a number up to {MAX_TOKENS:,}, or a table: "
+                "2000, tier1=800."
             )
         name = (entry["name"] or "").strip().lower()
         if name in told_of:

@@ -78,7 +78,7 @@ class Application:
     """Every service over one store, and the threads behind them. ``close`` ends both."""
 
     def __init__(self, settings: Settings, *, clock: Clock | None = None, owner: Owner | None = None) -> None:
-        """``owner`` is written into the lock of the data directory; None leaves a store in memory unlocked."""
+        """``owner`` is written into the lock of the data directory; None takes no lock, as for a temporary store."""
         self.settings = settings
         self.clock = clock or SystemClock()
         self.health = HealthState(self.clock)

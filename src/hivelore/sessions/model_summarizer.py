@@ -32,7 +32,8 @@ _INSTRUCTIONS = f"""\
 Below is the end of a session of a coding agent. Write down what somebody who works on the same project would want to
 know the next time: what was done, decisions and their reasons, problems and what solved them, mistakes and approaches
 that failed, corrections by the user, patterns and facts of the code base. Write 3 to {MAX_POINTS} points. Each point is
-one or two sentences that can be understood alone, in the language of the conversation, with the exact names of files, commands and settings.
+one or two sentences that can be understood alone, in the language of the conversation, with the exact names of files,
+commands and settings.
 
 Leave out greetings, plans, questions, what the user asked for, {EXCLUSIONS}.
 Where nothing is left, give no points at all.

@@ -17,18 +17,18 @@ from hivelore.indexes.vectors.slabs import SPARSE, bytes_per_slot
 from hivelore.indexing.model import DocumentKey, Embedded, ModelKey, PassageKey, Vector
 from hivelore.memories.model import Scope
 from hivelore.search.model import Filter
-from hivelore.storage.inmemory import views
-from hivelore.storage.inmemory.store import InMemoryStore
-from hivelore.storage.inmemory.views import InMemoryView
 from hivelore.storage.ports import View
 from support.clocks import SteppingClock
 from support.memories import EVERYTHING, a_memory
+from support.reference import view as views
+from support.reference.store import ReferenceStore
+from support.reference.view import ReferenceView
 from support.vector_engines import DIMENSION, MODEL, NORTH, SLAB, Library, assert_right, batched, clustered, near
 
 
 @pytest.fixture
-def store() -> Generator[InMemoryStore]:
-    with closing(InMemoryStore(SteppingClock())) as store:
+def store() -> Generator[ReferenceStore]:
+    with closing(ReferenceStore(SteppingClock())) as store:
         yield store
 
 
@@ -38,16 +38,16 @@ def index() -> ScanVectors:
 
 
 @pytest.fixture
-def library(store: InMemoryStore, index: ScanVectors) -> Library:
+def library(store: ReferenceStore, index: ScanVectors) -> Library:
     return Library(store, index)
 
 
-def copy_of(view: View) -> InMemoryView:
-    assert isinstance(view, InMemoryView)
+def copy_of(view: View) -> ReferenceView:
+    assert isinstance(view, ReferenceView)
     return view
 
 
-class Slow(InMemoryView):
+class Slow(ReferenceView):
     """Shows its first batch of vectors and then waits to be let go on."""
 
     def __init__(self, view: View) -> None:
@@ -61,7 +61,7 @@ class Slow(InMemoryView):
             self.go_on.wait()
 
 
-class Late(InMemoryView):
+class Late(ReferenceView):
     """Its deadline passes after so many reads of changed documents."""
 
     def __init__(self, view: View, reads: int) -> None:
@@ -75,7 +75,7 @@ class Late(InMemoryView):
         return super().embedded(model, keys)
 
 
-class Met(InMemoryView):
+class Met(ReferenceView):
     """Reading changed documents takes until somebody else does so too, or a moment if nobody does."""
 
     def __init__(self, view: View, arrived: Event, other: Event) -> None:
@@ -90,7 +90,7 @@ class Met(InMemoryView):
         return super().embedded(model, keys)
 
 
-class Interrupted(InMemoryView):
+class Interrupted(ReferenceView):
     """Something else happens while the store is asked which documents match."""
 
     def __init__(self, view: View, meanwhile: Callable[[], object]) -> None:
@@ -102,7 +102,7 @@ class Interrupted(InMemoryView):
         return super().matching(where)
 
 
-class Counting(InMemoryView):
+class Counting(ReferenceView):
     """Counts the vectors and the documents that are read."""
 
     def __init__(self, view: View) -> None:

@@ -1,4 +1,4 @@
-"""Reading a state of the in-memory store: the memories, and how much there is of everything."""
+"""Reads of memories and counts from the reference store."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -35,9 +35,10 @@ from hivelore.memories.model import Memory, MemoryId, RankFeatures, Scope, Sourc
 from hivelore.memories.whole import Counts
 from hivelore.observations.model import Observation
 from hivelore.search.model import Filter, Stats
-from hivelore.storage.inmemory.state import (
+from hivelore.storage.ports import Deferred
+from support.reference.state import (
     NO_DOCUMENTS,
-    Place,
+    LookupKey,
     State,
     external_place,
     id_place,
@@ -47,8 +48,7 @@ from hivelore.storage.inmemory.state import (
     thread_place,
     topic_place,
 )
-from hivelore.storage.inmemory.swarm_views import InMemorySwarmView
-from hivelore.storage.ports import Deferred
+from support.reference.swarm_view import ReferenceSwarmView
 
 BATCH: Final = 1_000
 PAGE: Final = 1_000
@@ -60,7 +60,7 @@ def detached(memory: Memory) -> Memory:
     return replace(memory, metadata=deepcopy(dict(memory.metadata))) if memory.metadata else memory
 
 
-class InMemoryView(InMemorySwarmView):
+class ReferenceView(ReferenceSwarmView):
     """Both sides of a snapshot. ``state`` is for the indexes that live in this store."""
 
     def __init__(self, state: State) -> None:
@@ -112,7 +112,7 @@ class InMemoryView(InMemorySwarmView):
     def superseding(self, memory: str) -> Sequence[Stored]:
         return self._at(superseded_place(memory))
 
-    def _at(self, place: Place) -> list[Stored]:
+    def _at(self, place: LookupKey) -> list[Stored]:
         """In the order in which they came."""
         return [self._stored(key) for key in sorted(self.state.places.get(place, NO_DOCUMENTS))]
 
