@@ -26,7 +26,7 @@ MAX_TEXT = TEXT_LENGTH
 """Characters of a text that are kept."""
 MAX_LINE = 20_000
 """Of a longer line only the beginning is looked at."""
-MAX_COOLDOWN_MINUTES = model.LONGEST // timedelta(minutes=1)
+MAX_COOLDOWN_MINUTES = model.MAX_COOLDOWN // timedelta(minutes=1)
 """Minutes."""
 
 MAX_NAME = SERVICE_LENGTH

@@ -29,7 +29,7 @@ from hivelore.observations.outcomes import Effect, MatchingMode, ObservationInpu
 from hivelore.observations.records import GroupStore, KnownGroup, load_groups
 from hivelore.observations.validation import check_category, normalize_service, normalize_text, observation_time
 from hivelore.review.model import ProposalKind
-from hivelore.review.proposals import Proposals
+from hivelore.review.proposals import ProposalQueue
 from hivelore.search.model import Filter, ScopeChoice
 from hivelore.storage.ports import MemoryStore, Transaction
 
@@ -47,7 +47,7 @@ class ObservationService:
         index_writer: IndexWriter,
         normalizer: Normalizer,
         active_model: ActiveModel,
-        proposal_queue: Proposals,
+        proposal_queue: ProposalQueue,
         events: EventLog,
         lifecycle: Lifecycle,
         matching: MatchingMode,
@@ -110,8 +110,8 @@ class ObservationService:
             created_at=at,
             operational=Operational(held=held, service=normalize_service(seen.service), tier=seen.tier),
         )
-        prepared = self._normalizer.prepare(draft, viewer)
-        self._index_writer.expect([(prepared.memory.content, prepared.chunks)], [prepared.memory])
+        prepared = self._normalizer.normalize(draft, viewer)
+        self._index_writer.precompute_terms([(prepared.memory.content, prepared.chunks)], [prepared.memory])
         return prepared
 
     def _comparable(self, memory: Memory, viewer: Viewer) -> Filter:
@@ -176,7 +176,7 @@ class ObservationService:
                 Effect.KNOWN if is_again and _base_confidence(stored) == _base_confidence(was) else Effect.REINFORCED
             )
             return ObservationResult(memory=stored.memory, effect=effect, about=about, why=why)
-        tx.log_events([self._events.recorded(stored.memory, viewer)])
+        tx.log_events([self._events.build_memory_event(stored.memory, viewer)])
         if against:
             return ObservationResult(memory=stored.memory, effect=Effect.CONTRADICTED, about=about, why=why)
         doubtful = [

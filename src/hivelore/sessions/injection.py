@@ -158,7 +158,7 @@ class InjectionService:
         budget = self._budgets.operational.tokens_for(event.model)
         if not budget:
             return NO_INJECTION
-        environment = environment_line(self._cooldowns.told())
+        environment = environment_line(self._cooldowns.format_for_agent())
         room = MAX_OPERATIONAL_CHARACTERS - len(environment)
         block = self._curation.block(viewer, budget, project=event.project, characters=room, known=known)
         text = "\n\n".join(part for part in (environment, block.text) if part)
@@ -191,7 +191,7 @@ class InjectionService:
     ) -> Iterable[Section]:
         """What was kept last: of the project first, then what belongs to none."""
         where = replace(
-            self._reader.listing(viewer),
+            self._reader.widest_filter(viewer),
             project=event.project,
             operational=False,
             superseded=False,
