@@ -55,7 +55,7 @@ from hivelore.observations.model import Confidence, Held, Observation, Operation
 from hivelore.review.model import DecisionRecord, Proposal, ProposalSubject
 from hivelore.review.proposal_codec import read_wanted, wanted
 from hivelore.search.model import Score
-from hivelore.sessions.model import Ended, Handover, InjectedMemory, Session, ShownMemory, SubAgent, Task
+from hivelore.sessions.model import Handover, InjectedMemory, Session, SessionEnd, ShownMemory, SubAgent, Task
 from hivelore.storage.sql.columns import (
     ACTION,
     ACTION_OF,
@@ -760,7 +760,7 @@ def read_handover(row: Sequence[Any]) -> Handover:
     """Columns id, at, program, session, said, agent, role, door, acting, state, attempts and not_before."""
     said: Mapping[str, Any] = json.loads(row[4])
     task, subagent = said.get("task"), said.get("subagent")
-    ended = Ended(
+    ended = SessionEnd(
         id=row[0],
         at=from_micros(row[1]),
         program=row[2],
@@ -771,7 +771,7 @@ def read_handover(row: Sequence[Any]) -> Handover:
         project=said.get("project"),
         task=None if task is None else Task(*task),
         subagent=None if subagent is None else SubAgent(*subagent),
-        goes_on=said.get("goesOn", False),
+        is_partial=said.get("goesOn", False),
     )
     return Handover(
         ended=ended,
@@ -791,7 +791,7 @@ def handover_params(value: Handover) -> dict[str, Param]:
         "project": ended.project,
         "task": None if ended.task is None else (ended.task.id, ended.task.text),
         "subagent": None if ended.subagent is None else (ended.subagent.id, ended.subagent.type),
-        "goesOn": ended.goes_on or None,
+        "goesOn": ended.is_partial or None,
     }
     return {
         "id": ended.id,
@@ -894,9 +894,9 @@ def session_params(session: Session) -> dict[str, Param]:
     state = {
         "begun": None if session.begun_at is None else to_micros(session.begun_at),
         "goal": session.goal,
-        "asked": session.asked,
-        "briefed": session.briefed,
-        "told": [list(one) for one in session.told],
+        "asked": session.last_prompt,
+        "briefed": session.context_event,
+        "told": [list(one) for one in session.injected],
         "shown": [[*one[:-1], to_micros(one.at)] for one in session.shown],
     }
     return {
@@ -917,9 +917,9 @@ def read_session(row: Sequence[Any]) -> Session:
         updated_at=from_micros(row[2]),
         begun_at=None if begun is None else from_micros(begun),
         goal=state["goal"],
-        asked=state["asked"],
-        briefed=state["briefed"],
-        told=tuple(InjectedMemory(*one) for one in state["told"]),
+        last_prompt=state["asked"],
+        context_event=state["briefed"],
+        injected=tuple(InjectedMemory(*one) for one in state["told"]),
         shown=tuple(
             ShownMemory(memory, recall, event, from_micros(at)) for memory, recall, event, at in state.get("shown", ())
         ),
