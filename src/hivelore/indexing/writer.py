@@ -100,7 +100,7 @@ class IndexWriter:
         self._remove(tx, stored, self._keywords.forget)
 
     def withdraw(self, tx: Transaction, stored: Stored) -> None:
-        """Take off a memory that is about to come back (``move_in``): its words need not be wiped."""
+        """Take off a memory that is about to come back (``import_memories``): its words need not be wiped."""
         self._remove(tx, stored, self._keywords.remove)
 
     def import_memories(self, tx: Transaction, memories: Sequence[WholeMemory]) -> None:

@@ -105,7 +105,7 @@ def test_where_nobody_can_tell_whether_it_was_stored_one_is_told_to_look(far: tu
     to_server, store = far
     to_server.loses_next_answer.set()
     store._pool.timeline = "another"  # A standby took over: it may know the number from somebody else.
-    with pytest.raises(Unavailable, match="Look for what you wrote"):
+    with pytest.raises(Unavailable, match="Check"):
         add(store, a_memory("perhaps"))
 
 

@@ -117,7 +117,7 @@ def test_a_role_that_may_not_create_the_extension_is_told_who_can(
     monkeypatch.setattr(migrations, "EXTENSION", "plpgsql")
     said(url, "DROP EXTENSION IF EXISTS plpgsql CASCADE")
     try:
-        with pytest.raises(Unavailable, match="Let an administrator run there: CREATE EXTENSION"):
+        with pytest.raises(Unavailable, match="Ask an administrator to run there: CREATE EXTENSION"):
             opened(guest)
     finally:
         said(url, "CREATE EXTENSION plpgsql")

@@ -138,7 +138,7 @@ class Migrator:
         to the source meanwhile: to be called again when nobody does."""
         self.follow(logs=True)
         self.index()
-        self._target.learn()
+        self._target.analyze()
         with self._source.read() as view:
             self._copy_memories(view)
             self._copy_rest(view)
@@ -259,7 +259,7 @@ class Migrator:
         for some in whole_reader.in_batches(sorted(view.matching_keys(EVERYTHING)), PAGE):
             wanted = view.rank_features_of(some, EVERYTHING)
             with self._target.read() as there:
-                found = there.standings(some, EVERYTHING)
+                found = there.rank_features_of(some, EVERYTHING)
             reads = {
                 key: (one.access_count - found[key].access_count, one.accessed_at)
                 for key, one in wanted.items()
