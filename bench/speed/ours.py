@@ -33,7 +33,7 @@ class Embedded:
         wanted = app.active_model.wanted
         assert wanted is not None
         self._model = wanted
-        self._where = Filter(visibility=app.reading.listing(viewer).visibility, live_at=app.clock.now())
+        self._where = Filter(visibility=app.reading.widest_filter(viewer).visibility, live_at=app.clock.now())
 
     def recall(self, text: str) -> object:
         return self._hive.recall(text, limit=LIMIT)
@@ -59,7 +59,7 @@ class Embedded:
     def vectors(self) -> Vector:
         """All there are, in the order in which the memories came."""
         with self._app.store.read() as view:
-            model = view.model(self._model.provider.fingerprint)
+            model = view.model_key(self._model.provider.fingerprint)
             batches = [] if model is None else list(view.all_embedded(model))
         order = np.argsort(np.concatenate([batch.passages for batch in batches]))
         return np.concatenate([batch.vectors for batch in batches])[order]

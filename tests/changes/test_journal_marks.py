@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from hivelore.changes.journal import mark
+from hivelore.changes.journal import state_digest
 from hivelore.core.agents import AgentId, Interface
 from hivelore.core.text import Clean
 from hivelore.memories.model import Memory, MemoryId, Provenance, Scope, Source, Trust
@@ -32,5 +32,5 @@ CREATED = Observation(
 
 
 def test_a_mark_is_that_of_earlier_releases() -> None:
-    assert mark(MEMORY, []) == "aa1427eb4dcf70d3dac181e728b83b0bec370a3a785e603315c22677438d69b1"
-    assert mark(MEMORY, [CREATED]) == "7d3c230345bf2a9ee1194ee96b783aa099c0f130fcf7320b87b44f72e148fa34"
+    assert state_digest(MEMORY, []) == "aa1427eb4dcf70d3dac181e728b83b0bec370a3a785e603315c22677438d69b1"
+    assert state_digest(MEMORY, [CREATED]) == "7d3c230345bf2a9ee1194ee96b783aa099c0f130fcf7320b87b44f72e148fa34"

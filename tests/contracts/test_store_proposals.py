@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hivelore.core.values import replace
 from hivelore.memories.model import Scope
-from hivelore.review.model import Concerned, Decision, Proposal, ProposalFilter, ProposalId, ProposalKind
+from hivelore.review.model import Decision, Proposal, ProposalFilter, ProposalId, ProposalKind, ProposalSubject
 from hivelore.search.model import Visibility
 from hivelore.storage.ports import MemoryStore
 from support.memories import ADA, BOB, a_memory, instant, memory_id, next_version
@@ -103,8 +103,8 @@ def test_the_open_ones_of_each_are_counted(store: MemoryStore) -> None:
     put(store, a_proposal(memory), a_proposal(memory), a_proposal(memory, decided=a_decision()))
     put(store, a_proposal(memory, actor=None), a_proposal(memory, actor=None, decided=a_decision()))
     with store.read() as view:
-        assert [view.open_proposals(actor) for actor in (ADA, BOB, None)] == [2, 0, 1]
-        waiting = [list(view.waiting_proposals(actor)) for actor in (ADA, BOB, None)]
+        assert [view.count_open_proposals(actor) for actor in (ADA, BOB, None)] == [2, 0, 1]
+        waiting = [list(view.open_proposals(actor)) for actor in (ADA, BOB, None)]
     there = [one for one in inbox(store) if one.decided is None]
     assert waiting == [[one for one in there if one.actor == actor] for actor in (ADA, BOB, None)]
 
@@ -137,7 +137,7 @@ def test_a_proposal_is_put_without_the_memories_that_are_gone(store: MemoryStore
     proposal = a_proposal(doomed.memory, kept.memory)
     forget(store, doomed.key)
     put(store, proposal)
-    assert inbox(store) == [replace(proposal, memories=(Concerned(kept.memory.id, 1),))]
+    assert inbox(store) == [replace(proposal, memories=(ProposalSubject(kept.memory.id, 1),))]
     forget(store, kept.key)
     put(store, proposal)
     assert inbox(store) == []

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from hivelore.core.text import Clean
-from hivelore.embeddings.active_model import ActiveModel, Model
+from hivelore.embeddings.active_model import ActiveModel, EmbeddingModel
 from hivelore.embeddings.queue import EmbeddingQueue
 from hivelore.indexes.keywords.postings.engine import Postings
 from hivelore.indexes.vectors.scan import ScanVectors
@@ -107,7 +107,7 @@ def test_what_was_acknowledged_before_a_kill_is_embedded_after_it(point: Point, 
 def embed_all(store: MemoryStore) -> None:
     """What the next process does, without a word from anybody."""
     provider = embedder()
-    active_model = ActiveModel(Model(provider, ScanVectors(provider.fingerprint, provider.dimension)))
+    active_model = ActiveModel(EmbeddingModel(provider, ScanVectors(provider.fingerprint, provider.dimension)))
     embedding = EmbeddingQueue(store, active_model, SystemClock())
     while embedding.step():
         pass
@@ -119,7 +119,7 @@ def look_at(store: MemoryStore, kept: dict[MemoryId, str]) -> None:
     """All of it is there, and each passage has the vector that its words have."""
     assert list(store.check()) == []
     with store.read() as view:
-        model = view.model(embedder().fingerprint)
+        model = view.model_key(embedder().fingerprint)
         assert model is not None
         assert view.stats(EVERYTHING, model, SystemClock().now()).failed == 0
         for memory, content in kept.items():
@@ -153,7 +153,7 @@ def look_for(store: MemoryStore, contents: Sequence[str]) -> None:
             (match,) = Postings().search(view, query_terms(content), EVERYTHING, 1)
             assert near.cosine == pytest.approx(1.0)
             assert near.document == match.document
-            (memory,) = view.admitted([near.document], EVERYTHING).values()
+            (memory,) = view.memories_of([near.document], EVERYTHING).values()
             assert memory.content == content
 
 

@@ -17,7 +17,7 @@ from hivelore.health.model import Cause
 from hivelore.indexes.keywords.postings.engine import Postings
 from hivelore.local import endpoint, launcher
 from hivelore.local.lock import EMBEDDED
-from hivelore.maintenance.housekeeping import Housekeeping
+from hivelore.maintenance.housekeeping import Housekeeper
 from hivelore.runtime.app import open_application
 from hivelore.runtime.settings import load
 from support import failing, postgres
@@ -126,7 +126,7 @@ def test_a_passing_error_of_the_disk_is_counted_and_is_no_problem(on_disk: tuple
 def test_all_workers_live_on_after_the_disk_refused_to_read_for_a_while(on_disk: tuple[Service, Disk]) -> None:
     service, disk = on_disk
     remember(service)
-    service.app.store.tidy()
+    service.app.store.purge_log()
     with disk.failing(Deed.READ, Kind.DATABASE, apsw.IOError) as fault:
         until(lambda: fault.met > 20)
     until(lambda: causes(service) == [])
@@ -139,7 +139,7 @@ def test_all_workers_live_on_after_the_disk_refused_to_read_for_a_while(on_disk:
 
 def test_reads_that_fail_are_a_problem_of_their_own(on_disk: tuple[Service, Disk]) -> None:
     service, disk = on_disk
-    service.app.store.tidy()
+    service.app.store.purge_log()
     with disk.failing(Deed.READ, Kind.DATABASE, apsw.IOError):
         until(lambda: "reads-failing" in causes(service))
     until(lambda: causes(service) == [])
@@ -156,7 +156,7 @@ def test_a_worker_that_dies_each_time_is_a_problem_and_the_others_go_on(
 
     failing.hurry(monkeypatch)
     monkeypatch.setattr("hivelore.core.supervisor.pause", shortly)
-    monkeypatch.setattr(Housekeeping, "tend", die)
+    monkeypatch.setattr(Housekeeper, "run_step", die)
     with caplog.at_level(logging.WARNING, "hivelore"), Service(tmp_path / "home") as service:
         wait_for(service, "background-worker")
         told = {one["name"]: one for one in status(service)["workers"]}
@@ -209,7 +209,7 @@ def test_damaged_pages_are_a_lasting_problem_once_the_whole_database_was_read(
 
 def test_damage_that_was_only_read_wrongly_once_is_over_after_a_look(on_disk: tuple[Service, Disk]) -> None:
     service, disk = on_disk
-    service.app.store.tidy()
+    service.app.store.purge_log()
     with disk.failing(Deed.READ, Kind.DATABASE, apsw.CorruptError):
         until(lambda: service.app.health.counts.get(Cause.DAMAGED, 0) > 0)
     wait_for(service)

@@ -15,7 +15,7 @@ import pytest
 
 from hivelore.core.values import replace
 from hivelore.sessions.fence import unfenced
-from hivelore.sessions.programs.claude_code import CLAUDE_CODE
+from hivelore.sessions.programs import CLAUDE_CODE
 from support.hook_faults import FAULTS, Way
 from support.hook_home import KNOWN, Home, Kept, conversation, opened, payload, something_learned
 from support.shown import Show

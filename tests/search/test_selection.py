@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hivelore.core.text import Clean
 from hivelore.core.token_count import estimate
-from hivelore.indexes.vectors.exact import ExactVectors
+from hivelore.indexes.vectors.brute_force import ExactVectors
 from hivelore.indexing.model import DocumentKey, Neighbours, Vector
 from hivelore.memories.model import Memory, MemoryId, RankFeatures
 from hivelore.search.model import Filter, Query, RetrievalMode, Score
@@ -89,7 +89,7 @@ def test_a_hit_fits_in_the_company_of_one_that_was_not_asked_for() -> None:
     ranked = [
         Ranked(
             DocumentKey(number),
-            RankFeatures(MemoryId(f"m{number}"), at, None, 0, None, None, 100 * number, asks=False),
+            RankFeatures(MemoryId(f"m{number}"), at, None, 0, None, None, 100 * number, is_question=False),
             Score(total=1.0 - number / 10, similarity=1.0),
         )
         for number in (1, 2, 3)
@@ -217,7 +217,7 @@ def test_what_is_counted_does_not_depend_on_how_many_are_asked_for(
     ranked = [
         Ranked(
             DocumentKey(number),
-            RankFeatures(MemoryId(f"m{number}"), BORN, None, 0, None, None, 30, asks=False),
+            RankFeatures(MemoryId(f"m{number}"), BORN, None, 0, None, None, 30, is_question=False),
             Score(total=1.0 - number / 100, similarity=1.0),
         )
         for number in range(len(texts))

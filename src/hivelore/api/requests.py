@@ -10,7 +10,7 @@ from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.errors import Invalid, TooLarge
 from hivelore.memories.model import NAME_LENGTH, MemoryId, Source
-from hivelore.memories.normalizer import CONTENT_LENGTH, FIELD_LENGTH, TAGS, plain_subject, utc
+from hivelore.memories.normalizer import CONTENT_LENGTH, FIELD_LENGTH, MAX_TAGS, canonical_subject, to_utc
 from hivelore.memories.reader import MemoryReader
 from hivelore.observations.curation import CurationService
 from hivelore.observations.outcomes import ConfidenceTimeline
@@ -33,7 +33,7 @@ LIMITS = {
     "name": NAME_LENGTH,
     "query": QUERY_LENGTH,
     "results": LIMIT_RANGE[1],
-    "tags": TAGS,
+    "tags": MAX_TAGS,
 }
 """The limits a caller should know of, in characters or numbers."""
 PAGE_RANGE = (1, 500)
@@ -77,8 +77,8 @@ def asked(
         owner=agent,
         session=_clean(redactor, session, "session"),
         project=project_of(redactor, project),
-        now=utc(now, "now"),
-        as_of=utc(as_of, "asOf"),
+        now=to_utc(now, "now"),
+        as_of=to_utc(as_of, "asOf"),
         superseded=superseded,
         only_fitting=only_fitting,
         diversity=diversity,
@@ -117,10 +117,10 @@ class Listing:
 def listed(reading: MemoryReader, redactor: Redactor, listing: Listing, viewer: Viewer) -> MemoryPage:
     """A page of what the viewer may see."""
     _within(listing.limit, PAGE_RANGE)
-    as_of = utc(listing.as_of, "asOf")
+    as_of = to_utc(listing.as_of, "asOf")
     at = as_of or reading.now()
     where = replace(
-        reading.listing(viewer, listing.scope),
+        reading.widest_filter(viewer, listing.scope),
         owner=listing.agent,
         source=listing.source,
         project=project_of(redactor, listing.project),
@@ -132,8 +132,8 @@ def listed(reading: MemoryReader, redactor: Redactor, listing: Listing, viewer: 
         held_at=as_of,
         live_at=at if listing.status == "live" else None,
         expired_at=at if listing.status == "expired" else None,
-        created_after=utc(listing.created_after, "createdAfter"),
-        created_before=utc(listing.created_before, "createdBefore"),
+        created_after=to_utc(listing.created_after, "createdAfter"),
+        created_before=to_utc(listing.created_before, "createdBefore"),
     )
     return reading.page(where, position_of(listing.after), listing.limit, viewer)
 
@@ -171,11 +171,11 @@ def listed_life(
     _within(limit, PAGE_RANGE)
     position = position_of(after)
     if position is None:
-        return curation.life(memory, viewer, None, limit)
+        return curation.timeline(memory, viewer, None, limit)
     at, number = position
     if not (number.isascii() and number.isdigit() and len(number) < 10):
         raise _not_next()
-    return curation.life(memory, viewer, (at, int(number)), limit)
+    return curation.timeline(memory, viewer, (at, int(number)), limit)
 
 
 def project_of(redactor: Redactor, project: str | None) -> Clean | None:
@@ -185,7 +185,7 @@ def project_of(redactor: Redactor, project: str | None) -> Clean | None:
 def subject_of(redactor: Redactor, subject: str | None) -> Clean | None:
     """As it is kept (``Normalizer.subject``)."""
     clean = _clean(redactor, subject, "subject")
-    return None if clean is None else plain_subject(clean)
+    return None if clean is None else canonical_subject(clean)
 
 
 def position_of(after: str | None) -> tuple[datetime, MemoryId] | None:
@@ -194,7 +194,7 @@ def position_of(after: str | None) -> tuple[datetime, MemoryId] | None:
         return None
     at, _, memory = after.partition("~")
     try:
-        position = utc(datetime.fromisoformat(at), "after")
+        position = to_utc(datetime.fromisoformat(at), "after")
     except ValueError:
         position = None
     if position is None or not memory:

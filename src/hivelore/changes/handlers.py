@@ -26,7 +26,7 @@ def list_batches(app: Application, request: ListBatches, call: Call) -> BatchPag
 
 
 def get_batch(app: Application, request: NamedBatch, call: Call) -> BatchDetail:
-    return app.undo_service.case(BatchId(request.batch.lower()), call.viewer)
+    return app.undo_service.detail(BatchId(request.batch.lower()), call.viewer)
 
 
 def drop_batch(app: Application, request: NamedBatch, call: Call) -> None:

@@ -17,7 +17,7 @@ from hivelore.search.model import Visibility
 
 BatchId = NewType("BatchId", str)
 """A UUID (version 7) in its lower-case text form."""
-GONE = ""
+ABSENT = ""
 """The mark (``Preimage.after``) of a memory that is not there."""
 
 
@@ -112,7 +112,7 @@ class BatchPage(Value, frozen=True, kw_only=True):
     next: str | None
 
 
-class Touched(Value, frozen=True, kw_only=True):
+class ChangedMemory(Value, frozen=True, kw_only=True):
     """A memory that a batch changed, as far as it can be taken back."""
 
     id: MemoryId
@@ -124,7 +124,7 @@ class BatchDetail(Value, frozen=True, kw_only=True):
     """A batch with what it changed."""
 
     batch: Batch
-    memories: tuple[Touched, ...]
+    memories: tuple[ChangedMemory, ...]
 
 
 class UndoResult(Value, frozen=True, kw_only=True):

@@ -54,7 +54,7 @@ def forget_event(app: Application, request: ForgetEvent, call: Call) -> None:
 
 
 def list_cooldowns(app: Application, request: ListCooldowns, call: Call) -> CooldownList:
-    return CooldownList(tuple(app.cooldowns.shown(call.viewer, request.service, call.deadline)))
+    return CooldownList(tuple(app.cooldowns.list_visible(call.viewer, request.service, call.deadline)))
 
 
 def set_cooldown(app: Application, request: SetCooldown, call: Call) -> Cooldown:

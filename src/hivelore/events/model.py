@@ -74,7 +74,7 @@ class EventPage(Value, frozen=True, kw_only=True):
 
 ACTION_LENGTH = 100
 REASON_LENGTH = 500
-LONGEST = timedelta(days=366)
+MAX_COOLDOWN = timedelta(days=366)
 
 
 class Cooldown(Value, frozen=True, kw_only=True, rename=json_names(interface="door")):

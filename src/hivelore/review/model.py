@@ -55,14 +55,14 @@ Wanted = Edit | Deletion | Change
 """What is to be done, where the kind alone does not say it."""
 
 
-class Concerned(Value, frozen=True, rename=json_names(memory="id")):
+class ProposalSubject(Value, frozen=True, rename=json_names(memory="id")):
     """A memory that a proposal is about, as it was then."""
 
     memory: MemoryId
     version: int
 
 
-class Decided(Value, frozen=True, kw_only=True, rename=json_names(interface="door")):
+class DecisionRecord(Value, frozen=True, kw_only=True, rename=json_names(interface="door")):
     how: Decision
     at: datetime
     actor: AgentId | None
@@ -78,7 +78,7 @@ class Decided(Value, frozen=True, kw_only=True, rename=json_names(interface="doo
 class Proposal(Value, frozen=True, kw_only=True, rename=json_names(interface="door")):
     id: ProposalId
     kind: ProposalKind
-    memories: tuple[Concerned, ...]
+    memories: tuple[ProposalSubject, ...]
     """At least one. One that is forgotten takes the proposal with it."""
     wanted: Wanted | None = None
     why: Clean | None = None
@@ -87,7 +87,7 @@ class Proposal(Value, frozen=True, kw_only=True, rename=json_names(interface="do
     interface: Interface
     session: Clean | None = None
     at: datetime
-    decided: Decided | None = None
+    decided: DecisionRecord | None = None
     """None: it is open."""
 
     def __post_init__(self) -> None:

@@ -22,10 +22,10 @@ from hivelore.feedback.implicit import ImplicitFeedback
 from hivelore.feedback.recall_log import RecallLog
 from hivelore.feedback.usefulness import Rating
 from hivelore.folders.sync import FolderSync
-from hivelore.folders.workspace import WorkspaceFiles, host
+from hivelore.folders.workspace import WorkspaceFiles, host_name
 from hivelore.health.monitor import Monitor
 from hivelore.health.state import HealthState
-from hivelore.identity.service import Agents, Random
+from hivelore.identity.service import Agents, IdSource
 from hivelore.indexing.rebuild import IndexRebuild
 from hivelore.indexing.writer import IndexWriter
 from hivelore.local import endpoint, private_files
@@ -41,7 +41,7 @@ from hivelore.observations import adjudication
 from hivelore.observations.curation import CurationService
 from hivelore.observations.marker_ingest import MarkerIngest
 from hivelore.observations.service import ObservationService
-from hivelore.observations.token_budget import Budget, budget
+from hivelore.observations.token_budget import TokenBudget, parse_budget
 from hivelore.review.inbox import ReviewInbox
 from hivelore.runtime import engines, status, wiring
 from hivelore.runtime.background import niced
@@ -55,19 +55,16 @@ from hivelore.search.recency_conflicts import RecencyConflicts
 from hivelore.search.scoring import Ranking
 from hivelore.search.service import SearchService
 from hivelore.sessions import summaries
-from hivelore.sessions.capture import CaptureService
+from hivelore.sessions.capture import CaptureService, HookService
 from hivelore.sessions.fence import fenced
-from hivelore.sessions.hook_service import HookService
 from hivelore.sessions.injection import Budgets, InjectionService
 from hivelore.sessions.novelty import NoveltyFilter
-from hivelore.sessions.spool import SpoolDrain
-from hivelore.sessions.spool_folder import SpoolFolder
+from hivelore.sessions.spool import SpoolDelivery, SpoolFolder
 from hivelore.sessions.summaries import SessionSummaries
 from hivelore.sessions.transcript_files import TranscriptFiles
 from hivelore.storage.leader_lease import LeaderLease
 from hivelore.storage.migration_state import refuse_unfinished
-from hivelore.storage.notifier import Notification
-from hivelore.storage.ports import MemoryStore
+from hivelore.storage.ports import MemoryStore, Notification
 from hivelore.storage.sqlite.store import NAMESPACE
 
 WIPING = 2.0
@@ -108,9 +105,9 @@ class Application:
         self.write_buffer = WriteBehindBuffer(self.store)
         self.notifier = engines.make_notifier(settings)
         self.agents = self._agents()
-        self.notifier.subscribe(Notification.AGENTS, self.agents.changed_elsewhere)
+        self.notifier.subscribe(Notification.AGENTS, self.agents.notify_listeners)
         self.embedding = EmbeddingQueue(
-            self.store, self.active_model, self.clock, ask_for_help=lambda: self.notifier.tell(Notification.WAITING)
+            self.store, self.active_model, self.clock, ask_for_help=lambda: self.notifier.publish(Notification.WAITING)
         )
         self.notifier.subscribe(Notification.WAITING, self.embedding.wake)
         self.reembedder = Reembedder(self.store, self.active_model, self.embedding, self.clock, randomness.job_id)
@@ -149,8 +146,8 @@ class Application:
         return wiring.observation_service(self.settings, self._parts, engines.make_pair_reader(self.settings))
 
     @cached_property
-    def memory_budget(self) -> Budget:
-        return budget(self.settings.memory_budget)
+    def memory_budget(self) -> TokenBudget:
+        return parse_budget(self.settings.memory_budget)
 
     @cached_property
     def curation(self) -> CurationService:
@@ -183,8 +180,8 @@ class Application:
             self.store,
             NAMESPACE,
             self.clock,
-            Random(agent_id=randomness.agent_id, key_id=randomness.key_id, secret=randomness.secret),
-            tell=lambda: self.notifier.tell(Notification.AGENTS),
+            IdSource(agent_id=randomness.agent_id, key_id=randomness.key_id, secret=randomness.secret),
+            tell=lambda: self.notifier.publish(Notification.AGENTS),
         )
 
     def _session_summaries(self) -> SessionSummaries:
@@ -199,8 +196,8 @@ class Application:
             fallback=ExtractiveSummarizer(),
             redactor=self.redactor,
             clock=self.clock,
-            leader_lease=LeaderLease(self.store, self.clock, process, summaries.DISTILLING, summaries.LEASE),
-            marked=MarkerIngest(self.observation_service, self.events, self.cooldowns, self.settings.categories).take,
+            leader_lease=LeaderLease(self.store, self.clock, process, summaries.LEASE_NAME, summaries.LEASE),
+            marked=MarkerIngest(self.observation_service, self.events, self.cooldowns, self.settings.categories).ingest,
         )
 
     def _adjudicator(self) -> adjudication.Adjudicator | None:
@@ -213,7 +210,7 @@ class Application:
             review_inbox=self.review_inbox,
             model=model,
             token_quota=self.token_quota,
-            leader_lease=LeaderLease(self.store, self.clock, process, adjudication.ADJUDICATING, adjudication.LEASE),
+            leader_lease=LeaderLease(self.store, self.clock, process, adjudication.LEASE_NAME, adjudication.LEASE),
         )
 
     def _folders(self) -> FolderSync | None:
@@ -222,7 +219,7 @@ class Application:
             return None
         workspace = WorkspaceFiles(self.settings.workspace_folder, self.settings.home)
         # Only one process works on a store that is not shared, whatever its machine is called by now.
-        place = self.redactor.clean(f"{host() if self.store.is_shared else ''}:{workspace.path}")
+        place = self.redactor.clean(f"{host_name() if self.store.is_shared else ''}:{workspace.path}")
         return FolderSync(
             store=self.store,
             workspace=workspace,
@@ -266,7 +263,7 @@ class Application:
             lead_sees=self.settings.lead_sees,
             write_buffer=self.write_buffer,
             clock=self.clock,
-            keywords_complete=lambda: self.index_rebuild.is_done,
+            keywords_complete=lambda: self.index_rebuild.is_complete,
             log=log,
         )
 
@@ -298,10 +295,10 @@ class Application:
         return HookService(capture, self.redactor, self.clock)
 
     @cached_property
-    def spool_drain(self) -> SpoolDrain:
+    def spool_drain(self) -> SpoolDelivery:
         owner = self.lock.owner if self.lock is not None else None
         url = None if owner is None else owner.url
-        return SpoolDrain(SpoolFolder(self.settings.home), self.hooks, self.agents, url)
+        return SpoolDelivery(SpoolFolder(self.settings.home), self.hooks, self.agents, url)
 
     def fenced(self, text: Harmless) -> str:
         """A text as a model gets it that may take it for something else than data."""
@@ -309,7 +306,7 @@ class Application:
 
     def start(self) -> None:
         """Begin what runs beside the calls: building the vector index, embedding, writing the tally."""
-        self.active_model.expect()
+        self.active_model.wait_for_indexes()
         self._workers.start()
 
     def close(self) -> None:
@@ -337,7 +334,7 @@ class Application:
         # Where that fails or takes too long, the next start goes on.
         with suppress(HiveloreError):
             if self.leader_lease.is_leader():
-                self.housekeeping.finish(WIPING)
+                self.housekeeping.finish_purge(WIPING)
             self.leader_lease.release_lease()
 
     def status(self) -> Mapping[str, object]:
@@ -346,7 +343,7 @@ class Application:
 
     def make_keys(self) -> None:
         """See that the home folder has an operator's key and one of this machine's agent, both good."""
-        for name, agent in ((endpoint.OPERATOR_KEY, None), (endpoint.AGENT_KEY, self.agents.local().id)):
+        for name, agent in ((endpoint.OPERATOR_KEY, None), (endpoint.AGENT_KEY, self.agents.local_agent().id)):
             file = self.settings.home / name
             try:
                 self.agents.viewer(file.read_text(encoding="ascii").strip(), Interface.SERVICE)

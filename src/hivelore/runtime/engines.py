@@ -7,16 +7,14 @@ from pydantic import SecretStr
 
 from hivelore.core import ids
 from hivelore.core.clock import Clock
-from hivelore.embeddings.active_model import SERVING, ActiveModel, Model
+from hivelore.embeddings.active_model import SERVING, ActiveModel, EmbeddingModel
 from hivelore.errors import Invalid
 from hivelore.indexes.keywords.fts5 import Fts5
 from hivelore.indexes.keywords.postings.engine import Postings
 from hivelore.indexes.ports import KeywordIndex, VectorIndex
-from hivelore.indexes.vectors.capped import CappedVectors
-from hivelore.indexes.vectors.exact import ExactVectors
-from hivelore.indexes.vectors.in_database import sqlite_vec
+from hivelore.indexes.vectors.brute_force import ExactVectors, sqlite_vec
 from hivelore.indexes.vectors.pgvector import PgVectors
-from hivelore.indexes.vectors.scan import ScanVectors
+from hivelore.indexes.vectors.scan import CappedVectors, ScanVectors
 from hivelore.local import endpoint
 from hivelore.models.extractive import ExtractiveSummarizer
 from hivelore.models.guarded_embedder import GuardedEmbedder
@@ -27,7 +25,7 @@ from hivelore.models.quota import TokenQuota
 from hivelore.runtime.settings import Embedder, Judges, Keywords, Settings, Summarizers, Vectors
 from hivelore.sessions.model_summarizer import ModelSummarizer
 from hivelore.sessions.ports import Summarizer
-from hivelore.storage.notifier import NullNotifier
+from hivelore.storage.null_objects import NullNotifier
 from hivelore.storage.ports import MemoryStore, Notifier, StoreWatch
 from hivelore.storage.sqlite.store import NAMESPACE, SqliteStore, TemporarySqliteStore
 
@@ -98,11 +96,11 @@ def make_active_model(settings: Settings, store: MemoryStore, clock: Clock, conn
     return ActiveModel(wanted, before=None, incomplete=True)
 
 
-def _model(settings: Settings, provider: Provider) -> Model:
+def _model(settings: Settings, provider: Provider) -> EmbeddingModel:
     index = _index(settings, provider)
     if isinstance(provider, OnnxEmbedder):
-        return Model(provider, index, provider, beside=True)
-    return Model(provider, index, outage=lambda: provider.outage)
+        return EmbeddingModel(provider, index, provider, embed_concurrently=True)
+    return EmbeddingModel(provider, index, outage=lambda: provider.outage)
 
 
 def _provider(settings: Settings, clock: Clock, connections: ExitStack) -> Provider | None:
