@@ -12,7 +12,7 @@ from hivelore.core.progress import Progress
 from hivelore.errors import Conflict, Forbidden, Invalid, Stale
 from hivelore.feedback.recalls import Sign
 from hivelore.maintenance import service
-from hivelore.maintenance.housekeeping import Housekeeper
+from hivelore.maintenance.housekeeper import Housekeeper
 from hivelore.maintenance.model import MaintenancePlan, MaintenanceResult
 from hivelore.memories.drafts import Edit
 from hivelore.memories.model import Action, Memory, MemoryId, Scope, Trust

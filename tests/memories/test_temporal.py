@@ -26,7 +26,7 @@ BEGINNING = START - timedelta(days=30)
 
 
 def tell(world: World, content: str, minute: float | None = None, by: Viewer = AS_ADA, **parts: Any) -> Memory:
-    """A fact that holds since so many minutes after a beginning; None: it does not say."""
+    """A fact that is valid since so many minutes after a beginning; None: it does not say."""
     since = None if minute is None else BEGINNING + timedelta(minutes=minute)
     return world.remember(content, by, **{"subject": SUBJECT, "valid_from": since} | parts)
 
@@ -210,7 +210,7 @@ def test_only_what_one_may_edit_can_be_named_and_only_what_one_sees(world: World
     assert now(world, shared)[0].valid_until is None
     with pytest.raises(NotFound):
         world.remember("pnpm", AS_BOB, supersedes=private.id)
-    with pytest.raises(Invalid, match="another shelf"):
+    with pytest.raises(Invalid, match="Share it"):
         world.remember("pnpm", supersedes=shared.id)
     assert world.remember("pnpm", AS_LEA, scope=Scope.SWARM, supersedes=shared.id).supersedes == shared.id
 
@@ -219,9 +219,9 @@ def test_what_is_unknown_or_newer_or_itself_is_not_replaced(world: World) -> Non
     with pytest.raises(NotFound):
         world.remember("pnpm", supersedes="m9999")
     old = world.remember("npm")
-    with pytest.raises(Invalid, match="holds since"):
+    with pytest.raises(Invalid, match="is valid since"):
         world.remember("yarn", supersedes=old.id, valid_from=BEGINNING)
-    with pytest.raises(Invalid, match="own place"):
+    with pytest.raises(Invalid, match="supersede itself"):
         world.memory_service.edit(old.id, Edit(supersedes=old.id), AS_ADA)
 
 

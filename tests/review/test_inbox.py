@@ -10,7 +10,7 @@ import pytest
 from hivelore.core.agents import AgentId, LeadSees, Role, Viewer
 from hivelore.core.text import Clean
 from hivelore.errors import Conflict, Forbidden, HiveloreError, Invalid, NotFound, Proposed, Stale
-from hivelore.maintenance.housekeeping import Housekeeper
+from hivelore.maintenance.housekeeper import Housekeeper
 from hivelore.memories.drafts import Draft, Edit
 from hivelore.memories.model import Action, Memory, Scope, Trust
 from hivelore.observations.model import Observation, ObservationKind
@@ -199,7 +199,7 @@ def test_what_is_told_is_kept_though_nobody_can_be_asked_about_its_place(
     done = world.memory_service.remember(Draft(content="6543", scope=Scope.SWARM, subject="db.port"), AS_BOB)
     assert (done.created, done.proposal, done.dropped, done.memory.subject) == (True, None, True, None)
     assert done.placement_notice is not None
-    assert "Tell a lead" in done.placement_notice
+    assert "Ask a lead" in done.placement_notice
 
 
 # who sees it

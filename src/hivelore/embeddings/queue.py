@@ -13,7 +13,6 @@ from hivelore.core.clock import Clock
 from hivelore.core.supervisor import Report, unreported
 from hivelore.core.text import Clean
 from hivelore.embeddings.active_model import SERVING, ActiveModel, EmbeddingModel
-from hivelore.embeddings.retry import retry_pause
 from hivelore.errors import HiveloreError, Invalid, Unavailable
 from hivelore.indexing.model import ModelKey, PassageKey, QueuedPassage, TextEmbedding
 from hivelore.models.ports import EmbeddingProvider
@@ -327,3 +326,14 @@ def _embedded_text(one: QueuedPassage) -> Clean:
     """What is embedded of a passage: its own words, and before them who said them. On LoCoMo the name alone
     takes the vectors' R@10 from 32.6 to 45.5."""
     return one.text if one.author is None else Clean(f"{one.author}: {one.text}")
+
+
+FIRST_RETRY_PAUSE = timedelta(seconds=30)
+LONGEST_RETRY_PAUSE = timedelta(days=1)
+_GROWTH = 4
+
+
+def retry_pause(failures: int) -> timedelta:
+    """How long a passage waits after so many failures in a row, from 1 on."""
+    grown = FIRST_RETRY_PAUSE * _GROWTH ** min(max(failures - 1, 0), 20)
+    return min(grown, LONGEST_RETRY_PAUSE)

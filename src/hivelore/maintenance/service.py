@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
+from decimal import Decimal
 from typing import NamedTuple
 
 from hivelore.changes.journal import ChangeJournal
@@ -22,7 +23,6 @@ from hivelore.indexing.rebuild import IndexRebuild
 from hivelore.indexing.writer import IndexWriter
 from hivelore.maintenance.duplicates import Duplicates, Pair
 from hivelore.maintenance.model import DuplicateGroup, Expired, MaintenancePlan, MaintenanceResult
-from hivelore.maintenance.purge_limits import check_purge_size, unconfirmed_purge_limit
 from hivelore.memories.model import Action
 from hivelore.memories.temporal import adjacent_facts
 from hivelore.memories.whole_reader import in_batches
@@ -242,3 +242,22 @@ def _examples(view: View, keys: Sequence[DocumentKey]) -> tuple[Expired, ...]:
     )
     found = [Expired(id=one.id, name=one.name, expired_at=one.expires_at) for one in memories if one.expires_at]
     return tuple(sorted(found, key=lambda one: (one.expired_at, one.id))[:MAX_EXAMPLES])
+
+
+def unconfirmed_purge_limit(memories: int, share: float) -> int:
+    """Of so many memories, how many may go without a word; the share is meant as it is written: 0.29 of 100 are 29."""
+    return int(memories * Decimal(str(share)))
+
+
+def check_purge_size(doomed: int, memories: int, share: float, said: int | None) -> None:
+    """Raises Conflict where more than that would go and nobody has said how many, or where another number was said."""
+    if said is not None and said != doomed:
+        raise Conflict(
+            f"You said {said} memories, and it would be {doomed}: nothing was done. Look at the preview again, and say "
+            f"{doomed} (--yes-delete {doomed}, yesDelete) if that is meant."
+        )
+    if said is None and doomed > unconfirmed_purge_limit(memories, share):
+        raise Conflict(
+            f"{doomed} of {memories} memories would go, more than {share:.2%} (HIVELORE_PURGE_SHARE): nothing was "
+            f"done. Look at the preview, and say --yes-delete {doomed} (yesDelete) if that is meant."
+        )

@@ -13,7 +13,6 @@ from hivelore.indexing.model import Stored
 from hivelore.memories.drafts import UNSET, Edit
 from hivelore.memories.model import Action, Memory
 from hivelore.review.model import Decision, Proposal, ProposalId, ProposalKind, ProposalSubject, Wanted
-from hivelore.review.open_limit import Weight, choose_dropped, proposal_weight
 from hivelore.storage.ports import Transaction, View
 
 MAX_OPEN = 100
@@ -86,7 +85,7 @@ class ProposalQueue:
     ) -> Proposal:
         """Put something into the inbox. Where the viewer proposed the same before, and the memories are as they were
         then, that one: it is open or was rejected. Where too many of theirs are open, the lightest is dropped for one
-        that weighs more (``review.open_limit``); else Conflict is raised, and the unit may go on without it."""
+        that weighs more (``review.proposals``); else Conflict is raised, and the unit may go on without it."""
         about = tuple(ProposalSubject(one.memory.id, one.memory.version) for one in memories)
         for known in self._earlier_proposals(tx, kind, memories, viewer, wanted):
             if known.memories == about and (known.decided is None or known.decided.how is Decision.REJECTED):
@@ -175,3 +174,36 @@ def proposed_error(proposal: Proposal) -> Proposed:
         f"{only} It was proposed as {proposal.id} and rejected{why}. Change the memory first, or ask an operator.",
         proposal=proposal.id,
     )
+
+
+Weight = tuple[int, int, float]
+
+_REPRODUCIBLE = 0
+_UNCERTAIN = 1
+_REQUESTED = 2
+
+
+def proposal_weight(kind: ProposalKind, about: Memory | None) -> Weight:
+    """How much is lost where a proposal is dropped; ``about``: the first memory that it is about.
+
+    Most: what an agent asked for. Less: a contradiction that could not be told, by what it may correct: first what
+    ranks higher in the context of agents (``tier``), then what is surer, since that misleads more where it is wrong.
+    Least: twins, which maintenance finds again.
+    """
+    if kind is ProposalKind.DUPLICATE:
+        return _REPRODUCIBLE, 0, 0.0
+    if kind is not ProposalKind.CONTRADICTION:
+        return _REQUESTED, 0, 0.0
+    known = None if about is None else about.operational
+    if known is None:
+        return _UNCERTAIN, 0, 0.0
+    return _UNCERTAIN, -known.tier, known.held.base
+
+
+def choose_dropped(waiting: Sequence[tuple[Weight, Proposal]], new: Weight) -> Proposal | None:
+    """Which of those that wait is dropped for a new one of this weight: the lightest, of several the last one that was
+    made; None: the new one weighs no more."""
+    lightest = min((one for one, _ in waiting), default=new)
+    if lightest >= new:
+        return None
+    return max((one for its, one in waiting if its == lightest), key=lambda one: (one.at, one.id))

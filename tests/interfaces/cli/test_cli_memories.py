@@ -124,7 +124,7 @@ def test_a_star_is_no_project_to_keep_something_in(cli: CommandLine, me: str) ->
     memory = cli.json("remember", "somewhere", "--project", "shop", "--agent", me)["memory"]
     for words in (("remember", "everywhere"), ("edit", memory["id"])):
         refused = cli(*words, "--project", "*", "--agent", me)
-        assert (refused.code, "only opens a search" in refused.err) == (2, True)
+        assert (refused.code, "stands for all projects" in refused.err) == (2, True)
     assert cli.json("list", "--scope", "agent", "--project", "*", "--agent", me)["memories"] == [memory]
 
 
