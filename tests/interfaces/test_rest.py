@@ -268,7 +268,7 @@ def test_agents_come_and_go(service: Service) -> None:
     back = operator.call("POST", "/api/agents", body={"name": "Zed", "role": "worker"})
     assert back["agent"] == made["agent"]
     assert service.client(back["key"]).call("GET", "/api/me")["name"] == "Zed"
-    with pytest.raises(Conflict, match="key that works"):
+    with pytest.raises(Conflict, match="has a valid key"):
         operator.call("POST", "/api/agents", body={"name": "Zed", "role": "worker"})
 
 

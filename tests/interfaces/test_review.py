@@ -38,7 +38,7 @@ def test_what_a_worker_asks_for_an_operator_decides_and_the_worker_sees_it(servi
     assert (waiting["id"], waiting["kind"], waiting["why"]) == (proposal, "operational", "timed it")
     assert waiting["wanted"] == {"edit": {"content": "The heron takes 90s"}}
     assert waiting["decided"] is None
-    with pytest.raises(Forbidden, match="Operators and leads"):
+    with pytest.raises(Forbidden, match="Only operators and leads"):
         worker.call("POST", f"/api/review/{proposal}/accept")
     case = operator.call("GET", f"/api/review/{proposal}")
     assert [one["content"] for one in case["memories"]] == ["The heron takes 60s to start"]

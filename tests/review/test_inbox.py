@@ -385,7 +385,7 @@ def test_what_went_out_of_use_comes_back_where_an_operator_agrees(world: World) 
 @pytest.mark.parametrize("how", ["accepted", "rejected", "merged"])
 def test_a_worker_does_not_decide(world: World, how: str) -> None:
     _, _, proposal = doubt(world)
-    with pytest.raises(Forbidden, match="Operators and leads"):
+    with pytest.raises(Forbidden, match="Only operators and leads"):
         decide(world, proposal.id, how, AS_ADA)
 
 

@@ -184,7 +184,7 @@ class Application:
             NAMESPACE,
             self.clock,
             IdSource(agent_id=randomness.agent_id, key_id=randomness.key_id, secret=randomness.secret),
-            tell=lambda: self.notifier.tell(Notification.AGENTS),
+            publish=lambda: self.notifier.tell(Notification.AGENTS),
         )
 
     def _session_summaries(self) -> SessionSummaries:
