@@ -405,7 +405,7 @@ def test_what_changed_since_cannot_be_accepted(world: World) -> None:
 def test_merging_is_done_by_accepting(world: World) -> None:
     twins(world)
     (proposal,) = proposed(world)
-    with pytest.raises(Invalid, match="accept or reject"):
+    with pytest.raises(Invalid, match="Accept or reject"):
         decide(world, proposal, Decision.MERGED)
 
 

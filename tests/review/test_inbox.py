@@ -432,7 +432,7 @@ def test_what_was_proposed_of_a_memory_that_changed_can_only_be_rejected(world: 
 
 def test_there_is_nothing_to_merge_in_what_asks_for_a_change(world: World) -> None:
     proposal = asked(world, running(world, "Takes 60 s."), content="Takes 70 s.")
-    with pytest.raises(Invalid, match="nothing to merge"):
+    with pytest.raises(Invalid, match="cannot be merged"):
         decide(world, proposal, "merged")
 
 

@@ -75,7 +75,7 @@ def _is_repetition(before: Cooldown, new: Cooldown) -> bool:
 def format_cooldowns(
     cooldowns: Sequence[Cooldown], now: datetime, most: int = MAX_SHOWN, characters: int = MAX_CHARACTERS
 ) -> str:
-    """Formats the active cooldowns for an agent, longest first, one per line, within limits. Empty if none is active."""
+    """Formats the active cooldowns for an agent, longest first, one per line. Empty if none is active."""
     holding = sorted(
         (one for one in cooldowns if one.until > now), key=lambda one: (now - one.until, one.service, one.action)
     )

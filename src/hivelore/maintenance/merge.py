@@ -1,7 +1,7 @@
-"""Making one memory of two that say the same, as a part of a unit of work.
+"""Merges two duplicates within a transaction.
 
-The newer one stays, with the words of the better one, and all that was seen of both. The older one is what it took the
-place of: recalled no more, but in the history, and as it was for whoever asks about the time before.
+The newer memory stays, with the better wording and the observations and usage of both. It supersedes the older one,
+which remains in the history and in searches about earlier times.
 """
 
 from dataclasses import replace
@@ -35,12 +35,12 @@ def merge(
     now: datetime,
     lifecycle: Lifecycle,
 ) -> None:
-    """Raises Forbidden where the viewer may not change both, Conflict where they may not become one any more."""
+    """Raises Forbidden if the viewer may not change both, Conflict if they can no longer be merged."""
     for one in (older.memory, newer.memory):
         if may_affect(viewer, Effect.EDIT, one) is not Ruling.ALLOWED:
-            raise Forbidden(f"You may not change memory {one.id}: an operator merges the two.")
+            raise Forbidden(f"You may not change memory {one.id}. Ask an operator to merge the two.")
     if not may_merge(older.memory, newer.memory, now):
-        raise Conflict("These two cannot become one any more: one has expired or was replaced. Reject the proposal.")
+        raise Conflict("These memories can no longer be merged: one expired or was superseded. Reject the proposal.")
     words = preferred_wording(_with_usefulness(tx, older), _with_usefulness(tx, newer))
     chunks = None
     if words.content != newer.memory.content:
@@ -115,7 +115,7 @@ def _combine_observations(
 
 
 def as_reinforcements(tx: Transaction, other: Stored) -> list[Observation]:
-    """The observations of a memory as they are of the one that it is merged into."""
+    """Returns the observations of a memory, to be added to the memory that it is merged into."""
     memory = other.memory
     first = Observation(
         at=memory.created_at,
@@ -130,12 +130,12 @@ def as_reinforcements(tx: Transaction, other: Stored) -> list[Observation]:
 
 
 _TRUST_ORDER = list(reversed(Trust))
-"""The least relied on first."""
+"""Least trusted first."""
 
 
 def may_merge(older: Memory, newer: Memory, now: datetime) -> bool:
-    """Whether the newer one may take the place of the older one: both count now, for the same readers, and nothing else
-    tells which of them holds. What comes from a file is as the file is."""
+    """Returns True if the newer memory may supersede the older one as its duplicate: both are valid, have the same
+    readers and are not linked otherwise. Indexed files are never merged."""
     return (
         older.id != newer.id
         and older.holds_since <= newer.holds_since
@@ -158,7 +158,7 @@ def _is_unlinked_and_valid(memory: Memory, now: datetime) -> bool:
 
 
 def preferred_wording(older: tuple[Memory, Usefulness], newer: tuple[Memory, Usefulness]) -> Memory:
-    """Whose words stay: those that can be relied on more, were of more use, say more, or are newer."""
+    """Returns the memory with the better wording: more trusted, more useful, longer, or newer."""
     return max((older, newer), key=_wording_rank)[0] if _wording_rank(older) != _wording_rank(newer) else newer[0]
 
 

@@ -1,4 +1,4 @@
-"""Proposing: what somebody else is to decide, as a part of the unit of work in which it comes up."""
+"""Creates proposals within the transaction in which they arise, and limits how many one proposer may have open."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -16,7 +16,7 @@ from hivelore.review.model import Decision, Proposal, ProposalId, ProposalKind, 
 from hivelore.storage.ports import Transaction, View
 
 MAX_OPEN = 100
-"""Proposals of one agent, or of nobody in particular, that wait for a decision."""
+"""Maximum open proposals of one agent, or of proposers that are not agents."""
 _WHY_LENGTH = 1_000
 
 
@@ -24,7 +24,7 @@ _DROPPED = "review.dropped"
 
 
 def dropped_count(view: View) -> int:
-    """How many proposals of all agents together were dropped so far, since too many waited that weighed as much."""
+    """Returns how many proposals were ever dropped because too many of equal weight were open."""
     return int(view.setting(_DROPPED) or 0)
 
 
@@ -51,7 +51,7 @@ class ProposalQueue:
         self._proposal_id = proposal_id
 
     def remaining_capacity(self, view: View, viewer: Viewer) -> int:
-        """How much more of this viewer may wait for a decision."""
+        """Returns how many more proposals of this viewer may be open."""
         return max(MAX_OPEN - view.open_proposals(viewer.agent), 0)
 
     def propose_or_drop(
@@ -65,7 +65,7 @@ class ProposalQueue:
         why: Clean | None = None,
         session: Clean | None = None,
     ) -> Proposal | None:
-        """As ``propose``; None where it was dropped for want of room, and counted as that."""
+        """Like ``propose``, but returns None and counts the proposal as dropped if there is no room."""
         try:
             return self.propose(tx, kind, memories, viewer, wanted=wanted, why=why, session=session)
         except Conflict:
@@ -83,18 +83,18 @@ class ProposalQueue:
         why: Clean | None = None,
         session: Clean | None = None,
     ) -> Proposal:
-        """Put something into the inbox. Where the viewer proposed the same before, and the memories are as they were
-        then, that one: it is open or was rejected. Where too many of theirs are open, the lightest is dropped for one
-        that weighs more (``review.proposals``); else Conflict is raised, and the unit may go on without it."""
+        """Adds a proposal to the inbox. Returns an open or rejected proposal of the viewer if it is the same and the
+        memories are unchanged. If too many are open, drops the lightest one for a heavier one, else raises Conflict.
+        The transaction may continue after that."""
         about = tuple(ProposalSubject(one.memory.id, one.memory.version) for one in memories)
         for known in self._earlier_proposals(tx, kind, memories, viewer, wanted):
             if known.memories == about and (known.decided is None or known.decided.how is Decision.REJECTED):
                 return known
-            if known.decided is None:  # Nobody could accept it any more.
+            if known.decided is None:  # It cannot be accepted any more.
                 tx.drop_proposal(known.id)
         if not self.remaining_capacity(tx, viewer) and not _make_room(tx, kind, memories[0].memory, viewer):
             raise Conflict(
-                f"{MAX_OPEN} of your proposals wait for a decision: wait for some. 'hivelore review list' "
+                f"{MAX_OPEN} of your proposals are open. Wait for decisions. 'hivelore review list' "
                 "(GET /api/review) lists them."
             )
         now = self._clock.now()
@@ -117,8 +117,8 @@ class ProposalQueue:
     def propose_placement(
         self, tx: Transaction, memories: Sequence[Stored], placed: Memory, viewer: Viewer, *, has_time: bool
     ) -> Proposal | None:
-        """Put to review that the last one of ``memories`` takes the place in time of ``placed``, beside the others.
-        Without a time of its own (``has_time``) it is asked for once."""
+        """Proposes that the last of ``memories`` gets the valid time of ``placed`` next to the others. Without an
+        explicit time (``has_time``) a repetition does not create a second proposal."""
         *_, stored = memories
         since, project = placed.holds_since, placed.project
         wanted = Edit(
@@ -137,7 +137,7 @@ class ProposalQueue:
     def _earlier_proposals(
         self, tx: Transaction, kind: ProposalKind, memories: Sequence[Stored], viewer: Viewer, wanted: Wanted | None
     ) -> list[Proposal]:
-        """What this viewer proposed of these memories, of whatever version."""
+        """Returns equal proposals of this viewer for any version of these memories."""
         ids = [one.memory.id for one in memories]
         return [
             known
@@ -148,7 +148,7 @@ class ProposalQueue:
 
 
 def audit_entries(proposal: Proposal, action: Action, viewer: Viewer, at: datetime, what: str) -> list[AuditEntry]:
-    """What the audit trail says of each memory that a proposal is about."""
+    """Returns one audit entry for each memory of a proposal."""
     detail = Clean(f"{what}: proposal {proposal.id}")
     return [
         AuditEntry(
@@ -159,16 +159,16 @@ def audit_entries(proposal: Proposal, action: Action, viewer: Viewer, at: dateti
 
 
 def proposed_error(proposal: Proposal) -> Proposed:
-    """What to tell who asked for something that others decide about."""
-    only = "What a tool or the web said is shared once it was reviewed."
+    """Returns the error for a change that was proposed instead of applied."""
+    only = "Text from a tool or the web needs a review before it is shared."
     if proposal.kind is ProposalKind.OPERATIONAL:
-        only = "Only operators change what is known about running things."
+        only = "Only operators change operational memories."
     if proposal.kind is ProposalKind.SUPERSESSION:
-        only = "A lead decides what takes the place of what others share."
+        only = "A lead decides what supersedes shared memories."
     decided = proposal.decided
     if decided is None:
         where = f"'hivelore review show {proposal.id}' (GET /api/review/{proposal.id})"
-        return Proposed(f"{only} That is proposed now: {where} tells what becomes of it.", proposal=proposal.id)
+        return Proposed(f"{only} The change was proposed: {where} shows the decision.", proposal=proposal.id)
     why = "" if decided.reason is None else f" ({decided.reason})"
     return Proposed(
         f"{only} It was proposed as {proposal.id} and rejected{why}. Change the memory first, or ask an operator.",
@@ -184,11 +184,11 @@ _REQUESTED = 2
 
 
 def proposal_weight(kind: ProposalKind, about: Memory | None) -> Weight:
-    """How much is lost where a proposal is dropped; ``about``: the first memory that it is about.
+    """Returns how much is lost if a proposal is dropped. ``about``: its first memory.
 
-    Most: what an agent asked for. Less: a contradiction that could not be told, by what it may correct: first what
-    ranks higher in the context of agents (``tier``), then what is surer, since that misleads more where it is wrong.
-    Least: twins, which maintenance finds again.
+    Requests of agents weigh most. Uncertain contradictions weigh less: first by the tier of the memory, then by its
+    confidence, because a wrong memory of high confidence misleads more. Duplicates weigh least, because maintenance
+    finds them again.
     """
     if kind is ProposalKind.DUPLICATE:
         return _REPRODUCIBLE, 0, 0.0
@@ -201,8 +201,8 @@ def proposal_weight(kind: ProposalKind, about: Memory | None) -> Weight:
 
 
 def choose_dropped(waiting: Sequence[tuple[Weight, Proposal]], new: Weight) -> Proposal | None:
-    """Which of those that wait is dropped for a new one of this weight: the lightest, of several the last one that was
-    made; None: the new one weighs no more."""
+    """Returns the open proposal to drop for a new one: the lightest, of several the latest; None if the new one is not
+    heavier."""
     lightest = min((one for one, _ in waiting), default=new)
     if lightest >= new:
         return None
