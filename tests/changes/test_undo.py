@@ -194,7 +194,7 @@ def test_what_took_the_place_of_another_gives_it_back(world: World) -> None:
     world.clock.advance(timedelta(minutes=1))
     new = world.remember("The port is 1.", subject="db.port")
     batch = newest(world)
-    assert (batch.kind, batch.changes) == (BatchKind.TOLD, 2)
+    assert (batch.kind, batch.changes) == (BatchKind.STORED, 2)
     undo(world, batch.id)
     assert known(world) == before
     assert present(world.store, old).memory.valid_until is None
@@ -420,7 +420,7 @@ def test_a_lead_does_not_read_what_became_private_in_a_batch_that_was_not(world:
     world.clock.advance(timedelta(minutes=1))
     _, note = world.memory_service.remember_many(drafts, AS_ADA)
     told = newest(world)
-    assert (told.kind, told.is_private) == (BatchKind.TOLD, False)
+    assert (told.kind, told.is_private) == (BatchKind.STORED, False)
     edited(world, note.memory, scope=Scope.AGENT, name="My own affairs")
     narrow = World(world.store, world.keywords, world.clock, lead_sees=LeadSees.SHARED, first_id=8_000)
     names = {one.id: one.name for one in narrow.undo_service.detail(told.id, AS_LEA).memories}

@@ -66,10 +66,10 @@ class ChangeJournal:
             return work()
         with tx.journal() as noted:
             done = work()
-        if kind is BatchKind.TOLD and all(was is None for was in noted.values()):
+        if kind is BatchKind.STORED and all(was is None for was in noted.values()):
             return done  # A new memory can be forgotten instead of undone.
         preimages = _build_preimages(tx, noted, kind)
-        if not preimages or (kind is BatchKind.TOLD and all(one.before is None for one in preimages)):
+        if not preimages or (kind is BatchKind.STORED and all(one.before is None for one in preimages)):
             return done
         known = None if batch is None else tx.batch(batch)
         before = {one.key: one for one in _existing_preimages(tx, known, preimages)}

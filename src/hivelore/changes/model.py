@@ -23,7 +23,7 @@ ABSENT = ""
 class BatchKind(StrEnum):
     EDITED = "edited"
     """A memory was edited, shared or made private."""
-    TOLD = "told"
+    STORED = "told"
     """A memory was stored and superseded or updated another one."""
     OPERATED = "operated"
     """An operator changed an operational memory."""

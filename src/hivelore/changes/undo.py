@@ -130,15 +130,7 @@ class UndoService:
         )
         for one in parts:
             detail = Clean(f"{batch.kind}: batch {batch.id}")
-            entry = AuditEntry(
-                at=now,
-                actor=viewer.agent,
-                interface=viewer.interface,
-                action=Action.UNDONE,
-                memory=one.memory,
-                detail=detail,
-            )
-            tx.record(entry)
+            tx.record(AuditEntry.by_viewer(viewer, Action.UNDONE, one.memory, now, detail))
         is_whole = not _changed_preimages(tx, batch.kind, tx.preimages(batch.id))
         after = replace(batch, undone_at=now, undone_by=viewer.agent) if is_whole else batch
         tx.put_batch(after)

@@ -92,7 +92,7 @@ class Cooldowns:
 
     def clear(self, service: str, action: str | None, viewer: Viewer, deadline: float | None = None) -> int:
         """Ends the cooldown of an action; ``action`` None: all of the service that the viewer may clear. Returns their
-        number. Raises Forbidden if the viewer may clear none of the active ones."""
+        number. Raises Forbidden if the viewer may not clear any active one."""
         name = self._required_name(service, "service", SERVICE_LENGTH)
         only = None if action is None else self._required_name(action, "action", ACTION_LENGTH)
         now = self._clock.now()

@@ -51,8 +51,8 @@ class IndexWriter:
         stored = tx.add(memory, chunks)
         if may_have_links(memory):
             stored = link(tx, stored)
-        self.index(tx, stored)
-        self._reindex(tx, self._context_dependents(tx, stored))
+        self.index_all(tx, [stored])
+        self.index_all(tx, self._context_dependents(tx, stored))
         return stored
 
     def change(
@@ -60,14 +60,15 @@ class IndexWriter:
     ) -> Stored:
         """Stores the next version of a memory and indexes all affected chunks."""
         around = self._context_dependents(tx, before)
-        gone = {chunk.key for chunk in tx.chunks(before.key)}
+        removed = {chunk.key for chunk in tx.chunks(before.key)}
         after = self._change_stored(tx, before, memory, chunks, action)
-        gone -= {chunk.key for chunk in tx.chunks(before.key)}
-        self._keywords.remove(tx, sorted(gone))
-        self.index(tx, after)
+        removed -= {chunk.key for chunk in tx.chunks(before.key)}
+        self._keywords.remove(tx, sorted(removed))
+        self.index_all(tx, [after])
         moved = _neighbourhood(before.memory) != _neighbourhood(memory)
         neighbours = {entry.key: entry for entry in (*around, *(self._context_dependents(tx, after) if moved else ()))}
-        self._reindex(tx, neighbours.values() if moved or chunks is not None else ())
+        if moved or chunks is not None:
+            self.index_all(tx, list(neighbours.values()))
         return after
 
     def _change_stored(
@@ -104,7 +105,7 @@ class IndexWriter:
         tx.move_in(memories)
         moved = [Stored(one.key, one.memory) for one in memories]
         concerned = [*moved, *(other for stored in moved for other in self._context_dependents(tx, stored))]
-        self._reindex(tx, {stored.key: stored for stored in concerned}.values())
+        self.index_all(tx, list({stored.key: stored for stored in concerned}.values()))
 
     def _remove(
         self, tx: Transaction, stored: Stored, unindex: Callable[[Transaction, Sequence[ChunkKey]], None]
@@ -112,14 +113,10 @@ class IndexWriter:
         around = self._context_dependents(tx, stored)
         unindex(tx, [chunk.key for chunk in tx.chunks(stored.key)])
         tx.forget(stored.key)
-        self._reindex(tx, around)
-
-    def index(self, tx: Transaction, stored: Stored) -> None:
-        """Replaces the index entries of a memory."""
-        self.index_all(tx, [stored])
+        self.index_all(tx, around)
 
     def index_all(self, tx: Transaction, documents: Collection[Stored]) -> None:
-        """Replaces the index entries of several memories."""
+        """Replaces the index entries of memories."""
         self._keywords.put(tx, self._entries(tx, documents))
 
     def precompute_entries(self, view: View, documents: Collection[Stored]) -> None:
@@ -131,9 +128,6 @@ class IndexWriter:
         if stored.memory.session is None:
             return ()
         return (*tx.before(stored.key, CHUNKS_AFTER), *tx.after(stored.key, CHUNKS_BEFORE))
-
-    def _reindex(self, tx: Transaction, documents: Iterable[Stored]) -> None:
-        self.index_all(tx, list(documents))
 
     def _entries(self, view: View, documents: Collection[Stored]) -> list[KeywordEntry]:
         chunks = view.chunks_of([stored.key for stored in documents])()

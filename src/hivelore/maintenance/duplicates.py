@@ -120,7 +120,7 @@ def _add_pair(
 
 
 def _mergeable_with(memory: Memory, where: Filter) -> Filter:
-    """Returns a filter for memories that may be merged with this one, as far as an index can decide."""
+    """Returns a filter for memories that may be merged with this one. An index cannot check every condition."""
     seen = Visibility(own=memory.home, swarm=memory.home is None)
     return Filter(visibility=seen, superseded=where.superseded, live_at=where.live_at, category=memory.category)
 

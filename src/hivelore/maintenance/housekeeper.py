@@ -100,8 +100,8 @@ class Housekeeper:
         )
         batches = self._store.write(lambda tx: tx.prune_batches(at - self._undo, PRUNE_BATCH))
         self._log_left |= batches > 0  # Pruned states must leave the store's log too.
-        gone = max(batches, *map(self._store.write, steps))
-        self._pruned_at = None if gone == PRUNE_BATCH else now
+        pruned = max(batches, *map(self._store.write, steps))
+        self._pruned_at = None if pruned == PRUNE_BATCH else now
 
     def _purge_words(self, stopping: Callable[[], bool]) -> None:
         began = self._clock.monotonic()

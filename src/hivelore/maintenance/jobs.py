@@ -251,7 +251,7 @@ class MaintenanceJobs:
         outcome: MaintenanceResult | None,
         error: HiveloreError | None,
     ) -> None:
-        """Stores the end of a job. A cancelled preview stays cancelled; an applied run that completed counts as done."""
+        """Stores the end of a job. A cancelled preview stays cancelled; a completed applied run is done."""
         known = replace(tx.job(job.id) or job, done=progress.done, total=progress.total)
         if outcome is None:
             said = Clean(tracebacks.clean(str(error), self._redactor))

@@ -128,11 +128,11 @@ class Maintenance:
         return plan, doomed, pairs
 
     def _purge(self, doomed: Sequence[DocumentKey], viewer: Viewer, batch: BatchId, progress: Progress) -> int:
-        gone = 0
+        purged = 0
         for some in in_batches(doomed, _PURGE_BATCH):
-            gone += self._store.write(lambda tx, some=some: self._purge_some(tx, some, viewer, batch))
+            purged += self._store.write(lambda tx, some=some: self._purge_some(tx, some, viewer, batch))
             progress.advance(len(some))
-        return gone
+        return purged
 
     def _purge_some(self, tx: Transaction, keys: Sequence[DocumentKey], viewer: Viewer, batch: BatchId) -> int:
         """Skips memories that were renewed meanwhile."""
@@ -143,15 +143,7 @@ class Maintenance:
         def work() -> None:
             for key, memory in there.items():
                 self._index_writer.forget(tx, _reread(tx, Stored(key, memory)))
-                entry = AuditEntry(
-                    at=now,
-                    actor=viewer.agent,
-                    interface=viewer.interface,
-                    action=Action.FORGOTTEN,
-                    memory=memory.id,
-                    detail=detail,
-                )
-                tx.record(entry)
+                tx.record(AuditEntry.by_viewer(viewer, Action.FORGOTTEN, memory.id, now, detail))
 
         self._journal.record(tx, BatchKind.PURGED, viewer, work, reason=Clean("expired"), batch=batch)
         return len(there)

@@ -58,10 +58,10 @@ def _diff_lines(before: Sequence[str], after: Sequence[str], name: str, other: s
             yield _shift_heading(line, first) if line.startswith("@@") else line
         return
     yield from (f"--- {name}", f"+++ {other}")
-    gone, come = before[alike : len(before) - behind], after[alike : len(after) - behind]
-    yield f"@@ -{alike + 1},{len(gone)} +{alike + 1},{len(come)} @@"
-    yield from (f"-{line}" for line in gone)
-    yield from (f"+{line}" for line in come)
+    removed, added = before[alike : len(before) - behind], after[alike : len(after) - behind]
+    yield f"@@ -{alike + 1},{len(removed)} +{alike + 1},{len(added)} @@"
+    yield from (f"-{line}" for line in removed)
+    yield from (f"+{line}" for line in added)
 
 
 def _common_prefix_length(one: Sequence[str], other: Sequence[str]) -> int:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from datetime import datetime
 
 from hivelore.changes.journal import ChangeJournal, last_known_state
 from hivelore.changes.model import BatchKind
@@ -85,7 +84,7 @@ class MemoryService:
                 also(tx, placed.memory)
             return placed
 
-        done = self._journal.write(BatchKind.TOLD, viewer, work, deadline)
+        done = self._journal.write(BatchKind.STORED, viewer, work, deadline)
         self._written()
         return done
 
@@ -95,7 +94,7 @@ class MemoryService:
         """Stores several memories in order, in one transaction."""
         prepared = self._normalize(drafts, viewer)
         done = self._journal.write(
-            BatchKind.TOLD, viewer, lambda tx: [self._store_draft(tx, one, viewer) for one in prepared], deadline
+            BatchKind.STORED, viewer, lambda tx: [self._store_draft(tx, one, viewer) for one in prepared], deadline
         )
         self._written()
         return done
@@ -113,7 +112,7 @@ class MemoryService:
                 raise NotFound(f"No agent {target}. List all agents with GET /api/agents and a lead's key.")
         draft = Draft(content=learning, scope=scope, category=category, tags=(category,))
         (prepared,) = self._normalize([draft], viewer, target)
-        done = self._journal.write(BatchKind.TOLD, viewer, lambda tx: self._store_draft(tx, prepared, viewer))
+        done = self._journal.write(BatchKind.STORED, viewer, lambda tx: self._store_draft(tx, prepared, viewer))
         self._written()
         return done.memory
 
@@ -181,7 +180,7 @@ class MemoryService:
         after = self._next_version(tx, before.memory, change, viewer)
         chunks = change.chunks if after.content != before.memory.content else None
         stored = self._index_writer.change(tx, before, after, chunks, edit_action(changes))
-        tx.record(_audit_entry(after, edit_action(changes), viewer, after.updated_at))
+        tx.record(AuditEntry.by_viewer(viewer, edit_action(changes), after.id, after.updated_at))
         return stored
 
     def renew(self, memory: MemoryId, viewer: Viewer) -> None:
@@ -222,7 +221,7 @@ class MemoryService:
     def remove(self, tx: Transaction, stored: Stored, viewer: Viewer) -> None:
         """Deletes a memory after the permission check."""
         self._index_writer.forget(tx, stored)
-        tx.record(_audit_entry(stored.memory, Action.FORGOTTEN, viewer, self._clock.now()))
+        tx.record(AuditEntry.by_viewer(viewer, Action.FORGOTTEN, stored.memory.id, self._clock.now()))
 
     def forget_path(
         self, path: str, viewer: Viewer, *, owner: AgentId | None = None, project: str | None = None
@@ -283,7 +282,7 @@ class MemoryService:
         stored = self._index_writer.add(tx, memory, prepared.chunks)
         begin(tx, stored, viewer)
         if viewer.agent != memory.owner:
-            tx.record(_audit_entry(memory, Action.CREATED, viewer, memory.updated_at))
+            tx.record(AuditEntry.by_viewer(viewer, Action.CREATED, memory.id, memory.updated_at))
         return WriteResult(memory=stored.memory, created=True, changed=True)
 
     def _upsert(self, tx: Transaction, known: Stored, prepared: NormalizedDraft, viewer: Viewer) -> WriteResult:
@@ -424,7 +423,3 @@ def _check_version(memory: Memory, version: int | None) -> None:
             f"Memory {memory.id} is at version {memory.version}, not {version}. Read it again, then repeat the edit.",
             current=memory.version,
         )
-
-
-def _audit_entry(memory: Memory, action: Action, viewer: Viewer, at: datetime) -> AuditEntry:
-    return AuditEntry(at=at, actor=viewer.agent, interface=viewer.interface, action=action, memory=memory.id)

@@ -97,14 +97,14 @@ def memory_digests(load: MemoryBatch) -> dict[DocumentKey, bytes]:
 def _digest(one: WholeMemory, embedded: Mapping[str, ModelVectors]) -> bytes:
     passages = [passage for stored in one.chunks for passage in stored.passages]
     chunks = [stored.chunk for stored in one.chunks]
-    told = hashlib.sha256(canonical((one.memory, one.history, one.observations, one.evidence, chunks)))
+    digest = hashlib.sha256(canonical((one.memory, one.history, one.observations, one.evidence, chunks)))
     for fingerprint, made in sorted(embedded.items()):
         for place, passage in enumerate(passages):
             if passage in made.vectors:
-                told.update(canonical((fingerprint, place)))
-                told.update(to_blob(made.vectors[passage]))
-                told.update(made.tokens.get(passage, b""))
-    return told.digest()
+                digest.update(canonical((fingerprint, place)))
+                digest.update(to_blob(made.vectors[passage]))
+                digest.update(made.tokens.get(passage, b""))
+    return digest.digest()
 
 
 class Checksum:

@@ -128,11 +128,7 @@ class ReviewInbox:
         memories = tuple(one.memory for one in stored)
         for memory in memories:
             if reads_of_others(viewer, memory):
-                self._write_buffer.record(
-                    AuditEntry(
-                        at=now, actor=viewer.agent, interface=viewer.interface, action=Action.READ, memory=memory.id
-                    )
-                )
+                self._write_buffer.record(AuditEntry.by_viewer(viewer, Action.READ, memory.id, now))
         return ProposalDetail(proposal=known, memories=tuple(memory_shown(viewer, one) for one in memories))
 
     def decide(

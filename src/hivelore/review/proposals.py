@@ -150,12 +150,7 @@ class ProposalQueue:
 def audit_entries(proposal: Proposal, action: Action, viewer: Viewer, at: datetime, what: str) -> list[AuditEntry]:
     """Returns one audit entry for each memory of a proposal."""
     detail = Clean(f"{what}: proposal {proposal.id}")
-    return [
-        AuditEntry(
-            at=at, actor=viewer.agent, interface=viewer.interface, action=action, memory=one.memory, detail=detail
-        )
-        for one in proposal.memories
-    ]
+    return [AuditEntry.by_viewer(viewer, action, one.memory, at, detail) for one in proposal.memories]
 
 
 def proposed_error(proposal: Proposal) -> Proposed:
