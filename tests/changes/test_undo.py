@@ -74,7 +74,7 @@ def test_the_last_change_of_a_memory_is_taken_back_by_the_id_of_the_memory(world
     assert known(world) == before
     undo(world, memory.id)
     assert present(world.store, memory).memory.content == PORT
-    with pytest.raises(NotFound, match="cannot be restored"):
+    with pytest.raises(NotFound, match="may have been forgotten"):
         undo(world, memory.id)
 
 
@@ -272,7 +272,7 @@ def test_what_was_forgotten_does_not_come_back(world: World) -> None:
     assert preimages_of(world.store, batch) == []
     with pytest.raises(NotFound, match="forgotten"):
         undo(world, memory.id)
-    with pytest.raises(Conflict, match="forgotten for good"):
+    with pytest.raises(Conflict, match="forgotten permanently"):
         undo(world, batch.id)
 
 

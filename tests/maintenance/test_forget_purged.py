@@ -115,7 +115,7 @@ def test_where_all_of_a_purge_was_forgotten_that_is_said(world: World) -> None:
     heron = expiring(world, HERON)
     batch = purge(world, 1)
     world.memory_service.forget(heron.id, AS_ADA)
-    with pytest.raises(Conflict, match="forgotten for good"):
+    with pytest.raises(Conflict, match="forgotten permanently"):
         world.undo_service.undo(batch, AS_OPERATOR)
 
 

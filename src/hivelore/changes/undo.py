@@ -31,7 +31,7 @@ from hivelore.search.model import EVERYTHING, Filter
 from hivelore.storage.ports import MemoryStore, Transaction, View
 
 _PAGE_SIZE = 20
-_NOT_REVERSIBLE = "Forgotten memories and changes older than HIVELORE_UNDO_DAYS cannot be restored."
+_EXPLANATION = "It may have been forgotten, or be older than HIVELORE_UNDO_DAYS."
 
 
 class UndoService:
@@ -248,6 +248,6 @@ def _display_name(one: Preimage, now: Memory | None) -> str:
 
 def _not_undoable(which: str) -> NotFound:
     return NotFound(
-        f"No change {which[:60]} that can be undone. {_NOT_REVERSIBLE} 'hivelore batches' (GET /api/batches) lists "
+        f"No change {which[:60]} that can be undone. {_EXPLANATION} 'hivelore batches' (GET /api/batches) lists "
         "the changes that can be undone."
     )
