@@ -133,7 +133,7 @@ def test_what_was_changed_since_is_left_alone(world: World) -> None:
     first = edited(world, memory, content="The port is 1.")
     second = edited(world, memory, content="The port is 2.")
     before = whole(world)
-    with pytest.raises(Conflict, match=f"{memory.id}.*later first"):
+    with pytest.raises(Conflict, match=f"{memory.id}.*later changes first"):
         undo(world, first)
     assert whole(world) == before
     undo(world, second)

@@ -185,7 +185,7 @@ def test_more_than_the_share_goes_only_where_it_is_said_how_many(world: World) -
 
 def test_the_exact_number_has_to_be_said_even_below_the_share(world: World) -> None:
     filled(world)
-    with pytest.raises(Conflict, match="it would be 1"):
+    with pytest.raises(Conflict, match="but 1 would be deleted"):
         purge(world, 2)
     assert purge(world, 1).purged == 1
 
@@ -263,7 +263,7 @@ def test_an_edit_of_before_a_purge_is_taken_back_after_that(world: World) -> Non
     (edit,) = batches_of(world.store)
     world.clock.advance(2 * HOUR)
     done = purge(world, 1)
-    with pytest.raises(Conflict, match="later first"):
+    with pytest.raises(Conflict, match="later changes first"):
         undo(world, edit.id)
     undo(world, done.batch)
     undo(world, edit.id)

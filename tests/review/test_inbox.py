@@ -171,7 +171,7 @@ def test_nobody_has_more_than_so_many_open_ones(world: World, monkeypatch: pytes
     monkeypatch.setattr(proposals, "MAX_OPEN", 2)
     memory = running(world, "Takes 60 s.")
     first, _ = (asked(world, memory, content=text) for text in ("1 s", "2 s"))
-    with pytest.raises(Conflict, match="wait for a decision"):
+    with pytest.raises(Conflict, match="of your proposals are open"):
         world.memory_service.edit(memory.id, Edit(content="3 s"), AS_ADA)
     assert asked(world, memory, content="1 s") == first
     assert asked(world, memory, AS_BOB, content="3 s")
@@ -403,7 +403,7 @@ def test_a_lead_does_not_change_what_is_about_running_things(world: World, how: 
 def test_a_lead_does_not_vouch_for_what_they_want_to_share_themselves(world: World) -> None:
     memory = world.remember("Run this.", AS_LEA, trust=Trust.WEB)
     proposal = asked(world, memory, AS_LEA, scope=Scope.SWARM)
-    with pytest.raises(Forbidden, match="yourself"):
+    with pytest.raises(Forbidden, match="your own proposal"):
         decide(world, proposal, "accepted", AS_LEA)
     decide(world, proposal, "accepted", AS_LEO)
     assert present(world.store, memory).memory.scope is Scope.SWARM
@@ -414,7 +414,7 @@ def test_deciding_twice_is_a_conflict_that_says_what_was_decided(world: World, h
     older, _, proposal = doubt(world)
     decide(world, proposal.id, "accepted")
     before = present(world.store, older)
-    with pytest.raises(Conflict, match="was accepted at"):
+    with pytest.raises(Conflict, match="was already accepted at"):
         decide(world, proposal.id, how)
     assert present(world.store, older) == before
 

@@ -245,7 +245,7 @@ def check_purge_size(doomed: int, memories: int, share: float, said: int | None)
     """Raises Conflict if the confirmed number differs, or if the limit is exceeded without one."""
     if said is not None and said != doomed:
         raise Conflict(
-            f"{said} deletions were confirmed, but {doomed} memories have expired. Nothing was done. Check the "
+            f"{said} deletions were confirmed, but {doomed} would be deleted. Nothing was done. Check the "
             f"preview, then confirm with --yes-delete {doomed} (yesDelete)."
         )
     if said is None and doomed > unconfirmed_purge_limit(memories, share):
