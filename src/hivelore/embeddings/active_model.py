@@ -71,7 +71,7 @@ class ActiveModel:
         self._indexes_updated = threading.Event()
         self._index_wait = 0.0
         self._processors = processors or os.cpu_count() or 1
-        self._executor: Executor | None = ThreadPoolExecutor(self._processors, "hivelore-question")
+        self._executor: Executor | None = ThreadPoolExecutor(self._processors, "hivelore-query")
         self._count_lock = threading.Lock()
         self._active_queries = 0
 

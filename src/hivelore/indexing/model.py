@@ -139,7 +139,7 @@ class Neighbours:
 
 
 class ChangeKind(IntEnum):
-    """What happened to a document, from the point of view of an index."""
+    """Kinds of changes to a document that matter to an index."""
 
     CREATED = 1
     CONTENT = 2

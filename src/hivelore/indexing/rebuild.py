@@ -222,7 +222,7 @@ class IndexRebuild:
 
     def _index_missing(self, keys: Sequence[DocumentKey]) -> None:
         def work(tx: Transaction) -> bool:
-            """Whether it was the first to notice that something is missing."""
+            """Returns True for the first process to notice missing documents."""
             tx.claim(_CLAIM)
             is_first = not tx.setting(REPAIR)
             if is_first:

@@ -48,7 +48,7 @@ class DuplicateGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaintenanceResult:
-    """What maintenance would do, or did if ``applied``."""
+    """The effect of maintenance: planned, or completed if ``applied``."""
 
     applied: bool
     memories: int

@@ -39,7 +39,7 @@ class Source(StrEnum):
 
 
 class Trust(StrEnum):
-    """How reliable the origin of a text is, highest first."""
+    """Reliability of the origin of a text, highest first."""
 
     OPERATOR = "operator"
     AGENT = "agent"
@@ -49,7 +49,7 @@ class Trust(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provenance:
-    """Who wrote the current version, through which interface, and how trustworthy it is."""
+    """Author, interface and trust of the current version."""
 
     actor: AgentId | None
     """None: an operator who did not act for an agent."""
@@ -224,7 +224,7 @@ class Chunk:
 
 
 class Action(StrEnum):
-    """What was done to a memory. Recorded in versions and in the audit trail."""
+    """An action on a memory, recorded in versions and in the audit trail."""
 
     CREATED = "created"
     EDITED = "edited"

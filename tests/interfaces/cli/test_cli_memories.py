@@ -177,7 +177,7 @@ def test_editing_can_read_the_new_text_from_stdin(cli: CommandLine, me: str) -> 
         (("--content", "x" * 2_000_001), 2, "2,000,001 characters"),
         (("--name", ""), 2, "1 to 500 characters"),
         (("--scope", "all"), 2, "Choose from"),
-        (("--content", "new", "--if-version", "7"), 5, "at version 1 by now"),
+        (("--content", "new", "--if-version", "7"), 5, "is at version 1, not"),
     ],
 )
 def test_an_edit_that_cannot_be_is_refused(
