@@ -18,7 +18,7 @@ from hivelore.indexing.model import DocumentKey, ModelKey, Neighbour, Neighbours
 from hivelore.models.ports import EmbeddingProvider, TokenEmbedder
 from hivelore.search.late_interaction import maxsim, token_weights
 from hivelore.search.model import Filter
-from hivelore.storage.ports import Deferred, MemoryStore, MemoryView, View
+from hivelore.storage.ports import Deferred, MemoryStore, View
 
 SERVING = "model.serving"
 """Setting with the fingerprint of the active model."""
@@ -94,9 +94,9 @@ class ActiveModel:
             self._indexes_updated.set()
 
     def compact_indexes(self, store: MemoryStore, stopping: Callable[[], bool]) -> None:
-        """See ``VectorIndex.settle``."""
+        """See ``VectorIndex.maintain``."""
         for model in {id(model): model for model in (self._model, self._wanted) if model is not None}.values():
-            model.index.settle(store, stopping)
+            model.index.maintain(store, stopping)
 
     @property
     def ready(self) -> bool:
@@ -199,7 +199,7 @@ class ActiveModel:
     ) -> Mapping[PassageKey, Vector]:
         """Returns vectors of the model that embedded the query. ``known``: vectors that need not be read."""
         missing = [passage for passage in passages if passage not in known]
-        key = None if query.model is None or not missing else view.model(query.model.provider.fingerprint)
+        key = None if query.model is None or not missing else view.model_key(query.model.provider.fingerprint)
         return known if key is None else {**known, **view.vectors(key, missing)}
 
     def token_scores(
@@ -207,10 +207,10 @@ class ActiveModel:
     ) -> Deferred[Mapping[DocumentKey, float]]:
         """Returns late-interaction scores of passages with token vectors of the query's model. ``rarities``: of the
         query's words."""
-        key = None if query.model is None else view.model(query.model.provider.fingerprint)
+        key = None if query.model is None else view.model_key(query.model.provider.fingerprint)
         if key is None or not nearest or not query.tokens.codes:
             return _no_scores
-        tokens = view.tokens(key, [near.passage for near in nearest])
+        tokens = view.token_codes(key, [near.passage for near in nearest])
 
         def scores() -> Mapping[DocumentKey, float]:
             known = tokens()
@@ -221,8 +221,8 @@ class ActiveModel:
 
         return scores
 
-    def wanted_model(self, view: MemoryView) -> ModelKey | None:
-        return None if self._wanted is None else view.model(self._wanted.provider.fingerprint)
+    def wanted_model(self, view: View) -> ModelKey | None:
+        return None if self._wanted is None else view.model_key(self._wanted.provider.fingerprint)
 
 
 def _no_scores() -> Mapping[DocumentKey, float]:

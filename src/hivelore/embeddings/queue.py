@@ -17,7 +17,7 @@ from hivelore.errors import HiveloreError, Invalid, Unavailable
 from hivelore.indexing.model import ModelKey, PassageKey, QueuedPassage, TextEmbedding
 from hivelore.models.ports import EmbeddingProvider
 from hivelore.storage.planner_statistics import PlannerStatistics
-from hivelore.storage.ports import MemoryStore, MemoryView, Transaction
+from hivelore.storage.ports import MemoryStore, Transaction, View
 
 REUSED = "model.taken_up"
 """Setting with the fingerprint of a model whose existing vectors were all checked after it became the wanted model
@@ -78,7 +78,7 @@ class EmbeddingQueue:
         key = self._model_key(model.provider)
         waiting = self._take_batch(key)
         if not waiting:
-            self._statistics.ended()
+            self._statistics.load_ended()
             self._activate_if_complete(key)
             return 0
         if len(waiting) == BATCH:
@@ -89,7 +89,7 @@ class EmbeddingQueue:
             self._give_back(waiting)
             raise
         self.last_error = None
-        self._statistics.wrote(settled)
+        self._statistics.rows_written(settled)
         return settled
 
     def _take_batch(self, key: ModelKey) -> Sequence[QueuedPassage]:
@@ -103,7 +103,7 @@ class EmbeddingQueue:
     def _give_back(self, waiting: Sequence[QueuedPassage]) -> None:
         if self._store.is_shared:
             with suppress(HiveloreError):  # The lease expires.
-                self._store.write(lambda tx: tx.release([one.passage for one in waiting]))
+                self._store.write(lambda tx: tx.release_passages([one.passage for one in waiting]))
 
     def reuse_vectors(self) -> int:
         """Makes existing vectors searchable when a model becomes the wanted model again, in batches. Returns the number
@@ -119,7 +119,7 @@ class EmbeddingQueue:
         after = self._reused_to
 
         def work(tx: Transaction) -> Sequence[PassageKey]:
-            seen = tx.take_up(key, after, REUSE_BATCH)
+            seen = tx.adopt_vectors(key, after, REUSE_BATCH)
             if len(seen) < REUSE_BATCH:
                 tx.set_setting(REUSED, fingerprint)
             return seen
@@ -162,13 +162,13 @@ class EmbeddingQueue:
 
     def pending(self) -> int:
         """Returns how many passages wait for a vector of the wanted model, without failed ones; 0 without a model."""
-        return self._count(lambda view, key: view.pending(key))
+        return self._count(lambda view, key: view.count_pending(key))
 
     def failing(self) -> int:
         """Returns how many passages failed and will be tried again; 0 without a model."""
-        return self._count(lambda view, key: view.failing(key))
+        return self._count(lambda view, key: view.count_failing(key))
 
-    def _count(self, count: Callable[[MemoryView, ModelKey], int]) -> int:
+    def _count(self, count: Callable[[View, ModelKey], int]) -> int:
         model = self._active_model.wanted
         if model is None:
             return 0
@@ -182,7 +182,7 @@ class EmbeddingQueue:
         if wanted is None or self._active_model.swapping:
             return 0
         with self._store.read() as view:
-            models = view.models()
+            models = view.model_keys()
         for fingerprint, key in models.items():
             if fingerprint == wanted.provider.fingerprint or key in self._emptied:
                 continue
@@ -195,7 +195,7 @@ class EmbeddingQueue:
     def _model_key(self, provider: EmbeddingProvider) -> ModelKey:
         if self._registered == provider.fingerprint:
             with self._store.read() as view:
-                known = view.model(provider.fingerprint)
+                known = view.model_key(provider.fingerprint)
             if known is not None:
                 return known
         key = self._store.write(lambda tx: _register_model(tx, provider))
@@ -248,7 +248,7 @@ class EmbeddingQueue:
         return len(waiting)
 
     def _record_failure(self, tx: Transaction, key: ModelKey, one: QueuedPassage, error: str) -> None:
-        pause = retry_pause(tx.attempts(key, one.passage) + 1)
+        pause = retry_pause(tx.embedding_attempts(key, one.passage) + 1)
         tx.embedding_failed(key, one.passage, Clean(error), self._clock.now() + pause)
 
     def _activate_if_complete(self, key: ModelKey) -> None:
@@ -257,7 +257,7 @@ class EmbeddingQueue:
         if model is None:
             return
         with self._store.read() as view:
-            if view.pending(key):
+            if view.count_pending(key):
                 return
             named = view.setting(SERVING)
         if named != model.provider.fingerprint:
@@ -276,20 +276,20 @@ def _register_model(tx: Transaction, provider: EmbeddingProvider) -> ModelKey:
     return tx.register_model(provider.fingerprint, provider.dimension)
 
 
-def _next_batch(view: MemoryView, key: ModelKey, now: datetime) -> Sequence[QueuedPassage]:
-    newest = view.waiting(key, now, NEWEST, newest_first=True)
+def _next_batch(view: View, key: ModelKey, now: datetime) -> Sequence[QueuedPassage]:
+    newest = view.queued_passages(key, now, NEWEST, newest_first=True)
     if len(newest) < NEWEST:
         return newest
     chosen = {one.passage for one in newest}
-    oldest = [one for one in view.waiting(key, now, BATCH) if one.passage not in chosen]
+    oldest = [one for one in view.queued_passages(key, now, BATCH) if one.passage not in chosen]
     return [*newest, *oldest[: BATCH - NEWEST]]
 
 
 def _lease_batch(tx: Transaction, key: ModelKey, now: datetime) -> Sequence[QueuedPassage]:
-    newest = tx.lease_waiting(key, now, NEWEST, lease=LEASE, newest_first=True)
+    newest = tx.lease_passages(key, now, NEWEST, lease=LEASE, newest_first=True)
     if len(newest) < NEWEST:
         return newest
-    return [*newest, *tx.lease_waiting(key, now, BATCH - NEWEST, lease=LEASE)]
+    return [*newest, *tx.lease_passages(key, now, BATCH - NEWEST, lease=LEASE)]
 
 
 def _embeddings(model: EmbeddingModel, waiting: Sequence[QueuedPassage]) -> Sequence[TextEmbedding]:

@@ -85,7 +85,7 @@ class IndexWriter:
 
     def forget(self, tx: Transaction, stored: Stored) -> None:
         """Deletes a memory, and its journal entries unless the deletion itself is journaled."""
-        if not tx.is_keeping:
+        if not tx.is_journaling:
             for key in (stored.key, *_redact_quotations(tx, stored)):
                 tx.drop_preimages(key)
         concerned = unlink(tx, stored, None)
@@ -102,7 +102,7 @@ class IndexWriter:
 
     def import_memories(self, tx: Transaction, memories: Sequence[WholeMemory]) -> None:
         """Stores complete memories under their existing keys."""
-        tx.move_in(memories)
+        tx.import_memories(memories)
         moved = [Stored(one.key, one.memory) for one in memories]
         concerned = [*moved, *(other for stored in moved for other in self._context_dependents(tx, stored))]
         self.index_all(tx, list({stored.key: stored for stored in concerned}.values()))
@@ -127,7 +127,7 @@ class IndexWriter:
         """Returns the documents whose context includes this one."""
         if stored.memory.session is None:
             return ()
-        return (*tx.before(stored.key, CHUNKS_AFTER), *tx.after(stored.key, CHUNKS_BEFORE))
+        return (*tx.earlier_in_session(stored.key, CHUNKS_AFTER), *tx.later_in_session(stored.key, CHUNKS_BEFORE))
 
     def _entries(self, view: View, documents: Collection[Stored]) -> list[KeywordEntry]:
         chunks = view.chunks_of([stored.key for stored in documents])()
@@ -148,12 +148,12 @@ class IndexWriter:
     def _texts_around(self, view: View, stored: Stored) -> tuple[list[str], list[str]]:
         """Returns the texts of adjacent chunks before and after a document in its session, in order."""
         before: list[str] = []
-        for document in view.before(stored.key, CHUNKS_BEFORE):
+        for document in view.earlier_in_session(stored.key, CHUNKS_BEFORE):
             last = view.chunks(document.key)[-CHUNKS_BEFORE:]
             before = [_text(document.memory.content, one.chunk) for one in last] + before
         after = [
             _text(document.memory.content, one.chunk)
-            for document in view.after(stored.key, CHUNKS_AFTER)
+            for document in view.later_in_session(stored.key, CHUNKS_AFTER)
             for one in view.chunks(document.key)[:CHUNKS_AFTER]
         ]
         return before[-CHUNKS_BEFORE:], after[:CHUNKS_AFTER]
@@ -169,7 +169,7 @@ def _redact_quotations(tx: Transaction, stored: Stored) -> Sequence[DocumentKey]
         if one.kind in (ObservationKind.CREATED, ObservationKind.REINFORCED)
     )
     words = {stored.memory.content, *(version.content for version in tx.history(stored.key)), *filter(None, seen)}
-    return tx.unquote(words)
+    return tx.erase_quotes(words)
 
 
 def _neighbourhood(memory: Memory) -> tuple[object, ...]:

@@ -51,7 +51,7 @@ def merge(
     _combine_observations(tx, older, newer, viewer, now, lifecycle)
     detail = Clean(f"merged: {older.memory.id} into {newer.memory.id}")
     for one in (older.memory, newer.memory):
-        tx.record(AuditEntry.by_viewer(viewer, Action.EDITED, one.id, now, detail))
+        tx.record_audit(AuditEntry.by_viewer(viewer, Action.EDITED, one.id, now, detail))
 
 
 def _with_usefulness(tx: Transaction, stored: Stored) -> tuple[Memory, Usefulness]:
