@@ -61,7 +61,7 @@ _CODE = (
     r"|[)}\]>];?[({\[<]|&\w{2,6};|;\w*$|\\[nrtux\"']|%[0-9A-F]{2}.*%[0-9A-F]{2}(?!%|$))|[A-Za-z_.-]*[A-Za-z]\d?=[^=]|\W{3}"
 )
 """Calls, comparisons, tags and escapes."""
-_WORDS = r"[a-z]{3,12}(?:-[a-z]{3,12}){2,23}(?:-\d{1,4})?|[a-z]{3,12}(?:\.[a-z]{3,12}){4,23}"
+_WORDS_IN_A_ROW = r"[a-z]{3,12}(?:-[a-z]{3,12}){2,23}(?:-\d{1,4})?|[a-z]{3,12}(?:\.[a-z]{3,12}){4,23}"
 _SIGNED = r".*\w.*[!#$%^&*?~@+].*\w.*|[$%!#@~^]\w.*"
 _SIGNED_CODE = r"@[\w.]+(?:\(.*)?|[\w.]+[=(].*|.*\W{3}.*|[\w.-]+@[\w.-]+|.*##.*|[\w.]+![rsa]|!?/.*|&\w+[;-]?|\$\w+"
 STRENGTHS: Final = ("name", "code", "digits", "glued", "id", "phrase", "weak", "alnum", "password", "random")
@@ -80,7 +80,7 @@ def judged_value(value: str) -> tuple[str, str] | None:
         return None if is_word else ("alnum", "alpha")
     if is_reference(value):
         return None
-    if value.islower() and compiled(_WORDS).fullmatch(value):
+    if value.islower() and compiled(_WORDS_IN_A_ROW).fullmatch(value):
         return "phrase", "words"
     if not any(map(str.isdigit, value)):
         is_signed = len(value) > 5 and compiled(_SIGNED).fullmatch(value)
