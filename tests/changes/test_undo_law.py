@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
-from support.undo_service import export_hash, known
 
 from hivelore.core.text import Clean
 from hivelore.errors import HiveloreError
@@ -25,6 +24,7 @@ from support.batches import batches_of
 from support.clocks import START, SteppingClock
 from support.memories import an_observation, evidence, operational
 from support.stores import KEYWORDS, STORES, law
+from support.undo_service import export_hash, known
 from support.world import AS_ADA, AS_BOB, AS_OPERATOR, World, hashing
 
 ENGINES = ("exact", "fts5", "postings", "postings on postgres")

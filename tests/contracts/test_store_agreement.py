@@ -16,7 +16,6 @@ from hivelore.indexing.model import ModelKey, PassageKey, Stored
 from hivelore.memories.model import Action, Memory, MemoryId, Scope
 from hivelore.observations.model import Held, Observation
 from hivelore.search.model import Visibility
-from hivelore.storage.inmemory.store import InMemoryStore
 from hivelore.storage.ports import MemoryStore, Transaction
 from support.clocks import FixedClock
 from support.happenings import events
@@ -34,6 +33,7 @@ from support.memories import (
     observations,
 )
 from support.observed import observed
+from support.reference.store import ReferenceStore
 from support.small_world import RUNNING, SESSIONS, SUBJECTS, TAGS
 from support.stores import Fresh, law
 
@@ -274,4 +274,4 @@ def play(store: MemoryStore, script: Sequence[Step]) -> tuple[list[object], obje
 @given(script=scripts())
 def test_any_script_plays_as_in_memory(fresh: Fresh, script: list[Step]) -> None:
     with fresh() as store:
-        assert play(store, script) == play(InMemoryStore(FixedClock()), script)
+        assert play(store, script) == play(ReferenceStore(FixedClock()), script)

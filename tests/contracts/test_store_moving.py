@@ -17,7 +17,6 @@ from hivelore.errors import Conflict, NotFound
 from hivelore.indexing.model import BEGINNING, ChangeKind, DocumentKey, ModelKey
 from hivelore.memories.model import Action, Memory, MemoryId
 from hivelore.memories.whole import Counts, WholeMemory
-from hivelore.storage.inmemory.store import InMemoryStore
 from hivelore.storage.ports import MemoryStore, Transaction, View
 from support.batches import a_batch, a_preimage, put_batch
 from support.clocks import START, FixedClock
@@ -42,6 +41,7 @@ from support.memories import (
 from support.observed import observed
 from support.proposals import a_proposal, put
 from support.recalls import a_recall, log, logged
+from support.reference.store import ReferenceStore
 from support.stores import Fresh, add, change, chunks, forget, history, law, present, told
 
 
@@ -80,7 +80,7 @@ def seen(store: MemoryStore) -> object:
 @st.composite
 def furnished(draw: st.DrawFn) -> MemoryStore:
     """A store with a few memories that were changed, read and cut in any way, with gaps between their keys."""
-    store = InMemoryStore(FixedClock())
+    store = ReferenceStore(FixedClock())
     taken: set[object] = set()
     for memory in draw(st.lists(memories(), max_size=4, unique_by=lambda one: one.id)):
         places = {("path", memory.home, memory.source_path), ("id", memory.home, memory.external_id)}
@@ -110,7 +110,7 @@ def test_what_moves_in_is_as_it_was(fresh: Fresh, origin: MemoryStore) -> None:
 
 
 def test_what_moves_in_is_a_change_that_is_told(store: MemoryStore) -> None:
-    origin = InMemoryStore(FixedClock())
+    origin = ReferenceStore(FixedClock())
     for content in ("one", "two"):
         add(origin, a_memory(content))
     moving = all_of(origin)
@@ -122,7 +122,7 @@ def test_what_moves_in_is_a_change_that_is_told(store: MemoryStore) -> None:
 
 def test_keys_go_on_behind_those_that_moved_in(store: MemoryStore) -> None:
     content, parts = document("first", "second")
-    origin = InMemoryStore(FixedClock())
+    origin = ReferenceStore(FixedClock())
     for _ in range(5):
         forget(origin, add(origin, a_memory()).key)
     add(origin, a_memory(content), parts)
@@ -138,7 +138,7 @@ def test_keys_go_on_behind_those_that_moved_in(store: MemoryStore) -> None:
 
 def test_what_moved_in_lives_on(store: MemoryStore) -> None:
     content, parts = document("first", "second")
-    origin = InMemoryStore(FixedClock())
+    origin = ReferenceStore(FixedClock())
     memory = add(origin, a_memory(content, tags=(Clean("java"),)), parts).memory
     (moving,) = all_of(origin)
     move_in(store, [moving])
@@ -171,7 +171,7 @@ def _taken(name: str, moving: WholeMemory) -> WholeMemory:
 
 @pytest.mark.parametrize("what", ["key", "id", "path", "external id"])
 def test_what_is_taken_is_refused_and_nothing_moves_in(store: MemoryStore, what: str) -> None:
-    origin = InMemoryStore(FixedClock())
+    origin = ReferenceStore(FixedClock())
     add(origin, a_memory(source_path=Clean("/a"), external_id=Clean("a")))
     add(origin, a_memory())
     first, second = all_of(origin)
@@ -187,7 +187,7 @@ def test_what_is_taken_is_refused_and_nothing_moves_in(store: MemoryStore, what:
 
 
 def test_vectors_are_put_for_what_moved_in(store: MemoryStore) -> None:
-    origin = InMemoryStore(FixedClock())
+    origin = ReferenceStore(FixedClock())
     add(origin, a_memory())
     (moving,) = all_of(origin)
     (passage,) = moving.chunks[0].passages
@@ -254,7 +254,7 @@ def test_an_audit_trail_moves_in_by_its_numbers_and_goes_on_behind_them(store: M
 
 @pytest.mark.parametrize("gone", range(3))
 def test_a_recall_moves_in_with_gaps_for_what_is_gone(store: MemoryStore, gone: int) -> None:
-    origin = InMemoryStore(FixedClock())
+    origin = ReferenceStore(FixedClock())
     stored = [add(origin, a_memory()) for _ in range(3)]
     log(origin, a_recall(*(one.memory.id for one in stored)))
     forget(origin, stored[gone].key)
@@ -320,7 +320,7 @@ def test_everything_is_counted(store: MemoryStore) -> None:
 
 
 def test_what_moved_in_outlives_its_process(open_durable: Callable[[], MemoryStore]) -> None:
-    origin = InMemoryStore(FixedClock())
+    origin = ReferenceStore(FixedClock())
     memory: Memory = add(origin, a_memory()).memory
     moving = all_of(origin)
     with closing(open_durable()) as store:

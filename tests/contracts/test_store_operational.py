@@ -14,7 +14,6 @@ from hivelore.indexing.model import ChangeKind, DocumentKey
 from hivelore.memories.model import Memory, Scope
 from hivelore.observations.model import GENERAL, Confidence, Held, Observation, ObservationKind, Operational
 from hivelore.search.model import Filter
-from hivelore.storage.inmemory.store import InMemoryStore
 from hivelore.storage.ports import MemoryStore, Transaction
 from support.clocks import START, FixedClock
 from support.memories import (
@@ -28,6 +27,7 @@ from support.memories import (
     operational,
     operationals,
 )
+from support.reference.store import ReferenceStore
 from support.stores import Fresh, add, change, chunks, forget, history, law, listed, present, told
 
 LESS_SURE = Held(base=Confidence(0.5), since=instant(7))
@@ -192,7 +192,7 @@ def test_whatever_is_observed_is_told_as_in_memory(
             return listed(store), [list(view.observations(key)) for key in keys]
 
     with fresh() as store:
-        assert told_by(store) == told_by(InMemoryStore(FixedClock()))
+        assert told_by(store) == told_by(ReferenceStore(FixedClock()))
 
 
 def test_what_was_observed_outlives_its_process(open_durable: Callable[[], MemoryStore]) -> None:

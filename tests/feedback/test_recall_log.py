@@ -12,22 +12,22 @@ from hivelore.core.agents import LeadSees, Viewer
 from hivelore.errors import NotFound, Unavailable
 from hivelore.feedback.buffer import RECALLS, UNIT, WriteBehindBuffer
 from hivelore.feedback.recalls import QUESTION_LENGTH, Recall
-from hivelore.maintenance.housekeeping import PRUNE_EVERY, PRUNED, Housekeeping
+from hivelore.maintenance.housekeeping import PRUNE_BATCH, PRUNE_EVERY, Housekeeper
 from hivelore.memories.drafts import Edit
 from hivelore.memories.model import Scope
 from hivelore.search.model import RetrievalMode
-from hivelore.storage.inmemory.keywords import ExactKeywords
-from hivelore.storage.inmemory.store import InMemoryStore
 from hivelore.storage.ports import Transaction
 from support.clocks import SteppingClock
 from support.recalls import a_recall, logged
+from support.reference.keywords import ReferenceKeywords
+from support.reference.store import ReferenceStore
 from support.world import ADA, AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, BOB, World
 
 T = TypeVar("T")
 DAY = timedelta(days=1)
 
 
-class Faulty(InMemoryStore):
+class Faulty(ReferenceStore):
     """A store that cannot be written while ``full``."""
 
     full = False
@@ -48,7 +48,7 @@ def store(clock: SteppingClock) -> Faulty:
 @pytest.fixture
 def small(store: Faulty, clock: SteppingClock) -> World:
     """A world in memory, for what is the same over every store."""
-    return World(store, ExactKeywords(), clock)
+    return World(store, ReferenceKeywords(), clock)
 
 
 def page(world: World, viewer: Viewer = AS_OPERATOR, limit: int = 100) -> tuple[Recall, ...]:
@@ -101,7 +101,7 @@ def test_of_a_long_question_the_beginning_is_kept(small: World) -> None:
 
 
 def test_nothing_is_logged_where_the_log_is_off(store: Faulty, clock: SteppingClock) -> None:
-    world = World(store, ExactKeywords(), clock, logged_for=timedelta(0))
+    world = World(store, ReferenceKeywords(), clock, logged_for=timedelta(0))
     assert world.recall("wombat").id is None
     assert page(world) == ()
 
@@ -137,7 +137,7 @@ def test_a_memory_that_is_forgotten_before_the_log_is_written_does_not_come_into
 def test_who_sees_whose_questions(
     store: Faulty, clock: SteppingClock, viewer: Viewer, lead_sees: LeadSees, seen: set[str]
 ) -> None:
-    world = World(store, ExactKeywords(), clock, lead_sees=lead_sees)
+    world = World(store, ReferenceKeywords(), clock, lead_sees=lead_sees)
     for name, asker in (("ada", AS_ADA), ("bob", AS_BOB), ("lea", AS_LEA), ("operator", AS_OPERATOR)):
         world.recall(name, asker)
     assert set(questions(world, viewer)) == seen
@@ -213,33 +213,33 @@ def test_recalls_are_written_in_units_of_some(store: Faulty) -> None:
 
 
 def test_recalls_go_when_they_are_old_a_few_at_a_time(store: Faulty, clock: SteppingClock) -> None:
-    housekeeping = Housekeeping(store, ExactKeywords(), clock, recalls=10 * DAY)
-    old = [a_recall(at=clock.now()) for _ in range(2 * PRUNED + 1)]
+    housekeeping = Housekeeper(store, ReferenceKeywords(), clock, recalls=10 * DAY)
+    old = [a_recall(at=clock.now()) for _ in range(2 * PRUNE_BATCH + 1)]
     store.write(lambda tx: tx.log_recalls(old))
     clock.advance(10 * DAY)
     store.write(lambda tx: tx.log_recalls([a_recall(at=clock.now())]))
-    housekeeping.tend()
-    assert len(logged(store)) == 2 * PRUNED + 2
+    housekeeping.run_step()
+    assert len(logged(store)) == 2 * PRUNE_BATCH + 2
     clock.advance(timedelta(seconds=PRUNE_EVERY))
     left: list[int] = []
     for _ in range(4):
-        housekeeping.tend()
+        housekeeping.run_step()
         left.append(len(logged(store)))
-    assert left == [PRUNED + 2, 2, 1, 1]
+    assert left == [PRUNE_BATCH + 2, 2, 1, 1]
 
 
 def test_recalls_go_when_there_are_too_many(
     store: Faulty, clock: SteppingClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hivelore.maintenance.housekeeping.RECALLS", 3)
+    monkeypatch.setattr("hivelore.maintenance.housekeeping.MAX_RECALLS", 3)
     told = [a_recall(at=clock.now() + timedelta(seconds=number)) for number in range(5)]
     store.write(lambda tx: tx.log_recalls(told))
-    Housekeeping(store, ExactKeywords(), clock).tend()
+    Housekeeper(store, ReferenceKeywords(), clock).run_step()
     assert list(logged(store)) == told[:1:-1]
 
 
 def test_a_log_that_was_turned_off_empties(store: Faulty, clock: SteppingClock) -> None:
     store.write(lambda tx: tx.log_recalls([a_recall(at=clock.now())]))
     clock.advance(timedelta(seconds=1))
-    Housekeeping(store, ExactKeywords(), clock, recalls=timedelta(0)).tend()
+    Housekeeper(store, ReferenceKeywords(), clock, recalls=timedelta(0)).run_step()
     assert list(logged(store)) == []

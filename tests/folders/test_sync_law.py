@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hivelore.memories.model import Scope
-from hivelore.storage.inmemory.keywords import ExactKeywords
-from hivelore.storage.inmemory.store import InMemoryStore
 from support.clocks import SteppingClock
 from support.desk import Desk
 from support.laws import examples
+from support.reference.keywords import ReferenceKeywords
+from support.reference.store import ReferenceStore
 from support.stores import law
 from support.world import World
 
@@ -32,7 +32,7 @@ def test_whatever_happens_to_files_their_memories_are_what_they_say_in_the_end(
 ) -> None:
     clock = SteppingClock()
     with TemporaryDirectory() as folder:
-        desk = Desk(World(InMemoryStore(clock), ExactKeywords(), clock), Path(folder) / "workspace")
+        desk = Desk(World(ReferenceStore(clock), ReferenceKeywords(), clock), Path(folder) / "workspace")
         for time, (what, path, more) in enumerate(script, start=1):
             file = desk.root / path
             if what == "write":

@@ -8,12 +8,12 @@ from pathlib import Path
 import psycopg
 import pytest
 from psycopg.sql import SQL, Identifier
-from support.interfaces import OK, McpServer, RestDoor
 
 from hivelore.hooks.fallback import put_aside
 from hivelore.memories.model import Json
 from hivelore.python.remote import RemoteHive
 from hivelore.transfer.jsonl import export
+from support.interfaces import OK, McpServer, RestDoor
 from support.postgres import DATABASES, service_on
 from support.secret_shapes import Shape, shapes
 from support.service import Service

@@ -4,7 +4,6 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from support.undo_service import whole
 
 from hivelore.changes.model import BatchId
 from hivelore.core.agents import Viewer
@@ -16,6 +15,7 @@ from support.batches import batches_of, preimages_of
 from support.clocks import START
 from support.memories import operational
 from support.stores import present
+from support.undo_service import whole
 from support.world import AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, World
 
 HERON, STORK = "The heron leaves at noon.", "The stork stays."

@@ -15,10 +15,10 @@ from hivelore.errors import Forbidden, Invalid, NotFound
 from hivelore.memories.drafts import Draft, Edit
 from hivelore.memories.model import Memory, MemoryId, Scope, Trust
 from hivelore.search.model import Query
-from hivelore.storage.inmemory.keywords import ExactKeywords
-from hivelore.storage.inmemory.store import InMemoryStore
 from support.clocks import START, SteppingClock
 from support.laws import examples
+from support.reference.keywords import ReferenceKeywords
+from support.reference.store import ReferenceStore
 from support.world import AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, World
 
 SUBJECT = "db.port"
@@ -342,7 +342,7 @@ def test_what_is_shared_takes_the_place_of_a_private_note_from_elsewhere_in_any_
 
 def chain(order: Sequence[int], forgotten: set[int]) -> list[tuple[str, datetime, datetime | None, str | None]]:
     """The facts of one topic, told in this order, of which some are forgotten."""
-    world = World(InMemoryStore(SteppingClock()), ExactKeywords(), SteppingClock())
+    world = World(ReferenceStore(SteppingClock()), ReferenceKeywords(), SteppingClock())
     facts = {number: tell(world, f"It is {number}.", number) for number in order}
     for number in sorted(forgotten):
         world.memory_service.forget(facts[number].id, AS_ADA)

@@ -16,13 +16,13 @@ from hivelore.maintenance.model import MaintenancePlan
 from hivelore.memories import codec
 from hivelore.memories.drafts import UNSET, Edit
 from hivelore.memories.model import Memory, Scope
-from hivelore.memories.temporal import beside
+from hivelore.memories.temporal import adjacent_facts
 from hivelore.search.model import EVERYTHING
-from hivelore.storage.inmemory.keywords import ExactKeywords
-from hivelore.storage.inmemory.store import InMemoryStore
 from hivelore.transfer.jsonl import Report, _canonical, read_line
 from support.clocks import START, SteppingClock
 from support.laws import examples
+from support.reference.keywords import ReferenceKeywords
+from support.reference.store import ReferenceStore
 from support.world import AS_ADA, AS_OPERATOR, World
 
 BEGINNING = START - timedelta(days=30)
@@ -50,7 +50,7 @@ deeds = st.builds(
 
 def a_world(first_id: int = 1) -> World:
     clock = SteppingClock()
-    return World(InMemoryStore(clock), ExactKeywords(), clock, share=1.0, first_id=first_id)
+    return World(ReferenceStore(clock), ReferenceKeywords(), clock, share=1.0, first_id=first_id)
 
 
 def everything(world: World) -> list[Memory]:
@@ -99,7 +99,7 @@ def test_what_was_replaced_leads_to_something_that_holds(happened: list[Deed]) -
     with world.store.read() as view:
 
         def following(one: Stored) -> list[Stored]:
-            _, newer = beside(view, one)
+            _, newer = adjacent_facts(view, one)
             return [*view.superseding(one.memory.id), *([] if newer is None else [newer])]
 
         for memory in everything(world):

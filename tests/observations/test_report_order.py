@@ -16,10 +16,10 @@ from hivelore.observations.curation import Choice
 from hivelore.observations.model import ObservationKind
 from hivelore.observations.outcomes import Effect, ObservationInput, Stance
 from hivelore.observations.service import ATTEMPTS
-from hivelore.storage.inmemory.keywords import ExactKeywords
-from hivelore.storage.inmemory.store import InMemoryStore
 from support.clocks import START, SteppingClock
 from support.laws import examples
+from support.reference.keywords import ReferenceKeywords
+from support.reference.store import ReferenceStore
 from support.world import AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, World, hashing
 
 DAY = timedelta(days=1)
@@ -134,7 +134,7 @@ class Interrupting:
 @pytest.mark.parametrize("times", [1, ATTEMPTS + 2])
 def test_what_comes_while_it_is_compared_is_compared_as_well(times: int) -> None:
     clock, reader = SteppingClock(), Interrupting(times)
-    world = World(InMemoryStore(clock), ExactKeywords(), clock, embedder=hashing(), reader=reader)
+    world = World(ReferenceStore(clock), ReferenceKeywords(), clock, embedder=hashing(), reader=reader)
     world.observe(PORT)
     reader.world = world
     done = world.observe(OTHER_PORT)

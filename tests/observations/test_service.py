@@ -18,11 +18,11 @@ from hivelore.observations.curation import Choice
 from hivelore.observations.model import ObservationKind
 from hivelore.observations.outcomes import Effect, Matching, ObservationInput, ObservationResult, Stance
 from hivelore.review.model import ProposalKind
-from hivelore.storage.inmemory.keywords import ExactKeywords
-from hivelore.storage.inmemory.store import InMemoryStore
 from support.clocks import SteppingClock
 from support.fake_secrets import shapes
 from support.laws import examples
+from support.reference.keywords import ReferenceKeywords
+from support.reference.store import ReferenceStore
 from support.world import AS_ADA, AS_BOB, AS_OPERATOR, World, hashing
 
 SLOW = "Takes 60s to start"
@@ -244,7 +244,7 @@ def test_what_is_uncertain_is_put_to_review(cautious: World) -> None:
 
 
 def test_an_observation_that_nobody_is_asked_about_says_so(cautious: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hivelore.review.proposals.MOST_OPEN", 0)
+    monkeypatch.setattr("hivelore.review.proposals.MAX_OPEN", 0)
     cautious.observe("Backups are enabled by default", session="a")
     done = cautious.observe("Backups are disabled by default", session="b")
     assert (done.effect, done.dropped) == (Effect.UNCERTAIN, 1)
@@ -292,8 +292,8 @@ class Reader:
 
 def world_with(told: Stance | Exception, matching: Matching = Matching.MEANING) -> tuple[World, Reader]:
     clock, reader = SteppingClock(), Reader(told)
-    store = InMemoryStore(clock)
-    return World(store, ExactKeywords(), clock, embedder=hashing(), matching=matching, reader=reader), reader
+    store = ReferenceStore(clock)
+    return World(store, ReferenceKeywords(), clock, embedder=hashing(), matching=matching, reader=reader), reader
 
 
 @pytest.mark.parametrize(("agrees", "effect"), [(True, Effect.CONTRADICTED), (False, Effect.UNCERTAIN)])

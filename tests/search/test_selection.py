@@ -18,11 +18,11 @@ from hivelore.search.model import Filter, Query, RetrievalMode, Score
 from hivelore.search.ranking import Ranked
 from hivelore.search.selection import FLOOR, Signal, chosen, fit
 from hivelore.search.service import KEYWORD_DEPTH, LEAST_CANDIDATES
-from hivelore.storage.inmemory.keywords import ExactKeywords
-from hivelore.storage.inmemory.store import InMemoryStore
 from hivelore.storage.ports import View
 from support.clocks import SteppingClock
 from support.memories import a_memory
+from support.reference.keywords import ReferenceKeywords
+from support.reference.store import ReferenceStore
 from support.stores import KEYWORDS, STORES
 from support.world import AS_BOB, World, hashing
 
@@ -35,7 +35,7 @@ LONG = "The lamp of the {room} was repaired by the electrician, who came late an
 @pytest.fixture
 def plain_world(clock: SteppingClock, tmp_path: Path) -> World:
     """A world without an embedder."""
-    return World(STORES["inmemory"].open(tmp_path, clock), KEYWORDS["exact"].index(), clock)
+    return World(STORES["reference"].open(tmp_path, clock), KEYWORDS["exact"].index(), clock)
 
 
 def notes(world: World) -> None:
@@ -88,7 +88,7 @@ def test_a_hit_fits_in_the_company_of_one_that_was_not_asked_for() -> None:
     ranked = [
         Ranked(
             DocumentKey(number),
-            RankFeatures(MemoryId(f"m{number}"), at, None, 0, None, None, 100 * number, asks=False),
+            RankFeatures(MemoryId(f"m{number}"), at, None, 0, None, None, 100 * number, is_question=False),
             Score(total=1.0 - number / 10, similarity=1.0),
         )
         for number in (1, 2, 3)
@@ -195,7 +195,7 @@ def test_the_indexes_are_asked_again_only_where_copies_crowd_an_answer(
 
     embedder = hashing()
     vectors = Counted(embedder.fingerprint, embedder.dimension)
-    world = World(InMemoryStore(clock), ExactKeywords(), clock, embedder=embedder, vectors=vectors)
+    world = World(ReferenceStore(clock), ReferenceKeywords(), clock, embedder=embedder, vectors=vectors)
     for number in range(LEAST_CANDIDATES + 10):
         world.remember(text.format(number=number), name=f"note {number}")
     world.recall("the bulb of the lamp")
@@ -216,7 +216,7 @@ def test_what_is_counted_does_not_depend_on_how_many_are_asked_for(
     ranked = [
         Ranked(
             DocumentKey(number),
-            RankFeatures(MemoryId(f"m{number}"), BORN, None, 0, None, None, 30, asks=False),
+            RankFeatures(MemoryId(f"m{number}"), BORN, None, 0, None, None, 30, is_question=False),
             Score(total=1.0 - number / 100, similarity=1.0),
         )
         for number in range(len(texts))

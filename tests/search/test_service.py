@@ -15,12 +15,12 @@ from hivelore.memories.drafts import Draft
 from hivelore.memories.model import Action, Scope, Source
 from hivelore.search.model import RetrievalMode, ScopeChoice
 from hivelore.search.ranking import Profile, Ranking
-from hivelore.storage.inmemory.keywords import ExactKeywords
-from hivelore.storage.inmemory.store import InMemoryStore
 from support.clocks import SteppingClock
 from support.embedders import FaultyEmbedder
 from support.memories import evidence
 from support.pasted import PROMPT, TRACE
+from support.reference.keywords import ReferenceKeywords
+from support.reference.store import ReferenceStore
 from support.stores import KEYWORDS, STORES, present
 from support.world import AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, BOB, World, hashing
 
@@ -51,7 +51,7 @@ def test_every_hit_shows_the_parts_of_its_score(world: World) -> None:
 
 
 def test_of_two_that_fit_alike_the_one_that_was_of_use_comes_first(clock: SteppingClock) -> None:
-    world = World(InMemoryStore(clock), ExactKeywords(), clock)
+    world = World(ReferenceStore(clock), ReferenceKeywords(), clock)
     for text in ("Use pnpm in the frontend.", "The cache of pnpm is on a disk."):
         world.remember(text)
     first, last = (hit.memory for hit in world.recall("pnpm").hits)
@@ -165,7 +165,7 @@ def test_a_lead_sees_all_and_each_look_at_private_ones_is_on_record(world: World
 def test_a_lead_sees_only_what_is_shared_where_so_set(world: World) -> None:
     world.remember("adas lamp")
     narrow = World(world.store, KEYWORDS["exact"].index(), world.clock, lead_sees=LeadSees.SHARED)
-    assert narrow.reading.listing(AS_LEA).visibility.others is False
+    assert narrow.reading.widest_filter(AS_LEA).visibility.others is False
 
 
 def test_the_nearest_private_memories_of_others_crowd_nobody_out(world: World) -> None:
@@ -399,7 +399,7 @@ def test_workers_are_not_told_in_which_session_another_told_a_memory(world: Worl
     memory = world.remember(LEDGER, scope=Scope.SWARM, session="s1")
     for viewer, session in ((AS_ADA, "s1"), (AS_BOB, None), (AS_LEA, "s1"), (AS_OPERATOR, "s1")):
         (hit,) = world.recall(LEDGER, viewer).hits
-        (listed,) = world.reading.page(world.reading.listing(viewer), None, 9, viewer).memories
+        (listed,) = world.reading.page(world.reading.widest_filter(viewer), None, 9, viewer).memories
         got = world.reading.get(memory.id, viewer)
         assert [one.session for one in (hit.memory, listed, got)] == [session] * 3
 
@@ -415,4 +415,4 @@ def test_stats_count_what_the_viewer_may_see(world: World) -> None:
 @pytest.fixture
 def plain_world(clock: SteppingClock, tmp_path: Path) -> World:
     """A world without an embedder."""
-    return World(STORES["inmemory"].open(tmp_path, clock), KEYWORDS["exact"].index(), clock)
+    return World(STORES["reference"].open(tmp_path, clock), KEYWORDS["exact"].index(), clock)

@@ -19,11 +19,11 @@ from hivelore.sessions.lessons.prompt import summary
 from hivelore.sessions.model import Summary, Task, Transcript
 from hivelore.sessions.model_summarizer import ModelSummarizer
 from hivelore.sessions.transcripts import transcript
-from hivelore.storage.inmemory.store import InMemoryStore
 from hivelore.storage.ports import MemoryStore
 from support.clocks import FixedClock, SteppingClock
 from support.fences import NONCE
 from support.language_server import POINTS
+from support.reference.store import ReferenceStore
 from support.sessions import ClaudeSession, a_fix
 from support.stores import STORES, law
 
@@ -58,7 +58,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path, clock: SteppingClock) 
 
 def by_model(answer: str | Exception, cap: int = 10_000) -> tuple[ModelSummarizer, Model, TokenQuota]:
     clock = FixedClock()
-    token_quota, model = TokenQuota(InMemoryStore(clock), clock, cap), Model(answer)
+    token_quota, model = TokenQuota(ReferenceStore(clock), clock, cap), Model(answer)
     return ModelSummarizer(model, token_quota, ExtractiveSummarizer(), lambda: NONCE), model, token_quota
 
 
@@ -229,7 +229,7 @@ def test_the_cap_holds_for_many_at_once(store: MemoryStore, clock: SteppingClock
 @given(steps=st.lists(st.tuples(st.integers(0, 60), st.floats(0, 1), st.booleans()), max_size=12))
 def test_what_is_spent_never_exceeds_the_cap(steps: list[tuple[int, float, bool]]) -> None:
     clock = SteppingClock()
-    token_quota = TokenQuota(InMemoryStore(clock), clock, 100)
+    token_quota = TokenQuota(ReferenceStore(clock), clock, 100)
     spent = 0
     for most, part, known in steps:
         reserved = token_quota.reserve(most)

@@ -24,12 +24,12 @@ from hivelore.sessions.model import AgentEvent, EventId, EventKind, HandoverStat
 from hivelore.sessions.ports import Summarizer
 from hivelore.sessions.summaries import ATTEMPTS, DISTILLING, FIRST_PAUSE, KEPT, LAG, LEASE, SessionSummaries
 from hivelore.sessions.transcript_files import TranscriptFiles
-from hivelore.storage.inmemory.keywords import ExactKeywords
-from hivelore.storage.inmemory.store import InMemoryStore
 from hivelore.storage.leader_lease import LeaderLease
 from support.clocks import START, SteppingClock
 from support.fences import fenced
 from support.memories import EVERYTHING
+from support.reference.keywords import ReferenceKeywords
+from support.reference.store import ReferenceStore
 from support.sessions import ClaudeSession, a_fix, an_end
 from support.world import AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, World
 
@@ -53,8 +53,8 @@ class Failing(ExtractiveSummarizer):
 class Service:
     def __init__(self, folder: Path) -> None:
         self.clock = SteppingClock()
-        self.store = InMemoryStore(self.clock)
-        self.world = World(self.store, ExactKeywords(), self.clock)
+        self.store = ReferenceStore(self.clock)
+        self.world = World(self.store, ReferenceKeywords(), self.clock)
         self.folder = folder
         self.session_summaries = self.with_summarizer(ExtractiveSummarizer())
 

@@ -9,17 +9,17 @@ from hypothesis import strategies as st
 
 from hivelore.memories.drafts import Draft
 from hivelore.storage import planner_statistics
-from hivelore.storage.inmemory.keywords import ExactKeywords
-from hivelore.storage.inmemory.store import InMemoryStore
 from hivelore.storage.planner_statistics import MANY, PlannerStatistics
 from support.clocks import SteppingClock
 from support.memories import a_memory
 from support.moving import moving
+from support.reference.keywords import ReferenceKeywords
+from support.reference.store import ReferenceStore
 from support.stores import add
 from support.world import AS_ADA, AS_OPERATOR, World, hashing
 
 
-class Looking(InMemoryStore):
+class Looking(ReferenceStore):
     """Counts how often it looks."""
 
     def __init__(self) -> None:
@@ -42,7 +42,7 @@ def few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def a_world(store: Looking) -> World:
-    return World(store, ExactKeywords(), SteppingClock(), embedder=hashing())
+    return World(store, ReferenceKeywords(), SteppingClock(), embedder=hashing())
 
 
 def test_a_small_load_is_not_worth_a_look(store: Looking) -> None:
@@ -88,17 +88,17 @@ def test_a_store_looks_after_its_words_were_indexed_anew(store: Looking) -> None
     world = a_world(store)
     for number in range(4):
         world.memory_service.remember(Draft(content=f"Number {number}."), AS_ADA)
-    world.index_rebuild.again()
-    world.index_rebuild.go_on()
-    assert (store.looks, world.index_rebuild.is_done) == (1, True)
+    world.index_rebuild.request_rebuild()
+    world.index_rebuild.run_step()
+    assert (store.looks, world.index_rebuild.is_complete) == (1, True)
 
 
 @pytest.mark.usefixtures("few_are_many")
 def test_the_target_of_a_move_looks_before_both_are_compared(store: Looking) -> None:
-    with closing(InMemoryStore(SteppingClock())) as source:
+    with closing(ReferenceStore(SteppingClock())) as source:
         for _ in range(4):
             add(source, a_memory())
-        move = moving(source, store, ExactKeywords())
+        move = moving(source, store, ReferenceKeywords())
         move.begin()
         for _ in range(2):
             move.follow()

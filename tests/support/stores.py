@@ -15,13 +15,13 @@ from hivelore.indexes.ports import KeywordIndex
 from hivelore.indexing.model import BEGINNING, Change, ChangeCursor, DocumentKey, Stored, StoredChunk
 from hivelore.memories.model import Action, Chunk, Memory, Version
 from hivelore.search.model import Filter
-from hivelore.storage.inmemory.keywords import ExactKeywords
-from hivelore.storage.inmemory.store import InMemoryStore
 from hivelore.storage.ports import MemoryStore, MemoryView
 from hivelore.storage.sqlite.store import SqliteStore
 from support import partitions, postgres
 from support.laws import examples
 from support.memories import EVERYTHING, whole
+from support.reference.keywords import ReferenceKeywords
+from support.reference.store import ReferenceStore
 
 OpenStore = Callable[[Path, Clock], MemoryStore]
 """Opens the store that lies in a folder, and makes it where there is none."""
@@ -53,7 +53,7 @@ class KeywordKind:
 
 
 STORES: Mapping[str, StoreKind] = {
-    "inmemory": StoreKind(lambda folder, clock: InMemoryStore(clock), durable=False),
+    "reference": StoreKind(lambda folder, clock: ReferenceStore(clock), durable=False),
     "sqlite": StoreKind(
         lambda folder, clock: SqliteStore(folder / "hivelore.db", clock=clock),
         durable=True,
@@ -71,7 +71,7 @@ AT_ONCE_IN_FEW_STEPS = replace(AT_ONCE, postings=50)
 """For a store that is slow to begin a unit of work."""
 
 KEYWORDS: Mapping[str, KeywordKind] = {
-    "exact": KeywordKind("inmemory", ExactKeywords),
+    "exact": KeywordKind("reference", ReferenceKeywords),
     "fts5": KeywordKind("sqlite", Fts5),
     "postings": KeywordKind("sqlite", Postings),
     "postings, gathered at once": KeywordKind("sqlite", lambda: Postings(AT_ONCE)),

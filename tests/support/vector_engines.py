@@ -58,11 +58,11 @@ class EngineKind:
 
 
 ENGINES: Mapping[str, EngineKind] = {
-    "exact": EngineKind(("inmemory", "sqlite"), ExactVectors),
+    "exact": EngineKind(("reference", "sqlite"), ExactVectors),
     "scan": EngineKind(
-        ("inmemory", "sqlite", "postgres"), lambda model, dimension: ScanVectors(model, dimension, slab_size=SLAB)
+        ("reference", "sqlite", "postgres"), lambda model, dimension: ScanVectors(model, dimension, slab_size=SLAB)
     ),
-    "scan by signs": EngineKind(("inmemory", "sqlite"), by_signs),
+    "scan by signs": EngineKind(("reference", "sqlite"), by_signs),
     "sqlite-vec": EngineKind(("sqlite",), sqlite_vec),
     "pgvector": EngineKind(("postgres",), PgVectors),
     "capped": EngineKind(("sqlite",), capped),
@@ -74,7 +74,7 @@ Setting = tuple[str, str]
 
 SETTINGS = [(engine, store) for engine, kind in ENGINES.items() for store in kind.stores]
 
-in_memory = pytest.mark.parametrize("setting", [("exact", "inmemory")], ids="-".join, indirect=True)
+in_memory = pytest.mark.parametrize("setting", [("exact", "reference")], ids="-".join, indirect=True)
 """For a test that brings its own engine."""
 
 

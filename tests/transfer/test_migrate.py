@@ -20,7 +20,6 @@ from hivelore.indexing.writer import IndexWriter
 from hivelore.memories import whole_reader
 from hivelore.search.query_analysis import query_terms
 from hivelore.sessions.model import EventId, Handover, HandoverState
-from hivelore.storage.inmemory.store import InMemoryStore
 from hivelore.storage.migration_state import MOVE, MigrationState, refuse_unfinished
 from hivelore.storage.ports import MemoryStore, Transaction
 from hivelore.transfer.migrate.copy import ENDED_BY_MOVE, Migrator
@@ -29,6 +28,7 @@ from support.laws import examples
 from support.memories import EVERYTHING, a_memory, memory_id, whole
 from support.moving import COLOURS, Deed, deeds, do, everything, moved, moving, some_deeds
 from support.pairs import PAIRS
+from support.reference.store import ReferenceStore
 from support.sessions import an_end
 from support.stores import KEYWORDS, STORES, add, forget, law, listed
 from support.world import AS_ADA, World, hashing
@@ -37,7 +37,7 @@ WAYS = [
     ("sqlite", "postings on postgres"),
     ("postgres", "postings"),
     ("sqlite", "exact"),
-    ("inmemory", "fts5"),
+    ("reference", "fts5"),
     ("postgres", "postings on postgres"),
 ]
 """From which kind of store, and to which keyword engine on its kind."""
@@ -45,7 +45,7 @@ WAYS = [
 
 @pytest.fixture
 def few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(whole_reader, "AT_A_TIME", 2)
+    monkeypatch.setattr(whole_reader, "BATCH_SIZE", 2)
     monkeypatch.setattr("hivelore.transfer.migrate.copy.PAGE", 2)
 
 
@@ -139,8 +139,8 @@ def test_what_is_known_of_files_arrives_and_what_was_dropped_meanwhile_goes(ends
 def test_whatever_happens_in_whatever_order_both_are_equal_in_the_end(script: list[Deed | str], kind: str) -> None:
     clock = SteppingClock()
     with pytest.MonkeyPatch.context() as changes, TemporaryDirectory() as folder:
-        changes.setattr(whole_reader, "AT_A_TIME", 2)
-        source, target = InMemoryStore(FixedClock()), STORES[KEYWORDS[kind].store].open(Path(folder), clock)
+        changes.setattr(whole_reader, "BATCH_SIZE", 2)
+        source, target = ReferenceStore(FixedClock()), STORES[KEYWORDS[kind].store].open(Path(folder), clock)
         index = KEYWORDS[kind].index()
         with closing(target):
             move = moving(source, target, index)
@@ -272,7 +272,7 @@ def test_a_target_is_refused_to_services_until_it_is_complete(ends: Ends) -> Non
     with ends.target.read() as view, pytest.raises(Conflict, match="not finished"):
         refuse_unfinished(view)
     with pytest.raises(Conflict, match="not finished"):
-        moving(ends.target, InMemoryStore(FixedClock()), KEYWORDS["exact"].index()).begin()
+        moving(ends.target, ReferenceStore(FixedClock()), KEYWORDS["exact"].index()).begin()
     assert move.finish() is not None
     with ends.target.read() as view:
         refuse_unfinished(view)
@@ -316,14 +316,14 @@ def test_a_move_is_not_finished_while_somebody_writes(ends: Ends, monkeypatch: p
     add(ends.source, a_memory())
     move = moving(ends.source, ends.target, ends.index)
     move.begin()
-    compare = whole_reader.digests
+    compare = whole_reader.memory_digests
 
     def beside(load: whole_reader.MemoryBatch) -> object:
         add(ends.source, a_memory())
         return compare(load)
 
     with monkeypatch.context() as changes:
-        changes.setattr(whole_reader, "digests", beside)
+        changes.setattr(whole_reader, "memory_digests", beside)
         assert move.finish() is None
     with ends.target.read() as view:
         stand = MigrationState.of(view)
@@ -352,9 +352,9 @@ def test_a_difference_that_cannot_be_mended_is_told(ends: Ends, monkeypatch: pyt
 
 
 def test_large_memories_travel_in_small_loads() -> None:
-    store = InMemoryStore(FixedClock())
+    store = ReferenceStore(FixedClock())
     sized = [a_memory("x" * size) for size in (1, 900_000, 2_000_000, 5)]
     keys = [add(store, memory, whole(memory.content)).key for memory in sized]
     with store.read() as view:
-        assert list(whole_reader.portions(view, keys)) == [keys[:3], keys[3:]]
-        assert [len(one) for one in whole_reader.portions(view, keys[:1] * 250)] == [100, 100, 50]
+        assert list(whole_reader.split_into_batches(view, keys)) == [keys[:3], keys[3:]]
+        assert [len(one) for one in whole_reader.split_into_batches(view, keys[:1] * 250)] == [100, 100, 50]

@@ -56,7 +56,7 @@ VERBS = {
         "hook": "service:hook",
         "doctor": "doctor:doctor",
     },
-    "Housekeeping": {
+    "Housekeeper": {
         "review": "review:app",
         "agent": "agents:app",
         "move": "migrate:move",

@@ -80,8 +80,8 @@ def remember(
     output.say(_what_happened(done), " ", (done.memory.id, "bold"), ": ", output.shortened(done.memory.name, 100))
     if done.memory.content != content:
         output.note("What looks like a secret in it was masked before it was kept.")
-    if done.place is not None:
-        output.note(done.place)
+    if done.placement_notice is not None:
+        output.note(done.placement_notice)
 
 
 def _what_happened(done: WriteResult) -> str:

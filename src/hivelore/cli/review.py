@@ -152,7 +152,7 @@ def _told(wanted: Wanted) -> str:
         case Deletion():
             return "to forget it"
         case Edit() | Change():
-            return "; ".join(f"{name}: {value}" for name, value in wanted.given().items())
+            return "; ".join(f"{name}: {value}" for name, value in wanted.changed_fields().items())
 
 
 def _show_memory(memory: Memory, version: int | None) -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 DEFAULT_URL = "http://127.0.0.1:4483"
 OPERATOR_KEY = "operator.key"
 AGENT_KEY = "agent.key"
-LOCK = "hivelore.local.lock"
+LOCK = "hivelore.lock"
 STARTING = "starting.lock"
 """The lock of whoever starts a service."""
 LOG = "service.log"

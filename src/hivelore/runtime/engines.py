@@ -7,7 +7,7 @@ from pydantic import SecretStr
 
 from hivelore.core import ids
 from hivelore.core.clock import Clock
-from hivelore.embeddings.active_model import SERVING, ActiveModel, Model
+from hivelore.embeddings.active_model import SERVING, ActiveModel, EmbeddingModel
 from hivelore.errors import Invalid
 from hivelore.indexes.keywords.fts5 import Fts5
 from hivelore.indexes.keywords.postings.engine import Postings
@@ -27,11 +27,9 @@ from hivelore.models.quota import TokenQuota
 from hivelore.runtime.settings import Embedder, Judges, Keywords, Settings, Summarizers, Vectors
 from hivelore.sessions.model_summarizer import ModelSummarizer
 from hivelore.sessions.ports import Summarizer
-from hivelore.storage.inmemory.keywords import ExactKeywords
-from hivelore.storage.inmemory.store import InMemoryStore
 from hivelore.storage.notifier import NullNotifier
 from hivelore.storage.ports import MemoryStore, Notifier, StoreWatch
-from hivelore.storage.sqlite.store import NAMESPACE, SqliteStore
+from hivelore.storage.sqlite.store import NAMESPACE, SqliteStore, TemporarySqliteStore
 
 Provider = OnnxEmbedder | GuardedEmbedder
 
@@ -45,7 +43,7 @@ def make_store(settings: Settings, clock: Clock, watch: StoreWatch) -> MemorySto
         return PostgresStore(settings.postgres_url, clock=clock, may_create=may_create, watch=watch)
     path = settings.database_path
     if path is None:
-        return InMemoryStore(clock)
+        return TemporarySqliteStore(clock=clock, watch=watch)
     endpoint.make_home(path.parent)
     return SqliteStore(path, clock=clock, may_create=may_create, watch=watch)
 
@@ -77,8 +75,6 @@ def keyword_engines(settings: Settings) -> tuple[KeywordIndex, ...]:
         if settings.keywords is Keywords.FTS5:
             raise Invalid("HIVELORE_KEYWORDS=fts5 needs a SQLite database.", field="HIVELORE_KEYWORDS")
         return (Postings(),)
-    if settings.database_path is None:
-        return (ExactKeywords(),)
     match settings.keywords:
         case Keywords.POSTINGS:
             return Postings(), Fts5()
@@ -102,11 +98,11 @@ def make_active_model(settings: Settings, store: MemoryStore, clock: Clock, conn
     return ActiveModel(wanted, before=None, incomplete=True)
 
 
-def _model(settings: Settings, provider: Provider) -> Model:
+def _model(settings: Settings, provider: Provider) -> EmbeddingModel:
     index = _index(settings, provider)
     if isinstance(provider, OnnxEmbedder):
-        return Model(provider, index, provider, beside=True)
-    return Model(provider, index, outage=lambda: provider.outage)
+        return EmbeddingModel(provider, index, provider, embed_concurrently=True)
+    return EmbeddingModel(provider, index, outage=lambda: provider.outage)
 
 
 def _provider(settings: Settings, clock: Clock, connections: ExitStack) -> Provider | None:
@@ -214,15 +210,13 @@ def _text(secret: SecretStr | None) -> str | None:
 
 def _index(settings: Settings, provider: EmbeddingProvider) -> VectorIndex:
     fingerprint, dimension = provider.fingerprint, provider.dimension
-    on_postgres, on_sqlite = settings.postgres_url is not None, settings.database_path is not None
+    on_postgres = settings.postgres_url is not None
     match settings.vectors:
-        case Vectors.SCAN if on_postgres or on_sqlite:
+        case Vectors.SCAN:
             scan = ScanVectors(fingerprint, dimension, settings.vector_memory * 1_000_000)
             beyond = PgVectors if on_postgres else sqlite_vec
             return CappedVectors(scan, beyond(fingerprint, dimension))
-        case Vectors.SCAN:
-            return ScanVectors(fingerprint, dimension)
-        case Vectors.SQLITE_VEC if on_sqlite:
+        case Vectors.SQLITE_VEC if not on_postgres:
             return sqlite_vec(fingerprint, dimension)
         case Vectors.SQLITE_VEC:
             raise Invalid("HIVELORE_VECTORS=sqlite-vec needs a SQLite database.", field="HIVELORE_VECTORS")

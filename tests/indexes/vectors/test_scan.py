@@ -14,21 +14,21 @@ from hivelore.errors import Expired, Unavailable
 from hivelore.indexes.vectors import quantised, snapshot
 from hivelore.indexes.vectors.scan import ScanVectors
 from hivelore.indexes.vectors.slabs import SPARSE, bytes_per_slot
-from hivelore.indexing.model import DocumentKey, Embedded, ModelKey, PassageKey, Vector
+from hivelore.indexing.model import DocumentKey, ModelKey, PassageKey, PassageVectors, Vector
 from hivelore.memories.model import Scope
 from hivelore.search.model import Filter
-from hivelore.storage.inmemory import views
-from hivelore.storage.inmemory.store import InMemoryStore
-from hivelore.storage.inmemory.views import InMemoryView
 from hivelore.storage.ports import View
 from support.clocks import SteppingClock
 from support.memories import EVERYTHING, a_memory
+from support.reference import view as views
+from support.reference.store import ReferenceStore
+from support.reference.view import ReferenceView
 from support.vector_engines import DIMENSION, MODEL, NORTH, SLAB, Library, assert_right, batched, clustered, near
 
 
 @pytest.fixture
-def store() -> Generator[InMemoryStore]:
-    with closing(InMemoryStore(SteppingClock())) as store:
+def store() -> Generator[ReferenceStore]:
+    with closing(ReferenceStore(SteppingClock())) as store:
         yield store
 
 
@@ -38,44 +38,44 @@ def index() -> ScanVectors:
 
 
 @pytest.fixture
-def library(store: InMemoryStore, index: ScanVectors) -> Library:
+def library(store: ReferenceStore, index: ScanVectors) -> Library:
     return Library(store, index)
 
 
-def copy_of(view: View) -> InMemoryView:
-    assert isinstance(view, InMemoryView)
+def copy_of(view: View) -> ReferenceView:
+    assert isinstance(view, ReferenceView)
     return view
 
 
-class Slow(InMemoryView):
+class Slow(ReferenceView):
     """Shows its first batch of vectors and then waits to be let go on."""
 
     def __init__(self, view: View) -> None:
         super().__init__(copy_of(view).state)
         self.begun, self.go_on = Event(), Event()
 
-    def all_embedded(self, model: ModelKey) -> Iterator[Embedded]:
+    def all_embedded(self, model: ModelKey) -> Iterator[PassageVectors]:
         for batch in super().all_embedded(model):
             yield batch
             self.begun.set()
             self.go_on.wait()
 
 
-class Late(InMemoryView):
+class Late(ReferenceView):
     """Its deadline passes after so many reads of changed documents."""
 
     def __init__(self, view: View, reads: int) -> None:
         super().__init__(copy_of(view).state)
         self._reads = reads
 
-    def embedded(self, model: ModelKey, keys: Sequence[DocumentKey]) -> Embedded:
+    def embedded(self, model: ModelKey, keys: Sequence[DocumentKey]) -> PassageVectors:
         self._reads -= 1
         if self._reads < 0:
             raise Expired("The deadline of the call passed.")
         return super().embedded(model, keys)
 
 
-class Met(InMemoryView):
+class Met(ReferenceView):
     """Reading changed documents takes until somebody else does so too, or a moment if nobody does."""
 
     def __init__(self, view: View, arrived: Event, other: Event) -> None:
@@ -83,14 +83,14 @@ class Met(InMemoryView):
         self.arrived, self._other = arrived, other
         self.met = False
 
-    def embedded(self, model: ModelKey, keys: Sequence[DocumentKey]) -> Embedded:
+    def embedded(self, model: ModelKey, keys: Sequence[DocumentKey]) -> PassageVectors:
         self.arrived.set()
         self.met = self._other.wait(0.1)
         self.arrived.clear()
         return super().embedded(model, keys)
 
 
-class Interrupted(InMemoryView):
+class Interrupted(ReferenceView):
     """Something else happens while the store is asked which documents match."""
 
     def __init__(self, view: View, meanwhile: Callable[[], object]) -> None:
@@ -102,7 +102,7 @@ class Interrupted(InMemoryView):
         return super().matching(where)
 
 
-class Counting(InMemoryView):
+class Counting(ReferenceView):
     """Counts the vectors and the documents that are read."""
 
     def __init__(self, view: View) -> None:
@@ -110,7 +110,7 @@ class Counting(InMemoryView):
         self.read = 0
         self.documents: list[DocumentKey] = []
 
-    def embedded(self, model: ModelKey, keys: Sequence[DocumentKey]) -> Embedded:
+    def embedded(self, model: ModelKey, keys: Sequence[DocumentKey]) -> PassageVectors:
         self.documents.extend(keys)
         return super().embedded(model, keys)
 

@@ -16,10 +16,10 @@ from hivelore.indexes.vectors.scan import ScanVectors
 from hivelore.indexes.vectors.slabs import Rows, Slabs
 from hivelore.indexes.vectors.stages import Admitted, Look, by_bytes, by_signs
 from hivelore.search.model import Filter, Visibility
-from hivelore.storage.inmemory.store import InMemoryStore
 from support.clocks import SteppingClock
 from support.laws import examples
 from support.memories import ADA, BOB, EVERYTHING, a_memory
+from support.reference.store import ReferenceStore
 from support.vector_engines import MODEL, Library, assert_right, batched, clustered, follow
 
 DIMENSION = 384
@@ -31,9 +31,9 @@ MINE = Filter(visibility=Visibility(own=ADA, swarm=False))
 
 
 @pytest.fixture(scope="module")
-def store() -> Generator[InMemoryStore]:
+def store() -> Generator[ReferenceStore]:
     """Of 4,000 passages about 60 subjects one in fifty is Ada's."""
-    with closing(InMemoryStore(SteppingClock())) as store:
+    with closing(ReferenceStore(SteppingClock())) as store:
         library = Library(store, ExactVectors(MODEL, DIMENSION), dimension=DIMENSION)
         rows = batched(ROWS[:SIZE], 5)
         library.keep([(a_memory(owner=ADA if at % 50 == 0 else BOB), vectors) for at, vectors in enumerate(rows)])
@@ -58,7 +58,7 @@ def depths(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def test_99_in_100_of_the_ten_nearest_are_found(
-    store: InMemoryStore, index: ScanVectors, monkeypatch: pytest.MonkeyPatch
+    store: ReferenceStore, index: ScanVectors, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     noted = depths(monkeypatch)
     exact = ExactVectors(MODEL, DIMENSION)
@@ -74,7 +74,7 @@ def test_99_in_100_of_the_ten_nearest_are_found(
 
 
 def test_where_a_filter_admits_few_their_bytes_are_compared(
-    store: InMemoryStore, index: ScanVectors, monkeypatch: pytest.MonkeyPatch
+    store: ReferenceStore, index: ScanVectors, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     noted = depths(monkeypatch)
     with store.read() as view:
@@ -84,7 +84,7 @@ def test_where_a_filter_admits_few_their_bytes_are_compared(
     assert not noted
 
 
-def test_a_small_index_does_not_look_at_signs(store: InMemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_small_index_does_not_look_at_signs(store: ReferenceStore, monkeypatch: pytest.MonkeyPatch) -> None:
     noted = depths(monkeypatch)
     index = ScanVectors(MODEL, DIMENSION, signs_from=SIZE + 1)
     with store.read() as view:
@@ -95,7 +95,7 @@ def test_a_small_index_does_not_look_at_signs(store: InMemoryStore, monkeypatch:
 def test_a_document_with_very_many_passages_is_looked_past() -> None:
     rows = clustered(600, DIMENSION, clusters=1, spread=0.2)
     others = clustered(5, DIMENSION, seed=8)
-    with closing(InMemoryStore(SteppingClock())) as store:
+    with closing(ReferenceStore(SteppingClock())) as store:
         index = ScanVectors(MODEL, DIMENSION, slab_size=100, signs_from=10, least_depth=20)
         library = Library(store, index, dimension=DIMENSION)
         flood = library.add(*rows)
@@ -123,7 +123,7 @@ def held(rows: np.ndarray, dimension: int) -> Slabs:
     spread=st.sampled_from([0.2, 0.7, 20.0]),
 )
 def test_the_spread_is_told_to_within_a_hundredth(
-    store: InMemoryStore, seed: int, size: int, clusters: int, spread: float
+    store: ReferenceStore, seed: int, size: int, clusters: int, spread: float
 ) -> None:
     slabs = held(clustered(size, 64, seed=seed, clusters=clusters, spread=spread), 64)
     query = Quantised.of(clustered(1, 64, seed=seed + 1_000, clusters=clusters, spread=spread))
@@ -135,7 +135,7 @@ def test_the_spread_is_told_to_within_a_hundredth(
     assert abs(told.deviation - exact.deviation) < 0.01
 
 
-def test_of_equally_many_signs_as_many_are_taken_as_were_asked_for(store: InMemoryStore) -> None:
+def test_of_equally_many_signs_as_many_are_taken_as_were_asked_for(store: ReferenceStore) -> None:
     slabs = held(np.repeat(clustered(1, 64), 5_000, axis=0), 64)
     with store.read() as view:
         admitted = Admitted(slabs, view, EVERYTHING, CodeBook())

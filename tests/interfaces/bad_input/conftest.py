@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from support.interfaces import BridgeDoor, CliDoor, Interface, McpServer, PythonDoor, RestDoor
 
 import hivelore
 from hivelore.core.agents import Interface as Way
@@ -18,6 +17,7 @@ from hivelore.python.hive import Hive
 from hivelore.runtime.app import Application
 from support.bridge import Bridge
 from support.command_line import CommandLine, settings
+from support.interfaces import BridgeDoor, CliDoor, Interface, McpServer, PythonDoor, RestDoor
 from support.memories import EVERYTHING
 from support.postgres import service_on
 from support.service import Service, environment

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.interfaces import LEFT_OUT, OK, Interface
 
 from support.bad_files import file_rows
 from support.bad_input import (
@@ -25,6 +24,7 @@ from support.bad_input import (
     text_rows,
 )
 from support.bad_values import LETTERS, value_rows
+from support.interfaces import LEFT_OUT, OK, Interface
 from support.postgres import DATABASES
 
 ROWS = [*rows(), *file_rows(), *value_rows()]

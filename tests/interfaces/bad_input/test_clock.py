@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 import time_machine
-from support.interfaces import OK, Interface
 
 from support.bad_input import INTERFACES
+from support.interfaces import OK, Interface
 from support.postgres import DATABASES
 
 

@@ -7,7 +7,6 @@ from functools import partial
 
 import apsw
 import pytest
-from support.interfaces import OK, BridgeDoor, CliDoor, Interface, McpServer, PythonDoor, RestDoor
 
 import hivelore
 from hivelore.http import auth
@@ -19,6 +18,7 @@ from hivelore.storage.sqlite.store import SqliteStore
 from support.bad_input import INTERFACES, INVALID, NAMED, Expected, expected_at, names_every_door
 from support.bridge import Bridge
 from support.command_line import CommandLine, settings
+from support.interfaces import OK, BridgeDoor, CliDoor, Interface, McpServer, PythonDoor, RestDoor
 from support.service import Service, environment
 from support.stores import listed
 from support.vfs import Deed, Disk, Kind

@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from support.interfaces import OK, BridgeDoor, CliDoor, McpServer, Outcome, PythonDoor, RestDoor
 
 import hivelore
 from hivelore.core.agents import Role
@@ -17,6 +16,7 @@ from hivelore.runtime.app import Application
 from support.bad_input import INTERFACES, UNAUTHENTICATED, Expected, expected_at, names_every_door
 from support.bridge import Bridge
 from support.command_line import CommandLine, settings
+from support.interfaces import OK, BridgeDoor, CliDoor, McpServer, Outcome, PythonDoor, RestDoor
 from support.service import Service, environment
 
 WRONG, EXPIRED, REVOKED = "a wrong secret", "an expired one", "a revoked one"

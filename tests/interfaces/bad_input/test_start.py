@@ -16,7 +16,6 @@ from pathlib import Path
 from threading import Thread
 
 import pytest
-from support.interfaces import OK, BridgeDoor, Outcome
 
 import hivelore as api
 from hivelore.errors import HiveloreError
@@ -24,6 +23,7 @@ from hivelore.local.lock import read_owner
 from support.bad_input import INTERFACES, Expected
 from support.bridge import Bridge
 from support.command_line import CommandLine, Result, environment, hivelore
+from support.interfaces import OK, BridgeDoor, Outcome
 from support.powerless import bounded, make_read_only, make_writable
 from support.service import Service
 

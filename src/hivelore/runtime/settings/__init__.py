@@ -54,7 +54,7 @@ class Settings(OperationalSettings):
     database: str | None = setting(
         "HIVELORE_DATABASE",
         "Path of the SQLite file; or `postgresql://user:password@host/database`, a PostgreSQL 15 or newer with "
-        "pgvector (pip install 'hivelore[postgres]'); or `memory:` for one that ends with the process. "
+        "pgvector (pip install 'hivelore[postgres]'); or `memory:` for a temporary one, deleted at exit. "
         "Unset: hivelore.db in HIVELORE_HOME.",
         default=None,
         repr=False,
@@ -325,7 +325,7 @@ class Settings(OperationalSettings):
 
     @property
     def database_path(self) -> Path | None:
-        """The SQLite file; None for a store in memory or on PostgreSQL."""
+        """The SQLite file; None for a temporary database or PostgreSQL."""
         if self.database == IN_MEMORY or self.postgres_url is not None:
             return None
         return self.home / endpoint.DATABASE if self.database is None else Path(self.database)

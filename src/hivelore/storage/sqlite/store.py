@@ -5,6 +5,7 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TypeVar
 
 import apsw
@@ -146,6 +147,18 @@ class SqliteStore:
         self._readers.close()
         if self._identity is not None:
             self._identity.set_aside()
+
+
+class TemporarySqliteStore(SqliteStore):
+    """A store in a private temporary folder, which is deleted when the store is closed or the process exits."""
+
+    def __init__(self, *, clock: Clock, watch: StoreWatch | None = None) -> None:
+        self._folder = TemporaryDirectory(prefix="hivelore-", ignore_cleanup_errors=True)
+        super().__init__(Path(self._folder.name) / "hivelore.db", clock=clock, durable=False, watch=watch)
+
+    def close(self) -> None:
+        super().close()
+        self._folder.cleanup()
 
 
 class SqliteSource:

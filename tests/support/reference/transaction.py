@@ -1,4 +1,4 @@
-"""Writing to the in-memory store: a transaction is a view whose state moves on with each write."""
+"""Transactions of the reference store: views whose state is replaced by each write."""
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
@@ -19,18 +19,18 @@ from hivelore.indexing.model import (
     DocumentKey,
     ModelKey,
     PassageKey,
+    QueuedPassage,
     Stored,
     StoredChunk,
     TokenCodes,
     Vector,
-    Waiting,
 )
 from hivelore.memories.model import Action, Chunk, Memory, MemoryId
 from hivelore.memories.whole import WholeMemory
 from hivelore.observations.model import Held, Observation, ObservationKind
 from hivelore.storage.change_recorder import ChangeRecorder
-from hivelore.storage.inmemory import events, proposals
-from hivelore.storage.inmemory.state import (
+from support.reference import events, proposals
+from support.reference.state import (
     NO_DOCUMENTS,
     Document,
     Failure,
@@ -43,11 +43,11 @@ from hivelore.storage.inmemory.state import (
     unique_places,
     version_of,
 )
-from hivelore.storage.inmemory.swarm import InMemorySwarm
-from hivelore.storage.inmemory.views import detached
+from support.reference.swarm import ReferenceSwarm
+from support.reference.view import detached
 
 
-class InMemoryTransaction(ChangeRecorder, InMemorySwarm):
+class ReferenceTransaction(ChangeRecorder, ReferenceSwarm):
     def add(self, memory: Memory, chunks: Sequence[Chunk]) -> Stored:
         self._refuse_taken(memory, None)
         key = DocumentKey(self._new_key())
@@ -138,12 +138,12 @@ class InMemoryTransaction(ChangeRecorder, InMemorySwarm):
     def unquote(self, words: Collection[Clean]) -> Sequence[DocumentKey]:
         quoting: list[DocumentKey] = []
         for key, document in self.state.documents.items():
-            told = tuple(
+            codes_of_it = tuple(
                 replace(one, text=None) if one.kind is ObservationKind.CONTRADICTED and one.text in words else one
                 for one in document.observations
             )
-            if told != document.observations:
-                self._put_document(key, replace(document, observations=told))
+            if codes_of_it != document.observations:
+                self._put_document(key, replace(document, observations=codes_of_it))
                 quoting.append(key)
         return sorted(quoting)
 
@@ -203,8 +203,8 @@ class InMemoryTransaction(ChangeRecorder, InMemorySwarm):
             own.setflags(write=False)
             place = model, passage
             stored, failures, queued = stored.put(place, own), failures.drop(place), queued.drop(place)
-            told = (tokens or {}).get(passage)
-            codes = codes.put(place, told) if told else codes.drop(place)
+            codes_of_it = (tokens or {}).get(passage)
+            codes = codes.put(place, codes_of_it) if codes_of_it else codes.drop(place)
         self.state = replace(self.state, vectors=stored, tokens=codes, failures=failures, queued=queued)
         self.release(list(present))
         for key in sorted({self.state.passages[passage] for passage in present}):
@@ -220,7 +220,7 @@ class InMemoryTransaction(ChangeRecorder, InMemorySwarm):
 
     def lease_waiting(
         self, model: ModelKey, now: datetime, limit: int, *, lease: timedelta, newest_first: bool = False
-    ) -> Sequence[Waiting]:
+    ) -> Sequence[QueuedPassage]:
         leased = self.state.leased
         waiting = self.waiting(model, now, len(self.state.passages), newest_first=newest_first)
         free = [one for one in waiting if leased.get(one.passage, now) <= now][:limit]
@@ -285,14 +285,14 @@ class InMemoryTransaction(ChangeRecorder, InMemorySwarm):
         self.state = replace(self.state, changes=self.state.changes.put(change.seq, change))
 
     def _refuse_taken(self, memory: Memory, by: DocumentKey | None) -> None:
-        shelf = "the shared shelf" if memory.home is None else f"the shelf of {memory.home}"
+        scope = "among the shared memories" if memory.home is None else f"among the memories of {memory.home}"
         words = {id_place(memory.id): f"A memory with the id {memory.id} exists already. Change that one."}
         if memory.source_path is not None:
             place = in_project(path_place(memory.home, memory.source_path), memory)
-            words[place] = f"{memory.source_path} is taken on {shelf}."
+            words[place] = f"{memory.source_path} is taken {scope}."
         if memory.external_id is not None:
             place = in_project(external_place(memory.home, memory.external_id), memory)
-            words[place] = f"{memory.external_id} is taken on {shelf}."
+            words[place] = f"{memory.external_id} is taken {scope}."
         for place in unique_places(memory):
             if self.state.places.get(place, NO_DOCUMENTS) - {by}:
                 raise Conflict(words[place])
@@ -318,10 +318,10 @@ class InMemoryTransaction(ChangeRecorder, InMemorySwarm):
         """These chunks, stored. One that was there before keeps its keys, wherever it stands now."""
         left: defaultdict[object, list[StoredChunk]] = defaultdict(list)
         for stored in reversed(before.chunks):
-            left[stored.chunk.likeness(before.memory.content)].append(stored)
+            left[stored.chunk.identity(before.memory.content)].append(stored)
         now: list[StoredChunk] = []
         for chunk in chunks:
-            same = left[chunk.likeness(memory.content)]
+            same = left[chunk.identity(memory.content)]
             now.append(replace(same.pop(), chunk=chunk) if same else self._new_chunk(key, chunk))
         self._drop_passages([stored for rest in left.values() for stored in rest])
         return tuple(now)

@@ -1,4 +1,4 @@
-"""Batches in a state of the in-memory store."""
+"""Batches of the reference store."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -8,11 +8,11 @@ from heapq import nlargest, nsmallest
 from hivelore.changes.model import Batch, BatchFilter, BatchId, BatchKind, Preimage
 from hivelore.indexing.model import DocumentKey
 from hivelore.memories.model import MemoryId
-from hivelore.storage.inmemory.state import Kept, State
+from support.reference.state import KeptBatch, State
 
 
 class BatchesView:
-    """What ``storage.ports.SwarmView`` tells of them."""
+    """The part of ``storage.ports.View`` that reads batches."""
 
     state: State
 
@@ -42,27 +42,27 @@ def put(state: State, batch: Batch, preimages: Sequence[Preimage]) -> State:
     known = state.batches.get(batch.id)
     new = {one.key for one in preimages}
     before = () if known is None else tuple(one for one in known.preimages if one.key not in new)
-    return replace(state, batches=state.batches.put(batch.id, Kept(batch, (*before, *preimages))))
+    return replace(state, batches=state.batches.put(batch.id, KeptBatch(batch, (*before, *preimages))))
 
 
 def without(state: State, document: DocumentKey) -> State:
-    """The state in which nothing is kept of what a memory was, nor of those that decisions were about with it."""
-    kept, told = state.batches, _told_together(state, document)
+    """The state without the pre-images of a memory and of the memories that were decided together with it."""
+    kept, found_before = state.batches, _decided_together(state, document)
     for one in state.batches.values():
-        left = tuple(preimage for preimage in one.preimages if preimage.key not in told)
+        left = tuple(preimage for preimage in one.preimages if preimage.key not in found_before)
         if len(left) < len(one.preimages):
-            kept = kept.put(one.batch.id, Kept(replace(one.batch, reason=None), left))
+            kept = kept.put(one.batch.id, KeptBatch(replace(one.batch, reason=None), left))
     return replace(state, batches=kept)
 
 
-def _told_together(state: State, document: DocumentKey) -> set[DocumentKey]:
+def _decided_together(state: State, document: DocumentKey) -> set[DocumentKey]:
     decided = [one for one in state.batches.values() if one.batch.kind is BatchKind.DECIDED]
-    told, found = set[DocumentKey](), {document}
+    found_before, found = set[DocumentKey](), {document}
     while found:
-        told |= found
+        found_before |= found
         groups = ({preimage.key for preimage in one.preimages} for one in decided)
-        found = {key for group in groups if group & told for key in group} - told
-    return told
+        found = {key for group in groups if group & found_before for key in group} - found_before
+    return found_before
 
 
 def too_old(state: State, before: datetime, limit: int) -> Sequence[BatchId]:
@@ -70,7 +70,7 @@ def too_old(state: State, before: datetime, limit: int) -> Sequence[BatchId]:
     return [batch for _, batch in nsmallest(limit, ages)]
 
 
-def _changed(one: Kept, where: BatchFilter) -> bool:
+def _changed(one: KeptBatch, where: BatchFilter) -> bool:
     return where.memory is None or any(preimage.memory == where.memory for preimage in one.preimages)
 
 

@@ -1,4 +1,4 @@
-"""Reading a state of the in-memory store: what belongs to the swarm, and is no memory."""
+"""Reads of agents, keys, logs, sessions and jobs from the reference store."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -18,13 +18,13 @@ from hivelore.indexing.model import DocumentKey
 from hivelore.memories.model import MemoryId
 from hivelore.search.model import RecallId, Visibility
 from hivelore.sessions.model import EventId, Handover, HandoverState, Session
-from hivelore.storage.inmemory import events as happenings
-from hivelore.storage.inmemory.batches import BatchesView
-from hivelore.storage.inmemory.proposals import ProposalsView
-from hivelore.storage.inmemory.state import Logged
+from support.reference import events as happenings
+from support.reference.batches import BatchesView
+from support.reference.proposals import ProposalsView
+from support.reference.state import Logged
 
 
-class InMemorySwarmView(ProposalsView, BatchesView):
+class ReferenceSwarmView(ProposalsView, BatchesView):
     """Implements ``storage.ports.SwarmView``."""
 
     def agent(self, agent: AgentId) -> Agent | None:

@@ -1,4 +1,4 @@
-"""Writing what belongs to the swarm, and is no memory, to the in-memory store."""
+"""Writes of agents, keys, logs, sessions and jobs to the reference store."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -18,13 +18,13 @@ from hivelore.folders.model import KnownFile
 from hivelore.indexing.model import DocumentKey
 from hivelore.review.model import Proposal, ProposalId
 from hivelore.sessions.model import Handover, HandoverState, Session
-from hivelore.storage.inmemory import batches, proposals
-from hivelore.storage.inmemory import events as happenings
-from hivelore.storage.inmemory.state import Lease, Logged
-from hivelore.storage.inmemory.views import InMemoryView
+from support.reference import batches, proposals
+from support.reference import events as happenings
+from support.reference.state import Lease, Logged
+from support.reference.view import ReferenceView
 
 
-class InMemorySwarm(InMemoryView):
+class ReferenceSwarm(ReferenceView):
     """Implements ``storage.ports.SwarmTransaction``."""
 
     def put_agent(self, agent: Agent) -> None:

@@ -1,4 +1,4 @@
-"""Events and cooldowns in the in-memory store."""
+"""Events and cooldowns of the reference store."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -8,7 +8,7 @@ from heapq import nlargest, nsmallest
 from hivelore.events.model import Cooldown, Event, EventFilter, Level, LoggedId
 from hivelore.indexing.model import DocumentKey
 from hivelore.observations.model import GENERAL
-from hivelore.storage.inmemory.state import LoggedEvent, State
+from support.reference.state import LoggedEvent, State
 
 _LEVELS = list(Level)
 
@@ -57,7 +57,7 @@ def _is_seen(state: State, one: LoggedEvent, where: EventFilter) -> bool:
 
 
 def logged(state: State, entries: Sequence[tuple[Event, DocumentKey | None]]) -> State:
-    """``entries`` with the key of the memory that each tells of, where it is there."""
+    """``entries`` carry the key of the memory each event is about, if that memory exists."""
     kept = state.events
     for event, document in entries:
         if event.id not in kept and (event.memory is None or document is not None):
@@ -73,7 +73,7 @@ def dropped(state: State, events: Iterable[LoggedId]) -> State:
 
 
 def forgotten(state: State, document: DocumentKey) -> State:
-    """Without the events that tell of a memory."""
+    """The state without the events about a memory."""
     return dropped(state, [event for event, one in state.events.items() if one.document == document])
 
 

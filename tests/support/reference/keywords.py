@@ -1,4 +1,4 @@
-"""Keyword search in an in-memory store: every indexed chunk is looked at, ranked as SQLite's FTS5 ranks."""
+"""Keyword engine of the reference store: scores every indexed chunk as SQLite FTS5 does."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -8,10 +8,10 @@ from typing import Final
 from hivelore.indexing.model import Candidate, Candidates, ChunkKey, DocumentKey, KeywordEntry
 from hivelore.search.model import Filter
 from hivelore.search.tokenizer import rarity
-from hivelore.storage.inmemory.state import Counted, Document, State
-from hivelore.storage.inmemory.transactions import InMemoryTransaction
-from hivelore.storage.inmemory.views import InMemoryView
 from hivelore.storage.ports import MemoryStore, Transaction, View
+from support.reference.state import Counted, Document, State
+from support.reference.transaction import ReferenceTransaction
+from support.reference.view import ReferenceView
 
 OWN: Final = 1.0
 CONTEXT: Final = 0.5
@@ -22,7 +22,7 @@ SATURATION: Final = 1.2
 LENGTH_SHARE: Final = 0.75
 
 
-class ExactKeywords:
+class ReferenceKeywords:
     """Scores are those of ``-bm25(table, 1.0, 0.5, 1.0)`` for columns own, context and header: over all
     indexed chunks, whatever the filter. Candidates with equal scores: the older one first."""
 
@@ -53,15 +53,15 @@ class ExactKeywords:
         self.remove(tx, chunks)
 
     def is_tidy(self, view: View) -> bool:
-        """Always: what a state does not hold is nowhere."""
+        """Always true: a removed entry leaves no trace in a state."""
         del view
         return True
 
     def tidy(self, tx: Transaction) -> None:
-        """There is nothing to wipe."""
+        """Removed entries leave nothing to purge."""
 
     def settle(self, store: MemoryStore) -> bool:
-        """There is nothing to settle."""
+        """The reference has no segments."""
         del store
         return False
 
@@ -83,7 +83,7 @@ class ExactKeywords:
         return nsmallest(limit, (chunk for chunk in state.terms if chunk not in there))
 
     def load(self, view: View) -> None:
-        """All of it is in memory."""
+        """The index is always in memory."""
 
     def search(self, view: View, terms: Sequence[str], where: Filter, limit: int) -> Candidates:
         state = _readable(view).state
@@ -136,13 +136,13 @@ def _holds(document: Document, chunk: ChunkKey) -> bool:
     return any(stored.key == chunk for stored in document.chunks)
 
 
-def _readable(view: View) -> InMemoryView:
-    if not isinstance(view, InMemoryView):
-        raise TypeError(f"ExactKeywords searches views of an InMemoryStore, not a {type(view).__name__}")
+def _readable(view: View) -> ReferenceView:
+    if not isinstance(view, ReferenceView):
+        raise TypeError(f"ReferenceKeywords searches views of an ReferenceStore, not a {type(view).__name__}")
     return view
 
 
-def _writable(tx: Transaction) -> InMemoryTransaction:
-    if not isinstance(tx, InMemoryTransaction):
-        raise TypeError(f"ExactKeywords writes in transactions of an InMemoryStore, not in a {type(tx).__name__}")
+def _writable(tx: Transaction) -> ReferenceTransaction:
+    if not isinstance(tx, ReferenceTransaction):
+        raise TypeError(f"ReferenceKeywords writes in transactions of an ReferenceStore, not in a {type(tx).__name__}")
     return tx

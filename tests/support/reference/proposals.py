@@ -1,4 +1,4 @@
-"""Proposals in a state of the in-memory store."""
+"""Proposals of the reference store."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -10,11 +10,11 @@ from hivelore.indexing.model import DocumentKey
 from hivelore.memories.model import Memory, MemoryId
 from hivelore.review.model import Proposal, ProposalFilter, ProposalId
 from hivelore.search.model import Visibility
-from hivelore.storage.inmemory.state import NO_DOCUMENTS, State, id_place
+from support.reference.state import NO_DOCUMENTS, State, id_place
 
 
 class ProposalsView:
-    """What ``storage.ports.SwarmView`` tells of them."""
+    """The part of ``storage.ports.View`` that reads proposals."""
 
     state: State
 

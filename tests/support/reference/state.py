@@ -1,4 +1,4 @@
-"""What an in-memory store knows at one instant. Nothing in here changes, so a snapshot is a reference."""
+"""The immutable state of a reference store; a snapshot is a reference to one."""
 
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -23,50 +23,50 @@ from hivelore.sessions.model import EventId, Handover, Session
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
-DRAWERS: Final = 128
+BUCKETS: Final = 128
 
 
-class Shelf(Mapping[K, V]):
-    """A map that never changes: ``put`` and ``drop`` answer a new one, which shares all but one of
-    128 drawers with the old. So a write into 10,000 entries copies about 200 references."""
+class SharedMap(Mapping[K, V]):
+    """An immutable map. ``put`` and ``drop`` return a new map that shares all but one of 128 buckets with the old
+    one, so a write into 10,000 entries copies about 200 references."""
 
-    __slots__ = ("_drawers", "_size")
+    __slots__ = ("_buckets", "_size")
 
     def __init__(self) -> None:
-        self._drawers: tuple[dict[K, V], ...] = ({},) * DRAWERS
+        self._buckets: tuple[dict[K, V], ...] = ({},) * BUCKETS
         self._size = 0
 
     def __getitem__(self, key: K) -> V:
-        return self._drawers[hash(key) % DRAWERS][key]
+        return self._buckets[hash(key) % BUCKETS][key]
 
     def __iter__(self) -> Iterator[K]:
-        for drawer in self._drawers:
-            yield from drawer
+        for bucket in self._buckets:
+            yield from bucket
 
     def __len__(self) -> int:
         return self._size
 
-    def put(self, key: K, value: V) -> "Shelf[K, V]":
-        number = hash(key) % DRAWERS
-        return self._replaced(number, {**self._drawers[number], key: value})
+    def put(self, key: K, value: V) -> "SharedMap[K, V]":
+        number = hash(key) % BUCKETS
+        return self._replaced(number, {**self._buckets[number], key: value})
 
-    def drop(self, key: K) -> "Shelf[K, V]":
-        number = hash(key) % DRAWERS
-        if key not in self._drawers[number]:
+    def drop(self, key: K) -> "SharedMap[K, V]":
+        number = hash(key) % BUCKETS
+        if key not in self._buckets[number]:
             return self
-        drawer = dict(self._drawers[number])
-        del drawer[key]
-        return self._replaced(number, drawer)
+        bucket = dict(self._buckets[number])
+        del bucket[key]
+        return self._replaced(number, bucket)
 
-    def _replaced(self, number: int, drawer: dict[K, V]) -> "Shelf[K, V]":
-        index_writer = Shelf[K, V]()
-        index_writer._drawers = (*self._drawers[:number], drawer, *self._drawers[number + 1 :])
-        index_writer._size = self._size + len(drawer) - len(self._drawers[number])
-        return index_writer
+    def _replaced(self, number: int, bucket: dict[K, V]) -> "SharedMap[K, V]":
+        replaced = SharedMap[K, V]()
+        replaced._buckets = (*self._buckets[:number], bucket, *self._buckets[number + 1 :])
+        replaced._size = self._size + len(bucket) - len(self._buckets[number])
+        return replaced
 
 
-Place = tuple[Hashable, ...]
-"""Something documents are looked up by: its kind, then the values, as made by ``places``."""
+LookupKey = tuple[Hashable, ...]
+"""A key that documents are looked up by: its kind, then the values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ class LoggedEvent:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeptBatch:
     """A batch, and what is kept of it in the order in which it came."""
 
     batch: Batch
@@ -135,42 +135,48 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    documents: Shelf[DocumentKey, Document] = field(default_factory=Shelf[DocumentKey, Document])
-    places: Shelf[Place, frozenset[DocumentKey]] = field(default_factory=Shelf[Place, frozenset[DocumentKey]])
-    passages: Shelf[PassageKey, DocumentKey] = field(default_factory=Shelf[PassageKey, DocumentKey])
-    models: Shelf[str, Model] = field(default_factory=Shelf[str, Model])
-    vectors: Shelf[tuple[ModelKey, PassageKey], Vector] = field(
-        default_factory=Shelf[tuple[ModelKey, PassageKey], Vector]
+    documents: SharedMap[DocumentKey, Document] = field(default_factory=SharedMap[DocumentKey, Document])
+    places: SharedMap[LookupKey, frozenset[DocumentKey]] = field(
+        default_factory=SharedMap[LookupKey, frozenset[DocumentKey]]
     )
-    tokens: Shelf[tuple[ModelKey, PassageKey], TokenCodes] = field(
-        default_factory=Shelf[tuple[ModelKey, PassageKey], TokenCodes]
+    passages: SharedMap[PassageKey, DocumentKey] = field(default_factory=SharedMap[PassageKey, DocumentKey])
+    models: SharedMap[str, Model] = field(default_factory=SharedMap[str, Model])
+    vectors: SharedMap[tuple[ModelKey, PassageKey], Vector] = field(
+        default_factory=SharedMap[tuple[ModelKey, PassageKey], Vector]
     )
-    failures: Shelf[tuple[ModelKey, PassageKey], Failure] = field(
-        default_factory=Shelf[tuple[ModelKey, PassageKey], Failure]
+    tokens: SharedMap[tuple[ModelKey, PassageKey], TokenCodes] = field(
+        default_factory=SharedMap[tuple[ModelKey, PassageKey], TokenCodes]
     )
-    queued: Shelf[tuple[ModelKey, PassageKey], bool] = field(default_factory=Shelf[tuple[ModelKey, PassageKey], bool])
+    failures: SharedMap[tuple[ModelKey, PassageKey], Failure] = field(
+        default_factory=SharedMap[tuple[ModelKey, PassageKey], Failure]
+    )
+    queued: SharedMap[tuple[ModelKey, PassageKey], bool] = field(
+        default_factory=SharedMap[tuple[ModelKey, PassageKey], bool]
+    )
     """Passages that have a vector and wait for a new one; all others without a vector wait anyway."""
-    leased: Shelf[PassageKey, datetime] = field(default_factory=Shelf[PassageKey, datetime])
+    leased: SharedMap[PassageKey, datetime] = field(default_factory=SharedMap[PassageKey, datetime])
     """Until when."""
-    leases: Shelf[str, Lease] = field(default_factory=Shelf[str, Lease])
-    changes: Shelf[int, Change] = field(default_factory=Shelf[int, Change])
+    leases: SharedMap[str, Lease] = field(default_factory=SharedMap[str, Lease])
+    changes: SharedMap[int, Change] = field(default_factory=SharedMap[int, Change])
     """By seq, from 1 on and without gaps."""
-    agents: Shelf[AgentId, Agent] = field(default_factory=Shelf[AgentId, Agent])
-    api_keys: Shelf[KeyId, ApiKey] = field(default_factory=Shelf[KeyId, ApiKey])
-    audit: Shelf[int, AuditEntry] = field(default_factory=Shelf[int, AuditEntry])
+    agents: SharedMap[AgentId, Agent] = field(default_factory=SharedMap[AgentId, Agent])
+    api_keys: SharedMap[KeyId, ApiKey] = field(default_factory=SharedMap[KeyId, ApiKey])
+    audit: SharedMap[int, AuditEntry] = field(default_factory=SharedMap[int, AuditEntry])
     """In the order of recording."""
-    recalls: Shelf[RecallId, Logged] = field(default_factory=Shelf[RecallId, Logged])
-    events: Shelf[LoggedId, LoggedEvent] = field(default_factory=Shelf[LoggedId, LoggedEvent])
-    cooldowns: Shelf[tuple[Clean, Clean], Cooldown] = field(default_factory=Shelf[tuple[Clean, Clean], Cooldown])
+    recalls: SharedMap[RecallId, Logged] = field(default_factory=SharedMap[RecallId, Logged])
+    events: SharedMap[LoggedId, LoggedEvent] = field(default_factory=SharedMap[LoggedId, LoggedEvent])
+    cooldowns: SharedMap[tuple[Clean, Clean], Cooldown] = field(
+        default_factory=SharedMap[tuple[Clean, Clean], Cooldown]
+    )
     """By service and action."""
-    sessions: Shelf[tuple[AgentId, str], Session] = field(default_factory=Shelf[tuple[AgentId, str], Session])
-    files: Shelf[tuple[str, str], KnownFile] = field(default_factory=Shelf[tuple[str, str], KnownFile])
-    jobs: Shelf[JobId, Job] = field(default_factory=Shelf[JobId, Job])
-    handovers: Shelf[EventId, Handover] = field(default_factory=Shelf[EventId, Handover])
-    proposals: Shelf[ProposalId, Proposal] = field(default_factory=Shelf[ProposalId, Proposal])
-    batches: Shelf[BatchId, Kept] = field(default_factory=Shelf[BatchId, Kept])
-    settings: Shelf[str, str] = field(default_factory=Shelf[str, str])
-    terms: Shelf[ChunkKey, Counted] = field(default_factory=Shelf[ChunkKey, Counted])
+    sessions: SharedMap[tuple[AgentId, str], Session] = field(default_factory=SharedMap[tuple[AgentId, str], Session])
+    files: SharedMap[tuple[str, str], KnownFile] = field(default_factory=SharedMap[tuple[str, str], KnownFile])
+    jobs: SharedMap[JobId, Job] = field(default_factory=SharedMap[JobId, Job])
+    handovers: SharedMap[EventId, Handover] = field(default_factory=SharedMap[EventId, Handover])
+    proposals: SharedMap[ProposalId, Proposal] = field(default_factory=SharedMap[ProposalId, Proposal])
+    batches: SharedMap[BatchId, KeptBatch] = field(default_factory=SharedMap[BatchId, KeptBatch])
+    settings: SharedMap[str, str] = field(default_factory=SharedMap[str, str])
+    terms: SharedMap[ChunkKey, Counted] = field(default_factory=SharedMap[ChunkKey, Counted])
     """The keyword index."""
     indexed_length: int = 0
     """The length of all of ``terms``."""
@@ -182,44 +188,44 @@ EMPTY: Final = State()
 NO_DOCUMENTS: Final = frozenset[DocumentKey]()
 
 
-def id_place(memory: str) -> Place:
+def id_place(memory: str) -> LookupKey:
     return ("id", memory)
 
 
-def path_place(home: AgentId | None, path: str) -> Place:
+def path_place(home: AgentId | None, path: str) -> LookupKey:
     return ("path", home, path)
 
 
-def external_place(home: AgentId | None, external_id: str) -> Place:
+def external_place(home: AgentId | None, external_id: str) -> LookupKey:
     return ("external id", home, external_id)
 
 
-def statement_place(statement: Statement) -> Place:
+def statement_place(statement: Statement) -> LookupKey:
     return ("statement", statement)
 
 
-def thread_place(memory: Memory) -> Place:
+def thread_place(memory: Memory) -> LookupKey:
     """Where the memories lie that may be context of each other."""
     return ("thread", memory.session, memory.owner, memory.scope)
 
 
-def topic_place(topic: Topic) -> Place:
+def topic_place(topic: Topic) -> LookupKey:
     return ("topic", topic)
 
 
-def superseded_place(memory: str) -> Place:
+def superseded_place(memory: str) -> LookupKey:
     """Where those lie that took the place of a memory."""
     return ("superseded", memory)
 
 
-def unique_places(memory: Memory) -> list[Place]:
+def unique_places(memory: Memory) -> list[LookupKey]:
     """The places only one document may take."""
     return [id_place(memory.id), *(in_project(place, memory) for place in record_places(memory))]
 
 
-def record_places(memory: Memory) -> list[Place]:
+def record_places(memory: Memory) -> list[LookupKey]:
     """Where the memories of one path, or of one external id, lie: on a shelf one of each project."""
-    found: list[Place] = []
+    found: list[LookupKey] = []
     if memory.source_path is not None:
         found.append(path_place(memory.home, memory.source_path))
     if memory.external_id is not None:
@@ -227,11 +233,11 @@ def record_places(memory: Memory) -> list[Place]:
     return found
 
 
-def in_project(place: Place, memory: Memory) -> Place:
+def in_project(place: LookupKey, memory: Memory) -> LookupKey:
     return ("project", memory.project, *place)
 
 
-def places(memory: Memory) -> list[Place]:
+def places(memory: Memory) -> list[LookupKey]:
     found = [*unique_places(memory), *record_places(memory), statement_place(memory.statement)]
     if memory.session is not None:
         found.append(thread_place(memory))

@@ -1,4 +1,4 @@
-"""A memory store without a disk: for tests, for trying things out, and as the plainest reading of the port."""
+"""The reference implementation of the store port, in memory."""
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
@@ -8,16 +8,16 @@ from typing import TypeVar
 from hivelore.core.clock import Clock
 from hivelore.errors import Expired, Unavailable
 from hivelore.search.model import Visibility
-from hivelore.storage.inmemory.state import EMPTY
-from hivelore.storage.inmemory.transactions import InMemoryTransaction
-from hivelore.storage.inmemory.views import InMemoryView
 from hivelore.storage.ports import Transaction, View
+from support.reference.state import EMPTY
+from support.reference.transaction import ReferenceTransaction
+from support.reference.view import ReferenceView
 
 T = TypeVar("T")
 
 
-class InMemoryStore:
-    """Every snapshot is a reference to an unchanging state; one writer at a time puts a new one in its place."""
+class ReferenceStore:
+    """A snapshot is a reference to an immutable state; one writer at a time replaces the current state."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -27,7 +27,7 @@ class InMemoryStore:
 
     @property
     def name(self) -> str:
-        return "inmemory"
+        return "reference"
 
     @property
     def is_shared(self) -> bool:
@@ -42,12 +42,12 @@ class InMemoryStore:
         del sees  # there is nobody who could refuse but the filters
         self._refuse_closed()
         self._refuse_late(deadline)
-        yield InMemoryView(self._state)
+        yield ReferenceView(self._state)
 
     def write(self, work: Callable[[Transaction], T], deadline: float | None = None) -> T:
         with self._turn(deadline):
             self._refuse_closed()
-            transaction = InMemoryTransaction(self._state)
+            transaction = ReferenceTransaction(self._state)
             answer = work(transaction)
             self._state = transaction.state
             return answer

@@ -1,4 +1,4 @@
-"""The in-memory keyword engine ranks as SQLite's FTS5 does, to the last digit."""
+"""The keyword engine of the reference store ranks as SQLite FTS5 does, to the last digit."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hivelore.indexing.model import ChunkKey, DocumentKey, KeywordEntry
-from hivelore.storage.inmemory.keywords import ExactKeywords
-from hivelore.storage.inmemory.store import InMemoryStore
 from hivelore.storage.ports import Transaction, View
 from support.clocks import FixedClock
 from support.laws import examples
 from support.memories import EVERYTHING, a_memory, whole
+from support.reference.keywords import ReferenceKeywords
+from support.reference.store import ReferenceStore
 
 Columns = tuple[Sequence[str], Sequence[str], Sequence[str]]
 
@@ -35,7 +35,7 @@ def by_fts5(rows: Sequence[Columns], asked: Sequence[str]) -> Mapping[int, float
 
 
 def by_exact(rows: Sequence[Columns], asked: Sequence[str]) -> Mapping[int, float]:
-    store, index = InMemoryStore(FixedClock()), ExactKeywords()
+    store, index = ReferenceStore(FixedClock()), ReferenceKeywords()
     positions: dict[DocumentKey, int] = {}
 
     def work(tx: Transaction) -> None:
@@ -84,14 +84,14 @@ class ElsewhereView:
 
 
 def test_a_view_of_another_store_is_refused_in_plain_words() -> None:
-    with pytest.raises(TypeError, match="views of an InMemoryStore, not a ElsewhereView"):
-        ExactKeywords().search(cast(View, ElsewhereView()), ["a"], EVERYTHING, 1)
+    with pytest.raises(TypeError, match="views of an ReferenceStore, not a ElsewhereView"):
+        ReferenceKeywords().search(cast(View, ElsewhereView()), ["a"], EVERYTHING, 1)
 
 
 def test_a_view_that_only_reads_is_no_place_to_write() -> None:
-    index = ExactKeywords()
-    with InMemoryStore(FixedClock()).read() as view:
-        with pytest.raises(TypeError, match="transactions of an InMemoryStore, not in a InMemoryView"):
+    index = ReferenceKeywords()
+    with ReferenceStore(FixedClock()).read() as view:
+        with pytest.raises(TypeError, match="transactions of an ReferenceStore, not in a ReferenceView"):
             index.put(cast(Transaction, view), [])
-        with pytest.raises(TypeError, match="transactions of an InMemoryStore"):
+        with pytest.raises(TypeError, match="transactions of an ReferenceStore"):
             index.remove(cast(Transaction, view), [ChunkKey(1)])
