@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hivelore.core.agents import AgentId, Interface, Role, Viewer
-from hivelore.sessions.model import Ended, EventId, Handover, HandoverState, SubAgent, Task
+from hivelore.sessions.model import EventId, Handover, HandoverState, SessionEnd, SubAgent, Task
 from hivelore.storage.ports import MemoryStore
 from support.memories import ADA, filled_texts, instant, instants, texts
 from support.sessions import an_end
@@ -21,7 +21,7 @@ maybe = st.none() | texts
 handovers = st.builds(
     Handover,
     ended=st.builds(
-        Ended,
+        SessionEnd,
         id=events,
         program=filled_texts,
         session=filled_texts,
@@ -32,7 +32,7 @@ handovers = st.builds(
         project=maybe,
         task=st.none() | st.builds(Task, texts, texts),
         subagent=st.none() | st.builds(SubAgent, texts, texts),
-        goes_on=st.booleans(),
+        is_partial=st.booleans(),
     ),
     by=st.builds(
         Viewer, role=st.sampled_from(Role), agent=filled_texts.map(AgentId), interface=st.sampled_from(Interface)

@@ -13,7 +13,7 @@ from hivelore.core.text import Clean
 from hivelore.errors import Unavailable
 from hivelore.models import claude_cli
 from hivelore.models.claude_cli import ClaudeCommand
-from hivelore.sessions.lessons.prompt import SCHEMA
+from hivelore.sessions.model_summarizer import SCHEMA
 from support.waiting import until
 
 PROMPT = Clean("What was learned? ä\n")

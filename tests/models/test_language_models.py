@@ -11,7 +11,7 @@ from hivelore.errors import HiveloreError, Invalid, Unavailable
 from hivelore.models.anthropic.messages import AnthropicModel
 from hivelore.models.openai.chat import ChatModel, unmeasured
 from hivelore.runtime.clock import SystemClock
-from hivelore.sessions.lessons.prompt import SCHEMA
+from hivelore.sessions.model_summarizer import SCHEMA
 from support.language_server import LanguageServer
 from support.remote_embedder import KEY
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from hivelore.indexing.model import DocumentKey, ModelKey, PassageKey
 from hivelore.memories.model import Memory, MemoryId, Topic
 from hivelore.storage.ports import View
-from hivelore.transfer.migrate.batches import everything
+from hivelore.transfer.migrate.copy import all_batches
 from support.happenings import ALL_EVENTS
 from support.memories import EVERYTHING, instant
 from support.proposals import inbox_of
@@ -30,7 +30,7 @@ def observed(view: View, fingerprints: tuple[str, ...] = ()) -> Mapping[str, obj
         "events": list(view.events(ALL_EVENTS, None, ALL)),
         "cooldowns": list(view.cooldowns(instant(-1))),
         "proposals": inbox_of(view),
-        "batches": list(everything(view)),
+        "batches": list(all_batches(view)),
     }
 
 

@@ -43,9 +43,9 @@ from hivelore.models.hashing import HashingEmbedder
 from hivelore.models.ports import EmbeddingProvider, PairReader
 from hivelore.observations.confidence import Lifecycle
 from hivelore.observations.curation import CurationService
-from hivelore.observations.outcomes import Matching, ObservationInput, ObservationResult
+from hivelore.observations.outcomes import MatchingMode, ObservationInput, ObservationResult
 from hivelore.observations.service import ObservationService
-from hivelore.observations.token_budget import Budget
+from hivelore.observations.token_budget import TokenBudget
 from hivelore.review.inbox import ReviewInbox
 from hivelore.review.model import ProposalId
 from hivelore.review.proposals import ProposalQueue
@@ -55,7 +55,7 @@ from hivelore.search.ranking import Boosts, Ranking, RecencyConflicts
 from hivelore.search.service import SearchService
 from hivelore.sessions.capture import CaptureService
 from hivelore.sessions.injection import Budgets, InjectionService
-from hivelore.sessions.model import Ended
+from hivelore.sessions.model import SessionEnd
 from hivelore.sessions.novelty import NoveltyFilter
 from hivelore.storage.ports import MemoryStore
 from support.clocks import SteppingClock
@@ -84,7 +84,7 @@ class World:
         keywords_complete: Callable[[], bool] = lambda: True,
         logged_for: timedelta = timedelta(days=30),
         first_id: int = 1,
-        matching: Matching = Matching.MEANING,
+        matching: MatchingMode = MatchingMode.MEANING,
         share: float = 0.05,
         reader: PairReader | None = None,
     ) -> None:
@@ -199,10 +199,10 @@ class World:
             self.reading,
             self.curation,
             self.cooldowns,
-            Budgets(start=1_500, prompt=1_000, operational=Budget(2_000)),
+            Budgets(start=1_500, prompt=1_000, operational=TokenBudget(2_000)),
             lambda: NONCE,
         )
-        self.handed_over: list[Ended] = []
+        self.handed_over: list[SessionEnd] = []
         self.novelty_filter = NoveltyFilter(store, keywords, Lifetimes(), clock)
         self.capture = CaptureService(
             store,

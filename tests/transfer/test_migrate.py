@@ -22,7 +22,7 @@ from hivelore.search.query_analysis import query_terms
 from hivelore.sessions.model import EventId, Handover, HandoverState
 from hivelore.storage.migration_state import MOVE, MigrationState, refuse_unfinished
 from hivelore.storage.ports import MemoryStore, Transaction
-from hivelore.transfer.migrate.copy import ENDED_BY_MOVE, Migrator
+from hivelore.transfer.migrate.copy import CANCELLED_BY_MOVE, Migrator
 from support.clocks import START, FixedClock, SteppingClock
 from support.laws import examples
 from support.memories import EVERYTHING, a_memory, memory_id, whole
@@ -250,7 +250,7 @@ def test_a_job_that_was_going_on_is_over_and_says_why(ends: Ends) -> None:
     assert moved(ends.source, ends.target, ends.index).is_equal
     with ends.target.read() as view:
         (job,) = view.jobs()
-    assert (job.state, job.error) == (JobState.CANCELLED, ENDED_BY_MOVE)
+    assert (job.state, job.error) == (JobState.CANCELLED, CANCELLED_BY_MOVE)
 
 
 def test_facts_about_a_store_stay_with_it(ends: Ends) -> None:

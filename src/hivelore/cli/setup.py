@@ -141,9 +141,11 @@ def teach(*, short: Annotated[bool, Parameter(help="Three lines, for a CLAUDE.md
     Example: hivelore teach --short
     """
     where = _place("user")
-    text = agent_instructions.lines if short else agent_instructions.teaching
+    text = agent_instructions.instruction_lines if short else agent_instructions.instructions_page
     output.say(
-        text(where.tools, None if where.workspace is None else agent_instructions.at(str(where.workspace))).rstrip("\n")
+        text(
+            where.tools, None if where.workspace is None else agent_instructions.format_path(str(where.workspace))
+        ).rstrip("\n")
     )
 
 

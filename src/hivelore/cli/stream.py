@@ -10,7 +10,14 @@ from typing import Any, BinaryIO, Literal, cast
 from hivelore.cli import output
 from hivelore.errors import HiveloreError, Overloaded, Unavailable
 from hivelore.observations import observation_codec as wire
-from hivelore.observations.markers import CooldownMarker, EventMarker, Marker, ObservationMarker, Reader, texts
+from hivelore.observations.markers import (
+    CooldownMarker,
+    EventMarker,
+    Marker,
+    MarkerReader,
+    ObservationMarker,
+    assistant_texts,
+)
 from hivelore.python.client import Client
 from hivelore.sessions.fence import Unfencer
 
@@ -76,7 +83,7 @@ class StreamIngest:
         self._tier = tier
         self._format = format_
         self._categories: list[str] = self._client.call("GET", "/api/status")["categories"]
-        self._reader = Reader(self._categories)
+        self._reader = MarkerReader(self._categories)
         self._unfencing = Unfencer()
         self._fenced: dict[str, Unfencer] = {}
         """Of messages whose last block ended inside of a fence."""
@@ -97,10 +104,10 @@ class StreamIngest:
         self._session = self._session or _session_of(event)
         message = _message_of(event)
         unfencing = self._fenced.pop(message, None) or Unfencer()
-        for block in texts(event):
-            reader = Reader(self._categories)
+        for block in assistant_texts(event):
+            reader = MarkerReader(self._categories)
             self._keep([*reader.read(unfencing.read(block)), *reader.end()])
-        if message and unfencing.is_inside:
+        if message and unfencing.is_inside_fence:
             self._fenced[message] = unfencing
 
     def _keep(self, markers: Iterable[Marker]) -> None:

@@ -19,8 +19,8 @@ from hivelore.local import endpoint, private_files
 from hivelore.memories.drafts import WriteResult
 from hivelore.memories.model import Scope
 from hivelore.transfer.batched_writes import BatchedWriter
-from hivelore.transfer.files import Skipped, draft_of, files_under, located
-from hivelore.transfer.jsonl import Report, export, fingerprint, import_lines
+from hivelore.transfer.files import Skipped, find_files, read_draft, resolve_path
+from hivelore.transfer.jsonl import ImportReport, export, fingerprint, import_lines
 
 _MOST_SHOWN = 100
 """Bad lines that the JSON of an import lists; all of them are told on stderr."""
@@ -46,8 +46,8 @@ def index(
     """
     if not all((path, *paths)):
         raise Invalid("A path is empty.", field="path")
-    roots = [located(Path(name)) for name in (path, *paths)]
-    files = [(file, root) for root in roots for file in files_under(root)]
+    roots = [resolve_path(Path(name)) for name in (path, *paths)]
+    files = [(file, root) for root in roots for file in find_files(root)]
     counts = {"created": 0, "changed": 0, "unchanged": 0}
     skipped: list[Skipped] = []
     projects = {root: project_meant(project, root) for root in roots}
@@ -58,7 +58,7 @@ def index(
     with connection.hive(agent) as hive, output.progress("Indexing", len(files)) as advance:
         keeper = BatchedWriter[Path](hive, kept=kept, refused=lambda file, why: skipped.append(Skipped(file, why)))
         for number, (file, root) in enumerate(files, start=1):
-            found = file if isinstance(file, Skipped) else draft_of(file, Scope(scope), projects[root])
+            found = file if isinstance(file, Skipped) else read_draft(file, Scope(scope), projects[root])
             if isinstance(found, Skipped):
                 skipped.append(found)
             else:
@@ -117,12 +117,12 @@ def _import_lines(file: str, agent: str | None, *, as_json: bool) -> int:
         if len(shown) < _MOST_SHOWN:
             shown.append({"line": number, "reason": reason})
 
-    report = Report()
+    report = ImportReport()
     with _opened(file) as (stream, size), connection.hive(agent) as hive:
         try:
             with output.progress("Importing", size) as advance:
 
-                def progress(far: Report) -> None:
+                def progress(far: ImportReport) -> None:
                     nonlocal report
                     report = far
                     if size is not None:
@@ -144,7 +144,7 @@ def _import_lines(file: str, agent: str | None, *, as_json: bool) -> int:
     return exits.LEFT_OUT if report.refused else 0
 
 
-def _counts(report: Report) -> dict[str, Any]:
+def _counts(report: ImportReport) -> dict[str, Any]:
     counts = asdict(report)
     return counts | {"assumedUtc": counts.pop("assumed_utc")}
 

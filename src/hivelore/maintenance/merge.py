@@ -21,7 +21,7 @@ from hivelore.memories.model import Action, Memory
 from hivelore.memories.normalizer import MAX_TAGS
 from hivelore.observations.confidence import Lifecycle
 from hivelore.observations.model import Observation, ObservationKind, Operational
-from hivelore.observations.records import note
+from hivelore.observations.records import add_observations
 from hivelore.storage.ports import Transaction
 
 
@@ -110,7 +110,7 @@ def _combine_observations(
         seen.append(
             Observation(at=now, kind=ObservationKind.MADE_PERSISTENT, actor=viewer.agent, interface=viewer.interface)
         )
-    note(tx, newer, seen, lifecycle)
+    add_observations(tx, newer, seen, lifecycle)
 
 
 def as_reinforcements(tx: Transaction, other: Stored) -> list[Observation]:

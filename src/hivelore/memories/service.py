@@ -35,8 +35,8 @@ from hivelore.memories.upsert import (
     merge_draft,
     without_placement,
 )
-from hivelore.observations.access import may_say_how_sure
-from hivelore.observations.records import begin
+from hivelore.observations.model import may_set_confidence
+from hivelore.observations.records import record_creation
 from hivelore.review.model import Deletion, Proposal, ProposalKind
 from hivelore.review.proposals import ProposalQueue, proposed_error
 from hivelore.storage.ports import MemoryStore, Transaction
@@ -257,7 +257,7 @@ class MemoryService:
     def _normalize(
         self, drafts: Sequence[Draft], viewer: Viewer, target: AgentId | None = None
     ) -> list[NormalizedDraft]:
-        if any(draft.operational is not None for draft in drafts) and not may_say_how_sure(viewer):
+        if any(draft.operational is not None for draft in drafts) and not may_set_confidence(viewer):
             raise Forbidden(
                 "Only an operator says how sure something about running things is. Report what you saw, and it is "
                 "compared with what is known: POST /memories, memory-observe, or 'hivelore observe'."
@@ -279,7 +279,7 @@ class MemoryService:
         if others:
             return self._propose_placement(tx, others, memory, prepared, viewer)
         stored = self._index_writer.add(tx, memory, prepared.chunks)
-        begin(tx, stored, viewer)
+        record_creation(tx, stored, viewer)
         if viewer.agent != memory.owner:
             tx.record(_audit_entry(memory, Action.CREATED, viewer, memory.updated_at))
         return WriteResult(memory=stored.memory, created=True, changed=True)
@@ -297,7 +297,7 @@ class MemoryService:
         chunks = prepared.chunks if after.content != known.memory.content else None
         changed = self._index_writer.change(tx, known, after, chunks, Action.EDITED)
         if known.memory.operational is None:
-            begin(tx, changed, viewer)
+            record_creation(tx, changed, viewer)
         return WriteResult(memory=changed.memory, created=False, changed=True)
 
     def _propose_placement(

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from hivelore.sessions.lessons.extractive import distilled
+from hivelore.sessions.lessons.extractive import extract_summary
 from hivelore.sessions.model import Summary, Task, Transcript
 
 
@@ -13,4 +13,4 @@ class ExtractiveSummarizer:
 
     def summary(self, conversation: Transcript, task: Task | None) -> Summary:
         del task
-        return replace(distilled(conversation), by=self.name)
+        return replace(extract_summary(conversation), by=self.name)

@@ -10,7 +10,7 @@ from hivelore.indexing.model import (
     Vector,
 )
 from hivelore.memories.model import Json
-from hivelore.observations.outcomes import Stance
+from hivelore.observations.outcomes import PairScores
 
 
 class EmbeddingProvider(Protocol):
@@ -49,7 +49,7 @@ class TokenEmbedder(Protocol):
 class PairReader(Protocol):
     """Reads two notes together."""
 
-    def stance(self, one: Clean, other: Clean) -> Stance:
+    def stance(self, one: Clean, other: Clean) -> PairScores:
         """How they stand to each other, the same from either side. Raises Unavailable, or Broken for good."""
         ...
 

@@ -22,7 +22,7 @@ from hivelore.feedback.implicit import ImplicitFeedback
 from hivelore.feedback.recall_log import RecallLog
 from hivelore.feedback.usefulness import Rating
 from hivelore.folders.sync import FolderSync
-from hivelore.folders.workspace import WorkspaceFiles, host
+from hivelore.folders.workspace import WorkspaceFiles, host_name
 from hivelore.health.monitor import Monitor
 from hivelore.health.state import HealthState
 from hivelore.identity.service import Agents, IdSource
@@ -41,7 +41,7 @@ from hivelore.observations import adjudication
 from hivelore.observations.curation import CurationService
 from hivelore.observations.marker_ingest import MarkerIngest
 from hivelore.observations.service import ObservationService
-from hivelore.observations.token_budget import Budget, budget
+from hivelore.observations.token_budget import TokenBudget, parse_budget
 from hivelore.review.inbox import ReviewInbox
 from hivelore.runtime import engines, status, wiring
 from hivelore.runtime.background import niced
@@ -53,13 +53,11 @@ from hivelore.search.fusion import FusionWeights
 from hivelore.search.ranking import Boosts, Ranking, RecencyConflicts
 from hivelore.search.service import SearchService
 from hivelore.sessions import summaries
-from hivelore.sessions.capture import CaptureService
+from hivelore.sessions.capture import CaptureService, HookService
 from hivelore.sessions.fence import fenced
-from hivelore.sessions.hook_service import HookService
 from hivelore.sessions.injection import Budgets, InjectionService
 from hivelore.sessions.novelty import NoveltyFilter
-from hivelore.sessions.spool import SpoolDrain
-from hivelore.sessions.spool_folder import SpoolFolder
+from hivelore.sessions.spool import SpoolDelivery, SpoolFolder
 from hivelore.sessions.summaries import SessionSummaries
 from hivelore.sessions.transcript_files import TranscriptFiles
 from hivelore.storage.leader_lease import LeaderLease
@@ -147,8 +145,8 @@ class Application:
         return wiring.observation_service(self.settings, self._parts, engines.make_pair_reader(self.settings))
 
     @cached_property
-    def memory_budget(self) -> Budget:
-        return budget(self.settings.memory_budget)
+    def memory_budget(self) -> TokenBudget:
+        return parse_budget(self.settings.memory_budget)
 
     @cached_property
     def curation(self) -> CurationService:
@@ -197,8 +195,8 @@ class Application:
             fallback=ExtractiveSummarizer(),
             redactor=self.redactor,
             clock=self.clock,
-            leader_lease=LeaderLease(self.store, self.clock, process, summaries.DISTILLING, summaries.LEASE),
-            marked=MarkerIngest(self.observation_service, self.events, self.cooldowns, self.settings.categories).take,
+            leader_lease=LeaderLease(self.store, self.clock, process, summaries.LEASE_NAME, summaries.LEASE),
+            marked=MarkerIngest(self.observation_service, self.events, self.cooldowns, self.settings.categories).ingest,
         )
 
     def _adjudicator(self) -> adjudication.Adjudicator | None:
@@ -211,7 +209,7 @@ class Application:
             review_inbox=self.review_inbox,
             model=model,
             token_quota=self.token_quota,
-            leader_lease=LeaderLease(self.store, self.clock, process, adjudication.ADJUDICATING, adjudication.LEASE),
+            leader_lease=LeaderLease(self.store, self.clock, process, adjudication.LEASE_NAME, adjudication.LEASE),
         )
 
     def _folders(self) -> FolderSync | None:
@@ -220,7 +218,7 @@ class Application:
             return None
         workspace = WorkspaceFiles(self.settings.workspace_folder, self.settings.home)
         # Only one process works on a store that is not shared, whatever its machine is called by now.
-        place = self.redactor.clean(f"{host() if self.store.is_shared else ''}:{workspace.path}")
+        place = self.redactor.clean(f"{host_name() if self.store.is_shared else ''}:{workspace.path}")
         return FolderSync(
             store=self.store,
             workspace=workspace,
@@ -296,10 +294,10 @@ class Application:
         return HookService(capture, self.redactor, self.clock)
 
     @cached_property
-    def spool_drain(self) -> SpoolDrain:
+    def spool_drain(self) -> SpoolDelivery:
         owner = self.lock.owner if self.lock is not None else None
         url = None if owner is None else owner.url
-        return SpoolDrain(SpoolFolder(self.settings.home), self.hooks, self.agents, url)
+        return SpoolDelivery(SpoolFolder(self.settings.home), self.hooks, self.agents, url)
 
     def fenced(self, text: Harmless) -> str:
         """A text as a model gets it that may take it for something else than data."""

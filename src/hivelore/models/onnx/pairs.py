@@ -14,7 +14,7 @@ from hivelore.core.text import Clean
 from hivelore.errors import Broken
 from hivelore.models.onnx.provider import intact
 from hivelore.models.onnx.runtime import Session, asked, loaded
-from hivelore.observations.outcomes import Stance
+from hivelore.observations.outcomes import PairScores
 
 NAME = "model that compares notes"
 LONGEST = 1_000
@@ -30,11 +30,11 @@ class OnnxPairReader:
         self._folder = folder or Path(str(files("hivelore.models.onnx")))
         self._loading = Lock()
 
-    def stance(self, one: Clean, other: Clean) -> Stance:
+    def stance(self, one: Clean, other: Clean) -> PairScores:
         odds = self._odds(*sorted((one, other)))  # the same from either side
         shares = np.exp(odds - odds.max())
         same, conflict, different = (shares / shares.sum()).tolist()
-        return Stance(same=same, conflict=conflict, different=different)
+        return PairScores(same=same, conflict=conflict, different=different)
 
     def _odds(self, first: Clean, second: Clean) -> NDArray[np.float32]:
         tokenizer, session = self._model

@@ -7,9 +7,9 @@ from pydantic_settings import BaseSettings
 
 from hivelore.errors import Invalid
 from hivelore.observations.confidence import Lifecycle
-from hivelore.observations.markers import CATEGORIES, MARKABLE
-from hivelore.observations.outcomes import Matching
-from hivelore.observations.token_budget import budget
+from hivelore.observations.markers import CATEGORIES, NAME_PATTERN
+from hivelore.observations.outcomes import MatchingMode
+from hivelore.observations.token_budget import parse_budget
 from hivelore.runtime.settings.parts import Judges, Names, setting
 
 
@@ -25,12 +25,12 @@ class OperationalSettings(BaseSettings):
         "What a [MEMORY:category] of an agent may be about, separated by commas.",
         default=CATEGORIES,
     )
-    reinforce: Matching = setting(
+    reinforce: MatchingMode = setting(
         "HIVELORE_REINFORCE",
         "What reinforces what is known about a service: `meaning`, an observation that says the same, while the "
         "opposite contradicts; `cautious`, likewise, but only quantities contradict and all else is put to review; "
         "`structural`, any of the same service and category.",
-        default=Matching.MEANING,
+        default=MatchingMode.MEANING,
     )
     judge: Judges = setting(
         "HIVELORE_JUDGE",
@@ -66,7 +66,7 @@ class OperationalSettings(BaseSettings):
     @classmethod
     def _table(cls, value: str) -> str:
         try:
-            budget(value)
+            parse_budget(value)
         except Invalid as error:
             raise ValueError(str(error)) from None
         return value
@@ -77,7 +77,7 @@ class OperationalSettings(BaseSettings):
         if not value:
             raise ValueError("name one category at least")
         for one in value:
-            if not MARKABLE.fullmatch(one):
+            if not NAME_PATTERN.fullmatch(one):
                 raise ValueError(f"{one!r} cannot stand in a marker: use letters, digits, _ and -")
         return value
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hivelore.core.agents import Viewer
-from hivelore.sessions.model import Ended, Handover, SubAgent, Task
+from hivelore.sessions.model import Handover, SessionEnd, SubAgent, Task
 from hivelore.storage.sql.codes import DOOR_OF, HANDOVER_STATE, HANDOVER_STATE_OF, INTERFACE, ROLE, ROLE_OF
 from hivelore.storage.sql.instants import from_micros, to_micros
 from hivelore.storage.sql.where import Param
@@ -15,7 +15,7 @@ def handover(row: Sequence[Any]) -> Handover:
     """Columns id, at, program, session, said, agent, role, door, acting, state, attempts and not_before."""
     said: Mapping[str, Any] = json.loads(row[4])
     task, subagent = said.get("task"), said.get("subagent")
-    ended = Ended(
+    ended = SessionEnd(
         id=row[0],
         at=from_micros(row[1]),
         program=row[2],
@@ -26,7 +26,7 @@ def handover(row: Sequence[Any]) -> Handover:
         project=said.get("project"),
         task=None if task is None else Task(*task),
         subagent=None if subagent is None else SubAgent(*subagent),
-        goes_on=said.get("goesOn", False),
+        is_partial=said.get("goesOn", False),
     )
     return Handover(
         ended=ended,
@@ -46,7 +46,7 @@ def params(value: Handover) -> dict[str, Param]:
         "project": ended.project,
         "task": None if ended.task is None else (ended.task.id, ended.task.text),
         "subagent": None if ended.subagent is None else (ended.subagent.id, ended.subagent.type),
-        "goesOn": ended.goes_on or None,
+        "goesOn": ended.is_partial or None,
     }
     return {
         "id": ended.id,

@@ -14,9 +14,9 @@ def params(session: Session) -> dict[str, Param]:
     state = {
         "begun": None if session.begun_at is None else to_micros(session.begun_at),
         "goal": session.goal,
-        "asked": session.asked,
-        "briefed": session.briefed,
-        "told": [list(one) for one in session.told],
+        "asked": session.last_prompt,
+        "briefed": session.context_event,
+        "told": [list(one) for one in session.injected],
         "shown": [[*one[:-1], to_micros(one.at)] for one in session.shown],
     }
     return {
@@ -37,9 +37,9 @@ def session(row: Sequence[Any]) -> Session:
         updated_at=from_micros(row[2]),
         begun_at=None if begun is None else from_micros(begun),
         goal=state["goal"],
-        asked=state["asked"],
-        briefed=state["briefed"],
-        told=tuple(InjectedMemory(*one) for one in state["told"]),
+        last_prompt=state["asked"],
+        context_event=state["briefed"],
+        injected=tuple(InjectedMemory(*one) for one in state["told"]),
         shown=tuple(
             ShownMemory(memory, recall, event, from_micros(at)) for memory, recall, event, at in state.get("shown", ())
         ),
