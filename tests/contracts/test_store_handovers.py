@@ -65,7 +65,7 @@ def test_a_handover_comes_back_as_it_was_put(fresh: Fresh, handover: Handover) -
         put(store, handover)
         with store.read() as view:
             assert view.handover(handover.ended.id) == handover
-            assert list(view.handovers_behind(EventId(""), 10)) == [handover]
+            assert list(view.handovers_after(EventId(""), 10)) == [handover]
 
 
 def test_an_unknown_event_is_none(store: MemoryStore) -> None:
@@ -109,9 +109,9 @@ def test_all_of_them_are_read_in_pages(store: MemoryStore) -> None:
     every = sorted((a_handover() for _ in range(5)), key=lambda one: one.ended.id)
     put(store, *reversed(every))
     with store.read() as view:
-        first = list(view.handovers_behind(EventId(""), 3))
+        first = list(view.handovers_after(EventId(""), 3))
         assert first == every[:3]
-        assert list(view.handovers_behind(first[-1].ended.id, 3)) == every[3:]
+        assert list(view.handovers_after(first[-1].ended.id, 3)) == every[3:]
 
 
 def test_only_old_ones_that_do_not_wait_are_pruned(store: MemoryStore) -> None:
@@ -122,7 +122,7 @@ def test_only_old_ones_that_do_not_wait_are_pruned(store: MemoryStore) -> None:
     assert store.write(lambda tx: tx.prune_handovers(instant(3), 3)) == 3
     assert store.write(lambda tx: tx.prune_handovers(instant(3), 3)) == 1
     with store.read() as view:
-        assert {one.ended.id for one in view.handovers_behind(EventId(""), 9)} == {waits.ended.id, young.ended.id}
+        assert {one.ended.id for one in view.handovers_after(EventId(""), 9)} == {waits.ended.id, young.ended.id}
 
 
 def test_handovers_are_there_after_a_restart(open_durable: Callable[[], MemoryStore]) -> None:

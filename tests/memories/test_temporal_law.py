@@ -100,7 +100,7 @@ def test_what_was_replaced_leads_to_something_that_holds(happened: list[Deed]) -
 
         def following(one: Stored) -> list[Stored]:
             _, newer = adjacent_facts(view, one)
-            return [*view.superseding(one.memory.id), *([] if newer is None else [newer])]
+            return [*view.successors_of(one.memory.id), *([] if newer is None else [newer])]
 
         for memory in everything(world):
             start = view.get(memory.id)

@@ -85,8 +85,8 @@ def test_an_answer_in_plain_words_will_do(tmp_path: Path) -> None:
         (printing({"is_error": True, "result": "Not logged in", "usage": USAGE}), "Not logged in", [112]),
         (f"{printing({'result': 'x', 'usage': USAGE})}; sys.exit(3)", "failed", [112]),
         ("sys.exit('no such option')", "no such option", []),
-        ("print('hello')", "no answer", []),
-        ("print('[' * 100_000)", "no answer", []),
+        ("print('hello')", "without an answer", []),
+        ("print('[' * 100_000)", "without an answer", []),
         ("os.kill(os.getpid(), 9)", "-9", []),
     ],
 )

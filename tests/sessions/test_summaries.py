@@ -364,7 +364,7 @@ def test_what_fails_again_and_again_is_given_up_and_counted(service: Service, er
     assert service.states() == {HandoverState.FAILED: 1}
     assert [memory.metadata["summarizer"] for memory in service.memories()] == ["extractive"]
     with service.store.read() as view:
-        assert SAID not in str(view.handovers_behind(an_end().id.__class__(""), 9))
+        assert SAID not in str(view.handovers_after(an_end().id.__class__(""), 9))
 
 
 def test_while_a_session_goes_on_no_model_is_asked_and_its_file_may_be_behind(service: Service) -> None:

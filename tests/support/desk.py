@@ -56,7 +56,7 @@ class Desk:
     def memory(self, path: str, home: str | None = None) -> Memory:
         """What is kept of a file, of the shared ones unless told otherwise."""
         with self.world.store.read() as view:
-            (stored,) = view.at_path(None if home is None else self.local.agent, Clean(f"{self.root}/{path}"))
+            (stored,) = view.memories_at_path(None if home is None else self.local.agent, Clean(f"{self.root}/{path}"))
         return stored.memory
 
     def all(self) -> Sequence[Memory]:

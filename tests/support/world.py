@@ -27,7 +27,7 @@ from hivelore.feedback.recall_log import RecallLog
 from hivelore.feedback.usefulness import Rating
 from hivelore.identity.service import Agents, IdSource
 from hivelore.indexes.ports import KeywordIndex, VectorIndex
-from hivelore.indexes.vectors.exact import ExactVectors
+from hivelore.indexes.vectors.brute_force import ExactVectors
 from hivelore.indexing.rebuild import IndexRebuild
 from hivelore.indexing.writer import IndexWriter
 from hivelore.maintenance.duplicates import Duplicates

@@ -113,7 +113,7 @@ def test_ends_of_sessions_that_wait_arrive_and_so_does_what_became_of_them(ends:
     ends.source.write(lambda tx: tx.put_handover(done))
     assert moved(ends.source, ends.target, ends.index).is_equal
     with ends.target.read() as view:
-        assert list(view.handovers_behind(EventId(""), 9)) == [done, *waiting[1:]]
+        assert list(view.handovers_after(EventId(""), 9)) == [done, *waiting[1:]]
 
 
 @pytest.mark.usefixtures("few_at_a_time")
@@ -128,7 +128,7 @@ def test_what_is_known_of_files_arrives_and_what_was_dropped_meanwhile_goes(ends
     ends.source.write(lambda tx: tx.drop_files(":/w", [files[2].path]))
     assert moved(ends.source, ends.target, ends.index).is_equal
     with ends.target.read() as view:
-        assert list(view.files_behind("", "", 9)) == [*files[:2], *files[3:]]
+        assert list(view.files_after("", "", 9)) == [*files[:2], *files[3:]]
 
 
 @settings(law, max_examples=examples(60))
@@ -171,7 +171,7 @@ def _indexed(store: MemoryStore, index: KeywordIndex) -> dict[str, list[tuple[in
 def _indexed_anew(store: MemoryStore, index: KeywordIndex) -> dict[str, list[tuple[int, int, float]]]:
     def work(tx: Transaction) -> None:
         index.clear(tx)
-        found = tx.admitted(sorted(tx.matching(EVERYTHING)), EVERYTHING)
+        found = tx.memories_of(sorted(tx.matching_keys(EVERYTHING)), EVERYTHING)
         IndexWriter(index).index_all(tx, [Stored(key, memory) for key, memory in found.items()])
 
     store.write(work)

@@ -256,7 +256,7 @@ class FolderSync:
         except Conflict:
             home = viewer.agent if folder.scope is Scope.AGENT else None
             with self._store.read() as view:
-                other = same_record(view.at_path(home, self._source_path(path)), memory.project)
+                other = same_record(view.memories_at_path(home, self._source_path(path)), memory.project)
             if other is not None:
                 freed = Edit(source_path=None, reason="Another file has its path now.")
                 self._memory_service.edit(other.memory.id, freed, viewer)
@@ -332,7 +332,7 @@ class FolderSync:
         known: dict[str, KnownFile] = {}
         path = ""
         with self._store.read() as view:
-            while page := [file for file in view.files_behind(self._place, path, PAGE) if file.place == self._place]:
+            while page := [file for file in view.files_after(self._place, path, PAGE) if file.place == self._place]:
                 known.update((file.path, file) for file in page)
                 path = page[-1].path
         self._pending = {}

@@ -50,7 +50,7 @@ def merge(
     _combine_observations(tx, older, newer, viewer, now, lifecycle)
     detail = Clean(f"merged: {older.memory.id} into {newer.memory.id}")
     for one in (older.memory, newer.memory):
-        tx.record(
+        tx.record_audit(
             AuditEntry(
                 at=now,
                 actor=viewer.agent,

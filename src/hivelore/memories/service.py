@@ -182,7 +182,7 @@ class MemoryService:
         after = self._next_version(tx, before.memory, change, viewer)
         chunks = change.chunks if after.content != before.memory.content else None
         stored = self._index_writer.change(tx, before, after, chunks, edit_action(changes))
-        tx.record(_audit_entry(after, edit_action(changes), viewer, after.updated_at))
+        tx.record_audit(_audit_entry(after, edit_action(changes), viewer, after.updated_at))
         return stored
 
     def renew(self, memory: MemoryId, viewer: Viewer) -> None:
@@ -196,7 +196,7 @@ class MemoryService:
                 or not _is_allowed(viewer, Effect.EXPIRE, stored.memory)
             ):
                 return
-            tx.renew(stored.key, self._lifetimes.expiry(stored.memory.source, now))
+            tx.set_expiry(stored.key, self._lifetimes.expiry(stored.memory.source, now))
 
         self._store.write(work)
 
@@ -223,7 +223,7 @@ class MemoryService:
     def remove(self, tx: Transaction, stored: Stored, viewer: Viewer) -> None:
         """Forget a memory where that was allowed."""
         self._index_writer.forget(tx, stored)
-        tx.record(_audit_entry(stored.memory, Action.FORGOTTEN, viewer, self._clock.now()))
+        tx.record_audit(_audit_entry(stored.memory, Action.FORGOTTEN, viewer, self._clock.now()))
 
     def forget_path(
         self, path: str, viewer: Viewer, *, owner: AgentId | None = None, project: str | None = None
@@ -239,7 +239,7 @@ class MemoryService:
             found = [
                 stored
                 for index_writer in dict.fromkeys((None, whose))
-                for stored in tx.at_path(index_writer, clean)
+                for stored in tx.memories_at_path(index_writer, clean)
                 if seen.admits(stored.memory.owner, stored.memory.scope)
                 and _is_allowed(viewer, Effect.DELETE, stored.memory)
             ]
@@ -281,7 +281,7 @@ class MemoryService:
         stored = self._index_writer.add(tx, memory, prepared.chunks)
         record_creation(tx, stored, viewer)
         if viewer.agent != memory.owner:
-            tx.record(_audit_entry(memory, Action.CREATED, viewer, memory.updated_at))
+            tx.record_audit(_audit_entry(memory, Action.CREATED, viewer, memory.updated_at))
         return WriteResult(memory=stored.memory, created=True, changed=True)
 
     def _upsert(self, tx: Transaction, known: Stored, prepared: NormalizedDraft, viewer: Viewer) -> WriteResult:
@@ -321,7 +321,7 @@ class MemoryService:
             if prepared.draft.expires_at is None:
                 return unchanged
             raise Forbidden(f"You may not say when memory {known.memory.id} expires: leave expiresAt out.")
-        tx.renew(known.key, expires_at)
+        tx.set_expiry(known.key, expires_at)
         return WriteResult(memory=replace(known.memory, expires_at=expires_at), created=False, changed=True)
 
     def _find_existing(self, tx: Transaction, prepared: NormalizedDraft, viewer: Viewer) -> Stored | None:
@@ -330,11 +330,11 @@ class MemoryService:
         memory = prepared.memory
         if memory.source_path is not None:
             # Whoever writes a shared file writes the one document of that path (A29), as far as they may.
-            known = same_record(tx.at_path(memory.home, memory.source_path), memory.project)
+            known = same_record(tx.memories_at_path(memory.home, memory.source_path), memory.project)
             check_upsert_allowed(known, prepared, viewer)
             return known
         if memory.external_id is not None:
-            known = same_record(tx.with_external_id(memory.home, memory.external_id), memory.project)
+            known = same_record(tx.memories_with_external_id(memory.home, memory.external_id), memory.project)
             known = known or _find_exported(tx, memory)
             check_upsert_allowed(known, prepared, viewer)
             return known
@@ -342,7 +342,7 @@ class MemoryService:
             known = self._find_same_fact(tx, prepared, viewer)
             if known is not None:
                 return known
-        known = tx.same_statement(memory.statement)
+        known = tx.memory_with_statement(memory.statement)
         is_open = (
             known is not None
             and known.memory.valid_until is None

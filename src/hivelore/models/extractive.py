@@ -1,4 +1,4 @@
-"""Summaries without a model."""
+"""Session summaries made by rules, without a model."""
 
 from dataclasses import replace
 
@@ -7,7 +7,7 @@ from hivelore.sessions.model import Summary, Task, Transcript
 
 
 class ExtractiveSummarizer:
-    """Implements ``storage.ports.Summarizer``."""
+    """Implements ``sessions.ports.Summarizer``."""
 
     name = "extractive"
 

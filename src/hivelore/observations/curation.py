@@ -210,7 +210,7 @@ class CurationService:
             stored = self._index_writer.add(tx, memory, prepared.chunks)
             record_creation(tx, stored, viewer)
             tx.log_events([self._events.build_memory_event(memory, viewer)])
-            tx.record(
+            tx.record_audit(
                 AuditEntry(
                     at=now, actor=viewer.agent, interface=viewer.interface, action=Action.CREATED, memory=memory.id
                 )
@@ -396,9 +396,9 @@ def _require_operator(viewer: Viewer) -> None:
 
 
 def _all_memories(view: View, where: Filter) -> Iterator[Memory]:
-    keys = sorted(view.matching(where), reverse=True)
+    keys = sorted(view.matching_keys(where), reverse=True)
     for start in range(0, len(keys), PAGE):
-        yield from view.admitted(keys[start : start + PAGE], where).values()
+        yield from view.memories_of(keys[start : start + PAGE], where).values()
 
 
 def _service_name(memory: Memory) -> Clean:

@@ -36,12 +36,12 @@ def record_creation(tx: Transaction, stored: Stored, viewer: Viewer) -> None:
         text=memory.content,
         to=held.base,
     )
-    tx.observe(stored.key, replace(held, is_off=False), first)
+    tx.add_observation(stored.key, replace(held, is_off=False), first)
     if held.is_off:
         off = Observation(
             at=held.since, kind=ObservationKind.SWITCHED_OFF, actor=viewer.agent, interface=viewer.interface
         )
-        tx.observe(stored.key, held, off)
+        tx.add_observation(stored.key, held, off)
 
 
 def replace_observations(tx: Transaction, stored: Stored, seen: Sequence[Observation], lifecycle: Lifecycle) -> Stored:
@@ -49,7 +49,7 @@ def replace_observations(tx: Transaction, stored: Stored, seen: Sequence[Observa
     known = stored.memory.operational
     assert known is not None
     *_, last = replay(known, seen, lifecycle)
-    tx.put_observations(stored.key, last.after.held, seen)
+    tx.replace_observations(stored.key, last.after.held, seen)
     return Stored(stored.key, replace(stored.memory, operational=replace(known, held=last.after.held)))
 
 
@@ -60,7 +60,7 @@ def add_observations(tx: Transaction, stored: Stored, seen: Sequence[Observation
     *_, last = replay(known, [*tx.observations(stored.key), *seen], lifecycle)
     held = last.after.held
     for one in seen:
-        tx.observe(stored.key, held, one)
+        tx.add_observation(stored.key, held, one)
     return Stored(stored.key, replace(stored.memory, operational=replace(known, held=held)))
 
 
@@ -76,8 +76,8 @@ class KnownGroup:
 
 def newest_memories(view: View, where: Filter) -> Mapping[DocumentKey, Memory]:
     """What an observation may belong to or contradict."""
-    keys = sorted(view.matching(where), reverse=True)[:MAX_COMPARED]
-    found = view.admitted(keys, where)
+    keys = sorted(view.matching_keys(where), reverse=True)[:MAX_COMPARED]
+    found = view.memories_of(keys, where)
     # In a project counts what is for all, too; what is seen for all says nothing of what is marked for one.
     return {
         key: one
@@ -213,7 +213,7 @@ class GroupStore:
 
     def _record(self, tx: Transaction, memory: Memory, action: Action, what: str, viewer: Viewer) -> None:
         now, detail = self._clock.now(), Clean(what)
-        tx.record(
+        tx.record_audit(
             AuditEntry(
                 at=now, actor=viewer.agent, interface=viewer.interface, action=action, memory=memory.id, detail=detail
             )

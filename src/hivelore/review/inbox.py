@@ -162,7 +162,7 @@ class ReviewInbox:
             decided = replace(known, decided=by)
             tx.put_proposal(decided)
             for entry in audit_entries(decided, Action.DECIDED, viewer, now, f"{known.kind} {how}"):
-                tx.record(entry)
+                tx.record_audit(entry)
             return decided
 
         done = self._store.write(work, deadline)

@@ -62,8 +62,7 @@ from hivelore.sessions.summaries import SessionSummaries
 from hivelore.sessions.transcript_files import TranscriptFiles
 from hivelore.storage.leader_lease import LeaderLease
 from hivelore.storage.migration_state import refuse_unfinished
-from hivelore.storage.notifier import Notification
-from hivelore.storage.ports import MemoryStore
+from hivelore.storage.ports import MemoryStore, Notification
 from hivelore.storage.sqlite.store import NAMESPACE
 
 WIPING = 2.0
@@ -106,7 +105,7 @@ class Application:
         self.agents = self._agents()
         self.notifier.subscribe(Notification.AGENTS, self.agents.notify_listeners)
         self.embedding = EmbeddingQueue(
-            self.store, self.active_model, self.clock, ask_for_help=lambda: self.notifier.tell(Notification.WAITING)
+            self.store, self.active_model, self.clock, ask_for_help=lambda: self.notifier.publish(Notification.WAITING)
         )
         self.notifier.subscribe(Notification.WAITING, self.embedding.wake)
         self.reembedder = Reembedder(self.store, self.active_model, self.embedding, self.clock, randomness.job_id)
@@ -180,7 +179,7 @@ class Application:
             NAMESPACE,
             self.clock,
             IdSource(agent_id=randomness.agent_id, key_id=randomness.key_id, secret=randomness.secret),
-            tell=lambda: self.notifier.tell(Notification.AGENTS),
+            tell=lambda: self.notifier.publish(Notification.AGENTS),
         )
 
     def _session_summaries(self) -> SessionSummaries:

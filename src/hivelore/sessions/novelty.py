@@ -69,16 +69,16 @@ class NoveltyFilter:
         now = self._clock.now()
 
         def work(tx: Transaction) -> None:
-            tx.touch({stored.key: (1, now) for stored in memories})
+            tx.count_reads({stored.key: (1, now) for stored in memories})
             for stored in memories:
-                tx.renew(stored.key, self._renewed_expiry(stored, now))
+                tx.set_expiry(stored.key, self._renewed_expiry(stored, now))
 
         self._store.write(work)
 
     def renew(self, stored: Stored) -> None:
         """It lives as if it was written anew."""
         later = self._renewed_expiry(stored, self._clock.now())
-        self._store.write(lambda tx: tx.renew(stored.key, later))
+        self._store.write(lambda tx: tx.set_expiry(stored.key, later))
 
     def _filter(self, agent: AgentId, project: Clean | None) -> Filter:
         seen = Visibility(own=agent, swarm=True)
@@ -86,7 +86,7 @@ class NoveltyFilter:
 
     def _find_statement(self, view: View, point: str, where: Filter, besides: Clean) -> Stored | None:
         found = self._keywords.search(view, query_terms(point), where, _MAX_CANDIDATES)
-        memories = view.admitted([candidate.document for candidate in found], where)
+        memories = view.memories_of([candidate.document for candidate in found], where)
         for key, memory in memories.items():
             if memory.external_id != besides and is_stated(point, parse_claims(memory.content)):
                 return Stored(key, memory)

@@ -193,7 +193,7 @@ class SessionSummaries:
 
     def _stored_summary(self, ended: SessionEnd, agent: AgentId, project: Clean | None) -> Stored | None:
         with self._store.read() as view:
-            return same_record(view.with_external_id(agent, Clean(ended.thread)), project)
+            return same_record(view.memories_with_external_id(agent, Clean(ended.thread)), project)
 
     def _conversation(self, ended: SessionEnd, whole: Transcript) -> Transcript:
         """The last of what was said, clean; the last message where the file does not have it yet."""

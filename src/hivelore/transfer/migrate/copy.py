@@ -125,7 +125,7 @@ class Migrator:
             while not self._index_rebuild.is_complete:
                 self._index_rebuild.run_step()
                 advance(total - self._index_rebuild.remaining)
-        while self._keywords.settle(self._target):
+        while self._keywords.compact(self._target):
             pass
 
     def compare(self) -> Comparison:
@@ -138,12 +138,12 @@ class Migrator:
         to the source meanwhile: to be called again when nobody does."""
         self.follow(logs=True)
         self.index()
-        self._target.learn()
+        self._target.analyze()
         with self._source.read() as view:
             self._copy_memories(view)
             self._copy_rest(view)
             compared = self._compare(view, mend=True)
-            moment = view.moment()
+            moment = view.change_cursor()
         with self._source.read() as view:
             if any(batch for _, batch in view.changes(moment)):
                 return None
@@ -161,7 +161,7 @@ class Migrator:
         with self._target.read() as there:
             stand = known(there)
         done = 0 if stand.shown is None else self._catch_up(view, stand, stand.shown)
-        stand = replace(stand, shown=view.moment())
+        stand = replace(stand, shown=view.change_cursor())
         models = [(fingerprint, view.dimension(model)) for fingerprint, model in whole_reader.list_models(view)]
 
         def work(tx: Transaction) -> None:
@@ -170,15 +170,15 @@ class Migrator:
             tx.set_setting(MOVE, stand.text)
 
         self._target.write(work)
-        new = sorted(key for key in view.matching(EVERYTHING) if key > stand.upto)
+        new = sorted(key for key in view.matching_keys(EVERYTHING) if key > stand.upto)
         with self._progress("Copying", len(new)) as advance:
             copied = 0
             for portion in whole_reader.split_into_batches(view, new):
                 self._put(whole_reader.read_memories(view, portion), replace(stand, upto=portion[-1]))
                 copied += len(portion)
                 advance(copied)
-                self._planner_statistics.wrote(len(portion))
-        self._planner_statistics.ended()
+                self._planner_statistics.rows_written(len(portion))
+        self._planner_statistics.load_ended()
         return done + len(new)
 
     def _catch_up(self, view: View, stand: MigrationState, since: ChangeCursor) -> int:
@@ -200,7 +200,7 @@ class Migrator:
         """Take memories away, then put those back that the source has."""
         left: list[DocumentKey] = []
         for some in whole_reader.in_batches(keys, whole_reader.BATCH_SIZE):
-            here = view.standings(some, EVERYTHING).keys()
+            here = view.rank_features_of(some, EVERYTHING).keys()
             self._target.write(lambda tx, some=some, here=here: self._remove(tx, some, here))
             left += sorted(here)
         for portion in whole_reader.split_into_batches(view, left):
@@ -208,7 +208,7 @@ class Migrator:
 
     def _remove(self, tx: Transaction, keys: Sequence[DocumentKey], to_return: Collection[DocumentKey]) -> None:
         indexed = _has_index(tx)
-        for key, memory in tx.admitted(keys, EVERYTHING).items():
+        for key, memory in tx.memories_of(keys, EVERYTHING).items():
             if not indexed:
                 tx.forget(key)
             elif key in to_return:
@@ -221,7 +221,7 @@ class Migrator:
             if _has_index(tx):
                 self._index_writer.import_memories(tx, load.memories)
             else:
-                tx.move_in(load.memories)
+                tx.import_memories(load.memories)
             _put_vectors(tx, load)
             if stand is not None:
                 tx.set_setting(MOVE, stand.text)
@@ -256,17 +256,17 @@ class Migrator:
 
     def _copy_reads(self, view: View) -> None:
         """Access counts: reading a memory is no change that the log tells of."""
-        for some in whole_reader.in_batches(sorted(view.matching(EVERYTHING)), PAGE):
-            wanted = view.standings(some, EVERYTHING)
+        for some in whole_reader.in_batches(sorted(view.matching_keys(EVERYTHING)), PAGE):
+            wanted = view.rank_features_of(some, EVERYTHING)
             with self._target.read() as there:
-                found = there.standings(some, EVERYTHING)
+                found = there.rank_features_of(some, EVERYTHING)
             reads = {
                 key: (one.access_count - found[key].access_count, one.accessed_at)
                 for key, one in wanted.items()
                 if one.accessed_at is not None and key in found and one.access_count > found[key].access_count
             }
             if reads:
-                self._target.write(lambda tx, reads=reads: tx.touch(reads))
+                self._target.write(lambda tx, reads=reads: tx.count_reads(reads))
 
     def _copy_audit(self, view: View) -> None:
         number = 0
@@ -275,12 +275,12 @@ class Migrator:
                 copied = {one for one, _ in there.audit_after(number, PAGE)}
             missing = {one: entry for one, entry in page if one not in copied}
             if missing:
-                self._target.write(lambda tx, missing=missing: tx.move_in_audit(missing))
+                self._target.write(lambda tx, missing=missing: tx.import_audit(missing))
             number = page[-1][0]
 
     def _copy_handovers(self, view: View) -> None:
         event = EventId("")
-        while page := view.handovers_behind(event, PAGE):
+        while page := view.handovers_after(event, PAGE):
 
             def work(tx: Transaction, page: Sequence[Handover] = page) -> None:
                 for one in page:
@@ -322,7 +322,7 @@ class Migrator:
         """``mend``: what is not equal is copied again and looked at once more."""
         here, there = Checksum(), Checksum()
         with self._target.read() as target:
-            keys = sorted({*view.matching(EVERYTHING), *target.matching(EVERYTHING)})
+            keys = sorted({*view.matching_keys(EVERYTHING), *target.matching_keys(EVERYTHING)})
         with self._progress("Comparing", len(keys)) as advance:
             done = 0
             for portion in whole_reader.split_into_batches(view, keys):
@@ -374,7 +374,7 @@ def recall_pages(view: View) -> Iterable[Sequence[Recall]]:
 def file_pages(view: View) -> Iterable[Sequence[KnownFile]]:
     """All of them in pages."""
     place, path = "", ""
-    while page := view.files_behind(place, path, PAGE):
+    while page := view.files_after(place, path, PAGE):
         yield page
         place, path = page[-1].place, page[-1].path
 

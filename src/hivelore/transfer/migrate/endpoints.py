@@ -44,8 +44,8 @@ class DatabaseLocation:
         if isinstance(self.where, Path):
             return str(self.where)
         with postgres_package():
-            from hivelore.storage.postgres.connection import whereabouts
-        return whereabouts(self.where)
+            from hivelore.storage.postgres.connection import server_name
+        return server_name(self.where)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,9 +161,9 @@ def build_migrator(source: MigrationSource, target: MigrationTarget, progress: P
 def _open_postgres(url: str, clock: Clock, *, as_it_is: bool = False) -> "PostgresStore":
     """Known to the server by a name of our own, so that we are not counted among the others."""
     with postgres_package():
-        from hivelore.storage.postgres.connection import named as known_as
+        from hivelore.storage.postgres.connection import with_application_name
         from hivelore.storage.postgres.store import PostgresStore
-    url = known_as(url, f"hivelore move {os.getpid()}")
+    url = with_application_name(url, f"hivelore move {os.getpid()}")
     return PostgresStore(url, clock=clock, connections=_CONNECTIONS, as_it_is=as_it_is)
 
 
