@@ -49,10 +49,8 @@ from hivelore.runtime.clock import SystemClock
 from hivelore.runtime.settings import Settings
 from hivelore.runtime.wiring import Parts
 from hivelore.runtime.workers import BackgroundWorkers
-from hivelore.search.boosts import Boosts
 from hivelore.search.fusion import FusionWeights
-from hivelore.search.recency_conflicts import RecencyConflicts
-from hivelore.search.scoring import Ranking
+from hivelore.search.ranking import Boosts, Ranking, RecencyConflicts
 from hivelore.search.service import SearchService
 from hivelore.sessions import summaries
 from hivelore.sessions.capture import CaptureService, HookService
