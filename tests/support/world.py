@@ -22,7 +22,7 @@ from hivelore.events.cooldowns import Cooldowns
 from hivelore.events.log import EventLog
 from hivelore.events.model import LoggedId
 from hivelore.feedback.buffer import WriteBehindBuffer
-from hivelore.feedback.rating import Worth
+from hivelore.feedback.model import Worth
 from hivelore.feedback.recall_log import RecallLog
 from hivelore.feedback.usefulness import Rating
 from hivelore.identity.service import Agents, IdSource
@@ -49,11 +49,9 @@ from hivelore.observations.token_budget import TokenBudget
 from hivelore.review.inbox import ReviewInbox
 from hivelore.review.model import ProposalId
 from hivelore.review.proposals import ProposalQueue
-from hivelore.search.boosts import Boosts
 from hivelore.search.fusion import FusionWeights
 from hivelore.search.model import Query, RecallId, RecallResult
-from hivelore.search.recency_conflicts import RecencyConflicts
-from hivelore.search.scoring import Ranking
+from hivelore.search.ranking import Boosts, Ranking, RecencyConflicts
 from hivelore.search.service import SearchService
 from hivelore.sessions.capture import CaptureService
 from hivelore.sessions.injection import Budgets, InjectionService

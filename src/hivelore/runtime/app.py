@@ -49,10 +49,8 @@ from hivelore.runtime.clock import SystemClock
 from hivelore.runtime.settings import Settings
 from hivelore.runtime.wiring import Parts
 from hivelore.runtime.workers import BackgroundWorkers
-from hivelore.search.boosts import Boosts
 from hivelore.search.fusion import FusionWeights
-from hivelore.search.recency_conflicts import RecencyConflicts
-from hivelore.search.scoring import Ranking
+from hivelore.search.ranking import Boosts, Ranking, RecencyConflicts
 from hivelore.search.service import SearchService
 from hivelore.sessions import summaries
 from hivelore.sessions.capture import CaptureService, HookService
@@ -181,7 +179,7 @@ class Application:
             NAMESPACE,
             self.clock,
             IdSource(agent_id=randomness.agent_id, key_id=randomness.key_id, secret=randomness.secret),
-            tell=lambda: self.notifier.publish(Notification.AGENTS),
+            publish=lambda: self.notifier.publish(Notification.AGENTS),
         )
 
     def _session_summaries(self) -> SessionSummaries:

@@ -18,7 +18,7 @@ from hivelore.indexes.ports import KeywordIndex
 from hivelore.indexing.rebuild import IndexRebuild
 from hivelore.indexing.writer import IndexWriter
 from hivelore.maintenance.duplicates import Duplicates
-from hivelore.maintenance.housekeeping import Housekeeper
+from hivelore.maintenance.housekeeper import Housekeeper
 from hivelore.maintenance.service import Maintenance
 from hivelore.memories.model import MemoryId
 from hivelore.memories.normalizer import Normalizer

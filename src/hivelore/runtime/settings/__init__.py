@@ -12,7 +12,7 @@ from pydantic_settings import SettingsConfigDict
 
 from hivelore.core.agents import LeadSees
 from hivelore.errors import Invalid
-from hivelore.feedback.rating import LEAST, MOST, Worth
+from hivelore.feedback.model import LEAST, MOST, Worth
 from hivelore.local import endpoint
 from hivelore.memories.model import Source
 from hivelore.memories.ttl import Lifetimes
@@ -29,7 +29,7 @@ from hivelore.runtime.settings.parts import (
     database_at,
     setting,
 )
-from hivelore.search.scoring import Profile, Ranking
+from hivelore.search.ranking import Profile, Ranking
 
 __all__ = ["IN_MEMORY", "Embedder", "Judges", "Keywords", "Settings", "Summarizers", "Vectors", "database_at", "load"]
 
