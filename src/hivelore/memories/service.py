@@ -298,7 +298,9 @@ class MemoryService:
                 return unchanged
             raise Forbidden(f"You may not say when memory {known.memory.id} expires: leave expiresAt out.")
         tx.renew(known.key, expires_at)
-        return WriteResult(memory=replace(known.memory, expires_at=expires_at), created=False, changed=True)
+        # A renewal that nobody asked for is not reported as a change.
+        is_asked_for = prepared.draft.expires_at is not None
+        return WriteResult(memory=replace(known.memory, expires_at=expires_at), created=False, changed=is_asked_for)
 
     def _known(self, tx: Transaction, prepared: NormalizedDraft, viewer: Viewer) -> Stored | None:
         """The memory that this one is a new telling of: same path or external id on the same shelf and in the same

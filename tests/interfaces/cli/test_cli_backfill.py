@@ -120,7 +120,7 @@ def test_what_cannot_be_read_is_told_and_the_rest_comes_in(cli: CommandLine, me:
 def test_options_of_programs_are_refused_for_files(cli: CommandLine, more: list[str]) -> None:
     result = cli("import", "memories.jsonl", *more)
     assert result.code != 0
-    assert "claude-code and codex" in result.err
+    assert "claude-code or codex" in result.err
 
 
 @pytest.mark.usefixtures("home")

@@ -305,10 +305,10 @@ def test_any_stream_is_read_to_its_end(lines: list[bytes], format_: Format) -> N
     for line in lines:
         stream.read(line)
     last = assistant("[MEMORY:timing] last", message="another") if format_ != "text" else f"{END}\n[MEMORY:timing] last"
-    before = stream.kept.effects["new"]
+    before = stream.counts.effects["new"]
     for line in last.encode().splitlines():
         stream.read(line)
-    assert stream.kept.effects["new"] == before + 1
+    assert stream.counts.effects["new"] == before + 1
 
 
 def test_a_line_that_is_too_long_takes_none_with_it(

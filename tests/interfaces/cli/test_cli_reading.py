@@ -165,8 +165,8 @@ def test_getting_shows_the_whole_memory(cli: CommandLine, me: str) -> None:
     assert f"id            {memory}\n" in shown
 
 
-def test_getting_shows_an_expired_memory(cli: CommandLine, me: str) -> None:
-    memory = kept(cli, me, "Long gone.", "--expires", "2020-01-01T00:00Z")
+def test_getting_shows_an_expired_memory(cli: CommandLine, service: Service, me: str) -> None:
+    memory = service.remember_expired(me, "Long gone.")
     assert cli.json("recall", "gone", "--scope", "agent", "--agent", me)["results"] == []
     assert cli.json("get", memory, "--agent", me)["content"] == "Long gone."
 
@@ -208,8 +208,8 @@ def test_all_pages_can_be_listed_at_once(cli: CommandLine, me: str, service: Ser
     assert (len(page["memories"]), page["next"]) == (700, None)
 
 
-def test_a_list_can_be_narrowed(cli: CommandLine, me: str) -> None:
-    old = kept(cli, me, "Old.", "--expires", "2020-01-01T00:00Z", "--tag", "x")
+def test_a_list_can_be_narrowed(cli: CommandLine, service: Service, me: str) -> None:
+    old = service.remember_expired(me, "Old.", tags=["x"])
     new = kept(cli, me, "New.", "--category", "fix", "--session", "s", "--source", "task_completion")
 
     def listed(*words: str) -> list[str]:
@@ -239,9 +239,9 @@ def test_a_name_cannot_break_a_table(cli: CommandLine, me: str) -> None:
     assert cli("list", "--scope", "agent", "--agent", me).out.splitlines()[-1].endswith("two lines and a tab")
 
 
-def test_stats_count_what_the_agent_sees(cli: CommandLine, me: str) -> None:
+def test_stats_count_what_the_agent_sees(cli: CommandLine, service: Service, me: str) -> None:
     kept(cli, me, "One.")
-    kept(cli, me, "Gone.", "--expires", "2020-01-01T00:00Z")
+    service.remember_expired(me, "Gone.")
     counts = cli.json("stats", "--agent", me)
     assert (counts["byScope"]["agent"], counts["expired"]) == (2, 1)
     rows = dict(line.rsplit(maxsplit=1) for line in cli("stats", "--agent", me).out.splitlines())
