@@ -33,7 +33,7 @@ class Embedded:
         wanted = app.active_model.wanted
         assert wanted is not None
         self._model = wanted
-        self._where = Filter(visibility=app.reading.listing(viewer).visibility, live_at=app.clock.now())
+        self._where = Filter(visibility=app.reading.widest_filter(viewer).visibility, live_at=app.clock.now())
 
     def recall(self, text: str) -> object:
         return self._hive.recall(text, limit=LIMIT)

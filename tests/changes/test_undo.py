@@ -74,7 +74,7 @@ def test_the_last_change_of_a_memory_is_taken_back_by_the_id_of_the_memory(world
     assert known(world) == before
     undo(world, memory.id)
     assert present(world.store, memory).memory.content == PORT
-    with pytest.raises(NotFound, match="does not come back"):
+    with pytest.raises(NotFound, match="cannot be restored"):
         undo(world, memory.id)
 
 
@@ -123,7 +123,7 @@ def test_taking_back_can_be_taken_back(world: World) -> None:
         undo(world, batch)
     undo(world, newest(world).id)
     assert known(world) == after
-    assert world.undo_service.case(batch, AS_OPERATOR).batch.undone_at is None
+    assert world.undo_service.detail(batch, AS_OPERATOR).batch.undone_at is None
     undo(world, batch)
     assert present(world.store, memory).memory.content == PORT
 
@@ -261,7 +261,7 @@ def test_what_was_merged_in_review_comes_apart_again(world: World) -> None:
     assert known(world) != before
     undo(world, newest(world).id)
     assert known(world) == before
-    assert world.review_inbox.case(proposal.id, AS_OPERATOR).proposal == proposal
+    assert world.review_inbox.detail(proposal.id, AS_OPERATOR).proposal == proposal
 
 
 def test_what_was_forgotten_does_not_come_back(world: World) -> None:
@@ -310,7 +310,7 @@ def test_workers_neither_see_nor_take_back_what_was_done(world: World) -> None:
     batch = edited(world, memory, content="The port is 1.")
     for look in (
         lambda: world.undo_service.page(AS_ADA, None, 10),
-        lambda: world.undo_service.case(batch, AS_ADA),
+        lambda: world.undo_service.detail(batch, AS_ADA),
         lambda: world.undo_service.undo(batch, AS_ADA),
         lambda: world.undo_service.undo(memory.id, AS_ADA),
         lambda: world.undo_service.drop(batch, AS_ADA),
@@ -341,7 +341,7 @@ def test_leads_who_see_no_private_memories_do_not_see_what_was_done_to_them(worl
     world.undo_service._lead_sees = LeadSees.SHARED
     assert [one.id for one in world.undo_service.page(AS_LEA, None, 10).batches] == [other]
     for look in (
-        lambda: world.undo_service.case(batch, AS_LEA),
+        lambda: world.undo_service.detail(batch, AS_LEA),
         lambda: world.undo_service.undo(batch, AS_LEA),
         lambda: world.undo_service.undo(private.id, AS_LEA),
     ):
@@ -360,7 +360,7 @@ def test_changes_are_listed_newest_first_and_by_memory(world: World) -> None:
     assert page.next is not None
     assert page.next.endswith(second)
     assert [each.id for each in world.undo_service.page(AS_OPERATOR, None, 9, memory=one.id).batches] == [third, first]
-    (touched,) = world.undo_service.case(first, AS_OPERATOR).memories
+    (touched,) = world.undo_service.detail(first, AS_OPERATOR).memories
     assert (touched.id, touched.name) == (one.id, "One.")
 
 
@@ -423,7 +423,7 @@ def test_a_lead_does_not_read_what_became_private_in_a_batch_that_was_not(world:
     assert (told.kind, told.is_private) == (BatchKind.TOLD, False)
     edited(world, note.memory, scope=Scope.AGENT, name="My own affairs")
     narrow = World(world.store, world.keywords, world.clock, lead_sees=LeadSees.SHARED, first_id=8_000)
-    names = {one.id: one.name for one in narrow.undo_service.case(told.id, AS_LEA).memories}
+    names = {one.id: one.name for one in narrow.undo_service.detail(told.id, AS_LEA).memories}
     assert (names[note.memory.id], bool(names[shared.id])) == ("", True)
 
 
@@ -446,7 +446,7 @@ def test_what_somebody_changed_between_two_units_of_a_batch_is_not_taken_back(wo
             stored = tx.get(memory.id)
             assert stored is not None
             after = replace(stored.memory, content=Clean(content), version=stored.memory.version + 1)
-            world.journal.unit(
+            world.journal.record(
                 tx, BatchKind.PURGED, AS_OPERATOR, lambda: tx.change(key, after, None, Action.EDITED), batch=batch
             )
 

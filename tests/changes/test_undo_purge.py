@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hivelore.indexes.keywords.fts5 import Fts5
-from hivelore.maintenance.housekeeping import Housekeeping
+from hivelore.maintenance.housekeeping import Housekeeper
 from hivelore.maintenance.model import MaintenancePlan
 from hivelore.memories.drafts import Edit
 from hivelore.memories.model import Memory
@@ -53,17 +53,17 @@ def test_no_word_of_it_is_left(
     clock, keywords = SteppingClock(), Fts5()
     with closing(SqliteStore(tmp_path / "hivelore.db", clock=clock)) as store:
         world = World(store, keywords, clock, embedder=hashing())
-        housekeeping = Housekeeping(store, keywords, clock)
+        housekeeping = Housekeeper(store, keywords, clock)
         memory = world.remember(f"The {WORD} sleeps.", expires_at=START + timedelta(hours=1))
         done(world, memory)
-        housekeeping.tend()
-        housekeeping.tend()
+        housekeeping.run_step()
+        housekeeping.run_step()
         assert WORD.encode() in in_files(tmp_path)
         ended(world, memory)
         for _ in range(3):
             clock.advance(timedelta(minutes=2))
-            housekeeping.tend()
-        housekeeping.finish(10)
+            housekeeping.run_step()
+        housekeeping.finish_purge(10)
     assert WORD.encode() not in in_files(tmp_path)
 
 
@@ -72,18 +72,18 @@ def test_no_word_of_it_is_left_where_it_contradicted_another(tmp_path: Path, *, 
     clock, keywords, words = SteppingClock(), Fts5(), "Listens on port 48923"
     with closing(SqliteStore(tmp_path / "hivelore.db", clock=clock)) as store:
         world = World(store, keywords, clock, embedder=hashing())
-        housekeeping = Housekeeping(store, keywords, clock)
+        housekeeping = Housekeeper(store, keywords, clock)
         first = world.observe("Listens on port 8096").memory
         seen = world.observe(words)
         assert (seen.effect, seen.about) == (Effect.CONTRADICTED, (first.id,))
         if is_edited:  # What it was before that is kept, with what had contradicted it.
             world.curation.change(first.id, Change(service="emby"), AS_OPERATOR)
-        housekeeping.tend()
+        housekeeping.run_step()
         world.curation.forget([seen.memory.id], AS_OPERATOR)
         for _ in range(3):
             clock.advance(timedelta(minutes=2))
-            housekeeping.tend()
+            housekeeping.run_step()
         life = world.curation.life(first.id, AS_OPERATOR)
         assert [one.kind for one in life.observations] == [ObservationKind.CREATED, ObservationKind.CONTRADICTED]
-        housekeeping.finish(10)
+        housekeeping.finish_purge(10)
     assert words.encode() not in in_files(tmp_path)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hivelore.indexing.model import Attributes, DocumentKey
-from hivelore.memories.model import Memory, MemoryId, Scope, Source, standing
+from hivelore.memories.model import Memory, MemoryId, Scope, Source, rank_features
 from hivelore.search.model import Filter, Visibility
 from hivelore.storage.ports import MemoryStore, Transaction, View
 from support.memories import ADA, BOB, EVERYTHING, a_memory, instant, whole
@@ -45,7 +45,7 @@ def assert_agrees(view: View, keys: dict[MemoryId, DocumentKey], population: Seq
     assert list(view.page(where, None, 1_000)) == newest_first(admitted)
     assert sorted(view.matching(where)) == sorted(keys[memory.id] for memory in admitted)
     assert view.admitted(list(keys.values()), where) == {keys[memory.id]: memory for memory in admitted}
-    assert view.standings(list(keys.values()), where) == {keys[memory.id]: standing(memory) for memory in admitted}
+    assert view.standings(list(keys.values()), where) == {keys[memory.id]: rank_features(memory) for memory in admitted}
     now = INSTANTS[1]
     stats = view.stats(where, None, now)
     assert stats.total == len(admitted)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hivelore.memories.model import Scope
-from hivelore.review.model import Concerned, Decision, Proposal, ProposalFilter, ProposalId, ProposalKind
+from hivelore.review.model import Decision, Proposal, ProposalFilter, ProposalId, ProposalKind, ProposalSubject
 from hivelore.search.model import Visibility
 from hivelore.storage.ports import MemoryStore
 from support.memories import ADA, BOB, a_memory, instant, memory_id, next_version
@@ -137,7 +137,7 @@ def test_a_proposal_is_put_without_the_memories_that_are_gone(store: MemoryStore
     proposal = a_proposal(doomed.memory, kept.memory)
     forget(store, doomed.key)
     put(store, proposal)
-    assert inbox(store) == [replace(proposal, memories=(Concerned(kept.memory.id, 1),))]
+    assert inbox(store) == [replace(proposal, memories=(ProposalSubject(kept.memory.id, 1),))]
     forget(store, kept.key)
     put(store, proposal)
     assert inbox(store) == []

@@ -16,9 +16,9 @@ from hivelore.indexing.model import (
     Attributes,
     ChunkKey,
     DocumentKey,
-    Embedded,
     ModelKey,
     PassageKey,
+    PassageVectors,
     Vector,
 )
 from hivelore.memories.model import Memory
@@ -197,7 +197,7 @@ def test_vectors_of_a_model_that_serves_no_more_are_removed_bit_by_bit(store: Me
 VectorOf = tuple[DocumentKey, ChunkKey, bytes, Attributes]
 
 
-def summary(batches: Iterable[Embedded]) -> dict[PassageKey, VectorOf]:
+def summary(batches: Iterable[PassageVectors]) -> dict[PassageKey, VectorOf]:
     found: dict[PassageKey, VectorOf] = {}
     for batch in batches:
         assert len(batch) > 0

@@ -11,9 +11,9 @@ import pytest
 from hivelore.core.jobs import JobState
 from hivelore.core.text import Clean
 from hivelore.embeddings import queue
-from hivelore.embeddings.active_model import SERVING, ActiveModel, Model
-from hivelore.embeddings.queue import BATCH, NEWEST, TAKEN_UP, EmbeddingQueue
-from hivelore.embeddings.retry import FIRST_PAUSE
+from hivelore.embeddings.active_model import SERVING, ActiveModel, EmbeddingModel
+from hivelore.embeddings.queue import BATCH, NEWEST, REUSED, EmbeddingQueue
+from hivelore.embeddings.retry import FIRST_RETRY_PAUSE
 from hivelore.errors import Conflict, Forbidden, Invalid, Unavailable
 from hivelore.indexes.vectors.exact import ExactVectors
 from hivelore.indexing.model import ModelKey, Vector
@@ -58,7 +58,7 @@ def _pending(world: World, model: ModelKey) -> int:
 
 def _taken_up(world: World) -> str | None:
     with world.store.read() as view:
-        return view.setting(TAKEN_UP)
+        return view.setting(REUSED)
 
 
 def _active_model(world: World) -> str | None:
@@ -79,8 +79,8 @@ def test_what_was_written_while_the_provider_was_down_is_embedded_later(world: W
 def test_a_thousand_notes_written_during_an_outage_are_embedded_after_it_without_a_word(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(queue, "FIRST_PAUSE", 0.001)
-    monkeypatch.setattr(queue, "LONGEST_PAUSE", 0.01)
+    monkeypatch.setattr(queue, "FIRST_OUTAGE_PAUSE", 0.001)
+    monkeypatch.setattr(queue, "LONGEST_OUTAGE_PAUSE", 0.01)
     provider = FaultyEmbedder(hashing(), down_for=None)
     down = _world(world, provider)
     _write(down, "note r0")
@@ -131,7 +131,7 @@ def test_a_text_that_is_refused_for_a_while_is_embedded_later_by_any_process(wor
     _write(first, "The kettle boils.", "good one")
     first.embed()
     assert (first.embedding.pending(), first.embedding.failing()) == (0, 1)
-    for pause in (FIRST_PAUSE, timedelta(minutes=2)):
+    for pause in (FIRST_RETRY_PAUSE, timedelta(minutes=2)):
         calls = refusing.calls
         first.embed()
         assert refusing.calls == calls
@@ -191,8 +191,8 @@ def test_the_old_model_serves_until_the_new_one_is_complete(world: World) -> Non
     for number in range(3):
         world.remember(f"alpha {number}")
     old, new = hashing(), HashingEmbedder(32, salt="new")
-    before = Model(old, ExactVectors(old.fingerprint, old.dimension))
-    wanted = Model(new, ExactVectors(new.fingerprint, new.dimension))
+    before = EmbeddingModel(old, ExactVectors(old.fingerprint, old.dimension))
+    wanted = EmbeddingModel(new, ExactVectors(new.fingerprint, new.dimension))
     active_model = ActiveModel(wanted, before=before)
     embedding = EmbeddingQueue(world.store, active_model, world.clock)
     assert active_model.current is before
@@ -220,8 +220,8 @@ def test_a_question_is_answered_by_the_model_that_embedded_it_though_another_ser
     world.remember("beta")
     old, new = hashing(), HashingEmbedder(64, salt="new")
     active_model = ActiveModel(
-        Model(new, ExactVectors(new.fingerprint, new.dimension)),
-        before=Model(old, ExactVectors(old.fingerprint, old.dimension)),
+        EmbeddingModel(new, ExactVectors(new.fingerprint, new.dimension)),
+        before=EmbeddingModel(old, ExactVectors(old.fingerprint, old.dimension)),
     )
     question = active_model.embed_query(Clean("alpha"))
     embedding = EmbeddingQueue(world.store, active_model, world.clock)
@@ -249,16 +249,16 @@ def test_going_back_to_an_earlier_model_embeds_only_what_came_since(world: World
 def test_a_model_that_is_used_again_is_taken_up_some_at_a_time_and_once(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(queue, "TAKEN_UP_AT_A_TIME", 2)
+    monkeypatch.setattr(queue, "REUSE_BATCH", 2)
     for number in range(5):
         world.remember(f"alpha {number}")
     _world(world, HashingEmbedder(64, salt="other")).embedding.step()
     killed = _world(world, hashing())
-    assert (killed.embedding.take_up(), _taken_up(killed)) == (2, "")
+    assert (killed.embedding.reuse_vectors(), _taken_up(killed)) == (2, "")
     back = _world(world, hashing())
-    assert [back.embedding.take_up() for _ in range(4)] == [2, 2, 1, 0]
+    assert [back.embedding.reuse_vectors() for _ in range(4)] == [2, 2, 1, 0]
     assert _taken_up(back) == hashing().fingerprint
-    assert _world(world, hashing()).embedding.take_up() == 0
+    assert _world(world, hashing()).embedding.reuse_vectors() == 0
     assert (back.embedding.pending(), back.found("alpha 3")[0]) == (0, "alpha 3")
 
 
@@ -292,11 +292,11 @@ def test_vectors_of_a_model_that_serves_no_more_are_dropped(world: World) -> Non
 def test_a_model_that_cannot_be_called_any_more_leaves_keywords_that_say_so(world: World) -> None:
     world.remember("alpha")
     new = HashingEmbedder(32, salt="new")
-    active_model = ActiveModel(Model(new, ExactVectors(new.fingerprint, new.dimension)), incomplete=True)
+    active_model = ActiveModel(EmbeddingModel(new, ExactVectors(new.fingerprint, new.dimension)), incomplete=True)
     asked = active_model.embed_query(Clean("alpha"))
     assert asked.vector is None
-    assert asked.why_not is not None
-    assert "changed" in asked.why_not
+    assert asked.missing_reason is not None
+    assert "changed" in asked.missing_reason
 
 
 def test_embedding_everything_again_keeps_serving_and_counts(world: World) -> None:
@@ -308,7 +308,7 @@ def test_embedding_everything_again_keeps_serving_and_counts(world: World) -> No
     assert world.recall("alpha").hits[0].score.vector == 1.0
     again = _world(world, hashing())
     again.embed()
-    seen = world.reembedder.look(job.id, AS_OPERATOR)
+    seen = world.reembedder.status(job.id, AS_OPERATOR)
     assert (seen.state, seen.done) == (JobState.DONE, 5)
 
 
@@ -318,7 +318,7 @@ def test_a_job_that_ended_while_nobody_looked_is_not_joined(world: World) -> Non
     world.embed()
     job = world.reembedder.begin(AS_OPERATOR, everything=True)
     assert (job.id != ended.id, job.state, job.total) == (True, JobState.RUNNING, 1)
-    seen = world.reembedder.look(ended.id, AS_OPERATOR)
+    seen = world.reembedder.status(ended.id, AS_OPERATOR)
     assert (seen.state, seen.done) == (JobState.DONE, 1)
 
 
@@ -341,7 +341,7 @@ def test_what_failed_is_tried_again_at_once_on_request(world: World) -> None:
 
 
 def test_failures_are_forgotten_some_at_a_time(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hivelore.embeddings.reembed.AT_A_TIME", 2)
+    monkeypatch.setattr("hivelore.embeddings.reembed.QUEUE_BATCH", 2)
     poisoned = _world(world, FaultyEmbedder(hashing(), poison=("poison",)))
     _write(poisoned, *(f"poison {number}" for number in range(5)))
     poisoned.embed()
@@ -398,13 +398,13 @@ class _Telling(HashingEmbedder):
 
 def _telling(*, beside: bool = True, processors: int = 2) -> tuple[_Telling, ActiveModel]:
     embedder = _Telling()
-    model = Model(embedder, ExactVectors(embedder.fingerprint, embedder.dimension), beside=beside)
+    model = EmbeddingModel(embedder, ExactVectors(embedder.fingerprint, embedder.dimension), embed_concurrently=beside)
     return embedder, ActiveModel(model, processors=processors)
 
 
 def test_a_question_is_embedded_beside_whoever_asks() -> None:
     embedder, active_model = _telling()
-    with active_model.question(Clean("where")) as embedded:
+    with active_model.query_embedding(Clean("where")) as embedded:
         embedder.go.set()
         assert embedded().vector is not None
     active_model.close()
@@ -415,7 +415,7 @@ def test_a_question_is_embedded_beside_whoever_asks() -> None:
 def test_else_it_is_embedded_before_anything_else_begins(beside: bool, processors: int) -> None:
     embedder, active_model = _telling(beside=beside, processors=processors)
     embedder.go.set()
-    with active_model.question(Clean("where")):
+    with active_model.query_embedding(Clean("where")):
         assert embedder.threads == [current_thread()]
     active_model.close()
 
@@ -423,13 +423,13 @@ def test_else_it_is_embedded_before_anything_else_begins(beside: bool, processor
 def test_questions_at_the_same_time_leave_no_processor_to_spare() -> None:
     embedder, active_model = _telling(processors=2)
     embedder.go.set()
-    with active_model.question(Clean("where")) as first:
+    with active_model.query_embedding(Clean("where")) as first:
         first()
-        with active_model.question(Clean("when")):
+        with active_model.query_embedding(Clean("when")):
             assert embedder.threads[1] == current_thread()
-    with pytest.raises(ZeroDivisionError), active_model.question(Clean("who")):
+    with pytest.raises(ZeroDivisionError), active_model.query_embedding(Clean("who")):
         raise ZeroDivisionError
-    with active_model.question(Clean("why")) as last:
+    with active_model.query_embedding(Clean("why")) as last:
         last()
     assert embedder.threads[3] != current_thread()
     active_model.close()
@@ -439,6 +439,6 @@ def test_after_its_end_a_question_is_embedded_by_whoever_asks() -> None:
     embedder, active_model = _telling()
     embedder.go.set()
     active_model.close()
-    with active_model.question(Clean("where")) as embedded:
+    with active_model.query_embedding(Clean("where")) as embedded:
         assert embedded().vector is not None
     assert embedder.threads == [current_thread()]

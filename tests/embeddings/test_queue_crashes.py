@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from hivelore.core.text import Clean
-from hivelore.embeddings.active_model import ActiveModel, Model
+from hivelore.embeddings.active_model import ActiveModel, EmbeddingModel
 from hivelore.embeddings.queue import EmbeddingQueue
 from hivelore.indexes.keywords.postings.engine import Postings
 from hivelore.indexes.vectors.scan import ScanVectors
@@ -107,7 +107,7 @@ def test_what_was_acknowledged_before_a_kill_is_embedded_after_it(point: Point, 
 def embed_all(store: MemoryStore) -> None:
     """What the next process does, without a word from anybody."""
     provider = embedder()
-    active_model = ActiveModel(Model(provider, ScanVectors(provider.fingerprint, provider.dimension)))
+    active_model = ActiveModel(EmbeddingModel(provider, ScanVectors(provider.fingerprint, provider.dimension)))
     embedding = EmbeddingQueue(store, active_model, SystemClock())
     while embedding.step():
         pass

@@ -24,7 +24,7 @@ Kill = Callable[[int], None]
 
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reembed, "AT_A_TIME", 3)
+    monkeypatch.setattr(reembed, "QUEUE_BATCH", 3)
 
 
 @pytest.fixture
@@ -55,14 +55,14 @@ def killed_after(filled: World, monkeypatch: pytest.MonkeyPatch) -> Kill:
 def the_job(world: World) -> Job:
     with world.store.read() as view:
         (job,) = view.jobs()
-    return world.reembedder.look(job.id, AS_OPERATOR)
+    return world.reembedder.status(job.id, AS_OPERATOR)
 
 
 def test_everything_is_queued_in_pieces(filled: World) -> None:
     job = filled.reembedder.begin(AS_OPERATOR, everything=True)
     assert (job.state, job.total, filled.embedding.pending()) == (JobState.RUNNING, COUNT, COUNT)
     filled.embed()
-    seen = filled.reembedder.look(job.id, AS_OPERATOR)
+    seen = filled.reembedder.status(job.id, AS_OPERATOR)
     assert (seen.state, seen.done, seen.total) == (JobState.DONE, COUNT, COUNT)
 
 
@@ -75,7 +75,7 @@ def test_a_process_that_is_killed_before_the_job_is_kept_has_begun_none(
     filled: World, killed_after: Kill, writes: int
 ) -> None:
     killed_after(writes)
-    filled.reembedder.go_on()
+    filled.reembedder.resume()
     with filled.store.read() as view:
         assert list(view.jobs()) == []
     assert filled.embedding.pending() == 0
@@ -86,7 +86,7 @@ def test_a_killed_process_goes_on_where_it_was(filled: World, killed_after: Kill
     killed_after(BEGINNING + pieces)
     filled.embed()
     assert the_job(filled).state is JobState.RUNNING
-    filled.reembedder.go_on()
+    filled.reembedder.resume()
     assert filled.embedding.pending() == COUNT - 3 * pieces
     filled.embed()
     job = the_job(filled)
@@ -104,7 +104,7 @@ def test_a_cancelled_job_queues_no_more(filled: World, killed_after: Kill) -> No
     killed_after(BEGINNING + 1)
     cancelled = filled.reembedder.cancel(the_job(filled).id, AS_OPERATOR)
     assert (cancelled.state, filled.embedding.pending()) == (JobState.CANCELLED, 0)
-    filled.reembedder.go_on()
+    filled.reembedder.resume()
     assert filled.embedding.pending() == 0
 
 
@@ -119,5 +119,5 @@ def test_where_nothing_is_kept_it_is_done_at_once(world: World) -> None:
 
 
 def test_going_on_with_nothing_changes_nothing(filled: World) -> None:
-    filled.reembedder.go_on()
+    filled.reembedder.resume()
     assert filled.embedding.pending() == 0

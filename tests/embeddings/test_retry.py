@@ -5,18 +5,18 @@ from datetime import timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.embeddings.retry import FIRST_PAUSE, LONGEST_PAUSE, pause_after
+from hivelore.embeddings.retry import FIRST_RETRY_PAUSE, LONGEST_RETRY_PAUSE, retry_pause
 
 
 @given(st.integers(0, 1_000_000))
 def test_pauses_grow_and_end_at_the_longest(failures: int) -> None:
-    assert FIRST_PAUSE <= pause_after(failures) <= pause_after(failures + 1) <= LONGEST_PAUSE
+    assert FIRST_RETRY_PAUSE <= retry_pause(failures) <= retry_pause(failures + 1) <= LONGEST_RETRY_PAUSE
 
 
 def test_a_refusal_that_passes_costs_minutes_and_one_that_does_not_a_request_a_day() -> None:
-    assert [pause_after(failures) for failures in (1, 2, 3)] == [
+    assert [retry_pause(failures) for failures in (1, 2, 3)] == [
         timedelta(seconds=30),
         timedelta(minutes=2),
         timedelta(minutes=8),
     ]
-    assert pause_after(20) == timedelta(days=1)
+    assert retry_pause(20) == timedelta(days=1)

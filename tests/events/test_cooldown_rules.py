@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from hivelore.core.text import Clean
-from hivelore.events.cooldown_rules import set_again, told
+from hivelore.events.cooldown_rules import combine, format_cooldowns
 from hivelore.events.model import Cooldown
 from support.happenings import a_cooldown, cooldowns
 from support.memories import instant, instants
@@ -17,28 +17,28 @@ HEADING = "Cooldowns (do not take these actions again before their time):"
 
 
 def test_the_first_counts_once() -> None:
-    assert set_again(None, a_cooldown()) == a_cooldown()
+    assert combine(None, a_cooldown()) == a_cooldown()
 
 
 def test_one_that_is_over_begins_anew() -> None:
     before = a_cooldown(until=instant(5), count=4, reason=Clean("no use"))
     new = a_cooldown(set_at=instant(5), until=instant(9))
-    assert set_again(before, new) == new
+    assert combine(before, new) == new
 
 
 def test_set_again_it_counts_on_and_keeps_the_reason_unless_there_is_a_new_one() -> None:
     before = a_cooldown(count=2, reason=Clean("no use"))
     silent, telling = (a_cooldown(set_at=instant(5), until=instant(40), reason=why) for why in (None, Clean("worse")))
-    assert set_again(before, silent) == replace(silent, count=3, reason=Clean("no use"))
-    assert set_again(before, telling) == replace(telling, count=3)
+    assert combine(before, silent) == replace(silent, count=3, reason=Clean("no use"))
+    assert combine(before, telling) == replace(telling, count=3)
 
 
 def test_what_a_session_says_once_more_within_an_hour_changes_nothing() -> None:
     before = a_cooldown(session=Clean("s1"), until=instant(90), count=2, reason=Clean("no use"))
     for minute, reason in ((0, None), (5, Clean("no use")), (59, None)):
         said = a_cooldown(session=Clean("s1"), set_at=instant(minute), until=instant(minute + 90), reason=reason)
-        assert set_again(before, said) == before
-        assert set_again(before, replace(said, until=instant(minute + 30))) == before
+        assert combine(before, said) == before
+        assert combine(before, replace(said, until=instant(minute + 30))) == before
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_what_a_session_says_once_more_within_an_hour_changes_nothing() -> None:
 )
 def test_what_says_anything_new_counts_on(new: Cooldown) -> None:
     before = a_cooldown(session=Clean("s1"), until=instant(90))
-    assert set_again(before, new) == replace(new, count=2)
+    assert combine(before, new) == replace(new, count=2)
 
 
 sessions = st.sampled_from([None, Clean("s1"), Clean("s2")])
@@ -66,9 +66,9 @@ def test_how_often_a_session_says_it_makes_no_difference(
 ) -> None:
     assume(new.until > new.set_at)
     before = before and replace(before, session=said_by)
-    once = again = set_again(before, replace(new, session=Clean("s1")))
+    once = again = combine(before, replace(new, session=Clean("s1")))
     for _ in range(times):
-        again = set_again(again, replace(new, session=Clean("s1")))
+        again = combine(again, replace(new, session=Clean("s1")))
     assert again == once
 
 
@@ -76,7 +76,7 @@ def test_how_often_a_session_says_it_makes_no_difference(
 def test_setting_never_ends_one_sooner_and_counts_by_one(before: Cooldown | None, new: Cooldown) -> None:
     assume(all(one is None or one.until > one.set_at for one in (before, new)))
     new = replace(new, session=None)
-    known = set_again(before, new)
+    known = combine(before, new)
     held = before is not None and before.until > new.set_at
     assert known.until == (max(before.until, new.until) if before is not None and held else new.until)
     if before is not None and held and new.until <= before.set_at:
@@ -90,11 +90,11 @@ def test_setting_never_ends_one_sooner_and_counts_by_one(before: Cooldown | None
 
 def test_one_that_was_over_before_it_was_set_is_not_counted() -> None:
     before = a_cooldown(set_at=instant(20), until=instant(40))
-    assert set_again(before, a_cooldown(until=instant(20))) == before
+    assert combine(before, a_cooldown(until=instant(20))) == before
 
 
 def test_agents_are_told_what_not_to_do_the_longest_first() -> None:
-    shown = told(
+    shown = format_cooldowns(
         [
             a_cooldown("caddy", "reload", until=instant(1)),
             a_cooldown(until=instant(30), count=3, reason=Clean("The lock\nis still there")),
@@ -127,15 +127,17 @@ def test_agents_are_told_what_not_to_do_the_longest_first() -> None:
     ],
 )
 def test_the_time_left_is_told_so_that_nothing_is_over_sooner(left: timedelta, words: str) -> None:
-    assert told([a_cooldown(until=instant(0) + left)], instant(0)).endswith(f", for {words}")
+    assert format_cooldowns([a_cooldown(until=instant(0) + left)], instant(0)).endswith(f", for {words}")
 
 
 def test_where_none_holds_nothing_is_told() -> None:
-    assert told([], instant(0)) == told([a_cooldown(until=instant(0))], instant(0)) == ""
+    assert format_cooldowns([], instant(0)) == format_cooldowns([a_cooldown(until=instant(0))], instant(0)) == ""
 
 
 def test_of_very_many_the_rest_is_counted() -> None:
-    shown = told([a_cooldown(f"s{number}", until=instant(number + 1)) for number in range(5)], instant(0), most=2)
+    shown = format_cooldowns(
+        [a_cooldown(f"s{number}", until=instant(number + 1)) for number in range(5)], instant(0), most=2
+    )
     assert [line[:6] for line in shown.splitlines()[1:]] == ["- s4: ", "- s3: ", "- and "]
     assert shown.endswith("- and 3 more")
 
@@ -143,11 +145,11 @@ def test_of_very_many_the_rest_is_counted() -> None:
 @given(some=st.lists(cooldowns, max_size=4), now=instants)
 def test_each_takes_one_line_whatever_it_holds(some: list[Cooldown], now: object) -> None:
     holding = [one for one in some if one.until > instant(0)]
-    assert len(told(some, instant(0)).splitlines()) == (len(holding) + 1 if holding else 0)
+    assert len(format_cooldowns(some, instant(0)).splitlines()) == (len(holding) + 1 if holding else 0)
 
 
 def test_they_are_told_as_far_as_they_have_room() -> None:
     many = [a_cooldown(f"s{number}", until=instant(number + 1), reason=Clean("x" * 300)) for number in range(10)]
-    shown = told(many, instant(0), characters=1_000).splitlines()
+    shown = format_cooldowns(many, instant(0), characters=1_000).splitlines()
     assert len("\n".join(shown[1:-1])) <= 1_000
     assert [line.split(":")[0] for line in shown[1:]] == ["- s9", "- s8", "- and 8 more"]

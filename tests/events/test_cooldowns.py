@@ -10,9 +10,9 @@ from hivelore.core.agents import Viewer
 from hivelore.core.labels import SESSION_LENGTH
 from hivelore.errors import Conflict, Forbidden, Invalid, TooLarge
 from hivelore.events import cooldowns
-from hivelore.events.cooldown_rules import MOST_OF_A_WORKER
-from hivelore.events.model import ACTION_LENGTH, LONGEST, REASON_LENGTH, Cooldown
-from hivelore.maintenance.housekeeping import Housekeeping
+from hivelore.events.cooldown_rules import MAX_ACTIVE_PER_WORKER
+from hivelore.events.model import ACTION_LENGTH, MAX_COOLDOWN, REASON_LENGTH, Cooldown
+from hivelore.maintenance.housekeeping import Housekeeper
 from hivelore.observations.model import SERVICE_LENGTH
 from support.fake_secrets import shapes
 from support.happenings import holding
@@ -33,7 +33,7 @@ def test_it_says_who_set_it_and_until_when(world: World) -> None:
     assert (known.service, known.action, known.until, known.count) == ("jellyfin", "restart", now + 30 * MINUTE, 1)
     assert (known.reason, known.session, known.set_at) == ("no use", "s1", now)
     assert (known.actor, known.interface) == (ADA, AS_ADA.interface)
-    assert list(world.cooldowns.holding()) == [known]
+    assert list(world.cooldowns.active()) == [known]
 
 
 def test_it_may_be_set_until_an_instant(world: World) -> None:
@@ -47,38 +47,38 @@ def test_set_again_by_another_it_counts_on_and_ends_no_sooner(world: World) -> N
     again = world.cooldowns.set("jellyfin", "restart", AS_BOB, minutes=5)
     assert (again.count, again.until, again.actor) == (2, first.until, None)
     assert world.cooldowns.set("jellyfin", "restart", AS_BOB, minutes=60).until == world.clock.now() + 60 * MINUTE
-    assert [one.count for one in world.cooldowns.holding()] == [3]
+    assert [one.count for one in world.cooldowns.active()] == [3]
 
 
 def test_it_is_over_by_itself_and_then_begins_anew(world: World) -> None:
     rest(world)
     rest(world)
     world.clock.advance(30 * MINUTE)
-    assert list(world.cooldowns.holding()) == []
+    assert list(world.cooldowns.active()) == []
     assert rest(world).count == 1
 
 
 def test_those_of_one_service_can_be_listed(world: World) -> None:
     for service, action in (("jellyfin", "stop"), ("caddy", "reload"), ("jellyfin", "restart")):
         rest(world, service, action)
-    assert [(one.service, one.action) for one in world.cooldowns.holding()] == [
+    assert [(one.service, one.action) for one in world.cooldowns.active()] == [
         ("caddy", "reload"),
         ("jellyfin", "restart"),
         ("jellyfin", "stop"),
     ]
-    assert [one.action for one in world.cooldowns.holding(" jellyfin")] == ["restart", "stop"]
-    assert list(world.cooldowns.holding("bind")) == []
+    assert [one.action for one in world.cooldowns.active(" jellyfin")] == ["restart", "stop"]
+    assert list(world.cooldowns.active("bind")) == []
 
 
 def test_agents_are_told_in_words(world: World) -> None:
-    assert world.cooldowns.told() == ""
+    assert world.cooldowns.format_for_agent() == ""
     rest(world)
     rest(world, "caddy", "reload")
-    assert [line.split(" until ")[0] for line in world.cooldowns.told().splitlines()[1:]] == [
+    assert [line.split(" until ")[0] for line in world.cooldowns.format_for_agent().splitlines()[1:]] == [
         "- caddy: reload",
         "- jellyfin: restart",
     ]
-    assert "jellyfin" not in world.cooldowns.told("caddy")
+    assert "jellyfin" not in world.cooldowns.format_for_agent("caddy")
 
 
 def test_a_worker_clears_its_own_alone(world: World) -> None:
@@ -88,7 +88,7 @@ def test_a_worker_clears_its_own_alone(world: World) -> None:
         with pytest.raises(Forbidden, match="Another agent"):
             world.cooldowns.clear("jellyfin", "restart", viewer)
     assert world.cooldowns.clear("jellyfin", None, AS_ADA) == 1
-    assert [one.action for one in world.cooldowns.holding()] == ["stop"]
+    assert [one.action for one in world.cooldowns.active()] == ["stop"]
     assert world.cooldowns.clear("jellyfin", "restart", AS_ADA) == 0
 
 
@@ -114,7 +114,7 @@ def test_a_worker_sets_none_for_longer_than_a_day(world: World) -> None:
 
 
 def test_a_worker_leaves_room_for_others(world: World) -> None:
-    for number in range(MOST_OF_A_WORKER):
+    for number in range(MAX_ACTIVE_PER_WORKER):
         rest(world, f"service{number}")
     with pytest.raises(Conflict, match="of your cooldowns"):
         rest(world)
@@ -125,7 +125,7 @@ def test_a_worker_leaves_room_for_others(world: World) -> None:
 def test_an_operator_clears_all(world: World) -> None:
     rest(world)
     assert [world.cooldowns.clear("jellyfin", "restart", AS_OPERATOR) for _ in range(2)] == [1, 0]
-    assert list(world.cooldowns.holding()) == []
+    assert list(world.cooldowns.active()) == []
     assert rest(world).count == 1
 
 
@@ -133,7 +133,7 @@ def test_all_of_a_service_can_be_cleared_at_once(world: World) -> None:
     for service, action in (("jellyfin", "stop"), ("caddy", "reload"), ("jellyfin", "restart")):
         rest(world, service, action)
     assert world.cooldowns.clear("jellyfin", None, AS_OPERATOR) == 2
-    assert [one.service for one in world.cooldowns.holding()] == ["caddy"]
+    assert [one.service for one in world.cooldowns.active()] == ["caddy"]
 
 
 def test_one_that_is_over_is_not_cleared(world: World) -> None:
@@ -181,15 +181,15 @@ def test_a_mask_that_makes_a_name_too_long_is_refused(world: World) -> None:
         world.cooldowns.set(told.rjust(SERVICE_LENGTH, "s"), "restart", AS_ADA, minutes=1)
 
 
-@pytest.mark.parametrize("minutes", [0, -1, LONGEST // MINUTE + 1, 10**4_000])
+@pytest.mark.parametrize("minutes", [0, -1, MAX_COOLDOWN // MINUTE + 1, 10**4_000])
 def test_it_lasts_a_minute_at_least_and_a_year_at_most(world: World, minutes: int) -> None:
     with pytest.raises(Invalid) as refused:
         world.cooldowns.set("jellyfin", "restart", AS_LEA, minutes=minutes)
     assert refused.value.field == "minutes"
-    assert world.cooldowns.set("jellyfin", "restart", AS_LEA, minutes=LONGEST // MINUTE)
+    assert world.cooldowns.set("jellyfin", "restart", AS_LEA, minutes=MAX_COOLDOWN // MINUTE)
 
 
-@pytest.mark.parametrize("ahead", [timedelta(0), -MINUTE, LONGEST + MINUTE])
+@pytest.mark.parametrize("ahead", [timedelta(0), -MINUTE, MAX_COOLDOWN + MINUTE])
 def test_its_end_lies_ahead_and_not_too_far(world: World, ahead: timedelta) -> None:
     with pytest.raises(Invalid) as refused:
         world.cooldowns.set("jellyfin", "restart", AS_LEA, until=world.clock.now() + ahead)
@@ -206,7 +206,7 @@ def test_how_long_is_said_in_one_way(world: World) -> None:
 
 
 def test_there_are_not_too_many_at_a_time(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cooldowns, "MOST", 2)
+    monkeypatch.setattr(cooldowns, "MAX_ACTIVE", 2)
     rest(world, "one")
     world.clock.advance(MINUTE)
     rest(world, "two")
@@ -222,5 +222,5 @@ def test_what_is_over_is_removed_by_and_by(world: World) -> None:
     world.clock.advance(29 * MINUTE)
     kept = rest(world, "caddy")
     world.clock.advance(MINUTE)
-    Housekeeping(world.store, world.keywords, world.clock).tend()
+    Housekeeper(world.store, world.keywords, world.clock).run_step()
     assert list(holding(world.store, EVER)) == [kept]

@@ -10,7 +10,7 @@ from hivelore.core.agents import LeadSees, Viewer
 from hivelore.core.labels import SESSION_LENGTH
 from hivelore.errors import Forbidden, Invalid, NotFound, TooLarge
 from hivelore.events.model import TEXT_LENGTH, Event, Level, LoggedId
-from hivelore.maintenance.housekeeping import PRUNE_EVERY, PRUNED, Housekeeping
+from hivelore.maintenance.housekeeping import PRUNE_BATCH, PRUNE_EVERY, Housekeeper
 from hivelore.memories.drafts import Edit
 from hivelore.memories.model import Scope
 from hivelore.memories.normalizer import CLOCK_SLACK
@@ -122,7 +122,7 @@ def test_pages_are_narrowed_and_go_on_where_the_last_one_ended(world: World) -> 
 
 def test_what_tells_of_a_memory_is_as_private_and_goes_with_it(world: World) -> None:
     memory = world.remember("Takes 60s to start", scope=Scope.SWARM)
-    event = world.events.prepared(Level.INFO, "New: takes 60s to start", AS_ADA, memory=memory.id)
+    event = world.events.build(Level.INFO, "New: takes 60s to start", AS_ADA, memory=memory.id)
     assert page(world) == ()
     log_events(world.store, event)
     assert page(world) == (event,)
@@ -134,7 +134,7 @@ def test_what_tells_of_a_memory_is_as_private_and_goes_with_it(world: World) -> 
 
 def test_a_lead_who_sees_what_is_shared_reads_no_event_of_a_private_memory(world: World) -> None:
     memory = world.remember("Takes 60s to start")
-    event = world.events.prepared(Level.INFO, "New: takes 60s to start", AS_ADA, memory=memory.id)
+    event = world.events.build(Level.INFO, "New: takes 60s to start", AS_ADA, memory=memory.id)
     log_events(world.store, event)
     for sees, seen in ((LeadSees.SHARED, ()), (LeadSees.ALL, (event,))):
         narrow = World(world.store, ReferenceKeywords(), world.clock, lead_sees=sees)
@@ -158,29 +158,29 @@ def test_only_operators_take_an_event_out_of_the_log(world: World) -> None:
 
 
 def test_events_go_when_they_are_old_a_few_at_a_time(world: World) -> None:
-    housekeeping = Housekeeping(world.store, world.keywords, world.clock, events=10 * DAY)
-    log_events(world.store, *(an_event(at=world.clock.now()) for _ in range(PRUNED + 1)))
+    housekeeping = Housekeeper(world.store, world.keywords, world.clock, events=10 * DAY)
+    log_events(world.store, *(an_event(at=world.clock.now()) for _ in range(PRUNE_BATCH + 1)))
     world.clock.advance(10 * DAY + timedelta(seconds=1))
     log_events(world.store, an_event(at=world.clock.now()))
     left: list[int] = []
     for _ in range(3):
-        housekeeping.tend()
+        housekeeping.run_step()
         left.append(len(logged_events(world.store)))
     assert left == [2, 1, 1]
 
 
 def test_events_go_when_there_are_too_many(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hivelore.maintenance.housekeeping.EVENTS", 3)
+    monkeypatch.setattr("hivelore.maintenance.housekeeping.MAX_EVENTS", 3)
     told = [an_event(at=world.clock.now() + timedelta(seconds=number)) for number in range(5)]
     log_events(world.store, *told)
-    housekeeping = Housekeeping(world.store, world.keywords, world.clock)
-    housekeeping.tend()
+    housekeeping = Housekeeper(world.store, world.keywords, world.clock)
+    housekeeping.run_step()
     assert list(logged_events(world.store)) == told[:1:-1]
     log_events(world.store, an_event(at=world.clock.now() + DAY))
-    housekeeping.tend()
+    housekeeping.run_step()
     assert len(logged_events(world.store)) == 4
     world.clock.advance(timedelta(seconds=PRUNE_EVERY))
-    housekeeping.tend()
+    housekeeping.run_step()
     assert len(logged_events(world.store)) == 3
 
 
@@ -198,4 +198,8 @@ def test_workers_are_not_told_the_sessions_of_others(world: World) -> None:
         (told_of,) = world.curation.page(Choice(), viewer, None).memories
         assert (told_of.memory.session, world.curation.get(seen, viewer).memory.session) == (session, session)
     world.cooldowns.set("crane", "restart", AS_ADA, minutes=5, session="s4")
-    assert [world.cooldowns.shown(viewer)[0].session for viewer in (AS_ADA, AS_BOB, AS_LEA)] == ["s4", None, "s4"]
+    assert [world.cooldowns.list_visible(viewer)[0].session for viewer in (AS_ADA, AS_BOB, AS_LEA)] == [
+        "s4",
+        None,
+        "s4",
+    ]

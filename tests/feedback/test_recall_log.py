@@ -12,7 +12,7 @@ from hivelore.core.agents import LeadSees, Viewer
 from hivelore.errors import NotFound, Unavailable
 from hivelore.feedback.buffer import RECALLS, UNIT, WriteBehindBuffer
 from hivelore.feedback.recalls import QUESTION_LENGTH, Recall
-from hivelore.maintenance.housekeeping import PRUNE_EVERY, PRUNED, Housekeeping
+from hivelore.maintenance.housekeeping import PRUNE_BATCH, PRUNE_EVERY, Housekeeper
 from hivelore.memories.drafts import Edit
 from hivelore.memories.model import Scope
 from hivelore.search.model import RetrievalMode
@@ -213,33 +213,33 @@ def test_recalls_are_written_in_units_of_some(store: Faulty) -> None:
 
 
 def test_recalls_go_when_they_are_old_a_few_at_a_time(store: Faulty, clock: SteppingClock) -> None:
-    housekeeping = Housekeeping(store, ReferenceKeywords(), clock, recalls=10 * DAY)
-    old = [a_recall(at=clock.now()) for _ in range(2 * PRUNED + 1)]
+    housekeeping = Housekeeper(store, ReferenceKeywords(), clock, recalls=10 * DAY)
+    old = [a_recall(at=clock.now()) for _ in range(2 * PRUNE_BATCH + 1)]
     store.write(lambda tx: tx.log_recalls(old))
     clock.advance(10 * DAY)
     store.write(lambda tx: tx.log_recalls([a_recall(at=clock.now())]))
-    housekeeping.tend()
-    assert len(logged(store)) == 2 * PRUNED + 2
+    housekeeping.run_step()
+    assert len(logged(store)) == 2 * PRUNE_BATCH + 2
     clock.advance(timedelta(seconds=PRUNE_EVERY))
     left: list[int] = []
     for _ in range(4):
-        housekeeping.tend()
+        housekeeping.run_step()
         left.append(len(logged(store)))
-    assert left == [PRUNED + 2, 2, 1, 1]
+    assert left == [PRUNE_BATCH + 2, 2, 1, 1]
 
 
 def test_recalls_go_when_there_are_too_many(
     store: Faulty, clock: SteppingClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hivelore.maintenance.housekeeping.RECALLS", 3)
+    monkeypatch.setattr("hivelore.maintenance.housekeeping.MAX_RECALLS", 3)
     told = [a_recall(at=clock.now() + timedelta(seconds=number)) for number in range(5)]
     store.write(lambda tx: tx.log_recalls(told))
-    Housekeeping(store, ReferenceKeywords(), clock).tend()
+    Housekeeper(store, ReferenceKeywords(), clock).run_step()
     assert list(logged(store)) == told[:1:-1]
 
 
 def test_a_log_that_was_turned_off_empties(store: Faulty, clock: SteppingClock) -> None:
     store.write(lambda tx: tx.log_recalls([a_recall(at=clock.now())]))
     clock.advance(timedelta(seconds=1))
-    Housekeeping(store, ReferenceKeywords(), clock, recalls=timedelta(0)).tend()
+    Housekeeper(store, ReferenceKeywords(), clock, recalls=timedelta(0)).run_step()
     assert list(logged(store)) == []

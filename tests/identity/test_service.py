@@ -20,7 +20,7 @@ def test_a_new_agent_comes_in_with_its_key(world: World) -> None:
 def test_the_secret_is_not_kept(world: World) -> None:
     issued = world.agents.add("Zed", Role.WORKER)
     secret = issued.text.rsplit("_", 1)[1]
-    assert secret not in repr(world.agents.all())
+    assert secret not in repr(world.agents.list_agents())
 
 
 @pytest.mark.parametrize("key", [None, "", "x", "hl_1_00_ff", "hl_2_{id}_{secret}", "hl_1_{id}_" + "0" * 64, "{full}x"])
@@ -86,7 +86,7 @@ def test_an_agent_without_a_good_key_gets_a_new_one_and_stays_who_it_was(world: 
     assert second.agent == replace(first.agent, role=Role.WORKER)
     with pytest.raises(Unauthenticated):
         world.agents.viewer(first.text, Interface.REST)
-    assert [agent.name for agent, _ in world.agents.all()].count("Zed") == 1
+    assert [agent.name for agent, _ in world.agents.list_agents()].count("Zed") == 1
 
 
 def test_an_agent_whose_key_has_expired_gets_a_new_one(world: World) -> None:
@@ -115,8 +115,8 @@ def test_revoking_nobody_says_where_to_look(world: World) -> None:
 
 
 def test_a_machine_starts_with_one_local_lead(world: World) -> None:
-    assert world.agents.local() == world.agents.local()
-    assert world.agents.local().role is Role.LEAD
+    assert world.agents.local_agent() == world.agents.local_agent()
+    assert world.agents.local_agent().role is Role.LEAD
 
 
 def test_a_name_that_holds_a_secret_is_refused_without_saying_it(world: World) -> None:

@@ -42,7 +42,7 @@ class Process:
         others = [make() for name, make in ENGINES.items() if name != engine]
         self.index_rebuild = IndexRebuild(store, self.keywords, others, IndexWriter(self.keywords), clock)
         self.index_rebuild.begin()
-        self.world = World(store, self.keywords, clock, keywords_complete=lambda: self.index_rebuild.is_done)
+        self.world = World(store, self.keywords, clock, keywords_complete=lambda: self.index_rebuild.is_complete)
 
     def found(self, term: str) -> int:
         with self.store.read() as view:
@@ -54,13 +54,13 @@ class Process:
 
     def finish(self) -> None:
         while self.setting(BUILDING):
-            self.index_rebuild.go_on()
+            self.index_rebuild.run_step()
 
 
 def test_an_empty_store_has_nothing_to_build(store: SqliteStore, clock: SteppingClock) -> None:
     process = Process(store, "postings", clock)
-    process.index_rebuild.go_on()
-    assert (process.setting(INDEX), process.setting(BUILDING), process.index_rebuild.left) == ("postings 1", "", 0)
+    process.index_rebuild.run_step()
+    assert (process.setting(INDEX), process.setting(BUILDING), process.index_rebuild.remaining) == ("postings 1", "", 0)
 
 
 @pytest.mark.parametrize(("before", "after"), FROM_TO)
@@ -108,17 +108,17 @@ def is_tidy(process: Process) -> bool:
 def test_a_killed_process_goes_on_where_it_was(
     store: SqliteStore, clock: SteppingClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rebuild, "AT_A_TIME", 2)
+    monkeypatch.setattr(rebuild, "STEP_DOCUMENTS", 2)
     first = Process(store, "fts5", clock)
     for number in range(7):
         first.world.remember(f"The kettle number {number} boils.")
     answers = [True, False]
-    Process(store, "postings", clock).index_rebuild.go_on(answers.pop)
+    Process(store, "postings", clock).index_rebuild.run_step(answers.pop)
     again = Process(store, "postings", clock)
     assert again.found("kettl") == 2
     assert again.found("6") == 1  # the newest first
-    again.index_rebuild.go_on(lambda: True)
-    assert again.index_rebuild.left == 5
+    again.index_rebuild.run_step(lambda: True)
+    assert again.index_rebuild.remaining == 5
     again.finish()
     assert again.found("kettl") == 7
 
@@ -128,7 +128,7 @@ def test_what_is_written_meanwhile_is_found_as_it_is_then(store: SqliteStore, cl
     old = first.world.remember("The old kettle.", name="A thing")
     gone = first.world.remember("The lost kettle.")
     second = Process(store, "postings", clock)
-    second.index_rebuild.go_on(lambda: True)
+    second.index_rebuild.run_step(lambda: True)
     second.world.memory_service.edit(old.id, Edit(content="The new teapot."), AS_ADA)
     second.world.memory_service.forget(gone.id, AS_ADA)
     text = "Another kettle."
@@ -140,15 +140,15 @@ def test_what_is_written_meanwhile_is_found_as_it_is_then(store: SqliteStore, cl
 def test_an_answer_says_that_keywords_are_incomplete_until_the_last_memory_is_indexed(
     store: SqliteStore, clock: SteppingClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rebuild, "AT_A_TIME", 2)
+    monkeypatch.setattr(rebuild, "STEP_DOCUMENTS", 2)
     first = Process(store, "fts5", clock)
     assert INCOMPLETE not in first.world.recall("kettle").message
     for number in range(3):
         first.world.remember(f"The kettle number {number} boils.")
     again = Process(store, "postings", clock)
-    assert (again.world.recall("kettle").message.endswith(INCOMPLETE), again.index_rebuild.left) == (True, 3)
-    again.index_rebuild.go_on([True, False].pop)
-    assert (again.world.recall("kettle").message.endswith(INCOMPLETE), again.index_rebuild.left) == (True, 1)
+    assert (again.world.recall("kettle").message.endswith(INCOMPLETE), again.index_rebuild.remaining) == (True, 3)
+    again.index_rebuild.run_step([True, False].pop)
+    assert (again.world.recall("kettle").message.endswith(INCOMPLETE), again.index_rebuild.remaining) == (True, 1)
     last = Process(store, "postings", clock)
     assert last.world.recall("kettle").message.endswith(INCOMPLETE)
     last.finish()

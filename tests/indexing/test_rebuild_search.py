@@ -29,8 +29,8 @@ class Replica(IndexRebuild):
 
     def __init__(self, world: World, meanwhile: Callable[[], object] = lambda: None) -> None:
         class Interrupted(IndexWriter):
-            def prepare(self, view: View, documents: Collection[Stored]) -> None:
-                super().prepare(view, documents)
+            def precompute_entries(self, view: View, documents: Collection[Stored]) -> None:
+                super().precompute_entries(view, documents)
                 meanwhile()
 
         super().__init__(world.store, world.keywords, (), Interrupted(world.keywords), world.clock)
@@ -38,7 +38,7 @@ class Replica(IndexRebuild):
 
     def finish(self) -> None:
         for _ in range(10):
-            self.go_on()
+            self.run_step()
 
 
 def write(world: World, size: int) -> None:
@@ -67,7 +67,7 @@ def lose(world: World, *documents: int) -> None:
 
 @pytest.fixture(autouse=True)
 def few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rebuild, "AT_A_TIME", 2)
+    monkeypatch.setattr(rebuild, "STEP_DOCUMENTS", 2)
 
 
 def once_a_step() -> Callable[[], bool]:
@@ -78,14 +78,14 @@ def once_a_step() -> Callable[[], bool]:
 
 def test_requests_in_the_middle_of_a_rebuild_join_it(world: World) -> None:
     write(world, 5)
-    leader = Replica(world, meanwhile=lambda: leader.again())
+    leader = Replica(world, meanwhile=lambda: leader.request_rebuild())
     world.store.write(world.keywords.clear)
-    leader.again()
-    leader.go_on(once_a_step())
-    assert leader.left == 3
+    leader.request_rebuild()
+    leader.run_step(once_a_step())
+    assert leader.remaining == 3
     leader = Replica(world)
     leader.finish()
-    assert (found(world), leader.left, setting(world, BUILDING)) == (5, 0, "")
+    assert (found(world), leader.remaining, setting(world, BUILDING)) == (5, 0, "")
 
 
 def test_what_a_replica_that_does_not_lead_is_asked_for_the_leader_does(world: World) -> None:
@@ -93,42 +93,42 @@ def test_what_a_replica_that_does_not_lead_is_asked_for_the_leader_does(world: W
     leader, other = Replica(world), Replica(world)
     leader.finish()
     world.store.write(world.keywords.clear)
-    other.again()
-    assert (leader.left, other.left) == (5, 5)
+    other.request_rebuild()
+    assert (leader.remaining, other.remaining) == (5, 5)
     leader.finish()
-    assert (found(world), leader.left, other.left) == (5, 0, 0)
+    assert (found(world), leader.remaining, other.remaining) == (5, 0, 0)
 
 
 def test_keywords_find_everything_while_they_are_rebuilt_on_request(world: World) -> None:
     write(world, 5)
     leader = Replica(world)
     leader.finish()
-    leader.again()
+    leader.request_rebuild()
     for left in (5, 3, 1, 0):
-        assert (found(world), leader.left, leader.is_done) == (5, left, True)
-        leader.go_on(once_a_step())
+        assert (found(world), leader.remaining, leader.is_complete) == (5, left, True)
+        leader.run_step(once_a_step())
 
 
 def test_another_process_goes_on_with_a_rebuild_after_its_leader_was_killed(world: World) -> None:
     write(world, 5)
     killed = Replica(world)
     world.store.write(world.keywords.clear)
-    killed.again()
-    killed.go_on(once_a_step())
+    killed.request_rebuild()
+    killed.run_step(once_a_step())
     heir = Replica(world)
-    assert (heir.left, found(world)) == (3, 2)
+    assert (heir.remaining, found(world)) == (3, 2)
     heir.finish()
-    assert (heir.left, found(world)) == (0, 5)
+    assert (heir.remaining, found(world)) == (0, 5)
 
 
 def test_two_that_take_themselves_for_the_leader_do_no_harm(world: World) -> None:
     write(world, 7)
     other = Replica(world)
-    one = Replica(world, meanwhile=lambda: other.go_on(once_a_step()))
+    one = Replica(world, meanwhile=lambda: other.run_step(once_a_step()))
     world.store.write(world.keywords.clear)
-    one.again()
+    one.request_rebuild()
     one.finish()
-    assert (found(world), one.left, other.left) == (7, 0, 0)
+    assert (found(world), one.remaining, other.remaining) == (7, 0, 0)
 
 
 def test_a_leader_begins_by_indexing_what_is_missing(world: World) -> None:
@@ -136,12 +136,12 @@ def test_a_leader_begins_by_indexing_what_is_missing(world: World) -> None:
     lose(world, 0, 3, 5)
     leader, other = Replica(world), Replica(world)
     assert found(world) == 4
-    leader.go_on(once_a_step())
-    other.look()
-    assert (leader.left, leader.is_done, other.is_done) == (1, False, False)
+    leader.run_step(once_a_step())
+    other.refresh()
+    assert (leader.remaining, leader.is_complete, other.is_complete) == (1, False, False)
     leader.finish()
-    other.look()
-    assert (found(world), leader.left, leader.is_done, other.is_done) == (7, 0, True, True)
+    other.refresh()
+    assert (found(world), leader.remaining, leader.is_complete, other.is_complete) == (7, 0, True, True)
 
 
 def test_a_repair_is_done_by_the_leader_on_request_of_anybody(world: World) -> None:
@@ -151,10 +151,10 @@ def test_a_repair_is_done_by_the_leader_on_request_of_anybody(world: World) -> N
     lose(world, 1, 2, 4)
     leader.finish()
     assert found(world) == 2  # Nobody has noticed yet.
-    other.repair()
-    assert (leader.left, other.is_done) == (3, False)
+    other.request_repair()
+    assert (leader.remaining, other.is_complete) == (3, False)
     leader.finish()
-    assert (found(world), leader.left, setting(world, REPAIR)) == (5, 0, "")
+    assert (found(world), leader.remaining, setting(world, REPAIR)) == (5, 0, "")
 
 
 def test_what_is_indexed_without_being_there_is_let_go_of(world: World) -> None:
@@ -180,9 +180,9 @@ def test_what_cannot_be_indexed_is_told_and_keeps_nobody_busy(world: World, monk
     monkeypatch.setattr(IndexWriter, "index_all", fail)
     leader = Replica(world)
     for _ in range(20):
-        leader.go_on()
-    assert (leader.left, leader.is_done, tried) == (3, False, [2, 1])
-    leader.repair()
+        leader.run_step()
+    assert (leader.remaining, leader.is_complete, tried) == (3, False, [2, 1])
+    leader.request_repair()
     leader.finish()
     assert tried == [2, 1, 2, 1]
 
@@ -192,10 +192,10 @@ def test_an_answer_says_that_words_are_missing_until_they_are_indexed(clock: Ste
         plain = World(store, KEYWORDS["postings"].index(), clock)
         write(plain, 3)
         leader = Replica(plain)
-        world = World(store, plain.keywords, clock, keywords_complete=lambda: leader.is_done)
+        world = World(store, plain.keywords, clock, keywords_complete=lambda: leader.is_complete)
         leader.finish()
         lose(world, 1)
-        leader.repair()
+        leader.request_repair()
         assert INCOMPLETE in world.recall("kettle").message
         leader.finish()
         assert INCOMPLETE not in world.recall("kettle").message
@@ -211,14 +211,14 @@ def test_many_requests_at_the_same_time_as_the_leader_builds(kind: str, clock: S
         def build() -> None:
             try:
                 while not stop.is_set():
-                    leader.go_on(stop.is_set)
+                    leader.run_step(stop.is_set)
             except BaseException as error:
                 failures.append(error)
                 raise
 
         def ask() -> None:
             for _ in range(15):
-                leader.again()
+                leader.request_rebuild()
 
         threads = [Thread(target=build), *(Thread(target=ask) for _ in range(4))]
         for thread in threads:
@@ -230,7 +230,7 @@ def test_many_requests_at_the_same_time_as_the_leader_builds(kind: str, clock: S
         leader.finish()
         with store.read() as view:
             lacking = list(world.keywords.missing(view, DocumentKey(0), 100))
-        assert (failures, lacking, leader.left, found(world)) == ([], [], 0, 40)
+        assert (failures, lacking, leader.remaining, found(world)) == ([], [], 0, 40)
 
 
 # A law: whatever happens in whatever order, in the end each memory that is there is found, and nothing else.
@@ -260,18 +260,18 @@ def test_in_the_end_each_memory_is_found_by_its_words(happened: list[str]) -> No
                 case "forget" if kept:
                     world.memory_service.forget(kept.pop().id, AS_ADA)
                 case "ask" | "ask elsewhere":
-                    (leader if what == "ask" else other).again()
+                    (leader if what == "ask" else other).request_rebuild()
                 case "step" | "step elsewhere":
-                    (leader if what == "step" else other).go_on(once_a_step())
+                    (leader if what == "step" else other).run_step(once_a_step())
                 case "restart":
                     leader = Replica(world)
                 case "lose":
                     lose(world, 0)
                 case _:
                     pass
-        leader.repair()
+        leader.request_repair()
         leader.finish()
         with world.store.read() as view:
             assert not world.keywords.missing(view, DocumentKey(0), 100)
             assert not list[ChunkKey](world.keywords.strays(view, 100))
-        assert (found(world), leader.left, leader.is_done) == (3 + len(kept), 0, True)
+        assert (found(world), leader.remaining, leader.is_complete) == (3 + len(kept), 0, True)

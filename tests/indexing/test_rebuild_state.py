@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hivelore.indexing.model import DocumentKey
-from hivelore.indexing.rebuild import Rebuild, advanced, rebuild_of, requested
+from hivelore.indexing.rebuild import Rebuild, after_request, after_step, parse_rebuild
 
 keys = st.integers(1, 2**62).map(DocumentKey)
 rebuilds = st.builds(Rebuild, below=keys, in_place=st.booleans())
@@ -12,24 +12,24 @@ rebuilds = st.builds(Rebuild, below=keys, in_place=st.booleans())
 
 @given(rebuilds)
 def test_what_is_kept_of_a_rebuild_tells_all_of_it(rebuild: Rebuild) -> None:
-    assert rebuild_of(rebuild.text) == rebuild
+    assert parse_rebuild(rebuild.text) == rebuild
 
 
 def test_no_rebuild_is_kept_as_nothing() -> None:
-    assert rebuild_of(None) is rebuild_of("") is None
+    assert parse_rebuild(None) is parse_rebuild("") is None
 
 
 @given(rebuilds, st.none() | keys)
 def test_a_request_joins_the_rebuild_that_runs(running: Rebuild, newest: DocumentKey | None) -> None:
-    assert requested(running, newest) is running
+    assert after_request(running, newest) is running
 
 
 @given(keys)
 def test_a_request_begins_a_rebuild_of_everything_that_is_found_meanwhile(newest: DocumentKey) -> None:
-    begun = requested(None, newest)
+    begun = after_request(None, newest)
     assert begun is not None
     assert (begun.below > newest, begun.in_place) == (True, True)
-    assert requested(None, None) is None
+    assert after_request(None, None) is None
 
 
 @given(st.sets(keys, max_size=30), st.booleans(), st.integers(1, 7), st.integers(0, 40))
@@ -42,10 +42,10 @@ def test_every_document_is_indexed_once_from_the_newest_to_the_oldest(
         if running is None:
             break
         if step == requested_at:
-            running = requested(rebuild_of(running.text), max(documents, default=None))
+            running = after_request(parse_rebuild(running.text), max(documents, default=None))
         assert running is not None
         found = sorted((key for key in documents if key < running.below), reverse=True)[:limit]
         indexed += found
-        running = advanced(running, found, limit)
+        running = after_step(running, found, limit)
     assert running is None
     assert indexed == sorted(documents, reverse=True)

@@ -54,7 +54,7 @@ def hand_over_many(app: Application, folder: Path) -> None:
     path = folder / "sessions" / "s.jsonl"
     path.parent.mkdir()
     path.write_text("\n".join(a_fix().lines), encoding="utf-8")
-    viewer = Viewer(role=Role.WORKER, agent=app.agents.local().id, interface=Interface.HOOK)
+    viewer = Viewer(role=Role.WORKER, agent=app.agents.local_agent().id, interface=Interface.HOOK)
     for number in range(SESSIONS):
         app.session_summaries.hand_over(an_end(path, session=f"s{number}", project=f"p{number}"), viewer)
 

@@ -9,13 +9,13 @@ import pytest
 
 import hivelore
 from hivelore.errors import Forbidden, HiveloreError, Invalid, NotFound, TooLarge
-from hivelore.events.model import LONGEST, TEXT_LENGTH, Level
+from hivelore.events.model import MAX_COOLDOWN, TEXT_LENGTH, Level
 from hivelore.local import endpoint
 from hivelore.python.client import Client
 from hivelore.python.hive import Hive
 from support.service import Service
 
-MINUTES = LONGEST // timedelta(minutes=1)
+MINUTES = MAX_COOLDOWN // timedelta(minutes=1)
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 YESTERDAY = datetime.now(UTC) - timedelta(days=1)
 """Not so old that upkeep takes it away meanwhile."""

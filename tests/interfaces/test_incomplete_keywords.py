@@ -43,20 +43,20 @@ def test_every_door_of_a_service_says_so_until_it_is_built(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HIVELORE_HOME", str(home))
-    monkeypatch.setattr(rebuild, "BUDGET", 0.0)
+    monkeypatch.setattr(rebuild, "STEP_SECONDS", 0.0)
     with Service(home) as service:
         command_line = CommandLine(monkeypatch, capsys)
         told = said(service, command_line, tmp_path)
         assert {interface: INCOMPLETE in message for interface, message in told.items()} == dict.fromkeys(told, True)
         monkeypatch.undo()
         monkeypatch.setenv("HIVELORE_HOME", str(home))
-        until(lambda: service.app.index_rebuild.is_done)
+        until(lambda: service.app.index_rebuild.is_complete)
         told = said(service, command_line, tmp_path)
         assert {interface: INCOMPLETE in message for interface, message in told.items()} == dict.fromkeys(told, False)
 
 
 def test_so_does_a_hive_in_this_process(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HIVELORE_EMBEDDER", "none")
-    monkeypatch.setattr(rebuild, "BUDGET", 0.0)
+    monkeypatch.setattr(rebuild, "STEP_SECONDS", 0.0)
     with hivelore.open(home) as hive:
         assert hive.recall("kettle").message.endswith(INCOMPLETE)

@@ -32,7 +32,7 @@ def test_a_small_model_on_this_machine_is_asked_and_held_to_the_form_and_to_the_
     with local_model() as url:
         monkeypatch.setenv("HIVELORE_SUMMARIZER_URL", f"{url}/v1")
         with closing(open_application(load(embedder="none"), kind="embedded")) as app:
-            viewer = Viewer(role=Role.WORKER, agent=app.agents.local().id, interface=Interface.HOOK)
+            viewer = Viewer(role=Role.WORKER, agent=app.agents.local_agent().id, interface=Interface.HOOK)
             app.session_summaries.hand_over(an_end(transcript), viewer)
             until(lambda: app.status()["pendingSummaries"] == 0)
             status, spent = app.status(), app.token_quota.today()

@@ -35,7 +35,7 @@ def barrier(service: Service, monkeypatch: pytest.MonkeyPatch) -> Generator[Held
     with held() as barrier:
         yield barrier
         barrier.let_go.set()
-        until(lambda: not service.app.maintenance_jobs._own)
+        until(lambda: not service.app.maintenance_jobs._running)
 
 
 def remembered(client: Client, content: str, **more: Any) -> str:

@@ -516,7 +516,7 @@ def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 def _tell_of(app: Application, memory: MemoryId, word: str) -> None:
     """An event that says what a memory says."""
     operator = Viewer(role=Role.OPERATOR, agent=None, interface=Interface.SERVICE)
-    event = app.events.prepared(Level.INFO, f"New: the {word} sleeps", operator, memory=memory)
+    event = app.events.build(Level.INFO, f"New: the {word} sleeps", operator, memory=memory)
     app.store.write(lambda tx: tx.log_events([event]))
 
 

@@ -10,7 +10,7 @@ import pytest
 from hivelore.indexes.keywords.fts5 import Fts5
 from hivelore.indexes.keywords.postings.engine import Postings
 from hivelore.indexing.model import ChunkKey, DocumentKey, KeywordEntry
-from hivelore.maintenance.housekeeping import AT_A_TIME, REST, SETTLING, Housekeeping
+from hivelore.maintenance.housekeeping import COMPACTION_BUDGET, PURGE_BUDGET, PURGE_REST_FACTOR, Housekeeper
 from hivelore.storage.ports import MemoryStore, Transaction
 from hivelore.storage.sqlite.store import SqliteStore
 from support.clocks import SteppingClock
@@ -39,7 +39,7 @@ class House:
         self.clock = SteppingClock()
         self.keywords = SlowFts5(self.clock)
         self.store = SqliteStore(folder / "hivelore.db", clock=self.clock, durable=False)
-        self.housekeeping = Housekeeping(self.store, self.keywords, self.clock)
+        self.housekeeping = Housekeeper(self.store, self.keywords, self.clock)
         self.chunk = 0
 
     def put(self, terms: Sequence[str]) -> ChunkKey:
@@ -62,7 +62,7 @@ class House:
 
     def tend_until_tidy(self) -> None:
         while not self.is_tidy():
-            self.housekeeping.tend()
+            self.housekeeping.run_step()
 
     def holds(self, word: str) -> bool:
         return any(word.encode() in file.read_bytes() for file in self.folder.iterdir() if file.is_file())
@@ -78,7 +78,7 @@ def house(tmp_path: Path) -> Generator[House]:
 def test_where_nothing_was_forgotten_nothing_is_done(house: House) -> None:
     house.fill()
     for _ in range(3):
-        house.housekeeping.tend()
+        house.housekeeping.run_step()
     assert house.keywords.steps == 0
 
 
@@ -94,8 +94,8 @@ def test_what_was_forgotten_is_wiped_from_every_file(house: House) -> None:
 def test_it_stops_after_a_while_and_goes_on_the_next_time(house: House) -> None:
     house.fill()
     house.forget(house.put(["xylophonist"]))
-    house.housekeeping.tend()
-    assert 0 < house.keywords.steps <= AT_A_TIME / STEP.total_seconds() + 1
+    house.housekeeping.run_step()
+    assert 0 < house.keywords.steps <= PURGE_BUDGET / STEP.total_seconds() + 1
     assert not house.is_tidy()
     house.tend_until_tidy()
     assert not house.holds("xylophonist")
@@ -104,7 +104,7 @@ def test_it_stops_after_a_while_and_goes_on_the_next_time(house: House) -> None:
 def test_it_stops_at_once_where_everything_stops(house: House) -> None:
     house.fill()
     house.forget(house.put(["xylophonist"]))
-    house.housekeeping.tend(lambda: True)
+    house.housekeeping.run_step(lambda: True)
     assert house.keywords.steps == 0
 
 
@@ -114,9 +114,9 @@ def test_it_rests_many_times_as_long_as_it_took(house: House) -> None:
     house.tend_until_tidy()
     took = house.keywords.steps * STEP
     house.forget(house.put(["quetzal"]))
-    house.clock.advance(took * (REST - 1))
+    house.clock.advance(took * (PURGE_REST_FACTOR - 1))
     steps = house.keywords.steps
-    house.housekeeping.tend()
+    house.housekeeping.run_step()
     assert house.keywords.steps == steps
     house.clock.advance(took)
     house.tend_until_tidy()
@@ -128,7 +128,7 @@ def test_before_the_end_it_does_not_rest(house: House) -> None:
     house.forget(house.put(["xylophonist"]))
     house.tend_until_tidy()
     house.forget(house.put(["quetzal"]))
-    house.housekeeping.finish(1_000.0)
+    house.housekeeping.finish_purge(1_000.0)
     house.store.close()
     assert not house.holds("quetzal")
 
@@ -136,10 +136,10 @@ def test_before_the_end_it_does_not_rest(house: House) -> None:
 def test_the_end_is_held_up_for_so_long_and_the_next_start_goes_on(house: House) -> None:
     house.fill()
     house.forget(house.put(["xylophonist"]))
-    house.housekeeping.finish(0.3)
+    house.housekeeping.finish_purge(0.3)
     assert house.keywords.steps == 6
     assert house.holds("xylophonist")
-    Housekeeping(house.store, house.keywords, house.clock).finish(1_000.0)
+    Housekeeper(house.store, house.keywords, house.clock).finish_purge(1_000.0)
     house.store.close()
     assert not house.holds("xylophonist")
 
@@ -148,19 +148,19 @@ def test_what_lay_in_the_log_when_a_process_was_killed_is_wiped_at_the_next_star
     house.store.write(lambda tx: tx.set_setting("note", "xylophonist"))
     house.store.write(lambda tx: tx.set_setting("note", ""))
     assert house.holds("xylophonist")
-    Housekeeping(house.store, house.keywords, house.clock).tend()
+    Housekeeper(house.store, house.keywords, house.clock).run_step()
     assert not house.holds("xylophonist")
 
 
 def test_a_reader_makes_the_log_wait_and_no_longer(house: House) -> None:
-    house.housekeeping.tend()
+    house.housekeeping.run_step()
     secret = house.put(["xylophonist"])
     with house.store.read():
         house.forget(secret)
         house.tend_until_tidy()
-        house.housekeeping.tend()
+        house.housekeeping.run_step()
         assert house.holds("xylophonist")
-    house.housekeeping.tend()
+    house.housekeeping.run_step()
     assert not house.holds("xylophonist")
 
 
@@ -183,15 +183,15 @@ def test_the_index_settles_by_and_by(tmp_path: Path) -> None:
     clock = SteppingClock()
     keywords = SlowPostings(clock)
     with closing(SqliteStore(tmp_path / "hivelore.db", clock=clock, durable=False)) as store:
-        housekeeping = Housekeeping(store, keywords, clock)
+        housekeeping = Housekeeper(store, keywords, clock)
         entries = [
             KeywordEntry(ChunkKey(number), DocumentKey(1), ("a", f"w{number}"), (), ()) for number in range(1, 9)
         ]
         store.write(lambda tx: keywords.put(tx, entries))
-        housekeeping.tend()
-        assert keywords.steps == round(SETTLING / 0.2 + 0.5)
-        housekeeping.tend(lambda: True)
-        assert keywords.steps == round(SETTLING / 0.2 + 0.5)
+        housekeeping.run_step()
+        assert keywords.steps == round(COMPACTION_BUDGET / 0.2 + 0.5)
+        housekeeping.run_step(lambda: True)
+        assert keywords.steps == round(COMPACTION_BUDGET / 0.2 + 0.5)
         for _ in range(30):
-            housekeeping.tend()
+            housekeeping.run_step()
         assert not keywords.settle(store)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hivelore.maintenance.integrity import Checked, IntegrityCheck
+from hivelore.maintenance.integrity import IntegrityCheck, IntegrityReport
 from hivelore.storage.ports import Transaction
 from hivelore.storage.sql.transaction import SqlTransaction
 from support.clocks import SteppingClock
@@ -14,7 +14,7 @@ from support.memories import EVERYTHING
 from support.stores import KEYWORDS, STORES
 from support.world import World, hashing
 
-SOUND = Checked((), [])
+SOUND = IntegrityReport((), [])
 
 
 @pytest.fixture(params=["fts5", "postings", "postings on postgres"])
@@ -44,26 +44,26 @@ def lose_vectors(world: World, limit: int) -> None:
 
 def test_what_lacks_nothing_is_sound(world: World, integrity_check: IntegrityCheck) -> None:
     assert integrity_check.check() == SOUND
-    world.index_rebuild.go_on()
+    world.index_rebuild.run_step()
     assert integrity_check.check() == SOUND
 
 
 def test_words_that_are_missing_are_told_and_indexed_again(world: World, integrity_check: IntegrityCheck) -> None:
-    world.index_rebuild.go_on()
+    world.index_rebuild.run_step()
     with world.store.read() as view:
         chunks = [view.chunks(key)[0].key for key in sorted(view.matching(EVERYTHING))[:3]]
     world.store.write(lambda tx: world.keywords.remove(tx, chunks))
     (said,) = integrity_check.check().repairs
     assert said.startswith("The keyword index lacks words of 3 of 4 memories.")
-    assert (world.index_rebuild.left, world.index_rebuild.is_done) == (3, False)
-    world.index_rebuild.go_on()
-    assert (integrity_check.check(), world.index_rebuild.left) == (SOUND, 0)
+    assert (world.index_rebuild.remaining, world.index_rebuild.is_complete) == (3, False)
+    world.index_rebuild.run_step()
+    assert (integrity_check.check(), world.index_rebuild.remaining) == (SOUND, 0)
 
 
 def test_an_index_that_is_just_being_built_lacks_nothing(world: World, integrity_check: IntegrityCheck) -> None:
     world.store.write(lambda tx: tx.set_setting("keywords.index", "another 1"))
     world.index_rebuild.begin()
-    assert (integrity_check.check(), world.index_rebuild.left) == (SOUND, 4)
+    assert (integrity_check.check(), world.index_rebuild.remaining) == (SOUND, 4)
 
 
 def test_vectors_that_are_missing_are_told_and_made_again(world: World, integrity_check: IntegrityCheck) -> None:

@@ -12,7 +12,7 @@ from hivelore.core.progress import Progress
 from hivelore.errors import Conflict, Forbidden, Invalid, Stale
 from hivelore.feedback.recalls import Sign
 from hivelore.maintenance import service
-from hivelore.maintenance.housekeeping import Housekeeping
+from hivelore.maintenance.housekeeping import Housekeeper
 from hivelore.maintenance.model import MaintenancePlan, MaintenanceResult
 from hivelore.memories.drafts import Edit
 from hivelore.memories.model import Action, Memory, MemoryId, Scope, Trust
@@ -192,7 +192,7 @@ def test_the_exact_number_has_to_be_said_even_below_the_share(world: World) -> N
 
 def test_a_purge_in_many_units_is_one_batch(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """Facts of one subject are linked to each other, and go in different units."""
-    monkeypatch.setattr(service, "_AT_A_TIME", 2)
+    monkeypatch.setattr(service, "_PURGE_BATCH", 2)
     ends = [START + (9 * HOUR if number % 4 == 0 else HOUR) for number in range(9)]
     facts = [
         world.remember(f"The port is {number}.", subject="db.port", expires_at=end) for number, end in enumerate(ends)
@@ -211,14 +211,14 @@ def test_a_purge_in_many_units_is_one_batch(world: World, monkeypatch: pytest.Mo
 def test_what_was_renewed_meanwhile_stays(world: World) -> None:
     (gone,) = filled(world)
     key = present(world.store, gone).key
-    looked = world.maintenance._looked
+    looked = world.maintenance._survey
 
     def late(wish: MaintenancePlan, viewer: Viewer, progress: Progress) -> Any:
         found = looked(wish, viewer, progress)
         world.store.write(lambda tx: tx.renew(key, None))
         return found
 
-    world.maintenance._looked = late
+    world.maintenance._survey = late
     assert purge(world).purged == 0
     assert gone.id in ids(world)
 
@@ -236,11 +236,11 @@ def test_a_fact_that_was_told_meanwhile_keeps_its_place(world: World) -> None:
 def test_what_is_kept_of_a_purge_is_wiped_after_a_while(world: World) -> None:
     filled(world)
     done = purge(world)
-    housekeeping = Housekeeping(world.store, world.keywords, world.clock, undo=timedelta(days=7))
-    housekeeping.tend()
+    housekeeping = Housekeeper(world.store, world.keywords, world.clock, undo=timedelta(days=7))
+    housekeeping.run_step()
     assert len(batches_of(world.store)) == 1
     world.clock.advance(timedelta(days=7, minutes=1))
-    housekeeping.tend()
+    housekeeping.run_step()
     assert batches_of(world.store) == []
     assert done.batch is not None
     with pytest.raises(Exception, match="No change"):
@@ -277,8 +277,8 @@ def test_reindexing_finds_the_same_again(world: World) -> None:
     world.remember("The heron sleeps.")
     done = world.maintenance.apply(MaintenancePlan(reindex=True, vacuum=True), AS_OPERATOR)
     assert done.done == {"reindex": True, "vacuum": True}
-    while not world.index_rebuild.is_done:
-        world.index_rebuild.go_on()
+    while not world.index_rebuild.is_complete:
+        world.index_rebuild.run_step()
     assert world.found("heron") == ["The heron sleeps."]
 
 
@@ -327,7 +327,7 @@ def test_what_says_the_same_is_put_to_review_and_nothing_else_happens(world: Wor
     assert (done.proposed, done.purged, done.batch) == (1, 0, None)
     assert known(world) == before
     (proposal,) = proposed(world)
-    assert [one.memory for one in world.review_inbox.case(proposal, AS_OPERATOR).proposal.memories] == [
+    assert [one.memory for one in world.review_inbox.detail(proposal, AS_OPERATOR).proposal.memories] == [
         older.id,
         newer.id,
     ]
@@ -414,7 +414,7 @@ def test_leads_merge_what_they_may_change(world: World) -> None:
         world.remember(text, AS_BOB, scope=Scope.SWARM, session=text)
     twins(world)
     shared, private = proposed(world)
-    decided = {one: world.review_inbox.case(one, AS_LEA).memories[0].scope for one in (shared, private)}
+    decided = {one: world.review_inbox.detail(one, AS_LEA).memories[0].scope for one in (shared, private)}
     for one, scope in decided.items():
         if scope is Scope.SWARM:
             decide(world, one, Decision.ACCEPTED, AS_LEA)
@@ -478,7 +478,7 @@ def test_forgetting_what_was_made_of_two_leaves_no_word_of_it(world: World) -> N
 
 
 def test_no_more_is_put_to_review_than_may_wait(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hivelore.review.proposals.MOST_OPEN", 2)
+    monkeypatch.setattr("hivelore.review.proposals.MAX_OPEN", 2)
     for number in range(6):
         world.remember(f"The heron {'abcdef'[number // 2]}.", session=f"s{number}")
     for shown in (2, 0):

@@ -29,7 +29,7 @@ NOBODY = JobId("00000000-0000-7000-8000-000000000000")
 
 @pytest.fixture(autouse=True)
 def quick_beats(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(maintenance_jobs, "BEAT", 0.01)
+    monkeypatch.setattr(maintenance_jobs, "HEARTBEAT_SECONDS", 0.01)
 
 
 @pytest.fixture
@@ -67,23 +67,23 @@ def test_a_job_ends_with_what_the_work_gives(world: World, jobs: MaintenanceJobs
     ended = jobs.wait(job.id, AS_OPERATOR)
     assert (ended.state, ended.kind, ended.error) == (JobState.DONE, "maintenance", None)
     assert ended.done == ended.total > 0
-    assert jobs.outcome(job.id, AS_OPERATOR) == world.maintenance.preview(MERGE, AS_OPERATOR)
+    assert jobs.result(job.id, AS_OPERATOR) == world.maintenance.preview(MERGE, AS_OPERATOR)
     applied = jobs.begin(MERGE, AS_OPERATOR, apply=True)
     assert jobs.wait(applied.id, AS_OPERATOR).state is JobState.DONE
-    assert jobs.outcome(applied.id, AS_OPERATOR).proposed == 1
+    assert jobs.result(applied.id, AS_OPERATOR).proposed == 1
     with pytest.raises(NotFound, match="latest"):
-        jobs.outcome(job.id, AS_OPERATOR)
+        jobs.result(job.id, AS_OPERATOR)
 
 
 def test_it_tells_how_far_it_is_in_this_process_and_in_others(
     world: World, jobs: MaintenanceJobs, barrier: Held
 ) -> None:
     job = running(jobs, barrier)
-    seen = jobs.look(job.id, AS_OPERATOR)
+    seen = jobs.status(job.id, AS_OPERATOR)
     assert (seen.state, seen.done, seen.total) == (JobState.RUNNING, 3, 10)
     until(lambda: kept(world, job.id).total == 10)
     with pytest.raises(Conflict, match="running"):
-        jobs.outcome(job.id, AS_OPERATOR)
+        jobs.result(job.id, AS_OPERATOR)
     barrier.let_go.set()
     assert jobs.wait(job.id, AS_OPERATOR).state is JobState.DONE
 
@@ -105,10 +105,10 @@ def test_a_cancelled_job_does_nothing_more(world: World, jobs: MaintenanceJobs, 
     job = running(jobs, barrier, apply=True)
     assert jobs.cancel(job.id, AS_OPERATOR).state is JobState.CANCELLED
     jobs.close()
-    assert jobs.look(job.id, AS_OPERATOR).state is JobState.CANCELLED
+    assert jobs.status(job.id, AS_OPERATOR).state is JobState.CANCELLED
     assert jobs.cancel(job.id, AS_OPERATOR).state is JobState.CANCELLED
     with pytest.raises(Conflict, match="cancelled"):
-        jobs.outcome(job.id, AS_OPERATOR)
+        jobs.result(job.id, AS_OPERATOR)
     barrier.let_go.set()
     assert len(world.maintenance.preview(MERGE, AS_OPERATOR).alike) == 1
 
@@ -122,7 +122,7 @@ def test_another_process_joins_and_cancels_it_where_the_store_is_shared(
     assert (joined.id == job.id) is world.store.is_shared
     assert other.cancel(joined.id, AS_OPERATOR).state is JobState.CANCELLED
     other.close()
-    until(lambda: not jobs._own)
+    until(lambda: not jobs._running)
 
 
 def test_a_job_whose_process_has_ended_has_failed(world: World, jobs: MaintenanceJobs, barrier: Held) -> None:
@@ -134,12 +134,12 @@ def test_a_job_whose_process_has_ended_has_failed(world: World, jobs: Maintenanc
     world.store.write(lambda tx: tx.put_job(as_left))
     started = world.another_process()
     if world.store.is_shared:
-        assert started.look(job.id, AS_OPERATOR).state is JobState.RUNNING
+        assert started.status(job.id, AS_OPERATOR).state is JobState.RUNNING
         world.clock.advance(maintenance_jobs.LOST_AFTER + timedelta(seconds=1))
-    lost = started.look(job.id, AS_OPERATOR)
+    lost = started.status(job.id, AS_OPERATOR)
     assert (lost.state, lost.error) == (JobState.FAILED, maintenance_jobs.INTERRUPTED)
     with pytest.raises(Conflict, match="ask again"):
-        started.outcome(job.id, AS_OPERATOR)
+        started.result(job.id, AS_OPERATOR)
     world.store.write(lambda tx: tx.put_job(as_left))
     barrier.let_go.set()
     again = started.begin(MERGE, AS_OPERATOR)
@@ -151,7 +151,7 @@ def test_a_job_whose_process_has_ended_has_failed(world: World, jobs: Maintenanc
 def test_a_process_that_ends_ends_its_job(world: World, jobs: MaintenanceJobs, barrier: Held) -> None:
     job = running(jobs, barrier)
     jobs.close()
-    seen = jobs.look(job.id, AS_OPERATOR)
+    seen = jobs.status(job.id, AS_OPERATOR)
     assert (seen.state, seen.error) == (JobState.FAILED, maintenance_jobs.INTERRUPTED)
     with pytest.raises(Unavailable):
         jobs.begin(MERGE, AS_OPERATOR)
@@ -163,7 +163,7 @@ def test_what_it_fails_with_is_told(world: World, jobs: MaintenanceJobs, monkeyp
     assert seen.state is JobState.FAILED
     assert "nothing was done" in str(seen.error)
     with pytest.raises(Conflict, match="nothing was done"):
-        jobs.outcome(job.id, AS_OPERATOR)
+        jobs.result(job.id, AS_OPERATOR)
 
     def broken(*_: object) -> None:
         raise TypeError("password: hunter2hunter2")
@@ -184,10 +184,10 @@ def test_nothing_of_a_memory_is_in_what_is_kept(world: World, jobs: MaintenanceJ
         latest = view.setting(LATEST) or ""
     assert older.id in latest
     assert "heron" not in latest
-    (pair,) = jobs.outcome(job.id, AS_OPERATOR).alike
+    (pair,) = jobs.result(job.id, AS_OPERATOR).alike
     assert pair.names == (older.name, newer.name)
     world.memory_service.forget(older.id, AS_ADA)
-    assert jobs.outcome(job.id, AS_OPERATOR).alike == ()
+    assert jobs.result(job.id, AS_OPERATOR).alike == ()
 
 
 def test_only_operators_and_only_its_own_kind(world: World, jobs: MaintenanceJobs) -> None:
@@ -195,7 +195,7 @@ def test_only_operators_and_only_its_own_kind(world: World, jobs: MaintenanceJob
     jobs.wait(job.id, AS_OPERATOR)
 
     def refused(viewer: Viewer) -> None:
-        for call in (jobs.look, jobs.cancel, jobs.outcome):
+        for call in (jobs.status, jobs.cancel, jobs.result):
             with pytest.raises(Forbidden):
                 call(job.id, viewer)
         with pytest.raises(Forbidden):
@@ -206,9 +206,9 @@ def test_only_operators_and_only_its_own_kind(world: World, jobs: MaintenanceJob
     with pytest.raises(Invalid):
         jobs.begin(MERGE, AS_OPERATOR, yes_delete=1)
     with pytest.raises(NotFound):
-        jobs.look(NOBODY, AS_OPERATOR)
+        jobs.status(NOBODY, AS_OPERATOR)
     with pytest.raises(NotFound):
-        world.reembedder.look(job.id, AS_OPERATOR)
+        world.reembedder.status(job.id, AS_OPERATOR)
     world.remember("alpha")
     with pytest.raises(NotFound):
         jobs.cancel(world.reembedder.begin(AS_OPERATOR, everything=True).id, AS_OPERATOR)
@@ -224,14 +224,14 @@ def test_comparing_ends_between_two_pairs(world: World, monkeypatch: pytest.Monk
         progress.stop()
         return False
 
-    monkeypatch.setattr(duplicates, "_say_the_same", one_then_stop)
+    monkeypatch.setattr(duplicates, "_is_duplicate", one_then_stop)
     with pytest.raises(Stopped):
         world.maintenance.preview(MERGE, AS_OPERATOR, progress)
     assert len(compared) == 1
 
 
 def test_a_purge_that_is_stopped_is_one_batch_and_comes_back(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(service, "_AT_A_TIME", 2)
+    monkeypatch.setattr(service, "_PURGE_BATCH", 2)
     gone = [
         world.remember(f"The heron {number} leaves.", expires_at=START + timedelta(hours=1), session=str(number))
         for number in range(6)

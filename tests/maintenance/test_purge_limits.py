@@ -7,14 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hivelore.errors import Conflict
-from hivelore.maintenance.purge_limits import most, refuse_too_many
+from hivelore.maintenance.purge_limits import check_purge_size, unconfirmed_purge_limit
 
 
 @given(memories=st.integers(0, 10**7), hundredths=st.integers(0, 100))
 def test_the_share_itself_may_go_and_no_more(memories: int, hundredths: int) -> None:
     share = hundredths / 100
     limit = int(Fraction(hundredths, 100) * memories)
-    assert most(memories, share) == limit
-    refuse_too_many(limit, memories, share, None)
+    assert unconfirmed_purge_limit(memories, share) == limit
+    check_purge_size(limit, memories, share, None)
     with pytest.raises(Conflict, match=f"yes-delete {limit + 1}"):
-        refuse_too_many(limit + 1, memories, share, None)
+        check_purge_size(limit + 1, memories, share, None)

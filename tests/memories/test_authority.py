@@ -131,7 +131,7 @@ def test_facts_of_ones_own_take_each_others_place(world: World) -> None:
 def test_an_edit_that_would_end_what_others_share_is_proposed(world: World, edit: Edit) -> None:
     before = shared(world, "The port is 5432.", AS_LEA, subject="db.port")
     is_shared = edit.scope is not Scope.SWARM
-    subject = None if edit.given().get("subject") else "db.port"
+    subject = None if edit.changed_fields().get("subject") else "db.port"
     mine = world.remember("6543", AS_BOB, scope=Scope.SWARM if is_shared else Scope.AGENT, subject=subject)
     with pytest.raises(Proposed, match="A lead decides") as error:
         world.memory_service.edit(mine.id, edit, AS_BOB)

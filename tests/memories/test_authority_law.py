@@ -125,7 +125,7 @@ def test_no_call_of_a_worker_changes_what_others_see_of_what_is_shared(swarm: Sw
         with suppress(HiveloreError):
             do(world, call, list(swarm.others))
         assert {one: seen(world, one) for one in swarm.others} == swarm.others
-    listed = {one.id for one in world.reading.page(world.reading.listing(AS_BOB), None, 1_000, AS_BOB).memories}
+    listed = {one.id for one in world.reading.page(world.reading.widest_filter(AS_BOB), None, 1_000, AS_BOB).memories}
     assert swarm.others.keys() <= listed
     found = world.recall("note document record file port call crane", AS_BOB, limit=50).hits
     assert present_truth(swarm) <= {hit.memory.id for hit in found}
@@ -136,7 +136,7 @@ def present_truth(swarm: Swarm) -> set[MemoryId]:
 
 
 def mine(world: World) -> list[Memory]:
-    where = world.reading.listing(AS_OPERATOR)
+    where = world.reading.widest_filter(AS_OPERATOR)
     return [one for one in world.reading.page(where, None, 1_000, AS_OPERATOR).memories if one.provenance.actor == ADA]
 
 

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from hivelore.memories.chunking import (
     CHUNK_LENGTH,
     EXCERPT_RANGE,
+    MIN_CHUNK_LENGTH,
     OVERLAP,
     PASSAGE_RANGE,
-    SHORTEST,
     chunk,
     excerpts,
-    prefixed,
+    with_headings,
 )
 
 PROSE = "Every note is a sentence of some length. "
@@ -61,7 +61,7 @@ def test_four_marks_are_no_heading_of_ours() -> None:
 def test_a_chunk_is_shown_under_its_path() -> None:
     text = f"## Setup\n{PROSE * 40}\n### Prerequisites\n{PROSE * 40}"
     last = chunk(text)[-1]
-    assert prefixed(text, last).startswith("## Setup > Prerequisites\n\n")
+    assert with_headings(text, last).startswith("## Setup > Prerequisites\n\n")
 
 
 def test_a_text_of_exactly_the_limit_is_one_chunk_and_one_more_character_makes_two() -> None:
@@ -208,7 +208,7 @@ def test_no_chunk_is_over_the_limit_and_none_is_short_beside_others(text: str) -
     chunks = chunk(text)
     for one in chunks:
         assert one.stop - one.start <= CHUNK_LENGTH
-        assert one.stop - one.start >= SHORTEST or len(chunks) == 1
+        assert one.stop - one.start >= MIN_CHUNK_LENGTH or len(chunks) == 1
 
 
 @given(TEXTS)

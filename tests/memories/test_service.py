@@ -11,7 +11,7 @@ from hivelore.core.redaction import METADATA_VALUES, Redactor
 from hivelore.errors import Forbidden, Invalid, NotFound, Proposed, Stale, TooLarge
 from hivelore.memories.drafts import Draft, Edit
 from hivelore.memories.model import Action, MemoryId, Scope, Source, Trust
-from hivelore.memories.normalizer import CONTENT_LENGTH, FIELD_LENGTH, TAGS
+from hivelore.memories.normalizer import CONTENT_LENGTH, FIELD_LENGTH, MAX_TAGS
 from support.memories import operational
 from support.world import ADA, AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, BOB, World
 
@@ -417,7 +417,7 @@ def test_injecting_is_refused_clearly(world: World) -> None:
 @pytest.mark.parametrize(
     "more",
     [
-        {"tags": tuple(map(str, range(TAGS + 1)))},
+        {"tags": tuple(map(str, range(MAX_TAGS + 1)))},
         {"summary": "x" * (FIELD_LENGTH + 1)},
         {"subject": "x" * (FIELD_LENGTH + 1)},
         {"metadata": {"list": list(range(METADATA_VALUES + 1))}},

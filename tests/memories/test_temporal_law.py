@@ -16,7 +16,7 @@ from hivelore.maintenance.model import MaintenancePlan
 from hivelore.memories import codec
 from hivelore.memories.drafts import UNSET, Edit
 from hivelore.memories.model import Memory, Scope
-from hivelore.memories.temporal import beside
+from hivelore.memories.temporal import adjacent_facts
 from hivelore.search.model import EVERYTHING
 from hivelore.transfer.jsonl import Report, _canonical, read_line
 from support.clocks import START, SteppingClock
@@ -99,7 +99,7 @@ def test_what_was_replaced_leads_to_something_that_holds(happened: list[Deed]) -
     with world.store.read() as view:
 
         def following(one: Stored) -> list[Stored]:
-            _, newer = beside(view, one)
+            _, newer = adjacent_facts(view, one)
             return [*view.superseding(one.memory.id), *([] if newer is None else [newer])]
 
         for memory in everything(world):

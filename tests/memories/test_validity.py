@@ -11,7 +11,7 @@ from hivelore.core.agents import Interface
 from hivelore.core.text import Clean
 from hivelore.memories.diff import difference
 from hivelore.memories.model import Action, Memory, Scope, Version
-from hivelore.memories.validity import as_it_was, ends, may_supersede
+from hivelore.memories.validity import end_of_validity, may_supersede, state_at
 from support.memories import ADA, BOB, a_memory, instant
 
 
@@ -38,9 +38,9 @@ def a_version(number: int, content: str = "one", at: datetime | None = None) -> 
 
 def test_a_memory_ends_where_the_first_that_took_its_place_begins() -> None:
     memory = a_memory(valid_from=instant(1))
-    assert ends(memory, []) is None
-    assert ends(memory, [a_memory(valid_from=instant(minute)) for minute in (3, 2)]) == instant(2)
-    assert ends(memory, [a_memory(valid_from=instant(0))]) == instant(1)
+    assert end_of_validity(memory, []) is None
+    assert end_of_validity(memory, [a_memory(valid_from=instant(minute)) for minute in (3, 2)]) == instant(2)
+    assert end_of_validity(memory, [a_memory(valid_from=instant(0))]) == instant(1)
 
 
 @pytest.mark.parametrize(
@@ -60,10 +60,10 @@ def test_what_takes_a_place_is_seen_by_all_who_saw_what_was_there(newer: Memory,
 def test_a_memory_was_what_its_version_of_then_says() -> None:
     history = [a_version(number, f"text {number}") for number in (1, 2, 3)]
     memory = a_memory("text 3", version=3, updated_at=instant(3))
-    assert [as_it_was(memory, history, instant(at)).content for at in (0, 1, 2, 2.9, 3, 9)] == [
+    assert [state_at(memory, history, instant(at)).content for at in (0, 1, 2, 2.9, 3, 9)] == [
         f"text {number}" for number in (1, 1, 2, 2, 3, 3)
     ]
-    was = as_it_was(memory, history, instant(2))
+    was = state_at(memory, history, instant(2))
     assert (was.version, was.updated_at, was.provenance.actor, was.provenance.reason) == (2, instant(2), BOB, "why")
     assert (was.id, was.owner) == (memory.id, ADA)
 

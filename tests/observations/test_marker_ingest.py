@@ -39,7 +39,7 @@ def test_each_kind_is_kept(world: World, marking: MarkerIngest) -> None:
         "The backup is late",
         "New memory recorded: [timing:jellyfin] Takes 60s to start",
     }
-    (cooldown,) = world.cooldowns.holding()
+    (cooldown,) = world.cooldowns.active()
     assert (cooldown.service, cooldown.action, cooldown.session) == ("jellyfin", "restart", "s-1")
 
 
@@ -61,7 +61,7 @@ def test_one_that_cannot_be_kept_is_logged_and_the_others_are(
 def counted(world: World) -> tuple[list[str], list[int]]:
     """The texts of the events that were told, and how often each cooldown was set."""
     told = (one.text for one in world.events.page(AS_OPERATOR, None, 100).events if one.memory is None)
-    return list(told), [one.count for one in world.cooldowns.holding()]
+    return list(told), [one.count for one in world.cooldowns.active()]
 
 
 def test_what_a_session_says_twice_within_an_hour_counts_once(world: World, marking: MarkerIngest) -> None:
@@ -70,7 +70,7 @@ def test_what_a_session_says_twice_within_an_hour_counts_once(world: World, mark
         assert marking.take(SAID, AS_ADA, "s-1", world.clock.now()) == 3
         world.clock.advance(MINUTE)
     assert counted(world) == (["The backup is late"], [1])
-    assert world.cooldowns.holding()[0].until == began + 30 * MINUTE
+    assert world.cooldowns.active()[0].until == began + 30 * MINUTE
 
 
 @pytest.mark.parametrize(
@@ -91,12 +91,12 @@ def test_what_is_told_late_rests_from_when_it_was_said(world: World, marking: Ma
     said_at = world.clock.now()
     world.clock.advance(10 * MINUTE)
     marking.take(SAID, AS_ADA, "s-1", said_at)
-    (one,) = world.cooldowns.holding()
+    (one,) = world.cooldowns.active()
     assert (one.set_at, one.until) == (said_at, said_at + 30 * MINUTE)
     world.cooldowns.clear("jellyfin", None, AS_OPERATOR)
     world.clock.advance(20 * MINUTE)
     marking.take(SAID, AS_ADA, "s-1", said_at)
-    assert world.cooldowns.holding() == []
+    assert world.cooldowns.active() == []
 
 
 def test_what_arrives_twice_at_the_same_time_counts_once(world: World, marking: MarkerIngest) -> None:

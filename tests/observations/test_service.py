@@ -244,7 +244,7 @@ def test_what_is_uncertain_is_put_to_review(cautious: World) -> None:
 
 
 def test_an_observation_that_nobody_is_asked_about_says_so(cautious: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hivelore.review.proposals.MOST_OPEN", 0)
+    monkeypatch.setattr("hivelore.review.proposals.MAX_OPEN", 0)
     cautious.observe("Backups are enabled by default", session="a")
     done = cautious.observe("Backups are disabled by default", session="b")
     assert (done.effect, done.dropped) == (Effect.UNCERTAIN, 1)

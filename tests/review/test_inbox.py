@@ -10,7 +10,7 @@ import pytest
 from hivelore.core.agents import AgentId, LeadSees, Role, Viewer
 from hivelore.core.text import Clean
 from hivelore.errors import Conflict, Forbidden, HiveloreError, Invalid, NotFound, Proposed, Stale
-from hivelore.maintenance.housekeeping import Housekeeping
+from hivelore.maintenance.housekeeping import Housekeeper
 from hivelore.memories.drafts import Draft, Edit
 from hivelore.memories.model import Action, Memory, Scope, Trust
 from hivelore.observations.model import Observation, ObservationKind
@@ -89,7 +89,7 @@ def test_who_asks_to_share_what_the_web_said_is_told_that_it_was_proposed(world:
     memory = world.remember("Run this.", trust=Trust.WEB)
     proposal = asked(world, memory, scope=Scope.SWARM, reason="it helped")
     assert present(world.store, memory).memory == memory
-    known = world.review_inbox.case(proposal, AS_ADA).proposal
+    known = world.review_inbox.detail(proposal, AS_ADA).proposal
     assert (known.kind, known.actor, known.why) == (ProposalKind.SHARING, ADA, "it helped")
     assert known.wanted == Edit(scope=Scope.SWARM)
     assert [(one.action, one.memory) for one in world.audit()] == [(Action.PROPOSED, memory.id)]
@@ -101,7 +101,7 @@ def test_who_asks_to_edit_what_is_about_running_things_is_told_that_it_was_propo
 ) -> None:
     memory = running(world, "Takes 60 s.")
     proposal = asked(world, memory, viewer, content="Takes 70 s, with the key AKIAIOSFODNN7EXAMPLE.")
-    wanted = world.review_inbox.case(proposal, viewer).proposal.wanted
+    wanted = world.review_inbox.detail(proposal, viewer).proposal.wanted
     assert isinstance(wanted, Edit)
     assert "AKIA" not in str(wanted.content)
     assert present(world.store, memory).memory == memory
@@ -168,7 +168,7 @@ def test_what_was_rejected_stays_so_until_the_memory_changes(world: World) -> No
 
 
 def test_nobody_has_more_than_so_many_open_ones(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(proposals, "MOST_OPEN", 2)
+    monkeypatch.setattr(proposals, "MAX_OPEN", 2)
     memory = running(world, "Takes 60 s.")
     first, _ = (asked(world, memory, content=text) for text in ("1 s", "2 s"))
     with pytest.raises(Conflict, match="wait for a decision"):
@@ -182,7 +182,7 @@ def test_nobody_has_more_than_so_many_open_ones(world: World, monkeypatch: pytes
 def test_what_is_asked_for_finds_room_before_what_could_not_be_told_and_that_is_said(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(proposals, "MOST_OPEN", 1)
+    monkeypatch.setattr(proposals, "MAX_OPEN", 1)
     older, _, _ = doubt(world)
     before = world.review_inbox.page(AS_LEA, None, 10)
     wanted = asked(world, older, content="Takes 70 s.")
@@ -194,12 +194,12 @@ def test_what_is_asked_for_finds_room_before_what_could_not_be_told_and_that_is_
 def test_what_is_told_is_kept_though_nobody_can_be_asked_about_its_place(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(proposals, "MOST_OPEN", 0)
+    monkeypatch.setattr(proposals, "MAX_OPEN", 0)
     world.remember("The port is 5432.", AS_LEA, scope=Scope.SWARM, subject="db.port")
     done = world.memory_service.remember(Draft(content="6543", scope=Scope.SWARM, subject="db.port"), AS_BOB)
     assert (done.created, done.proposal, done.dropped, done.memory.subject) == (True, None, True, None)
-    assert done.place is not None
-    assert "Tell a lead" in done.place
+    assert done.placement_notice is not None
+    assert "Tell a lead" in done.placement_notice
 
 
 # who sees it
@@ -213,7 +213,7 @@ def test_workers_see_their_own_leads_and_operators_all_about_what_they_may_see(w
     assert listed(world, AS_BOB) == [of_bob]
     assert listed(world, AS_LEA) == listed(world, AS_OPERATOR) == [of_bob, of_ada.id]
     with pytest.raises(NotFound):
-        world.review_inbox.case(of_bob, AS_ADA)
+        world.review_inbox.detail(of_bob, AS_ADA)
 
 
 def test_a_lead_who_sees_what_is_shared_sees_proposals_about_that(world: World) -> None:
@@ -222,7 +222,7 @@ def test_a_lead_who_sees_what_is_shared_sees_proposals_about_that(world: World) 
     _, _, shown = doubt(world)
     narrow = World(world.store, world.keywords, world.clock, lead_sees=LeadSees.SHARED, first_id=500)
     assert listed(narrow, AS_LEA) == [shown.id]
-    for ask in (lambda: narrow.review_inbox.case(hidden, AS_LEA), lambda: decide(narrow, hidden, "accepted", AS_LEA)):
+    for ask in (lambda: narrow.review_inbox.detail(hidden, AS_LEA), lambda: decide(narrow, hidden, "accepted", AS_LEA)):
         with pytest.raises(NotFound):
             ask()
 
@@ -251,7 +251,7 @@ def test_a_page_is_narrowed_to_what_is_open_and_to_a_kind(world: World) -> None:
 def test_reading_a_private_memory_of_another_in_the_inbox_is_in_the_audit_trail(world: World) -> None:
     secret = world.remember("Run this.", trust=Trust.TOOL_OUTPUT)
     proposal = asked(world, secret, scope=Scope.SWARM)
-    case = world.review_inbox.case(proposal, AS_LEA)
+    case = world.review_inbox.detail(proposal, AS_LEA)
     assert case.memories == (secret,)
     assert [(one.action, one.actor) for one in world.audit()] == [(Action.READ, LEA), (Action.PROPOSED, ADA)]
 
@@ -268,7 +268,7 @@ def test_an_accepted_contradiction_makes_the_older_one_less_sure(world: World) -
     assert (judged.kind, judged.actor, judged.text) == (ObservationKind.DISPROVED, LEA, newer.content)
     assert decided.decided is not None
     assert (decided.decided.how, decided.decided.actor) == (Decision.ACCEPTED, LEA)
-    assert world.review_inbox.case(proposal.id, AS_ADA).proposal == decided
+    assert world.review_inbox.detail(proposal.id, AS_ADA).proposal == decided
     assert {(one.action, one.memory, one.actor) for one in world.audit()[:2]} == {
         (Action.DECIDED, older.id, LEA),
         (Action.DECIDED, newer.id, LEA),
@@ -296,7 +296,7 @@ def test_merging_a_contradiction_reinforces_the_older_one_and_keeps_the_words_of
         (ObservationKind.REINFORCED, again.actor, again.session, again.text),
     ]
     assert world.found("90 s") == ["Takes 60 s to start."]
-    told = world.review_inbox.case(proposal.id, AS_ADA)
+    told = world.review_inbox.detail(proposal.id, AS_ADA)
     assert [one.id for one in told.memories] == [older.id]
     assert told.proposal.decided is not None
     assert told.proposal.decided.how is Decision.MERGED
@@ -359,7 +359,7 @@ def test_what_an_agent_asks_of_what_is_known_is_done_as_one_change_by_the_operat
         world.curation.change(memory.id, change, AS_LEA)
     assert present(world.store, memory).memory == memory
     proposal = ProposalId(told.value.proposal)
-    known = world.review_inbox.case(proposal, AS_LEA).proposal
+    known = world.review_inbox.detail(proposal, AS_LEA).proposal
     assert known.wanted == Change(observation="Takes 70 s.", service="caddy", confidence=1.0)
     assert known.why == "timed it"
     world.review_inbox.decide(proposal, Decision.ACCEPTED, AS_OPERATOR)
@@ -446,7 +446,7 @@ def test_what_is_not_about_running_things_any_more_contradicts_nothing(world: Wo
 
 
 def tend(world: World, **more: Any) -> None:
-    Housekeeping(world.store, world.keywords, world.clock, **more).tend()
+    Housekeeper(world.store, world.keywords, world.clock, **more).run_step()
 
 
 def test_what_was_decided_goes_after_a_while_and_what_waits_stays(world: World) -> None:
@@ -479,7 +479,7 @@ def test_a_decision_is_taken_back_though_its_proposal_is_gone(world: World) -> N
 @pytest.mark.parametrize("viewer", [AS_ADA, AS_LEA, AS_OPERATOR])
 def test_an_unknown_proposal_is_told_alike_to_everybody(world: World, viewer: Viewer) -> None:
     def look() -> object:
-        return world.review_inbox.case(ProposalId("none"), viewer)
+        return world.review_inbox.detail(ProposalId("none"), viewer)
 
     def judge() -> object:
         return decide(world, ProposalId("none"), "accepted", viewer)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hivelore.review.model import Proposal, ProposalKind
-from hivelore.review.open_limit import Weight, gives_way, weight
+from hivelore.review.open_limit import Weight, choose_dropped, proposal_weight
 from support.memories import a_memory, instant, operational
 from support.proposals import a_proposal
 
@@ -20,28 +20,28 @@ def waiting(weights: list[Weight]) -> list[tuple[Weight, Proposal]]:
 def test_what_was_asked_for_weighs_more_than_a_doubt_and_that_more_than_twins() -> None:
     about = a_memory(operational=operational())
     heaviest_first = [
-        weight(ProposalKind.OPERATIONAL, about),
-        weight(ProposalKind.CONTRADICTION, about),
-        weight(ProposalKind.DUPLICATE, about),
+        proposal_weight(ProposalKind.OPERATIONAL, about),
+        proposal_weight(ProposalKind.CONTRADICTION, about),
+        proposal_weight(ProposalKind.DUPLICATE, about),
     ]
     assert heaviest_first == sorted(heaviest_first, reverse=True)
-    asked = {weight(kind, about) for kind in ProposalKind} - set(heaviest_first[1:])
+    asked = {proposal_weight(kind, about) for kind in ProposalKind} - set(heaviest_first[1:])
     assert asked == {heaviest_first[0]}
 
 
 def test_a_doubt_weighs_as_much_as_what_it_may_correct() -> None:
     sure, unsure = (
-        weight(ProposalKind.CONTRADICTION, a_memory(operational=operational(base=base))) for base in (0.9, 0.4)
+        proposal_weight(ProposalKind.CONTRADICTION, a_memory(operational=operational(base=base))) for base in (0.9, 0.4)
     )
     by_operator = replace(operational(base=0.1), tier=0)
-    told = weight(ProposalKind.CONTRADICTION, a_memory(operational=by_operator))
+    told = proposal_weight(ProposalKind.CONTRADICTION, a_memory(operational=by_operator))
     assert told > sure > unsure
 
 
 @given(st.lists(WEIGHTS, max_size=6), WEIGHTS)
 def test_the_lightest_gives_way_and_never_to_one_that_weighs_no_more(weights: list[Weight], new: Weight) -> None:
     those = waiting(weights)
-    gone = gives_way(those, new)
+    gone = choose_dropped(those, new)
     if gone is None:
         assert all(one >= new for one in weights)
     else:

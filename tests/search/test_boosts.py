@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.memories.model import MemoryId, RankFeatures, asks
+from hivelore.memories.model import MemoryId, RankFeatures, is_question
 from hivelore.search.boosts import Boosts, prior
 from hivelore.search.dates import Span
 
@@ -20,7 +20,7 @@ PLAIN = RankFeatures(
     session=None,
     author=None,
     length=400,
-    asks=False,
+    is_question=False,
 )
 CONSTANTS = Boosts(company=0.25, brevity=0.1, enough=100, question=0.05, author=0.2)
 
@@ -35,7 +35,7 @@ standings = st.dictionaries(
         session=st.sampled_from([None, "one", "two"]),
         author=st.sampled_from([None, "Ada", "Grace Hopper", "…"]),
         length=st.integers(1, 5_000),
-        asks=st.booleans(),
+        is_question=st.booleans(),
         operational=st.none(),
     ),
 )
@@ -59,7 +59,7 @@ def test_a_very_short_text_loses() -> None:
 
 
 def test_a_question_loses() -> None:
-    assert added(PLAIN._replace(asks=True)) == pytest.approx(-0.05)
+    assert added(PLAIN._replace(is_question=True)) == pytest.approx(-0.05)
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_a_part_of_the_best_of_a_session_comes_to_the_others() -> None:
 def test_it_stays_small_and_lifts_nothing_above_its_sessions_best_by_company_alone(
     found: dict[str, RankFeatures], relevance: dict[str, float], question: str
 ) -> None:
-    nobody = {key: one._replace(author=None, asks=False, length=400) for key, one in found.items()}
+    nobody = {key: one._replace(author=None, is_question=False, length=400) for key, one in found.items()}
     for key, extra in prior(nobody, relevance, question, CONSTANTS).items():
         company = [relevance[other] for other, one in found.items() if one.session == found[key].session]
         assert 0.0 <= extra <= 0.25
@@ -114,11 +114,11 @@ def test_more_relevance_never_makes_less(
 
 
 @pytest.mark.parametrize(
-    ("end", "is_question"),
+    ("end", "asks"),
     [("Why?", True), ("Why? \n\t ", True), ("为什么？", True), ("لماذا؟", True), ("Why? Because.", False), ("", False)],
 )
-def test_a_text_asks_that_ends_with_a_question_mark(end: str, is_question: bool) -> None:
-    assert asks(end) is is_question
+def test_a_text_asks_that_ends_with_a_question_mark(end: str, asks: bool) -> None:
+    assert is_question(end) is asks
 
 
 MAY = Span(datetime(2025, 5, 1, tzinfo=UTC), datetime(2025, 6, 1, tzinfo=UTC), 0.8)

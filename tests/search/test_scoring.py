@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hivelore.feedback.model import UNKNOWN, Use
 from hivelore.feedback.rating import Worth, factor
-from hivelore.memories.model import standing
+from hivelore.memories.model import rank_features
 from hivelore.search.boosts import Boosts
 from hivelore.search.fusion import Relevance
 from hivelore.search.model import Score
@@ -45,7 +45,7 @@ def ranked(
     """The score of a memory of this age that was read so often, the last time so long ago."""
     memory = a_memory(created_at=NOW - age, updated_at=NOW)
     memory = replace(memory, access_count=count, accessed_at=None if idle is None else NOW - idle)
-    found = standing(memory)._replace(use=use)
+    found = rank_features(memory)._replace(use=use)
     return score(found, Relevance(keyword=0.25, vector=0.75, fused=fused), prior, NOW, ranking)
 
 

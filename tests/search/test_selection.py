@@ -89,7 +89,7 @@ def test_a_hit_fits_in_the_company_of_one_that_was_not_asked_for() -> None:
     ranked = [
         Ranked(
             DocumentKey(number),
-            RankFeatures(MemoryId(f"m{number}"), at, None, 0, None, None, 100 * number, asks=False),
+            RankFeatures(MemoryId(f"m{number}"), at, None, 0, None, None, 100 * number, is_question=False),
             Score(total=1.0 - number / 10, similarity=1.0),
         )
         for number in (1, 2, 3)
@@ -217,7 +217,7 @@ def test_what_is_counted_does_not_depend_on_how_many_are_asked_for(
     ranked = [
         Ranked(
             DocumentKey(number),
-            RankFeatures(MemoryId(f"m{number}"), BORN, None, 0, None, None, 30, asks=False),
+            RankFeatures(MemoryId(f"m{number}"), BORN, None, 0, None, None, 30, is_question=False),
             Score(total=1.0 - number / 100, similarity=1.0),
         )
         for number in range(len(texts))

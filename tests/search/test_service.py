@@ -165,7 +165,7 @@ def test_a_lead_sees_all_and_each_look_at_private_ones_is_on_record(world: World
 def test_a_lead_sees_only_what_is_shared_where_so_set(world: World) -> None:
     world.remember("adas lamp")
     narrow = World(world.store, KEYWORDS["exact"].index(), world.clock, lead_sees=LeadSees.SHARED)
-    assert narrow.reading.listing(AS_LEA).visibility.others is False
+    assert narrow.reading.widest_filter(AS_LEA).visibility.others is False
 
 
 def test_the_nearest_private_memories_of_others_crowd_nobody_out(world: World) -> None:
@@ -399,7 +399,7 @@ def test_workers_are_not_told_in_which_session_another_told_a_memory(world: Worl
     memory = world.remember(LEDGER, scope=Scope.SWARM, session="s1")
     for viewer, session in ((AS_ADA, "s1"), (AS_BOB, None), (AS_LEA, "s1"), (AS_OPERATOR, "s1")):
         (hit,) = world.recall(LEDGER, viewer).hits
-        (listed,) = world.reading.page(world.reading.listing(viewer), None, 9, viewer).memories
+        (listed,) = world.reading.page(world.reading.widest_filter(viewer), None, 9, viewer).memories
         got = world.reading.get(memory.id, viewer)
         assert [one.session for one in (hit.memory, listed, got)] == [session] * 3
 

@@ -32,7 +32,7 @@ def world_of(engine: str, store: MemoryStore, clock: SteppingClock) -> World:
     embedder = OnnxEmbedder()
     vectors = ScanVectors(embedder.fingerprint, embedder.dimension)
     world = World(store, KEYWORDS[engine].index(), clock, embedder=embedder, vectors=vectors)
-    world.active_model.look_after(store)
+    world.active_model.update_indexes(store)
     return world
 
 
@@ -55,7 +55,7 @@ def on_top(world: World, chains: Sequence[Chain]) -> list[Chain]:
 
 def known_at(world: World, chain: Chain) -> list[list[Memory]]:
     """What is listed of a subject, at each instant that matters."""
-    where = replace(world.reading.listing(AS_ADA), subject=Clean(chain.subject))
+    where = replace(world.reading.widest_filter(AS_ADA), subject=Clean(chain.subject))
     return [list(world.reading.page(replace(where, held_at=at), None, 9, AS_ADA).memories) for at in chain.instants()]
 
 

@@ -338,7 +338,7 @@ def test_a_summary_with_any_news_is_kept_whole(world: World, told: Told, text: s
 def test_a_changed_fact_is_kept_and_is_no_repetition(world: World, told: Told, known: str, told_now: str) -> None:
     before = world.remember(known, project=HERE)
     told(EventKind.COMPACTED, told_now)
-    kept = world.reading.page(world.reading.listing(AS_ADA), None, 9, AS_ADA).memories
+    kept = world.reading.page(world.reading.widest_filter(AS_ADA), None, 9, AS_ADA).memories
     assert [one.content for one in kept if one.source is Source.SESSION_SUMMARY] == [told_now]
     assert world.reading.get(before.id, AS_OPERATOR).access_count == 0
 
@@ -426,7 +426,7 @@ def test_who_names_a_session_later_does_not_keep_its_agent_from_it(world: World,
 
 
 def test_this_machines_agent_names_any_transcript(world: World, told: Told) -> None:
-    local = world.agents.local()
+    local = world.agents.local_agent()
     viewer = Viewer(role=local.role, agent=local.id, interface=Interface.HOOK)
     world.capture.take(told.event(EventKind.ENDED, transcript="/t/other.jsonl"), viewer)
     assert [one.transcript for one in world.handed_over] == ["/t/other.jsonl"]

@@ -55,7 +55,7 @@ def drained(world: World, spool: Listed, url: str | None = URL) -> int:
 
 
 def kept(world: World) -> list[str]:
-    where = world.reading.listing(AS_OPERATOR)
+    where = world.reading.widest_filter(AS_OPERATOR)
     return [memory.content for memory in world.reading.page(where, None, 10, AS_OPERATOR).memories]
 
 
@@ -64,15 +64,15 @@ def test_what_waits_is_taken_in_its_order_for_the_agent_of_this_machine(world: W
     assert drained(world, spool) == 3
     assert spool.waiting() == []
     assert kept(world) == [SECOND]
-    (memory,) = world.reading.page(world.reading.listing(AS_OPERATOR), None, 10, AS_OPERATOR).memories
-    assert memory.owner == world.agents.local().id
+    (memory,) = world.reading.page(world.reading.widest_filter(AS_OPERATOR), None, 10, AS_OPERATOR).memories
+    assert memory.owner == world.agents.local_agent().id
     assert memory.version == 2
 
 
 def test_what_came_with_a_key_is_taken_for_its_holder(world: World) -> None:
     key = world.agents.issue(BOB).text.rpartition("_")[0]
     assert drained(world, Listed(compacted(FIRST, key=key))) == 1
-    (memory,) = world.reading.page(world.reading.listing(AS_OPERATOR), None, 10, AS_OPERATOR).memories
+    (memory,) = world.reading.page(world.reading.widest_filter(AS_OPERATOR), None, 10, AS_OPERATOR).memories
     assert memory.owner == BOB
 
 

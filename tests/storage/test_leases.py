@@ -169,12 +169,12 @@ def test_who_does_not_lead_sees_how_far_the_other_one_has_come(
     write(services[0], 3)
     one.begin()
     other.begin()
-    assert (one.is_done, other.is_done) == (False, False)
-    assert other.left == 3
-    one.go_on()
-    assert not other.is_done
-    other.look()
-    assert other.is_done
+    assert (one.is_complete, other.is_complete) == (False, False)
+    assert other.remaining == 3
+    one.run_step()
+    assert not other.is_complete
+    other.refresh()
+    assert other.is_complete
 
 
 def test_who_is_late_does_not_begin_anew_what_another_one_has_done(
@@ -188,9 +188,9 @@ def test_who_is_late_does_not_begin_anew_what_another_one_has_done(
 
     def late(work: Callable[[Transaction], bool]) -> bool:
         one.begin()
-        one.go_on()
+        one.run_step()
         return write_late(work)
 
     monkeypatch.setattr(services[1].store, "write", late)
     other.begin()
-    assert (one.is_done, other.is_done) == (True, True)
+    assert (one.is_complete, other.is_complete) == (True, True)

@@ -88,9 +88,9 @@ def test_a_store_looks_after_its_words_were_indexed_anew(store: Looking) -> None
     world = a_world(store)
     for number in range(4):
         world.memory_service.remember(Draft(content=f"Number {number}."), AS_ADA)
-    world.index_rebuild.again()
-    world.index_rebuild.go_on()
-    assert (store.looks, world.index_rebuild.is_done) == (1, True)
+    world.index_rebuild.request_rebuild()
+    world.index_rebuild.run_step()
+    assert (store.looks, world.index_rebuild.is_complete) == (1, True)
 
 
 @pytest.mark.usefixtures("few_are_many")

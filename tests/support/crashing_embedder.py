@@ -23,7 +23,7 @@ from hivelore.core.ids import batch_id, memory_id, proposal_id
 from hivelore.core.redaction import Redactor
 from hivelore.core.text import Clean
 from hivelore.embeddings import queue
-from hivelore.embeddings.active_model import ActiveModel, Model
+from hivelore.embeddings.active_model import ActiveModel, EmbeddingModel
 from hivelore.embeddings.queue import EmbeddingQueue
 from hivelore.indexes.keywords.postings.engine import Postings
 from hivelore.indexes.vectors.exact import ExactVectors
@@ -35,7 +35,7 @@ from hivelore.memories.normalizer import Normalizer
 from hivelore.memories.service import MemoryService
 from hivelore.memories.ttl import Lifetimes
 from hivelore.models.hashing import HashingEmbedder
-from hivelore.review.proposals import Proposals
+from hivelore.review.proposals import ProposalQueue
 from hivelore.runtime.clock import SystemClock
 from hivelore.search.model import Visibility
 from hivelore.storage.ports import Transaction, View
@@ -126,14 +126,14 @@ def live(path: Path, number: int, halt: Halt) -> None:
     clock = SystemClock()
     store = HaltingStore(path, halt)
     provider = HaltingEmbedder(halt)
-    active_model = ActiveModel(Model(provider, ExactVectors(provider.fingerprint, provider.dimension)))
+    active_model = ActiveModel(EmbeddingModel(provider, ExactVectors(provider.fingerprint, provider.dimension)))
     embedding = EmbeddingQueue(store, active_model, clock)
     lifetimes = Lifetimes()
     memory_service = MemoryService(
         store=store,
         index_writer=IndexWriter(Postings()),
         normalizer=Normalizer(Redactor(b"a key for tests only"), lifetimes, clock, memory_id),
-        proposal_queue=Proposals(clock, proposal_id),
+        proposal_queue=ProposalQueue(clock, proposal_id),
         journal=ChangeJournal(store, clock, batch_id, timedelta(days=7)),
         lifetimes=lifetimes,
         lead_sees=LeadSees.ALL,

@@ -69,7 +69,7 @@ def opened(target: str) -> MemoryStore:
 
 
 def move(source: str, target: str, place: Place, nth: int) -> bool:
-    whole_reader.AT_A_TIME = rebuild.AT_A_TIME = 3
+    whole_reader.BATCH_SIZE = rebuild.STEP_DOCUMENTS = 3
     with closing(SqliteSource(Path(source), clock=SystemClock())) as here, closing(opened(target)) as there:
         return moved(here, cast(MemoryStore, Killing(there, place, nth)), Postings()).is_equal
 

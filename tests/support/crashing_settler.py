@@ -27,13 +27,13 @@ from hivelore.indexes.keywords.postings.engine import Postings
 from hivelore.indexes.keywords.postings.sql import Segment
 from hivelore.indexing.writer import IndexWriter
 from hivelore.maintenance import housekeeping
-from hivelore.maintenance.housekeeping import Housekeeping
+from hivelore.maintenance.housekeeping import Housekeeper
 from hivelore.memories.drafts import Draft, Edit
 from hivelore.memories.model import Memory
 from hivelore.memories.normalizer import Normalizer
 from hivelore.memories.service import MemoryService
 from hivelore.memories.ttl import Lifetimes
-from hivelore.review.proposals import Proposals
+from hivelore.review.proposals import ProposalQueue
 from hivelore.runtime.clock import SystemClock
 from hivelore.storage.ports import MemoryStore, Transaction
 from hivelore.storage.sql.view import SqlView
@@ -163,7 +163,7 @@ def live(path: Path, number: int, halt: Halt) -> None:
         store=store,
         index_writer=IndexWriter(keywords),
         normalizer=Normalizer(Redactor(b"a key for tests only"), lifetimes, clock, memory_id),
-        proposal_queue=Proposals(clock, proposal_id),
+        proposal_queue=ProposalQueue(clock, proposal_id),
         journal=ChangeJournal(store, clock, batch_id, timedelta(days=7)),
         lifetimes=lifetimes,
         lead_sees=LeadSees.ALL,
@@ -173,11 +173,11 @@ def live(path: Path, number: int, halt: Halt) -> None:
     begun, written = Event(), Event()
 
     def tend() -> None:
-        house = Housekeeping(store, keywords, clock)
+        house = Housekeeper(store, keywords, clock)
         begun.wait()  # Upkeep writes of itself too: a kill there, with nothing kept, would show nothing.
         while True:
             last = written.is_set()
-            house.tend()
+            house.run_step()
             with store.read() as view:
                 tidy = keywords.is_tidy(view)
             if last and tidy and not keywords.settle(store):
@@ -211,7 +211,7 @@ def write(memory_service: MemoryService, number: int, begun: Event) -> None:
 
 
 def main() -> None:
-    housekeeping.REST = 0.0
+    housekeeping.PURGE_REST_FACTOR = 0.0
     for line in sys.stdin:
         path, number, step, place, nth = json.loads(line)
         pid = os.fork()

@@ -21,7 +21,7 @@ class Desk:
         self.world, self.root = world, root
         self.files = WorkspaceFiles(root, root / "nowhere")
         self.files.make()
-        local = world.agents.local()
+        local = world.agents.local_agent()
         self.local = Viewer(role=local.role, agent=local.id, interface=Interface.CLI)
         self.restart()
 
@@ -60,7 +60,7 @@ class Desk:
         return stored.memory
 
     def all(self) -> Sequence[Memory]:
-        where = self.world.reading.listing(AS_OPERATOR)
+        where = self.world.reading.widest_filter(AS_OPERATOR)
         return self.world.reading.page(where, None, 100, AS_OPERATOR).memories
 
     def live(self) -> list[str]:

@@ -14,14 +14,14 @@ from hivelore.memories.drafts import UNSET, Edit
 from hivelore.memories.model import Memory, MemoryId, Scope
 from hivelore.observations.outcomes import Change
 from hivelore.review.model import (
-    Concerned,
-    Decided,
     Decision,
+    DecisionRecord,
     Deletion,
     Proposal,
     ProposalFilter,
     ProposalId,
     ProposalKind,
+    ProposalSubject,
     Wanted,
 )
 from hivelore.storage.ports import MemoryStore, View
@@ -39,7 +39,7 @@ class Parts(TypedDict, total=False):
     actor: AgentId | None
     why: Clean | None
     at: datetime
-    decided: Decided | None
+    decided: DecisionRecord | None
 
 
 def a_proposal(*memories: Memory, **parts: Unpack[Parts]) -> Proposal:
@@ -47,7 +47,7 @@ def a_proposal(*memories: Memory, **parts: Unpack[Parts]) -> Proposal:
     plain = Proposal(
         id=ProposalId(f"p{next(_numbers):06}"),
         kind=ProposalKind.CONTRADICTION,
-        memories=tuple(Concerned(one.id, one.version) for one in memories),
+        memories=tuple(ProposalSubject(one.id, one.version) for one in memories),
         why=Clean("60 s or 90 s"),
         actor=ADA,
         interface=Interface.HOOK,
@@ -57,8 +57,8 @@ def a_proposal(*memories: Memory, **parts: Unpack[Parts]) -> Proposal:
     return replace(plain, **parts)
 
 
-def a_decision(how: Decision = Decision.REJECTED) -> Decided:
-    return Decided(how=how, at=instant(5), actor=None, interface=Interface.CLI, reason=Clean("both are true"))
+def a_decision(how: Decision = Decision.REJECTED) -> DecisionRecord:
+    return DecisionRecord(how=how, at=instant(5), actor=None, interface=Interface.CLI, reason=Clean("both are true"))
 
 
 maybe = st.none() | texts
@@ -84,7 +84,7 @@ changes = st.builds(
 )
 wishes = st.none() | edits | st.builds(Deletion) | changes
 decisions = st.builds(
-    Decided,
+    DecisionRecord,
     how=st.sampled_from(Decision),
     at=instants,
     actor=st.none() | agents,
@@ -100,7 +100,7 @@ def proposals(draw: st.DrawFn, memories: Sequence[MemoryId]) -> Proposal:
     return Proposal(
         id=ProposalId(f"p{next(_numbers):06}"),
         kind=draw(st.sampled_from(ProposalKind)),
-        memories=tuple(Concerned(one, draw(st.integers(1, 9))) for one in about),
+        memories=tuple(ProposalSubject(one, draw(st.integers(1, 9))) for one in about),
         wanted=draw(wishes),
         why=draw(maybe),
         actor=draw(st.none() | agents),

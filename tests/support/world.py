@@ -15,7 +15,7 @@ from hivelore.core.audit import AuditEntry
 from hivelore.core.jobs import JobId
 from hivelore.core.redaction import Redactor
 from hivelore.core.text import Clean
-from hivelore.embeddings.active_model import ActiveModel, Model
+from hivelore.embeddings.active_model import ActiveModel, EmbeddingModel
 from hivelore.embeddings.queue import EmbeddingQueue
 from hivelore.embeddings.reembed import Reembedder
 from hivelore.events.cooldowns import Cooldowns
@@ -25,7 +25,7 @@ from hivelore.feedback.buffer import WriteBehindBuffer
 from hivelore.feedback.rating import Worth
 from hivelore.feedback.recall_log import RecallLog
 from hivelore.feedback.usefulness import Rating
-from hivelore.identity.service import Agents, Random
+from hivelore.identity.service import Agents, IdSource
 from hivelore.indexes.ports import KeywordIndex, VectorIndex
 from hivelore.indexes.vectors.exact import ExactVectors
 from hivelore.indexing.rebuild import IndexRebuild
@@ -48,7 +48,7 @@ from hivelore.observations.service import ObservationService
 from hivelore.observations.token_budget import Budget
 from hivelore.review.inbox import ReviewInbox
 from hivelore.review.model import ProposalId
-from hivelore.review.proposals import Proposals
+from hivelore.review.proposals import ProposalQueue
 from hivelore.search.boosts import Boosts
 from hivelore.search.fusion import FusionWeights
 from hivelore.search.model import Query, RecallId, RecallResult
@@ -91,7 +91,7 @@ class World:
         reader: PairReader | None = None,
     ) -> None:
         self.store, self.keywords, self.clock = store, keywords, clock
-        model = None if embedder is None else Model(embedder, vectors or _exact(embedder))
+        model = None if embedder is None else EmbeddingModel(embedder, vectors or _exact(embedder))
         self.active_model = ActiveModel(model)
         self.write_buffer = WriteBehindBuffer(store)
         ids = count(first_id)
@@ -99,7 +99,7 @@ class World:
         normalizer = Normalizer(redactor, Lifetimes(), clock, lambda _: MemoryId(f"m{next(ids):04}"))
         self.events = EventLog(store, redactor, clock, lead_sees, lambda _: LoggedId(f"e{next(ids):04}"))
         self.cooldowns = Cooldowns(store, redactor, clock)
-        self.proposal_queue = Proposals(clock, lambda _: ProposalId(f"p{next(ids):04}"))
+        self.proposal_queue = ProposalQueue(clock, lambda _: ProposalId(f"p{next(ids):04}"))
         self.journal = ChangeJournal(store, clock, lambda _: BatchId(f"b{next(ids):04}"), timedelta(days=7))
         self.memory_service = MemoryService(
             store=store,
@@ -219,7 +219,7 @@ class World:
             store, self.active_model, self.embedding, clock, lambda _: JobId(f"job{next(ids)}")
         )
         self.agents = Agents(
-            store, 1, clock, Random(_numbered("agent", AgentId), lambda: KeyId(f"{next(ids):010x}"), _secret)
+            store, 1, clock, IdSource(_numbered("agent", AgentId), lambda: KeyId(f"{next(ids):010x}"), _secret)
         )
         for agent, role in ((ADA, Role.WORKER), (BOB, Role.WORKER), (LEA, Role.LEAD)):
             known = Agent(id=agent, name=agent, role=role, created_at=clock.now())

@@ -45,7 +45,7 @@ WAYS = [
 
 @pytest.fixture
 def few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(whole_reader, "AT_A_TIME", 2)
+    monkeypatch.setattr(whole_reader, "BATCH_SIZE", 2)
     monkeypatch.setattr("hivelore.transfer.migrate.copy.PAGE", 2)
 
 
@@ -139,7 +139,7 @@ def test_what_is_known_of_files_arrives_and_what_was_dropped_meanwhile_goes(ends
 def test_whatever_happens_in_whatever_order_both_are_equal_in_the_end(script: list[Deed | str], kind: str) -> None:
     clock = SteppingClock()
     with pytest.MonkeyPatch.context() as changes, TemporaryDirectory() as folder:
-        changes.setattr(whole_reader, "AT_A_TIME", 2)
+        changes.setattr(whole_reader, "BATCH_SIZE", 2)
         source, target = ReferenceStore(FixedClock()), STORES[KEYWORDS[kind].store].open(Path(folder), clock)
         index = KEYWORDS[kind].index()
         with closing(target):
@@ -316,14 +316,14 @@ def test_a_move_is_not_finished_while_somebody_writes(ends: Ends, monkeypatch: p
     add(ends.source, a_memory())
     move = moving(ends.source, ends.target, ends.index)
     move.begin()
-    compare = whole_reader.digests
+    compare = whole_reader.memory_digests
 
     def beside(load: whole_reader.MemoryBatch) -> object:
         add(ends.source, a_memory())
         return compare(load)
 
     with monkeypatch.context() as changes:
-        changes.setattr(whole_reader, "digests", beside)
+        changes.setattr(whole_reader, "memory_digests", beside)
         assert move.finish() is None
     with ends.target.read() as view:
         stand = MigrationState.of(view)
@@ -356,5 +356,5 @@ def test_large_memories_travel_in_small_loads() -> None:
     sized = [a_memory("x" * size) for size in (1, 900_000, 2_000_000, 5)]
     keys = [add(store, memory, whole(memory.content)).key for memory in sized]
     with store.read() as view:
-        assert list(whole_reader.portions(view, keys)) == [keys[:3], keys[3:]]
-        assert [len(one) for one in whole_reader.portions(view, keys[:1] * 250)] == [100, 100, 50]
+        assert list(whole_reader.split_into_batches(view, keys)) == [keys[:3], keys[3:]]
+        assert [len(one) for one in whole_reader.split_into_batches(view, keys[:1] * 250)] == [100, 100, 50]

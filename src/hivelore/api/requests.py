@@ -15,7 +15,7 @@ from hivelore.events.model import EventPage, Level, LoggedId
 from hivelore.feedback.recall_log import RecallLog
 from hivelore.feedback.recalls import RecallPage
 from hivelore.memories.model import NAME_LENGTH, MemoryId, Source
-from hivelore.memories.normalizer import CONTENT_LENGTH, FIELD_LENGTH, TAGS, plain_subject, utc
+from hivelore.memories.normalizer import CONTENT_LENGTH, FIELD_LENGTH, MAX_TAGS, canonical_subject, to_utc
 from hivelore.memories.reader import MemoryReader
 from hivelore.observations.curation import CurationService
 from hivelore.observations.outcomes import ConfidenceTimeline
@@ -39,7 +39,7 @@ LIMITS = {
     "name": NAME_LENGTH,
     "query": QUERY_LENGTH,
     "results": LIMIT_RANGE[1],
-    "tags": TAGS,
+    "tags": MAX_TAGS,
 }
 """The limits a caller should know of, in characters or numbers."""
 PAGE_RANGE = (1, 500)
@@ -85,8 +85,8 @@ def asked(
         owner=agent,
         session=_clean(redactor, session, "session"),
         project=project_of(redactor, project),
-        now=utc(now, "now"),
-        as_of=utc(as_of, "asOf"),
+        now=to_utc(now, "now"),
+        as_of=to_utc(as_of, "asOf"),
         superseded=superseded,
         only_fitting=only_fitting,
         diversity=diversity,
@@ -125,10 +125,10 @@ class Listing:
 def listed(reading: MemoryReader, redactor: Redactor, listing: Listing, viewer: Viewer) -> MemoryPage:
     """A page of what the viewer may see."""
     _within(listing.limit, PAGE_RANGE)
-    as_of = utc(listing.as_of, "asOf")
+    as_of = to_utc(listing.as_of, "asOf")
     at = as_of or reading.now()
     where = replace(
-        reading.listing(viewer, listing.scope),
+        reading.widest_filter(viewer, listing.scope),
         owner=listing.agent,
         source=listing.source,
         project=project_of(redactor, listing.project),
@@ -140,8 +140,8 @@ def listed(reading: MemoryReader, redactor: Redactor, listing: Listing, viewer: 
         held_at=as_of,
         live_at=at if listing.status == "live" else None,
         expired_at=at if listing.status == "expired" else None,
-        created_after=utc(listing.created_after, "createdAfter"),
-        created_before=utc(listing.created_before, "createdBefore"),
+        created_after=to_utc(listing.created_after, "createdAfter"),
+        created_before=to_utc(listing.created_before, "createdBefore"),
     )
     return reading.page(where, position_of(listing.after), listing.limit, viewer)
 
@@ -276,7 +276,7 @@ def project_of(redactor: Redactor, project: str | None) -> Clean | None:
 def subject_of(redactor: Redactor, subject: str | None) -> Clean | None:
     """As it is kept (``Normalizer.subject``)."""
     clean = _clean(redactor, subject, "subject")
-    return None if clean is None else plain_subject(clean)
+    return None if clean is None else canonical_subject(clean)
 
 
 def position_of(after: str | None) -> tuple[datetime, MemoryId] | None:
@@ -285,7 +285,7 @@ def position_of(after: str | None) -> tuple[datetime, MemoryId] | None:
         return None
     at, _, memory = after.partition("~")
     try:
-        position = utc(datetime.fromisoformat(at), "after")
+        position = to_utc(datetime.fromisoformat(at), "after")
     except ValueError:
         position = None
     if position is None or not memory:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from hivelore.changes.model import Batch, BatchDetail, BatchId, BatchKind, BatchPage, Touched, UndoResult
+from hivelore.changes.model import Batch, BatchDetail, BatchId, BatchKind, BatchPage, ChangedMemory, UndoResult
 from hivelore.core.agents import AgentId, Interface
 from hivelore.core.jobs import Job
 from hivelore.maintenance.model import DuplicateGroup, Expired, MaintenancePlan, MaintenanceResult
@@ -57,7 +57,7 @@ def case(value: BatchDetail) -> Object:
 
 
 def read_case(data: Mapping[str, Any]) -> BatchDetail:
-    memories = tuple(Touched(id=MemoryId(one["id"]), name=one["name"]) for one in data["memories"])
+    memories = tuple(ChangedMemory(id=MemoryId(one["id"]), name=one["name"]) for one in data["memories"])
     return BatchDetail(batch=read_batch(data["batch"]), memories=memories)
 
 

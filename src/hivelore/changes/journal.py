@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import TypeVar
 
-from hivelore.changes.model import GONE, Batch, BatchId, BatchKind, Preimage, PreviousState
+from hivelore.changes.model import ABSENT, Batch, BatchId, BatchKind, Preimage, PreviousState
 from hivelore.core.agents import AgentId, Viewer
 from hivelore.core.clock import Clock
 from hivelore.core.text import Clean
@@ -44,12 +44,12 @@ class ChangeJournal:
         reason: Clean | None = None,
     ) -> T:
         """Do one unit of work, and keep what it changes."""
-        return self._store.write(lambda tx: self.unit(tx, kind, viewer, lambda: work(tx), reason=reason), deadline)
+        return self._store.write(lambda tx: self.record(tx, kind, viewer, lambda: work(tx), reason=reason), deadline)
 
-    def new_id(self) -> BatchId:
+    def new_batch_id(self) -> BatchId:
         return self._batch_id(self._clock.now())
 
-    def unit(
+    def record(
         self,
         tx: Transaction,
         kind: BatchKind,
@@ -68,11 +68,11 @@ class ChangeJournal:
             done = work()
         if kind is BatchKind.TOLD and all(was is None for was in noted.values()):
             return done  # What is only new is forgotten, not taken back.
-        preimages = _changed(tx, noted, kind)
+        preimages = _build_preimages(tx, noted, kind)
         if not preimages or (kind is BatchKind.TOLD and all(one.before is None for one in preimages)):
             return done
         known = None if batch is None else tx.batch(batch)
-        before = {one.key: one for one in _there(tx, known, preimages)}
+        before = {one.key: one for one in _existing_preimages(tx, known, preimages)}
         now = self._clock.now()
         fresh = Batch(
             id=batch or self._batch_id(now),
@@ -85,11 +85,11 @@ class ChangeJournal:
             is_private=any(one.owner is not None for one in preimages) or (known is not None and known.is_private),
             undoes=undoes,
         )
-        tx.put_batch(fresh, [_since(before.get(one.key), one) for one in preimages])
+        tx.put_batch(fresh, [_combine(before.get(one.key), one) for one in preimages])
         return done
 
 
-def gone(view: View, memory: MemoryId) -> Stored | None:
+def last_known_state(view: View, memory: MemoryId) -> Stored | None:
     """A memory that is not there any more as it is kept to come back; as a private one where it may have been that."""
     last = view.last_preimage(memory)
     if last is None or last.before is None:
@@ -98,34 +98,36 @@ def gone(view: View, memory: MemoryId) -> Stored | None:
     return Stored(last.key, was if last.owner is None else replace(was, owner=last.owner, scope=Scope.AGENT))
 
 
-def mark(memory: Memory | None, observations: Sequence[Observation]) -> str:
+def state_digest(memory: Memory | None, observations: Sequence[Observation]) -> str:
     """Equal for a memory that was not changed meanwhile: reading it, what is seen of its use, and to begin its time to
     live anew is no change."""
     if memory is None:
-        return GONE
+        return ABSENT
     told = replace(memory, access_count=0, accessed_at=None, expires_at=None)
     return sha256(canonical((told, list(observations)))).hexdigest()
 
 
-def mark_of(was: PreviousState | None) -> str:
-    return GONE if was is None else mark(was.whole.memory, was.whole.observations)
+def previous_digest(was: PreviousState | None) -> str:
+    return ABSENT if was is None else state_digest(was.whole.memory, was.whole.observations)
 
 
-def _changed(tx: Transaction, noted: Mapping[DocumentKey, PreviousState | None], kind: BatchKind) -> list[Preimage]:
+def _build_preimages(
+    tx: Transaction, noted: Mapping[DocumentKey, PreviousState | None], kind: BatchKind
+) -> list[Preimage]:
     now = tx.admitted(list(noted), EVERYTHING)
     observations = tx.observations_of(list(now))
     found: list[Preimage] = []
     for key, was in noted.items():
         memory = now.get(key)
-        after = mark(memory, observations.get(key, ()))
+        after = state_digest(memory, observations.get(key, ()))
         told = memory or (None if was is None else was.whole.memory)
-        if told is not None and after != mark_of(was):
-            kept = None if was is None else _kept(was, kind, memory)
-            found.append(Preimage(key, told.id, kept, after, _private_to(was, memory)))
+        if told is not None and after != previous_digest(was):
+            kept = None if was is None else _trim_previous_state(was, kind, memory)
+            found.append(Preimage(key, told.id, kept, after, _private_owner(was, memory)))
     return found
 
 
-def _there(tx: Transaction, batch: Batch | None, preimages: Sequence[Preimage]) -> list[Preimage]:
+def _existing_preimages(tx: Transaction, batch: Batch | None, preimages: Sequence[Preimage]) -> list[Preimage]:
     """What a batch has of these already."""
     if batch is None:
         return []
@@ -133,21 +135,21 @@ def _there(tx: Transaction, batch: Batch | None, preimages: Sequence[Preimage]) 
     return [one for one in found if one is not None]
 
 
-def _since(first: Preimage | None, last: Preimage) -> Preimage:
+def _combine(first: Preimage | None, last: Preimage) -> Preimage:
     """Two changes of one memory in one batch, as one. Where somebody else changed it between them, the mark stays that
     of the first: neither is taken back over that."""
-    if first is not None and first.after != mark_of(last.before):
+    if first is not None and first.after != previous_digest(last.before):
         return first
     if first is None or first.before is None or last.before is None:
         return last if first is None else replace(last, before=first.before)
     whole, later = first.before.whole, last.before
-    if last.after == GONE:
-        whole = replace(whole, history=joined(later.whole.history, whole.history))
+    if last.after == ABSENT:
+        whole = replace(whole, history=join_histories(later.whole.history, whole.history))
     kept = PreviousState(whole, later.proposals, later.events)
     return replace(last, before=kept, owner=last.owner or first.owner)
 
 
-def _kept(was: PreviousState, kind: BatchKind, now: Memory | None) -> PreviousState:
+def _trim_previous_state(was: PreviousState, kind: BatchKind, now: Memory | None) -> PreviousState:
     """What of a memory has to be kept: not what stays where it is as long as the memory does, and no word of others.
     What was proposed about several may have some: it is kept of decisions alone, of which nothing is left when one of
     these is forgotten."""
@@ -158,19 +160,19 @@ def _kept(was: PreviousState, kind: BatchKind, now: Memory | None) -> PreviousSt
     if kind is BatchKind.DECIDED:
         proposals = was.proposals
     else:
-        proposals = _of_it_alone(was.proposals) if now is None else ()
+        proposals = _single_memory_proposals(was.proposals) if now is None else ()
     return PreviousState(whole, proposals, was.events if now is None else ())
 
 
-def _of_it_alone(proposals: Sequence[Proposal]) -> tuple[Proposal, ...]:
+def _single_memory_proposals(proposals: Sequence[Proposal]) -> tuple[Proposal, ...]:
     return tuple(one for one in proposals if len(one.memories) == 1)
 
 
-def joined(earlier: Sequence[Version], last: Sequence[Version]) -> tuple[Version, ...]:
+def join_histories(earlier: Sequence[Version], last: Sequence[Version]) -> tuple[Version, ...]:
     """A history of its last part, and of another one which begins as it did."""
     return (*(one for one in earlier if one.number < last[0].number), *last)
 
 
-def _private_to(was: PreviousState | None, memory: Memory | None) -> AgentId | None:
+def _private_owner(was: PreviousState | None, memory: Memory | None) -> AgentId | None:
     states = (None if was is None else was.whole.memory, memory)
     return next((one.owner for one in states if one is not None and one.scope is Scope.AGENT), None)

@@ -16,7 +16,7 @@ from hivelore.search.model import Visibility
 
 BatchId = NewType("BatchId", str)
 """A UUID (version 7) in its lower-case text form."""
-GONE = ""
+ABSENT = ""
 """The mark (``Preimage.after``) of a memory that is not there."""
 
 
@@ -114,7 +114,7 @@ class BatchPage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Touched:
+class ChangedMemory:
     """A memory that a batch changed, as far as it can be taken back."""
 
     id: MemoryId
@@ -127,7 +127,7 @@ class BatchDetail:
     """A batch with what it changed."""
 
     batch: Batch
-    memories: tuple[Touched, ...]
+    memories: tuple[ChangedMemory, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

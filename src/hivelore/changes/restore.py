@@ -6,14 +6,14 @@ A vector is there again at once where its passage never went; the others are mad
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from hivelore.changes.journal import joined
+from hivelore.changes.journal import join_histories
 from hivelore.changes.model import Preimage
 from hivelore.feedback.recalls import Evidence, together
 from hivelore.indexing.model import DocumentKey, Stored
 from hivelore.indexing.writer import IndexWriter
 from hivelore.memories import whole_reader
 from hivelore.memories.model import MemoryId
-from hivelore.memories.temporal import has_place, link
+from hivelore.memories.temporal import link, may_have_links
 from hivelore.memories.whole import WholeMemory
 from hivelore.review.model import Proposal
 from hivelore.storage.ports import Transaction
@@ -21,7 +21,7 @@ from hivelore.storage.ports import Transaction
 
 def restore(tx: Transaction, index_writer: IndexWriter, parts: Sequence[Preimage], *, reopen: bool) -> None:
     """Let these be as they were before. ``reopen``: what was proposed about them waits for a decision again."""
-    present = whole_reader.read(tx, [one.key for one in parts])
+    present = whole_reader.read_memories(tx, [one.key for one in parts])
     there = {one.key: one for one in present.memories}
     proposals = [one for key in there for one in tx.proposals_about(key)]
     events = [one for key in there for one in tx.events_about(key)]
@@ -31,8 +31,8 @@ def restore(tx: Transaction, index_writer: IndexWriter, parts: Sequence[Preimage
             take_off(tx, Stored(one.key, there[one.key].memory))
     counted = {each for one in parts if one.before is not None for each in one.before.whole.evidence}
     known = {each.occasion for one in there.values() for each in one.evidence}
-    back = [_whole(one, there.get(one.key), counted, known) for one in parts if one.before is not None]
-    index_writer.move_in(tx, back)
+    back = [_with_later_usage(one, there.get(one.key), counted, known) for one in parts if one.before is not None]
+    index_writer.import_memories(tx, back)
     for fingerprint, made in present.embedded.items():
         tx.put_vectors(tx.register_model(fingerprint, made.dimension), made.vectors, made.tokens)
     for one in parts:
@@ -41,19 +41,19 @@ def restore(tx: Transaction, index_writer: IndexWriter, parts: Sequence[Preimage
             proposals += one.before.proposals if reopen or one.key not in there else ()
     versions = {one.memory.id: one.memory.version for one in back}
     for proposal in proposals:
-        if proposal.decided is not None or _is_about_what_is_there(proposal, versions):
+        if proposal.decided is not None or _has_existing_versions(proposal, versions):
             tx.put_proposal(proposal)
     tx.log_events(events)
-    _put_in_place(tx, back, there)
+    _link_restored(tx, back, there)
 
 
-def _is_about_what_is_there(proposal: Proposal, versions: Mapping[MemoryId, int]) -> bool:
+def _has_existing_versions(proposal: Proposal, versions: Mapping[MemoryId, int]) -> bool:
     """Not of a text that was taken back: the next one has its number, and nobody is to accept what they have not
     seen."""
     return all(each.version <= versions.get(each.memory, each.version) for each in proposal.memories)
 
 
-def _whole(
+def _with_later_usage(
     one: Preimage, now: WholeMemory | None, counted: Collection[Evidence], known: Collection[object]
 ) -> WholeMemory:
     """As it was, with what was seen of its use since. ``known``: the occasions of which there is evidence still; what
@@ -65,13 +65,13 @@ def _whole(
     before = [each for each in was.evidence if each.occasion in known]
     since = [each for each in now.evidence if each not in counted]
     read = replace(was.memory, access_count=now.memory.access_count, accessed_at=now.memory.accessed_at)
-    return replace(was, memory=read, history=joined(now.history, was.history), evidence=together(before, since))
+    return replace(was, memory=read, history=join_histories(now.history, was.history), evidence=together(before, since))
 
 
-def _put_in_place(tx: Transaction, back: Sequence[WholeMemory], there: Mapping[DocumentKey, WholeMemory]) -> None:
+def _link_restored(tx: Transaction, back: Sequence[WholeMemory], there: Mapping[DocumentKey, WholeMemory]) -> None:
     """What came back finds its place between those that came meanwhile."""
     for one in back:
-        if one.key not in there and has_place(one.memory):
+        if one.key not in there and may_have_links(one.memory):
             stored = tx.get(one.memory.id)
             assert stored is not None
             link(tx, stored)

@@ -4,17 +4,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from hivelore.changes.journal import ChangeJournal, mark, mark_of
+from hivelore.changes.journal import ChangeJournal, previous_digest, state_digest
 from hivelore.changes.model import (
-    GONE,
+    ABSENT,
     Batch,
     BatchDetail,
     BatchFilter,
     BatchId,
     BatchKind,
     BatchPage,
+    ChangedMemory,
     Preimage,
-    Touched,
     UndoResult,
 )
 from hivelore.changes.restore import restore
@@ -30,8 +30,8 @@ from hivelore.memories.normalizer import Normalizer
 from hivelore.search.model import EVERYTHING, Filter
 from hivelore.storage.ports import MemoryStore, Transaction, View
 
-_PAGE = 20
-_FOREVER = "What is forgotten, or was done longer ago than is kept (HIVELORE_UNDO_DAYS), does not come back."
+_PAGE_SIZE = 20
+_NOT_REVERSIBLE = "Forgotten memories and changes older than HIVELORE_UNDO_DAYS cannot be restored."
 
 
 class UndoService:
@@ -65,20 +65,20 @@ class UndoService:
         deadline: float | None = None,
     ) -> BatchPage:
         """What was done, newest first; of one memory, or of all that the viewer may see."""
-        where = replace(self._where(viewer), memory=memory)
+        where = replace(self._visible_batches(viewer), memory=memory)
         with self._store.read(deadline, sees=where.seen) as view:
             found = view.batches(where, after, limit + 1)
         page, last = tuple(found[:limit]), found[limit - 1] if len(found) > limit else None
         return BatchPage(batches=page, next=None if last is None else f"{last.at.isoformat()}~{last.id}")
 
-    def case(self, batch: BatchId, viewer: Viewer) -> BatchDetail:
+    def detail(self, batch: BatchId, viewer: Viewer) -> BatchDetail:
         """One batch with what it changed, as far as that is kept."""
-        with self._store.read(sees=self._where(viewer).seen) as view:
-            known = self._visible(view, batch, viewer)
+        with self._store.read(sees=self._visible_batches(viewer).seen) as view:
+            known = self._get_visible(view, batch, viewer)
             parts = view.preimages(batch)
-            seen = Filter(visibility=self._where(viewer).seen)
+            seen = Filter(visibility=self._visible_batches(viewer).seen)
             now = view.admitted([one.key for one in parts if one.before is None], seen)
-        touched = [Touched(id=one.memory, name=_name(one, now.get(one.key))) for one in parts]
+        touched = [ChangedMemory(id=one.memory, name=_display_name(one, now.get(one.key))) for one in parts]
         return BatchDetail(batch=known, memories=tuple(touched))
 
     def undo(
@@ -90,11 +90,11 @@ class UndoService:
         why = self._normalizer.field(reason, "reason")
 
         def work(tx: Transaction) -> UndoResult:
-            batch, only = self._meant(tx, which, viewer)
-            parts, forgotten = _kept(tx, batch, only)
-            changed = _to_be_restored(tx, batch.kind, parts)
-            self._permit(tx, changed, viewer)
-            return replace(self._undone(tx, batch, changed, viewer, why), forgotten=forgotten)
+            batch, only = self._resolve_target(tx, which, viewer)
+            parts, forgotten = _stored_preimages(tx, batch, only)
+            changed = _select_restorable(tx, batch.kind, parts)
+            self._check_permission(tx, changed, viewer)
+            return replace(self._restore(tx, batch, changed, viewer, why), forgotten=forgotten)
 
         done = self._store.write(work, deadline)
         self._written()
@@ -106,7 +106,7 @@ class UndoService:
             raise Forbidden("Only an operator may drop what is kept to take changes back.")
 
         def work(tx: Transaction) -> None:
-            self._visible(tx, batch, viewer)
+            self._get_visible(tx, batch, viewer)
             tx.drop_batch(batch)
 
         self._store.write(work)
@@ -114,12 +114,12 @@ class UndoService:
 
     # steps
 
-    def _undone(
+    def _restore(
         self, tx: Transaction, batch: Batch, parts: Sequence[Preimage], viewer: Viewer, why: Clean | None
     ) -> UndoResult:
-        by, now = self._journal.new_id(), self._clock.now()
+        by, now = self._journal.new_batch_id(), self._clock.now()
         reopen = batch.kind is BatchKind.DECIDED
-        self._journal.unit(
+        self._journal.record(
             tx,
             BatchKind.UNDONE,
             viewer,
@@ -139,7 +139,7 @@ class UndoService:
                 detail=detail,
             )
             tx.record(entry)
-        is_whole = not _differing(tx, batch.kind, tx.preimages(batch.id))
+        is_whole = not _changed_preimages(tx, batch.kind, tx.preimages(batch.id))
         after = replace(batch, undone_at=now, undone_by=viewer.agent) if is_whole else batch
         tx.put_batch(after)
         if batch.undoes is not None and (original := tx.batch(batch.undoes)) is not None:
@@ -148,33 +148,33 @@ class UndoService:
             batch=after, by=None if tx.batch(by) is None else by, memories=tuple(one.memory for one in parts)
         )
 
-    def _meant(self, tx: Transaction, which: str, viewer: Viewer) -> tuple[Batch, MemoryId | None]:
+    def _resolve_target(self, tx: Transaction, which: str, viewer: Viewer) -> tuple[Batch, MemoryId | None]:
         """The batch, and the one memory of it that is meant."""
-        where, name = self._where(viewer), which.strip().lower()
+        where, name = self._visible_batches(viewer), which.strip().lower()
         batch = tx.batch(BatchId(name))
         if batch is not None and where.admits(batch):
             return batch, None
         of_it = replace(where, memory=MemoryId(name), undone=False)
         after: tuple[datetime, BatchId] | None = None
-        while page := tx.batches(of_it, after, _PAGE):
+        while page := tx.batches(of_it, after, _PAGE_SIZE):
             for one in page:
                 if one.kind is not BatchKind.UNDONE:
                     return one, MemoryId(name) if one.kind is BatchKind.PURGED else None
             after = page[-1].at, page[-1].id
-        raise _unknown(which)
+        raise _not_undoable(which)
 
-    def _visible(self, view: View, batch: BatchId, viewer: Viewer) -> Batch:
+    def _get_visible(self, view: View, batch: BatchId, viewer: Viewer) -> Batch:
         known = view.batch(batch)
-        if known is None or not self._where(viewer).admits(known):
-            raise _unknown(batch)
+        if known is None or not self._visible_batches(viewer).admits(known):
+            raise _not_undoable(batch)
         return known
 
-    def _where(self, viewer: Viewer) -> BatchFilter:
+    def _visible_batches(self, viewer: Viewer) -> BatchFilter:
         if viewer.role is Role.WORKER:
             raise Forbidden("Operators and leads look at what was done, and take it back. Ask one.")
         return BatchFilter(seen=visible_to(viewer, self._lead_sees))
 
-    def _permit(self, tx: Transaction, parts: Sequence[Preimage], viewer: Viewer) -> None:
+    def _check_permission(self, tx: Transaction, parts: Sequence[Preimage], viewer: Viewer) -> None:
         now = tx.admitted([one.key for one in parts], EVERYTHING)
         before = [one.before.whole.memory for one in parts if one.before is not None]
         for memory in (*before, *now.values()):
@@ -193,7 +193,7 @@ def _permit_scope(viewer: Viewer, before: Scope, memory: Memory) -> None:
         raise Forbidden(f"You may not {effect} memory {memory.id}: only an operator takes this back.")
 
 
-def _kept(tx: Transaction, batch: Batch, only: MemoryId | None) -> tuple[Sequence[Preimage], int]:
+def _stored_preimages(tx: Transaction, batch: Batch, only: MemoryId | None) -> tuple[Sequence[Preimage], int]:
     """What is to be taken back, and of how many memories nothing is kept."""
     if batch.undone_at is not None:
         at = batch.undone_at.isoformat(timespec="seconds")
@@ -213,12 +213,12 @@ def _kept(tx: Transaction, batch: Batch, only: MemoryId | None) -> tuple[Sequenc
     return parts, forgotten
 
 
-def _to_be_restored(tx: Transaction, kind: BatchKind, parts: Sequence[Preimage]) -> Sequence[Preimage]:
+def _select_restorable(tx: Transaction, kind: BatchKind, parts: Sequence[Preimage]) -> Sequence[Preimage]:
     """What is not as it was, of a purge what is not back. Raises Conflict where one was changed since, or none is
     left."""
-    changed, marks = _differing(tx, kind, parts), _marks(tx, parts)
-    wrong = [one for one in changed or parts if marks[one.key] not in (one.after, mark_of(one.before))]
-    wrong += [one for one in changed if marks[one.key] == GONE and _was_other_since(tx, one)]
+    changed, marks = _changed_preimages(tx, kind, parts), _current_digests(tx, parts)
+    wrong = [one for one in changed or parts if marks[one.key] not in (one.after, previous_digest(one.before))]
+    wrong += [one for one in changed if marks[one.key] == ABSENT and _changed_before_removal(tx, one)]
     if not changed and not wrong:
         raise Conflict("All that is kept is as it was before that change: there is nothing to take back.")
     if wrong:
@@ -230,32 +230,32 @@ def _to_be_restored(tx: Transaction, kind: BatchKind, parts: Sequence[Preimage])
     return changed
 
 
-def _was_other_since(tx: Transaction, one: Preimage) -> bool:
+def _changed_before_removal(tx: Transaction, one: Preimage) -> bool:
     """Whether a memory that is gone came back after this, was changed, and went once more."""
     last = tx.last_preimage(one.memory)
-    return last is not None and mark_of(last.before) != mark_of(one.before)
+    return last is not None and previous_digest(last.before) != previous_digest(one.before)
 
 
-def _differing(tx: Transaction, kind: BatchKind, parts: Sequence[Preimage]) -> list[Preimage]:
+def _changed_preimages(tx: Transaction, kind: BatchKind, parts: Sequence[Preimage]) -> list[Preimage]:
     """Those that are not as they were; of what was purged what is not back, whatever became of the rest since."""
-    marks = _marks(tx, parts)
-    back = {one.key for one in parts if kind is BatchKind.PURGED and one.after == GONE and marks[one.key] != GONE}
-    return [one for one in parts if one.key not in back and marks[one.key] != mark_of(one.before)]
+    marks = _current_digests(tx, parts)
+    back = {one.key for one in parts if kind is BatchKind.PURGED and one.after == ABSENT and marks[one.key] != ABSENT}
+    return [one for one in parts if one.key not in back and marks[one.key] != previous_digest(one.before)]
 
 
-def _marks(tx: Transaction, parts: Sequence[Preimage]) -> dict[int, str]:
+def _current_digests(tx: Transaction, parts: Sequence[Preimage]) -> dict[int, str]:
     keys = [one.key for one in parts]
     now, observations = tx.admitted(keys, EVERYTHING), tx.observations_of(keys)
-    return {key: mark(now.get(key), observations.get(key, ())) for key in keys}
+    return {key: state_digest(now.get(key), observations.get(key, ())) for key in keys}
 
 
-def _name(one: Preimage, now: Memory | None) -> str:
+def _display_name(one: Preimage, now: Memory | None) -> str:
     told = now if one.before is None else one.before.whole.memory
     return "" if told is None else told.name
 
 
-def _unknown(which: str) -> NotFound:
+def _not_undoable(which: str) -> NotFound:
     return NotFound(
-        f"No change {which[:60]} that could be taken back. {_FOREVER} 'hivelore batches' (GET /api/batches) lists "
-        "what can be."
+        f"No change {which[:60]} that can be undone. {_NOT_REVERSIBLE} 'hivelore batches' (GET /api/batches) lists "
+        "the changes that can be undone."
     )

@@ -22,22 +22,22 @@ from hivelore.storage.ports import Deferred, MemoryStore, MemoryView, View
 
 SERVING = "model.serving"
 """The setting that names the fingerprint whose vectors answer questions."""
-PATIENCE = 2.0
+INDEX_WAIT = 2.0
 """Seconds that a question waits at most for an index that is built since the start: 100,000 passages take less."""
-_NOBODY = Neighbours((), 0, 0.0, 0.0)
+_NO_NEIGHBOURS = Neighbours((), 0, 0.0, 0.0)
 _NO_TOKENS = QueryTokens()
 NONE_CONFIGURED = "no embedding model is configured"
 NOT_COMPLETE = "the embedding model was changed and not everything is embedded with the new one yet"
 
 
 @dataclass(frozen=True, slots=True)
-class Model:
+class EmbeddingModel:
     """A provider and the index over its vectors; ``detail`` where it tells of tokens too."""
 
     provider: EmbeddingProvider
     index: VectorIndex
-    detail: TokenEmbedder | None = None
-    beside: bool = False
+    token_embedder: TokenEmbedder | None = None
+    embed_concurrently: bool = False
     """Whether a question may be embedded beside the search for its words: where that takes a processor for
     milliseconds."""
     outage: Callable[[], str | None] = lambda: None
@@ -49,8 +49,8 @@ class EmbeddedQuery:
     """The vector of a question, or another text, and the model it is of, or why there is none."""
 
     vector: Vector | None
-    why_not: str | None = None
-    model: Model | None = None
+    missing_reason: str | None = None
+    model: EmbeddingModel | None = None
     tokens: QueryTokens = _NO_TOKENS
 
 
@@ -59,9 +59,9 @@ class ActiveModel:
 
     def __init__(
         self,
-        wanted: Model | None,
+        wanted: EmbeddingModel | None,
         *,
-        before: Model | None = None,
+        before: EmbeddingModel | None = None,
         incomplete: bool = False,
         processors: int | None = None,
     ) -> None:
@@ -69,19 +69,19 @@ class ActiveModel:
         can no longer be called, so nothing answers until then. ``processors``: None: those of this machine."""
         self._wanted = wanted
         self._model = None if incomplete else before or wanted
-        self._looked_after = threading.Event()
-        self._patience = 0.0
+        self._indexes_updated = threading.Event()
+        self._index_wait = 0.0
         self._processors = processors or os.cpu_count() or 1
-        self._workers: Executor | None = ThreadPoolExecutor(self._processors, "hivelore-question")
-        self._counting = threading.Lock()
-        self._at_work = 0
+        self._executor: Executor | None = ThreadPoolExecutor(self._processors, "hivelore-question")
+        self._count_lock = threading.Lock()
+        self._active_queries = 0
 
-    def expect(self) -> None:
+    def wait_for_indexes(self) -> None:
         """``look_after`` will be called at once, in another thread: questions wait a little for its end rather than
         do without vectors because the service has only just started."""
-        self._patience = PATIENCE
+        self._index_wait = INDEX_WAIT
 
-    def look_after(self, store: MemoryStore) -> None:
+    def update_indexes(self, store: MemoryStore) -> None:
         """Build the indexes that are not ready and bring the others up to date, so that no recall has to."""
         models = {id(model): model for model in (self._model, self._wanted) if model is not None}
         try:
@@ -92,9 +92,9 @@ class ActiveModel:
                     else:
                         model.index.build(view)
         finally:
-            self._looked_after.set()
+            self._indexes_updated.set()
 
-    def settle(self, store: MemoryStore, stopping: Callable[[], bool]) -> None:
+    def compact_indexes(self, store: MemoryStore, stopping: Callable[[], bool]) -> None:
         """Let the indexes do what keeps them quick: see ``VectorIndex.settle``."""
         for model in {id(model): model for model in (self._model, self._wanted) if model is not None}.values():
             model.index.settle(store, stopping)
@@ -105,11 +105,11 @@ class ActiveModel:
         return self._model is None or self._model.index.ready
 
     @property
-    def wanted(self) -> Model | None:
+    def wanted(self) -> EmbeddingModel | None:
         return self._wanted
 
     @property
-    def current(self) -> Model | None:
+    def current(self) -> EmbeddingModel | None:
         return self._model
 
     @property
@@ -126,29 +126,35 @@ class ActiveModel:
         self._model = self._wanted
 
     @contextmanager
-    def question(self, text: Clean) -> Generator[Callable[[], EmbeddedQuery]]:
+    def query_embedding(self, text: Clean) -> Generator[Callable[[], EmbeddedQuery]]:
         """While a question is answered: gives a way to wait for its vector. It is embedded beside the caller where a
         processor is to spare, so where fewer questions than processors are being answered, this one among them. Else
         it is waited for here, since a caller may hold a snapshot meanwhile."""
-        with self._counting:
-            self._at_work += 1
-            is_one_to_spare = self._at_work < self._processors
+        with self._count_lock:
+            self._active_queries += 1
+            is_one_to_spare = self._active_queries < self._processors
         try:
-            yield self._begun(text, is_one_to_spare)
+            yield self._start_embedding(text, is_one_to_spare)
         finally:
-            with self._counting:
-                self._at_work -= 1
+            with self._count_lock:
+                self._active_queries -= 1
 
-    def _begun(self, text: Clean, is_one_to_spare: bool) -> Callable[[], EmbeddedQuery]:
-        model, beside = self._model, self._workers
-        if is_one_to_spare and model is not None and model.beside and model.index.ready and beside is not None:
+    def _start_embedding(self, text: Clean, is_one_to_spare: bool) -> Callable[[], EmbeddedQuery]:
+        model, beside = self._model, self._executor
+        if (
+            is_one_to_spare
+            and model is not None
+            and model.embed_concurrently
+            and model.index.ready
+            and beside is not None
+        ):
             return beside.submit(self.embed_query, text).result
         embedded = self.embed_query(text)
         return lambda: embedded
 
     def close(self) -> None:
         """End the threads; questions are embedded without them from now on."""
-        beside, self._workers = self._workers, None
+        beside, self._executor = self._executor, None
         if beside is not None:
             beside.shutdown()
 
@@ -157,11 +163,11 @@ class ActiveModel:
         model = self._model
         if model is None:
             return EmbeddedQuery(None, NONE_CONFIGURED if self._wanted is None else NOT_COMPLETE)
-        if not model.index.ready and not (self._looked_after.wait(self._patience) and model.index.ready):
+        if not model.index.ready and not (self._indexes_updated.wait(self._index_wait) and model.index.ready):
             return EmbeddedQuery(None, "the vector index is still being built")
         try:
             vector = model.provider.embed_query(text)
-            tokens = _NO_TOKENS if model.detail is None else model.detail.query_tokens(text)
+            tokens = _NO_TOKENS if model.token_embedder is None else model.token_embedder.query_tokens(text)
             return EmbeddedQuery(vector, model=model, tokens=tokens)
         except (Unavailable, Invalid) as error:
             return EmbeddedQuery(None, str(error).rstrip("."))
@@ -181,7 +187,7 @@ class ActiveModel:
     ) -> Neighbours:
         """Among the vectors of the model that the question was embedded with, though another may serve by now."""
         if query.vector is None or query.model is None:
-            return _NOBODY
+            return _NO_NEIGHBOURS
         query.model.index.follow(view)
         return query.model.index.nearest(view, query.vector, where, limit, also)
 
@@ -197,14 +203,14 @@ class ActiveModel:
         key = None if query.model is None or not missing else view.model(query.model.provider.fingerprint)
         return known if key is None else {**known, **view.vectors(key, missing)}
 
-    def by_tokens(
+    def token_scores(
         self, view: View, query: EmbeddedQuery, nearest: Sequence[Neighbour], rarities: Mapping[str, float]
     ) -> Deferred[Mapping[DocumentKey, float]]:
         """How well passages meet the question token by token, of those whose tokens the same model has told.
         ``rarities`` are those of the words of the question."""
         key = None if query.model is None else view.model(query.model.provider.fingerprint)
         if key is None or not nearest or not query.tokens.codes:
-            return _nothing
+            return _no_scores
         asked = view.tokens(key, [near.passage for near in nearest])
 
         def scores() -> Mapping[DocumentKey, float]:
@@ -220,5 +226,5 @@ class ActiveModel:
         return None if self._wanted is None else view.model(self._wanted.provider.fingerprint)
 
 
-def _nothing() -> Mapping[DocumentKey, float]:
+def _no_scores() -> Mapping[DocumentKey, float]:
     return {}

@@ -12,30 +12,30 @@ from datetime import datetime, timedelta
 from hivelore.core.clock import Clock
 from hivelore.core.supervisor import Report, unreported
 from hivelore.core.text import Clean
-from hivelore.embeddings.active_model import SERVING, ActiveModel, Model
-from hivelore.embeddings.retry import pause_after
+from hivelore.embeddings.active_model import SERVING, ActiveModel, EmbeddingModel
+from hivelore.embeddings.retry import retry_pause
 from hivelore.errors import HiveloreError, Invalid, Unavailable
-from hivelore.indexing.model import ModelKey, PassageKey, TextEmbedding, Waiting
+from hivelore.indexing.model import ModelKey, PassageKey, QueuedPassage, TextEmbedding
 from hivelore.models.ports import EmbeddingProvider
 from hivelore.storage.planner_statistics import PlannerStatistics
 from hivelore.storage.ports import MemoryStore, MemoryView, Transaction
 
-TAKEN_UP = "model.taken_up"
+REUSED = "model.taken_up"
 """The setting that names the fingerprint whose vectors were all taken up since another model was used; absent or empty
 while that is not so."""
 BATCH = 64
 NEWEST = 16
 """How many of a batch are the newest that wait, so that a note is not kept waiting by a large import before it; the
 rest are the oldest, so that nothing waits for ever."""
-DROPPED_AT_A_TIME = 1_000
-TAKEN_UP_AT_A_TIME = 1_000
+DROP_BATCH = 1_000
+REUSE_BATCH = 1_000
 LEASE = timedelta(minutes=1)
 """So long after a process was killed, another one embeds what it had taken."""
-ATTEMPTS = 3
+MAX_BATCH_FAILURES = 3
 """Batches that fail in a row before their texts are tried one by one."""
-FIRST_PAUSE = 1.0
-LONGEST_PAUSE = 300.0
-_HARMLESS = Clean("memory")
+FIRST_OUTAGE_PAUSE = 1.0
+LONGEST_OUTAGE_PAUSE = 300.0
+_PROBE_TEXT = Clean("memory")
 
 
 class EmbeddingQueue:
@@ -53,20 +53,20 @@ class EmbeddingQueue:
         self._store = store
         self._active_model = active_model
         self._clock = clock
-        self._pause = FIRST_PAUSE
-        self._troubles = 0
-        self._news = threading.Event()
+        self._pause = FIRST_OUTAGE_PAUSE
+        self._consecutive_failures = 0
+        self._wake_event = threading.Event()
         self._progress = threading.Condition()
         self._registered: str | None = None
         self._emptied: set[ModelKey] = set()
-        self._learning = PlannerStatistics(store)
-        self._taken_up: PassageKey | None = PassageKey(0)
+        self._statistics = PlannerStatistics(store)
+        self._reused_to: PassageKey | None = PassageKey(0)
         """The last passage whose vector of the wanted model was taken up; None once all were."""
         self.last_error: str | None = None
 
     def wake(self) -> None:
         """Something waits, or may: look at the queue soon."""
-        self._news.set()
+        self._wake_event.set()
 
     def step(self) -> int:
         """Embed one batch of what waits. Answers how many passages were settled; 0 when none waits.
@@ -77,10 +77,10 @@ class EmbeddingQueue:
         if model is None:
             return 0
         key = self._model_key(model.provider)
-        waiting = self._next(key)
+        waiting = self._take_batch(key)
         if not waiting:
-            self._learning.ended()
-            self._complete(key)
+            self._statistics.ended()
+            self._activate_if_complete(key)
             return 0
         if len(waiting) == BATCH:
             self._ask_for_help()
@@ -90,64 +90,64 @@ class EmbeddingQueue:
             self._give_back(waiting)
             raise
         self.last_error = None
-        self._learning.wrote(settled)
+        self._statistics.wrote(settled)
         return settled
 
-    def _next(self, key: ModelKey) -> Sequence[Waiting]:
+    def _take_batch(self, key: ModelKey) -> Sequence[QueuedPassage]:
         """A batch for this process alone, where others work on the same store."""
         now = self._clock.now()
         if self._store.is_shared:
-            return self._store.write(lambda tx: _leased_batch(tx, key, now))
+            return self._store.write(lambda tx: _lease_batch(tx, key, now))
         with self._store.read() as view:
-            return _batch(view, key, now)
+            return _next_batch(view, key, now)
 
-    def _give_back(self, waiting: Sequence[Waiting]) -> None:
+    def _give_back(self, waiting: Sequence[QueuedPassage]) -> None:
         if self._store.is_shared:
             with suppress(HiveloreError):  # The lease ends by itself.
                 self._store.write(lambda tx: tx.release([one.passage for one in waiting]))
 
-    def take_up(self) -> int:
+    def reuse_vectors(self) -> int:
         """Where the wanted model is used again after another one, let its vectors be found as such, some at a time.
         Answers how many were looked at; 0 when all were."""
         model = self._active_model.wanted
-        if model is None or self._taken_up is None:
+        if model is None or self._reused_to is None:
             return 0
         key, fingerprint = self._model_key(model.provider), model.provider.fingerprint
         with self._store.read() as view:
-            if view.setting(TAKEN_UP) == fingerprint:
-                self._taken_up = None
+            if view.setting(REUSED) == fingerprint:
+                self._reused_to = None
                 return 0
-        after = self._taken_up
+        after = self._reused_to
 
         def work(tx: Transaction) -> Sequence[PassageKey]:
-            seen = tx.take_up(key, after, TAKEN_UP_AT_A_TIME)
-            if len(seen) < TAKEN_UP_AT_A_TIME:
-                tx.set_setting(TAKEN_UP, fingerprint)
+            seen = tx.take_up(key, after, REUSE_BATCH)
+            if len(seen) < REUSE_BATCH:
+                tx.set_setting(REUSED, fingerprint)
             return seen
 
         seen = self._store.write(work)
-        self._taken_up = seen[-1] if len(seen) == TAKEN_UP_AT_A_TIME else None
+        self._reused_to = seen[-1] if len(seen) == REUSE_BATCH else None
         return len(seen)
 
     def run(self, stop: threading.Event, idle: float, report: Report = unreported) -> None:
         """Work until ``stop`` is set (``wake`` after setting it); with nothing to do look again on
         ``wake`` or after ``idle`` seconds. ``report`` is told how each round went."""
         while not stop.is_set():
-            self._news.clear()
+            self._wake_event.clear()
             try:
-                settled = self.take_up() or self.step()
-                self._pause = FIRST_PAUSE
+                settled = self.reuse_vectors() or self.step()
+                self._pause = FIRST_OUTAGE_PAUSE
                 report(None)
             except Unavailable as error:
                 settled = None
                 self.last_error = str(error)
                 report(error)
-                stop.wait(min(max(self._pause, error.retry_after or 0.0), LONGEST_PAUSE))
-                self._pause = min(self._pause * 2.0, LONGEST_PAUSE)
+                stop.wait(min(max(self._pause, error.retry_after or 0.0), LONGEST_OUTAGE_PAUSE))
+                self._pause = min(self._pause * 2.0, LONGEST_OUTAGE_PAUSE)
             with self._progress:
                 self._progress.notify_all()
             if settled == 0 and not self._drop_retired():
-                self._news.wait(idle)
+                self._wake_event.wait(idle)
 
     def wait(self, timeout: float) -> bool:
         """Wait until nothing waits for a vector any more and all can be found; False when ``timeout`` seconds were not
@@ -164,13 +164,13 @@ class EmbeddingQueue:
 
     def pending(self) -> int:
         """How many passages wait for a vector of the wanted model and have not failed; 0 where none is wanted."""
-        return self._counted(lambda view, key: view.pending(key))
+        return self._count(lambda view, key: view.pending(key))
 
     def failing(self) -> int:
         """How many passages failed and are tried again later; 0 where no model is wanted."""
-        return self._counted(lambda view, key: view.failing(key))
+        return self._count(lambda view, key: view.failing(key))
 
-    def _counted(self, count: Callable[[MemoryView, ModelKey], int]) -> int:
+    def _count(self, count: Callable[[MemoryView, ModelKey], int]) -> int:
         model = self._active_model.wanted
         if model is None:
             return 0
@@ -188,7 +188,7 @@ class EmbeddingQueue:
         for fingerprint, key in models.items():
             if fingerprint == wanted.provider.fingerprint or key in self._emptied:
                 continue
-            dropped = self._store.write(lambda tx, key=key: tx.drop_vectors(key, DROPPED_AT_A_TIME))
+            dropped = self._store.write(lambda tx, key=key: tx.drop_vectors(key, DROP_BATCH))
             if dropped:
                 return dropped
             self._emptied.add(key)
@@ -200,26 +200,28 @@ class EmbeddingQueue:
                 known = view.model(provider.fingerprint)
             if known is not None:
                 return known
-        key = self._store.write(lambda tx: _register(tx, provider))
+        key = self._store.write(lambda tx: _register_model(tx, provider))
         self._registered = provider.fingerprint
         return key
 
-    def _embed(self, model: Model, key: ModelKey, waiting: Sequence[Waiting]) -> int:
+    def _embed(self, model: EmbeddingModel, key: ModelKey, waiting: Sequence[QueuedPassage]) -> int:
         try:
             embeddings = _embeddings(model, waiting)
         except Invalid as error:
-            return self._set_aside(model, key, waiting, error)
+            return self._skip_refused(model, key, waiting, error)
         except Unavailable as error:
-            self._troubles += 1
-            if self._troubles < ATTEMPTS or not _answers(model.provider):
+            self._consecutive_failures += 1
+            if self._consecutive_failures < MAX_BATCH_FAILURES or not _is_responding(model.provider):
                 raise
             # It answers others, so one of these texts makes it fail: try them one by one.
-            return self._one_by_one(model, key, waiting, error)
-        self._troubles = 0
-        self._store.write(lambda tx: _put(tx, key, waiting, embeddings))
+            return self._embed_singly(model, key, waiting, error)
+        self._consecutive_failures = 0
+        self._store.write(lambda tx: _store_vectors(tx, key, waiting, embeddings))
         return len(waiting)
 
-    def _set_aside(self, model: Model, key: ModelKey, waiting: Sequence[Waiting], error: Invalid) -> int:
+    def _skip_refused(
+        self, model: EmbeddingModel, key: ModelKey, waiting: Sequence[QueuedPassage], error: Invalid
+    ) -> int:
         """Note the text that is refused, for a later try, and go on with the others."""
         position = int(error.field) if error.field is not None and error.field.isdigit() else None
         if position is None or position >= len(waiting):
@@ -228,28 +230,30 @@ class EmbeddingQueue:
             else:
                 return sum(self._embed(model, key, [one]) for one in waiting)
         poison = waiting[position]
-        self._store.write(lambda tx: self._fail(tx, key, poison, str(error)))
+        self._store.write(lambda tx: self._record_failure(tx, key, poison, str(error)))
         rest = [one for one in waiting if one is not poison]
         return 1 + (self._embed(model, key, rest) if rest else 0)
 
-    def _one_by_one(self, model: Model, key: ModelKey, waiting: Sequence[Waiting], error: Unavailable) -> int:
+    def _embed_singly(
+        self, model: EmbeddingModel, key: ModelKey, waiting: Sequence[QueuedPassage], error: Unavailable
+    ) -> int:
         for one in waiting:
             try:
                 embeddings = _embeddings(model, [one])
             except (Unavailable, Invalid) as again:
-                if not _answers(model.provider):
+                if not _is_responding(model.provider):
                     raise error from None
-                self._store.write(lambda tx, one=one, again=again: self._fail(tx, key, one, str(again)))
+                self._store.write(lambda tx, one=one, again=again: self._record_failure(tx, key, one, str(again)))
             else:
-                self._store.write(lambda tx, one=one, embeddings=embeddings: _put(tx, key, [one], embeddings))
-        self._troubles = 0
+                self._store.write(lambda tx, one=one, embeddings=embeddings: _store_vectors(tx, key, [one], embeddings))
+        self._consecutive_failures = 0
         return len(waiting)
 
-    def _fail(self, tx: Transaction, key: ModelKey, one: Waiting, error: str) -> None:
-        pause = pause_after(tx.attempts(key, one.passage) + 1)
+    def _record_failure(self, tx: Transaction, key: ModelKey, one: QueuedPassage, error: str) -> None:
+        pause = retry_pause(tx.attempts(key, one.passage) + 1)
         tx.embedding_failed(key, one.passage, Clean(error), self._clock.now() + pause)
 
-    def _complete(self, key: ModelKey) -> None:
+    def _activate_if_complete(self, key: ModelKey) -> None:
         """When every passage has its vector, let the wanted model serve."""
         model = self._active_model.wanted
         if model is None:
@@ -264,17 +268,17 @@ class EmbeddingQueue:
             self._active_model.swap()
 
 
-def _register(tx: Transaction, provider: EmbeddingProvider) -> ModelKey:
+def _register_model(tx: Transaction, provider: EmbeddingProvider) -> ModelKey:
     """The key of a model. What another one has embedded before it is taken up anew when that one is used again."""
-    if tx.setting(TAKEN_UP) != provider.fingerprint:
-        tx.set_setting(TAKEN_UP, "")
+    if tx.setting(REUSED) != provider.fingerprint:
+        tx.set_setting(REUSED, "")
     if tx.setting(SERVING) is None:
         # The first one serves from the start, and so it does when another is wanted before it was ever complete.
         tx.set_setting(SERVING, provider.fingerprint)
     return tx.register_model(provider.fingerprint, provider.dimension)
 
 
-def _batch(view: MemoryView, key: ModelKey, now: datetime) -> Sequence[Waiting]:
+def _next_batch(view: MemoryView, key: ModelKey, now: datetime) -> Sequence[QueuedPassage]:
     """What is embedded next."""
     newest = view.waiting(key, now, NEWEST, newest_first=True)
     if len(newest) < NEWEST:
@@ -284,7 +288,7 @@ def _batch(view: MemoryView, key: ModelKey, now: datetime) -> Sequence[Waiting]:
     return [*newest, *oldest[: BATCH - NEWEST]]
 
 
-def _leased_batch(tx: Transaction, key: ModelKey, now: datetime) -> Sequence[Waiting]:
+def _lease_batch(tx: Transaction, key: ModelKey, now: datetime) -> Sequence[QueuedPassage]:
     """The same of what nobody else has."""
     newest = tx.lease_waiting(key, now, NEWEST, lease=LEASE, newest_first=True)
     if len(newest) < NEWEST:
@@ -292,14 +296,16 @@ def _leased_batch(tx: Transaction, key: ModelKey, now: datetime) -> Sequence[Wai
     return [*newest, *tx.lease_waiting(key, now, BATCH - NEWEST, lease=LEASE)]
 
 
-def _embeddings(model: Model, waiting: Sequence[Waiting]) -> Sequence[TextEmbedding]:
-    texts = [_said(one) for one in waiting]
-    if model.detail is not None:
-        return model.detail.embed_in_detail(texts)
+def _embeddings(model: EmbeddingModel, waiting: Sequence[QueuedPassage]) -> Sequence[TextEmbedding]:
+    texts = [_embedded_text(one) for one in waiting]
+    if model.token_embedder is not None:
+        return model.token_embedder.embed_in_detail(texts)
     return [TextEmbedding(vector) for vector in model.provider.embed_documents(texts)]
 
 
-def _put(tx: Transaction, key: ModelKey, waiting: Sequence[Waiting], embeddings: Sequence[TextEmbedding]) -> None:
+def _store_vectors(
+    tx: Transaction, key: ModelKey, waiting: Sequence[QueuedPassage], embeddings: Sequence[TextEmbedding]
+) -> None:
     found = {one.passage: embedding for one, embedding in zip(waiting, embeddings, strict=True)}
     tx.put_vectors(
         key,
@@ -308,16 +314,16 @@ def _put(tx: Transaction, key: ModelKey, waiting: Sequence[Waiting], embeddings:
     )
 
 
-def _answers(provider: EmbeddingProvider) -> bool:
+def _is_responding(provider: EmbeddingProvider) -> bool:
     """Whether the provider embeds a text that nothing is wrong with."""
     try:
-        provider.embed_documents([_HARMLESS])
+        provider.embed_documents([_PROBE_TEXT])
     except (Unavailable, Invalid):
         return False
     return True
 
 
-def _said(one: Waiting) -> Clean:
+def _embedded_text(one: QueuedPassage) -> Clean:
     """What is embedded of a passage: its own words, and before them who said them. On LoCoMo the name alone
     takes the vectors' R@10 from 32.6 to 45.5."""
     return one.text if one.author is None else Clean(f"{one.author}: {one.text}")

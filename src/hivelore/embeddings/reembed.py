@@ -20,7 +20,7 @@ from hivelore.storage.ports import MemoryStore, Transaction
 KIND = "re-embed"
 QUEUEING = "reembed.queueing"
 """The setting with the last passage that was put into the queue; absent or empty where none is left to be."""
-AT_A_TIME = 1_000
+QUEUE_BATCH = 1_000
 """Passages that are put into the queue or taken out in one unit of work."""
 
 
@@ -44,26 +44,26 @@ class Reembedder:
 
         Old vectors serve until the new ones are there. What has failed is tried again at once.
         """
-        _operator_only(viewer)
+        _require_operator(viewer)
         model = self._active_model.wanted
         if model is None:
             raise Conflict("No embedding model is configured (HIVELORE_EMBEDDER=none).")
         provider = model.provider
         key = self._store.write(lambda tx: tx.register_model(provider.fingerprint, provider.dimension))
-        job = self._store.write(lambda tx: self._joined(tx, key))
+        job = self._store.write(lambda tx: self._find_running(tx, key))
         if job is None:
-            while self._store.write(lambda tx: tx.retry_failed(key, AT_A_TIME)) == AT_A_TIME:
+            while self._store.write(lambda tx: tx.retry_failed(key, QUEUE_BATCH)) == QUEUE_BATCH:
                 pass
-            job = self._store.write(lambda tx: self._joined(tx, key) or self._begun(tx, key, everything))
+            job = self._store.write(lambda tx: self._find_running(tx, key) or self._start(tx, key, everything))
         if job.state is JobState.RUNNING:
-            self.go_on()
-            job = self.look(job.id, viewer)
+            self.resume()
+            job = self.status(job.id, viewer)
         self._embedding.wake()
         return job
 
-    def _joined(self, tx: Transaction, key: ModelKey) -> Job | None:
+    def _find_running(self, tx: Transaction, key: ModelKey) -> Job | None:
         """The job that is not over yet. One that is, though nobody has looked since, is put down as done."""
-        running = _running(tx)
+        running = _running_jobs(tx)
         if running and (tx.pending(key) or tx.setting(QUEUEING)):
             return running[0]
         now = self._clock.now()
@@ -71,10 +71,10 @@ class Reembedder:
             tx.put_job(replace(over, done=over.total, state=JobState.DONE, updated_at=now))
         return None
 
-    def _begun(self, tx: Transaction, key: ModelKey, everything: bool) -> Job:
+    def _start(self, tx: Transaction, key: ModelKey, everything: bool) -> Job:
         now = self._clock.now()
         if everything:
-            tx.leave_queue(key, AT_A_TIME)  # what was in it and failed: it is counted when it is put in anew
+            tx.leave_queue(key, QUEUE_BATCH)  # what was in it and failed: it is counted when it is put in anew
             tx.set_setting(QUEUEING, "0")
         total = tx.pending(key)
         state = JobState.RUNNING if total or everything else JobState.DONE
@@ -82,7 +82,7 @@ class Reembedder:
         tx.put_job(job)
         return job
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         """Put what is left of everything into the queue, also after the process that began it was killed."""
         with self._store.read() as view:
             left = bool(view.setting(QUEUEING))
@@ -91,19 +91,19 @@ class Reembedder:
 
     def _queue_some(self, tx: Transaction) -> bool:
         """Whether there may be more."""
-        running = next(iter(_running(tx)), None)
+        running = next(iter(_running_jobs(tx)), None)
         after, key = tx.setting(QUEUEING), self._active_model.wanted_model(tx)
         if not after or running is None or key is None:
             tx.set_setting(QUEUEING, "")
             return False
-        queued = tx.queue_again(key, PassageKey(int(after)), AT_A_TIME)
-        tx.set_setting(QUEUEING, str(queued[-1]) if len(queued) == AT_A_TIME else "")
+        queued = tx.queue_again(key, PassageKey(int(after)), QUEUE_BATCH)
+        tx.set_setting(QUEUEING, str(queued[-1]) if len(queued) == QUEUE_BATCH else "")
         tx.put_job(replace(running, total=running.total + len(queued), updated_at=self._clock.now()))
-        return len(queued) == AT_A_TIME
+        return len(queued) == QUEUE_BATCH
 
-    def look(self, job: JobId, viewer: Viewer) -> Job:
+    def status(self, job: JobId, viewer: Viewer) -> Job:
         """A job with its progress as of now."""
-        _operator_only(viewer)
+        _require_operator(viewer)
         with self._store.read() as view:
             found = view.job(job)
             key = self._active_model.wanted_model(view)
@@ -123,7 +123,7 @@ class Reembedder:
 
     def cancel(self, job: JobId, viewer: Viewer) -> Job:
         """Stop a job: passages that still have a vector of this model leave the queue."""
-        seen = self.look(job, viewer)
+        seen = self.status(job, viewer)
         if seen.state is not JobState.RUNNING:
             return seen
         cancelled = replace(seen, state=JobState.CANCELLED)
@@ -135,20 +135,20 @@ class Reembedder:
             tx.put_job(cancelled)
 
         self._store.write(work)
-        while key is not None and self._store.write(lambda tx: _leave(tx, key)):
+        while key is not None and self._store.write(lambda tx: _leave_queue(tx, key)):
             pass
         return cancelled
 
 
-def _running(tx: Transaction) -> list[Job]:
+def _running_jobs(tx: Transaction) -> list[Job]:
     return [job for job in tx.jobs(KIND) if job.state is JobState.RUNNING]
 
 
-def _leave(tx: Transaction, key: ModelKey) -> bool:
+def _leave_queue(tx: Transaction, key: ModelKey) -> bool:
     """Whether there may be more."""
-    return tx.leave_queue(key, AT_A_TIME) == AT_A_TIME
+    return tx.leave_queue(key, QUEUE_BATCH) == QUEUE_BATCH
 
 
-def _operator_only(viewer: Viewer) -> None:
+def _require_operator(viewer: Viewer) -> None:
     if viewer.role is not Role.OPERATOR:
         raise Forbidden("Only an operator may re-embed. Use the operator's key.")

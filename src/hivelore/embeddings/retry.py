@@ -3,12 +3,12 @@ for what a server refuses today it may embed tomorrow."""
 
 from datetime import timedelta
 
-FIRST_PAUSE = timedelta(seconds=30)
-LONGEST_PAUSE = timedelta(days=1)
+FIRST_RETRY_PAUSE = timedelta(seconds=30)
+LONGEST_RETRY_PAUSE = timedelta(days=1)
 _GROWTH = 4
 
 
-def pause_after(failures: int) -> timedelta:
+def retry_pause(failures: int) -> timedelta:
     """How long a passage waits after so many failures in a row, from 1 on."""
-    grown = FIRST_PAUSE * _GROWTH ** min(max(failures - 1, 0), 20)
-    return min(grown, LONGEST_PAUSE)
+    grown = FIRST_RETRY_PAUSE * _GROWTH ** min(max(failures - 1, 0), 20)
+    return min(grown, LONGEST_RETRY_PAUSE)

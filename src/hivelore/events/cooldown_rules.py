@@ -6,32 +6,32 @@ from datetime import datetime, timedelta
 from itertools import accumulate
 
 from hivelore.core.agents import Role, Viewer
-from hivelore.events.model import LONGEST, Cooldown
+from hivelore.events.model import MAX_COOLDOWN, Cooldown
 from hivelore.observations.repetition import is_repeated
 
-LONGEST_OF_WORKERS = timedelta(days=1)
+MAX_WORKER_COOLDOWN = timedelta(days=1)
 """Everybody is told of it, so who sets a longer one has to be trusted with that."""
-MOST_OF_A_WORKER = 100
+MAX_ACTIVE_PER_WORKER = 100
 """So many of one worker hold at a time."""
-MOST_TOLD = 20
+MAX_SHOWN = 20
 """Of more, the agent is told how many others there are."""
-CHARACTERS_TOLD = 2_000
+MAX_CHARACTERS = 2_000
 _HEADING = "Cooldowns (do not take these actions again before their time):"
 _MINUTE = timedelta(minutes=1)
 _HOURS = timedelta(hours=2)
 _DAYS = timedelta(days=2)
 
 
-def longest(viewer: Viewer) -> timedelta:
+def max_duration(viewer: Viewer) -> timedelta:
     """How long what ``viewer`` sets may hold."""
-    return LONGEST_OF_WORKERS if viewer.role is Role.WORKER else LONGEST
+    return MAX_WORKER_COOLDOWN if viewer.role is Role.WORKER else MAX_COOLDOWN
 
 
-def may_set_one_more(viewer: Viewer, holding: Sequence[Cooldown]) -> bool:
+def may_set_another(viewer: Viewer, holding: Sequence[Cooldown]) -> bool:
     """Whether ``viewer`` may set one that does not hold yet, besides those that do."""
     if viewer.role is not Role.WORKER:
         return True
-    return sum(one.actor == viewer.agent for one in holding) < MOST_OF_A_WORKER
+    return sum(one.actor == viewer.agent for one in holding) < MAX_ACTIVE_PER_WORKER
 
 
 def may_clear(viewer: Viewer, cooldown: Cooldown) -> bool:
@@ -39,17 +39,17 @@ def may_clear(viewer: Viewer, cooldown: Cooldown) -> bool:
     return viewer.role is not Role.WORKER or cooldown.actor == viewer.agent
 
 
-def set_again(before: Cooldown | None, new: Cooldown) -> Cooldown:
+def combine(before: Cooldown | None, new: Cooldown) -> Cooldown:
     """What holds after ``new`` was told of where ``before`` stood. It counts once more than before, and never ends
     sooner: who does not know of an earlier reason to wait must not undo it. What says nothing new (``repetition``), or
     is told of when it was over before ``before`` was set, changes nothing. Where two agents have set it, it is of none
     of them alone."""
     if before is None or before.until <= new.set_at:
         return new
-    if new.until <= before.set_at or _says_nothing_new(before, new):
+    if new.until <= before.set_at or _is_repetition(before, new):
         return before
     # Of two agents, who lets it rest longer says why.
-    first, second = (before, new) if _is_led_by(before, new) else (new, before)
+    first, second = (before, new) if _is_covered_by_other_agent(before, new) else (new, before)
     return replace(
         new,
         until=max(before.until, new.until),
@@ -59,13 +59,13 @@ def set_again(before: Cooldown | None, new: Cooldown) -> Cooldown:
     )
 
 
-def _is_led_by(before: Cooldown, new: Cooldown) -> bool:
+def _is_covered_by_other_agent(before: Cooldown, new: Cooldown) -> bool:
     """Whether somebody else has let it rest for as long before."""
     return new.actor != before.actor and new.until <= before.until
 
 
-def _says_nothing_new(before: Cooldown, new: Cooldown) -> bool:
-    is_why_known = not new.reason or new.reason == before.reason or _is_led_by(before, new)
+def _is_repetition(before: Cooldown, new: Cooldown) -> bool:
+    is_why_known = not new.reason or new.reason == before.reason or _is_covered_by_other_agent(before, new)
     return (
         is_repeated(new.session, new.set_at, before.session, before.set_at)
         and new.until - new.set_at <= before.until - before.set_at
@@ -73,7 +73,9 @@ def _says_nothing_new(before: Cooldown, new: Cooldown) -> bool:
     )
 
 
-def told(cooldowns: Sequence[Cooldown], now: datetime, most: int = MOST_TOLD, characters: int = CHARACTERS_TOLD) -> str:
+def format_cooldowns(
+    cooldowns: Sequence[Cooldown], now: datetime, most: int = MAX_SHOWN, characters: int = MAX_CHARACTERS
+) -> str:
     """Those that hold ``now``, for what an agent is told of its environment: the longest first, each in one line, as
     far as they have room. Empty where there is none."""
     holding = sorted(
@@ -81,22 +83,22 @@ def told(cooldowns: Sequence[Cooldown], now: datetime, most: int = MOST_TOLD, ch
     )
     if not holding:
         return ""
-    lines = [_line(one, now) for one in holding[:most]]
+    lines = [_format_line(one, now) for one in holding[:most]]
     ends = accumulate(len(line) + 1 for line in lines)
     shown = [line for line, end in zip(lines, ends, strict=True) if end <= characters]
     more = [f"- and {len(holding) - len(shown):,} more"] if len(shown) < len(holding) else []
     return "\n".join((_HEADING, *shown, *more))
 
 
-def _line(one: Cooldown, now: datetime) -> str:
+def _format_line(one: Cooldown, now: datetime) -> str:
     """In one line, whatever it holds."""
-    until = f"{one.until:%Y-%m-%d %H:%M} UTC, for {_span(one.until - now)}"
+    until = f"{one.until:%Y-%m-%d %H:%M} UTC, for {_format_duration(one.until - now)}"
     times = f", set {one.count:,} times" if one.count > 1 else ""
-    reason = f" ({_flat(one.reason)})" if one.reason else ""
-    return f"- {_flat(one.service)}: {_flat(one.action)} until {until}{times}{reason}"
+    reason = f" ({_one_line(one.reason)})" if one.reason else ""
+    return f"- {_one_line(one.service)}: {_one_line(one.action)} until {until}{times}{reason}"
 
 
-def _span(left: timedelta) -> str:
+def _format_duration(left: timedelta) -> str:
     """In the largest unit that still tells it well, rounded up: nothing is over sooner than it says."""
     for least, unit, name in ((_DAYS, timedelta(days=1), "days"), (_HOURS, timedelta(hours=1), "hours")):
         if left >= least:
@@ -105,5 +107,5 @@ def _span(left: timedelta) -> str:
     return f"{minutes} minute{'s' if minutes > 1 else ''}"
 
 
-def _flat(text: str) -> str:
+def _one_line(text: str) -> str:
     return " ".join(text.split())

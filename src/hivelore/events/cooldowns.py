@@ -12,12 +12,12 @@ from hivelore.core.redaction import Redactor
 from hivelore.core.text import Clean
 from hivelore.errors import Conflict, Forbidden, Invalid
 from hivelore.events import cooldown_rules
-from hivelore.events.model import ACTION_LENGTH, LONGEST, REASON_LENGTH, Cooldown
-from hivelore.memories.normalizer import utc
+from hivelore.events.model import ACTION_LENGTH, MAX_COOLDOWN, REASON_LENGTH, Cooldown
+from hivelore.memories.normalizer import to_utc
 from hivelore.observations.model import SERVICE_LENGTH
 from hivelore.storage.ports import MemoryStore, Transaction
 
-MOST = 1_000
+MAX_ACTIVE = 1_000
 """So many hold at a time."""
 _MINUTE = timedelta(minutes=1)
 
@@ -48,9 +48,9 @@ class Cooldowns:
         now = self._clock.now()
         since = now if at is None else min(at, now)
         new = Cooldown(
-            service=self._name(service, "service", SERVICE_LENGTH),
-            action=self._name(action, "action", ACTION_LENGTH),
-            until=_end(minutes, until, since, cooldown_rules.longest(viewer)),
+            service=self._required_name(service, "service", SERVICE_LENGTH),
+            action=self._required_name(action, "action", ACTION_LENGTH),
+            until=_end(minutes, until, since, cooldown_rules.max_duration(viewer)),
             set_at=since,
             actor=viewer.agent,
             interface=viewer.interface,
@@ -60,40 +60,42 @@ class Cooldowns:
 
         def work(tx: Transaction) -> Cooldown:
             before = tx.cooldown(new.service, new.action)
-            known = cooldown_rules.set_again(before, new)
+            known = cooldown_rules.combine(before, new)
             if known == before or known.until <= now:
                 return known
             if before is None or before.until <= now:
-                _refuse_many(tx.cooldowns(now), viewer)
+                _check_limits(tx.cooldowns(now), viewer)
             tx.put_cooldown(known)
             return known
 
         return self._store.write(work, deadline)
 
-    def holding(self, service: str | None = None, deadline: float | None = None) -> Sequence[Cooldown]:
+    def active(self, service: str | None = None, deadline: float | None = None) -> Sequence[Cooldown]:
         """Those that are not over, of one service or of all, by service, then action."""
         only = line(self._redactor, service, "service", SERVICE_LENGTH)
         with self._store.read(deadline) as view:
             found = view.cooldowns(self._clock.now())
         return [one for one in found if only is None or one.service == only]
 
-    def shown(self, viewer: Viewer, service: str | None = None, deadline: float | None = None) -> Sequence[Cooldown]:
+    def list_visible(
+        self, viewer: Viewer, service: str | None = None, deadline: float | None = None
+    ) -> Sequence[Cooldown]:
         """The same without the sessions that are not for the viewer to know."""
         return [
             replace(one, session=session_shown(viewer, one.actor, one.session))
-            for one in self.holding(service, deadline)
+            for one in self.active(service, deadline)
         ]
 
-    def told(self, service: str | None = None, deadline: float | None = None) -> str:
+    def format_for_agent(self, service: str | None = None, deadline: float | None = None) -> str:
         """The same as a text for the environment of an agent (``events.cooldown_rules.told``); empty where none
         holds."""
-        return cooldown_rules.told(self.holding(service, deadline), self._clock.now())
+        return cooldown_rules.format_cooldowns(self.active(service, deadline), self._clock.now())
 
     def clear(self, service: str, action: str | None, viewer: Viewer, deadline: float | None = None) -> int:
         """Let an action be taken again at once; ``action`` None: every one of the service that the viewer may clear.
         Answers how many held. Raises Forbidden where they may clear none of those that hold."""
-        name = self._name(service, "service", SERVICE_LENGTH)
-        only = None if action is None else self._name(action, "action", ACTION_LENGTH)
+        name = self._required_name(service, "service", SERVICE_LENGTH)
+        only = None if action is None else self._required_name(action, "action", ACTION_LENGTH)
         now = self._clock.now()
 
         def work(tx: Transaction) -> int:
@@ -109,18 +111,18 @@ class Cooldowns:
 
         return self._store.write(work, deadline)
 
-    def _name(self, text: str, field: str, most: int) -> Clean:
+    def _required_name(self, text: str, field: str, most: int) -> Clean:
         name = line(self._redactor, text, field, most)
         if name is None:
             raise Invalid(f"{field} is empty: a cooldown is for an action of a service.", field=field)
         return name
 
 
-def _refuse_many(holding: Sequence[Cooldown], viewer: Viewer) -> None:
-    if len(holding) >= MOST:
-        raise Conflict(f"{MOST:,} cooldowns hold already. Wait, or let a lead or an operator clear some.")
-    if not cooldown_rules.may_set_one_more(viewer, holding):
-        raise Conflict(f"{cooldown_rules.MOST_OF_A_WORKER} of your cooldowns hold already. Wait, or clear some.")
+def _check_limits(holding: Sequence[Cooldown], viewer: Viewer) -> None:
+    if len(holding) >= MAX_ACTIVE:
+        raise Conflict(f"{MAX_ACTIVE:,} cooldowns hold already. Wait, or let a lead or an operator clear some.")
+    if not cooldown_rules.may_set_another(viewer, holding):
+        raise Conflict(f"{cooldown_rules.MAX_ACTIVE_PER_WORKER} of your cooldowns hold already. Wait, or clear some.")
 
 
 def _end(minutes: int | None, until: datetime | None, now: datetime, longest: timedelta) -> datetime:
@@ -128,17 +130,17 @@ def _end(minutes: int | None, until: datetime | None, now: datetime, longest: ti
         raise Invalid("Say either minutes or until.", field="minutes")
     if minutes is not None:
         if not 1 <= minutes <= longest // _MINUTE:
-            raise Invalid(f"minutes is 1 to {longest // _MINUTE:,}{_for_workers(longest)}.", field="minutes")
+            raise Invalid(f"minutes is 1 to {longest // _MINUTE:,}{_worker_hint(longest)}.", field="minutes")
         return now + minutes * _MINUTE
-    end = utc(until, "until")
+    end = to_utc(until, "until")
     assert end is not None
     if not now < end <= now + longest:
         most = f"{longest.days} days" if longest.days > 1 else "24 hours"
-        ahead = f"at most {most} ahead{_for_workers(longest)}"
+        ahead = f"at most {most} ahead{_worker_hint(longest)}"
         raise Invalid(f"until lies in the future, and {ahead}.", field="until")
     return end
 
 
-def _for_workers(longest: timedelta) -> str:
-    is_short = longest < LONGEST
+def _worker_hint(longest: timedelta) -> str:
+    is_short = longest < MAX_COOLDOWN
     return " for a worker's key; a lead or an operator may set a longer one" if is_short else ""

@@ -13,7 +13,7 @@ from hivelore.core.text import Clean
 from hivelore.errors import Forbidden, Invalid, NotFound, TooLarge
 from hivelore.events.model import TEXT_LENGTH, Event, EventFilter, EventPage, Level, LoggedId
 from hivelore.memories.model import Memory, MemoryId
-from hivelore.memories.normalizer import CLOCK_SLACK, utc
+from hivelore.memories.normalizer import CLOCK_SLACK, to_utc
 from hivelore.observations.model import GENERAL, SERVICE_LENGTH
 from hivelore.observations.repetition import WITHIN
 from hivelore.storage.ports import MemoryStore, Transaction
@@ -50,7 +50,7 @@ class EventLog:
     ) -> Event:
         """Keep what happened, ``at`` (now) and told by ``viewer``; what the same session has told already
         (``observations.repetition``) is answered as it was told first. Raises Invalid."""
-        event = self.prepared(level, text, viewer, service=service, session=session, at=at)
+        event = self.build(level, text, viewer, service=service, session=session, at=at)
 
         def work(tx: Transaction) -> Event:
             known = tx.same_event(event, WITHIN)
@@ -60,7 +60,7 @@ class EventLog:
 
         return self._store.write(work, deadline)
 
-    def prepared(
+    def build(
         self,
         level: Level,
         text: str,
@@ -74,7 +74,7 @@ class EventLog:
         """The same without keeping it: for whoever logs it in the unit of what it tells of. ``memory``: which it tells
         of, so that it is as private and goes with it."""
         now = self._clock.now()
-        happened = utc(at, "at") or now
+        happened = to_utc(at, "at") or now
         if happened > now + CLOCK_SLACK:
             raise Invalid("at lies in the future.", field="at")
         about = line(self._redactor, service, "service", SERVICE_LENGTH)
@@ -82,7 +82,7 @@ class EventLog:
             id=self._event_id(now),
             at=happened,
             level=level,
-            text=self._text(text),
+            text=self._clean_text(text),
             actor=viewer.agent,
             interface=viewer.interface,
             service=None if about == GENERAL else about,
@@ -90,12 +90,12 @@ class EventLog:
             memory=memory,
         )
 
-    def recorded(self, memory: Memory, viewer: Viewer) -> Event:
+    def build_memory_event(self, memory: Memory, viewer: Viewer) -> Event:
         """That a memory about running things is new (C39), not kept yet."""
         service = None if memory.operational is None else memory.operational.service
         about = memory.category if service is None else f"{memory.category}:{service}"
         text = f"New memory recorded: [{about}] {memory.content}"[:TEXT_LENGTH]
-        return self.prepared(Level.INFO, text, viewer, service=service, session=memory.session, memory=memory.id)
+        return self.build(Level.INFO, text, viewer, service=service, session=memory.session, memory=memory.id)
 
     def page(
         self,
@@ -119,8 +119,8 @@ class EventLog:
             service=line(self._redactor, service, "service", SERVICE_LENGTH),
             session=during,
             actor=None if during is None else sessions_shown(viewer),
-            since=utc(since, "since"),
-            until=utc(until, "until"),
+            since=to_utc(since, "since"),
+            until=to_utc(until, "until"),
         )
         with self._store.read(deadline, sees=where.seen) as view:
             found = view.events(where, after, limit + 1)
@@ -136,7 +136,7 @@ class EventLog:
         if not event.isprintable() or not self._store.write(lambda tx: tx.drop_event(event), deadline):
             raise NotFound(f"No event {event[:ID_SHOWN]!r}; it may be gone already. List the events for their ids.")
 
-    def _text(self, text: str) -> Clean:
+    def _clean_text(self, text: str) -> Clean:
         if len(text) > TEXT_LENGTH:
             raise TooLarge(f"The text has {len(text):,} characters; at most {TEXT_LENGTH:,}.", field="text")
         clean = Clean(self._redactor.clean(text, field="text").strip())

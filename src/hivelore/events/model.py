@@ -75,7 +75,7 @@ class EventPage:
 
 ACTION_LENGTH = 100
 REASON_LENGTH = 500
-LONGEST = timedelta(days=366)
+MAX_COOLDOWN = timedelta(days=366)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ from hivelore.errors import Unavailable
 from hivelore.feedback.buffer import WriteBehindBuffer
 from hivelore.feedback.recalls import QUESTION_LENGTH, Recall, RecalledMemory, RecallPage
 from hivelore.memories.model import MemoryId
-from hivelore.memories.service import unknown
+from hivelore.memories.service import memory_not_found
 from hivelore.search.model import Query, RecallId, RecallResult
 from hivelore.storage.ports import MemoryStore
 
@@ -84,7 +84,7 @@ class RecallLog:
             if memory is not None:
                 stored = view.get(memory)
                 if stored is None or not where.seen.admits(stored.memory.owner, stored.memory.scope):
-                    raise unknown(memory)
+                    raise memory_not_found(memory)
             found = view.recalls(replace(where, memory=memory), after, limit + 1)
         page, last = tuple(found[:limit]), found[limit - 1] if len(found) > limit else None
         return RecallPage(recalls=page, next=None if last is None else f"{last.at.isoformat()}~{last.id}")

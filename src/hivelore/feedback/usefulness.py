@@ -14,7 +14,7 @@ from hivelore.feedback.rating import Worth, factor
 from hivelore.feedback.recalls import Evidence, Recall, RecallFilter, Sign, use_of
 from hivelore.indexing.model import Stored
 from hivelore.memories.model import Action, MemoryId
-from hivelore.memories.service import unknown
+from hivelore.memories.service import memory_not_found
 from hivelore.search.model import EVERYTHING, RecallId
 from hivelore.storage.ports import MemoryStore, Transaction, View
 
@@ -78,7 +78,7 @@ class Rating:
         stored = view.get(memory)
         seen = visible_to(viewer, self._lead_sees)
         if stored is None or not seen.admits(stored.memory.owner, stored.memory.scope):
-            raise unknown(memory)
+            raise memory_not_found(memory)
         return stored
 
     def _known(self, view: View, stored: Stored) -> Usefulness:

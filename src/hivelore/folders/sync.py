@@ -264,7 +264,7 @@ class FolderSync:
         if folder is None:
             raise Invalid("It lies in no folder of memories.")
         if folder.agent is None:
-            agent = self._agents.local()
+            agent = self._agents.local_agent()
         else:
             try:
                 agent = self._agents.agent(AgentId(folder.agent))

@@ -17,13 +17,13 @@ from hivelore.storage.ports import MemoryStore, Transaction, View
 LOCAL_AGENT = "local"
 """The name of the agent a machine starts with."""
 _KEY = re.compile(r"^hl_(\d+)_([0-9a-f]{10})_([0-9a-f]{64})$")
-_PUBLIC = re.compile(r"^hl_(\d+)_([0-9a-f]{10})$")
+_KEY_ID = re.compile(r"^hl_(\d+)_([0-9a-f]{10})$")
 _UUID = re.compile(r"^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
-_HOW = "Send it as 'Authorization: Bearer hl_...'; 'hivelore agent add NAME' makes one."
+_HINT = "Send it as 'Authorization: Bearer hl_...'; 'hivelore agent add NAME' makes one."
 
 
 @dataclass(frozen=True, slots=True)
-class Random:
+class IdSource:
     """Where ids and secrets come from."""
 
     agent_id: Callable[[datetime], AgentId]
@@ -32,7 +32,7 @@ class Random:
 
 
 @dataclass(frozen=True, slots=True)
-class Issued:
+class IssuedKey:
     """A key as its holder gets it, the only time the secret is seen."""
 
     agent: Agent | None
@@ -46,7 +46,7 @@ class Agents:
         store: MemoryStore,
         namespace: int,
         clock: Clock,
-        random: Random,
+        random: IdSource,
         tell: Callable[[], None] = lambda: None,
     ) -> None:
         """``tell`` lets other processes know that keys or agents have changed."""
@@ -61,13 +61,13 @@ class Agents:
         """Call ``listener`` after keys or agents have changed."""
         self._listeners.append(listener)
 
-    def changed_elsewhere(self) -> None:
+    def notify_listeners(self) -> None:
         """Keys or agents have changed, or may have."""
         for listener in self._listeners:
             listener()
 
     def _changed(self) -> None:
-        self.changed_elsewhere()
+        self.notify_listeners()
         self._tell()
 
     def viewer(self, key: str | None, interface: Interface, acting_for: str | None = None) -> Viewer:
@@ -76,7 +76,7 @@ class Agents:
         Raises Unauthenticated for no key or a bad one, Forbidden for speaking for somebody else.
         """
         with self._store.read() as view:
-            held = self._checked(view, key)
+            held = self._verify_key(view, key)
             agent = None if held.agent is None else view.agent(held.agent)
             if held.agent is not None and agent is None:
                 raise Unauthenticated("The agent of this key is gone. Ask an operator for a new key.")
@@ -87,13 +87,13 @@ class Agents:
                 raise Forbidden("Only an operator's key may act for another agent. Leave X-Agent-ID out.")
             other = view.agent(AgentId(acting_for)) or view.agent_named(acting_for)
         if other is None:
-            other = self._introduced(acting_for)
+            other = self._add_worker_by_uuid(acting_for)
         return Viewer(role=other.role, agent=other.id, interface=interface, acting=True)
 
-    def holder(self, key: str, interface: Interface) -> Viewer:
+    def viewer_of_key_id(self, key: str, interface: Interface) -> Viewer:
         """Who holds a key that is given without its secret, like ``hl_1_0123456789``: for what nobody but the owner of
         this machine can have written. Raises Unauthenticated where that key does not let anybody in."""
-        match = _PUBLIC.match(key)
+        match = _KEY_ID.match(key)
         with self._store.read() as view:
             held = view.api_key(KeyId(match[2])) if match and int(match[1]) == self._namespace else None
             agent = None if held is None or held.agent is None else view.agent(held.agent)
@@ -101,7 +101,7 @@ class Agents:
             raise Unauthenticated(f"The key {key[:20]} lets no agent in.")
         return Viewer(role=agent.role, agent=agent.id, interface=interface)
 
-    def add(self, name: str, role: Role, expires_at: datetime | None = None) -> Issued:
+    def add(self, name: str, role: Role, expires_at: datetime | None = None) -> IssuedKey:
         """A new agent with a key of its own. One of this name that has no good key any more gets a new one, and the
         role that is asked for: what it remembered stays its own. Raises Conflict where it has a good key."""
         clean = name.strip()
@@ -117,9 +117,9 @@ class Agents:
         if expires_at is not None and expires_at <= now:
             raise Invalid("The key would have expired already: choose a later time.", field="expiresAt")
         new = Agent(id=self._random.agent_id(now), name=clean, role=role, created_at=now)
-        issued = self._issue(new, role, now, expires_at)
+        issued = self._new_key(new, role, now, expires_at)
 
-        def work(tx: Transaction) -> Issued:
+        def work(tx: Transaction) -> IssuedKey:
             known = tx.agent_named(clean)
             if known is not None and any(key.agent == known.id and not key.refusal(now) for key in tx.api_keys()):
                 raise Conflict(
@@ -136,11 +136,11 @@ class Agents:
         self._changed()
         return done
 
-    def issue(self, agent: AgentId | None, expires_at: datetime | None = None) -> Issued:
+    def issue(self, agent: AgentId | None, expires_at: datetime | None = None) -> IssuedKey:
         """One more key, for an agent or (None) for an operator."""
         known = None if agent is None else self.agent(agent)
         role = Role.OPERATOR if known is None else known.role
-        issued = self._issue(known, role, self._clock.now(), expires_at)
+        issued = self._new_key(known, role, self._clock.now(), expires_at)
         self._store.write(lambda tx: tx.put_api_key(issued.key))
         return issued
 
@@ -168,13 +168,13 @@ class Agents:
             raise NotFound(f"No agent {agent!r}. 'hivelore agent list' shows them.")
         return found
 
-    def all(self) -> Sequence[tuple[Agent, Sequence[ApiKey]]]:
+    def list_agents(self) -> Sequence[tuple[Agent, Sequence[ApiKey]]]:
         """Every agent with its keys, by name."""
         with self._store.read() as view:
             keys = view.api_keys()
             return [(agent, [key for key in keys if key.agent == agent.id]) for agent in view.agents()]
 
-    def local(self) -> Agent:
+    def local_agent(self) -> Agent:
         """The agent a machine starts with, made on first use; a lead."""
         with self._store.read() as view:
             known = view.agent_named(LOCAL_AGENT)
@@ -186,19 +186,19 @@ class Agents:
         with self._store.read() as view:
             return view.agent_named(LOCAL_AGENT) or agent
 
-    def _checked(self, view: View, key: str | None) -> ApiKey:
+    def _verify_key(self, view: View, key: str | None) -> ApiKey:
         if not key:
-            raise Unauthenticated(f"No key was given. {_HOW}")
+            raise Unauthenticated(f"No key was given. {_HINT}")
         match = _KEY.match(key.strip())
         held = view.api_key(KeyId(match[2])) if match and int(match[1]) == self._namespace else None
         if match is None or held is None or not hmac.compare_digest(held.digest, digest(match[3])):
-            raise Unauthenticated(f"This key is not known here. {_HOW}")
+            raise Unauthenticated(f"This key is not known here. {_HINT}")
         refusal = held.refusal(self._clock.now())
         if refusal is not None:
             raise Unauthenticated(f"This key {refusal}. Ask an operator for a new one.")
         return held
 
-    def _introduced(self, name: str) -> Agent:
+    def _add_worker_by_uuid(self, name: str) -> Agent:
         """An operator may bring in an agent that is named by a UUID, as runners do."""
         if not _UUID.match(name.lower()):
             raise NotFound(f"No agent {name!r}. Add it with 'hivelore agent add', or use its id.")
@@ -206,7 +206,7 @@ class Agents:
         self._store.write(lambda tx: None if tx.agent(agent.id) else tx.put_agent(agent))
         return agent
 
-    def _issue(self, agent: Agent | None, role: Role, now: datetime, expires_at: datetime | None) -> Issued:
+    def _new_key(self, agent: Agent | None, role: Role, now: datetime, expires_at: datetime | None) -> IssuedKey:
         secret = self._random.secret()
         key = ApiKey(
             id=self._random.key_id(),
@@ -216,7 +216,7 @@ class Agents:
             created_at=now,
             expires_at=expires_at,
         )
-        return Issued(agent, key, f"hl_{self._namespace}_{key.id}_{secret}")
+        return IssuedKey(agent, key, f"hl_{self._namespace}_{key.id}_{secret}")
 
 
 def digest(secret: str) -> bytes:

@@ -226,7 +226,7 @@ def _instants(instants: Iterable[datetime | None]) -> Instants:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Embedded:
+class PassageVectors:
     """n passages with their vectors of one model, column by column; ``attributes`` are those of their documents."""
 
     documents: Keys
@@ -241,7 +241,7 @@ class Embedded:
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class QueuedPassage:
     """A passage that has no vector of a model yet."""
 
     passage: PassageKey

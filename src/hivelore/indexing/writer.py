@@ -17,7 +17,14 @@ from hivelore.core.text import Clean
 from hivelore.indexes.ports import KeywordIndex
 from hivelore.indexing.model import ChunkKey, DocumentKey, KeywordEntry, Stored, StoredChunk
 from hivelore.memories.model import Action, Chunk, Memory
-from hivelore.memories.temporal import has_place, kept, link, loosen, settle, stays
+from hivelore.memories.temporal import (
+    has_same_placement,
+    link,
+    may_have_links,
+    recompute_ends,
+    retained_supersedes,
+    unlink,
+)
 from hivelore.memories.whole import WholeMemory
 from hivelore.observations.model import ObservationKind
 from hivelore.search.tokenizer import document_terms
@@ -25,86 +32,88 @@ from hivelore.storage.ports import Transaction, View
 
 CHUNKS_BEFORE = 2
 CHUNKS_AFTER = 1
-_REMEMBERED_TEXTS = 4_096
+_CACHED_TEXTS = 4_096
 
 
 class IndexWriter:
     def __init__(self, keywords: KeywordIndex) -> None:
         self._keywords = keywords
 
-    def expect(self, contents: Iterable[tuple[Clean, Sequence[Chunk]]], memories: Iterable[Memory] = ()) -> None:
+    def precompute_terms(
+        self, contents: Iterable[tuple[Clean, Sequence[Chunk]]], memories: Iterable[Memory] = ()
+    ) -> None:
         """Find the terms of what is about to be put here, as far as they can be remembered, so that the unit of work
         need not: all others wait for that."""
         texts = (_text(content, chunk) for content, chunks in contents for chunk in chunks)
-        for text in islice(texts, _REMEMBERED_TEXTS // 2):
+        for text in islice(texts, _CACHED_TEXTS // 2):
             _terms(text)
-        for memory in islice(memories, _REMEMBERED_TEXTS // 4):
+        for memory in islice(memories, _CACHED_TEXTS // 4):
             header_terms(memory)
 
     def add(self, tx: Transaction, memory: Memory, chunks: Sequence[Chunk]) -> Stored:
         stored = tx.add(memory, chunks)
-        if has_place(memory):
+        if may_have_links(memory):
             stored = link(tx, stored)
         self.index(tx, stored)
-        self._reindex(tx, self._around(tx, stored))
+        self._reindex(tx, self._context_dependents(tx, stored))
         return stored
 
     def change(
         self, tx: Transaction, before: Stored, memory: Memory, chunks: Sequence[Chunk] | None, action: Action
     ) -> Stored:
         """Bring in the next version of a memory and index whatever that concerns."""
-        around = self._around(tx, before)
+        around = self._context_dependents(tx, before)
         gone = {chunk.key for chunk in tx.chunks(before.key)}
-        after = self._changed(tx, before, memory, chunks, action)
+        after = self._change_stored(tx, before, memory, chunks, action)
         gone -= {chunk.key for chunk in tx.chunks(before.key)}
         self._keywords.remove(tx, sorted(gone))
         self.index(tx, after)
-        moved = _place(before.memory) != _place(memory)
-        neighbours = {entry.key: entry for entry in (*around, *(self._around(tx, after) if moved else ()))}
+        moved = _neighbourhood(before.memory) != _neighbourhood(memory)
+        neighbours = {entry.key: entry for entry in (*around, *(self._context_dependents(tx, after) if moved else ()))}
         self._reindex(tx, neighbours.values() if moved or chunks is not None else ())
         return after
 
-    def _changed(
+    def _change_stored(
         self, tx: Transaction, before: Stored, memory: Memory, chunks: Sequence[Chunk] | None, action: Action
     ) -> Stored:
-        if stays(before.memory, memory):
+        if has_same_placement(before.memory, memory):
             tx.change(before.key, memory, chunks, action)
             return Stored(before.key, memory)
-        memory = replace(memory, supersedes=kept(tx, before.memory, memory), valid_until=None)
-        concerned = loosen(tx, before, memory)
+        memory = replace(memory, supersedes=retained_supersedes(tx, before.memory, memory), valid_until=None)
+        concerned = unlink(tx, before, memory)
         tx.change(before.key, memory, chunks, action)
-        settle(tx, concerned)
+        recompute_ends(tx, concerned)
         return link(tx, Stored(before.key, memory))
 
     def forget(self, tx: Transaction, stored: Stored) -> None:
         """For good, with all that is kept of what it was, unless what is done here is itself kept."""
         if not tx.is_keeping:
-            for key in (stored.key, *_unquoted(tx, stored)):
+            for key in (stored.key, *_redact_quotations(tx, stored)):
                 tx.drop_preimages(key)
-        concerned = loosen(tx, stored, None)
-        self._take_off(tx, stored, self._keywords.forget)
-        settle(tx, concerned)
+        concerned = unlink(tx, stored, None)
+        self._remove(tx, stored, self._keywords.forget)
+        recompute_ends(tx, concerned)
 
     def drop(self, tx: Transaction, stored: Stored) -> None:
         """Take off a memory whose links and words others have now: one of a copy that follows another store, or one
         that became a part of another memory."""
-        self._take_off(tx, stored, self._keywords.forget)
+        self._remove(tx, stored, self._keywords.forget)
 
     def withdraw(self, tx: Transaction, stored: Stored) -> None:
         """Take off a memory that is about to come back (``move_in``): its words need not be wiped."""
-        self._take_off(tx, stored, self._keywords.remove)
+        self._remove(tx, stored, self._keywords.remove)
 
-    def move_in(self, tx: Transaction, memories: Sequence[WholeMemory]) -> None:
+    def import_memories(self, tx: Transaction, memories: Sequence[WholeMemory]) -> None:
         """Put memories here as another store has them."""
         tx.move_in(memories)
         moved = [Stored(one.key, one.memory) for one in memories]
-        concerned = [*moved, *(other for stored in moved for other in self._around(tx, stored))]
+        concerned = [*moved, *(other for stored in moved for other in self._context_dependents(tx, stored))]
         self._reindex(tx, {stored.key: stored for stored in concerned}.values())
 
-    def _take_off(
+    def _remove(
         self, tx: Transaction, stored: Stored, unindex: Callable[[Transaction, Sequence[ChunkKey]], None]
     ) -> None:
-        around = self._around(tx, stored)
+        around = self._context_dependents(tx, stored)
         unindex(tx, [chunk.key for chunk in tx.chunks(stored.key)])
         tx.forget(stored.key)
         self._reindex(tx, around)
@@ -117,11 +126,11 @@ class IndexWriter:
         """The same of many."""
         self._keywords.put(tx, self._entries(tx, documents))
 
-    def prepare(self, view: View, documents: Collection[Stored]) -> None:
+    def precompute_entries(self, view: View, documents: Collection[Stored]) -> None:
         """Do what is slow about indexing memories beforehand: their terms are then remembered for a while."""
         self._entries(view, documents)
 
-    def _around(self, tx: Transaction, stored: Stored) -> Sequence[Stored]:
+    def _context_dependents(self, tx: Transaction, stored: Stored) -> Sequence[Stored]:
         """The documents whose context this one is a part of."""
         if stored.memory.session is None:
             return ()
@@ -160,7 +169,7 @@ class IndexWriter:
         return before[-CHUNKS_BEFORE:], after[:CHUNKS_AFTER]
 
 
-def _unquoted(tx: Transaction, stored: Stored) -> Sequence[DocumentKey]:
+def _redact_quotations(tx: Transaction, stored: Stored) -> Sequence[DocumentKey]:
     """What others keep of its words, as what contradicted them, is blanked; those others."""
     if stored.memory.operational is None:
         return ()
@@ -173,7 +182,7 @@ def _unquoted(tx: Transaction, stored: Stored) -> Sequence[DocumentKey]:
     return tx.unquote(words)
 
 
-def _place(memory: Memory) -> tuple[object, ...]:
+def _neighbourhood(memory: Memory) -> tuple[object, ...]:
     """What decides which other memories are its neighbours."""
     return memory.home, memory.scope, memory.session
 
@@ -182,12 +191,12 @@ def _text(content: Clean, chunk: Chunk) -> str:
     return content[chunk.start : chunk.stop]
 
 
-@lru_cache(maxsize=_REMEMBERED_TEXTS)
+@lru_cache(maxsize=_CACHED_TEXTS)
 def _terms(text: str) -> tuple[str, ...]:
     return tuple(document_terms(text))
 
 
-@lru_cache(maxsize=_REMEMBERED_TEXTS)
+@lru_cache(maxsize=_CACHED_TEXTS)
 def _day_terms(day: date) -> tuple[str, ...]:
     return _terms(day.strftime("%A %d %B %Y"))
 

@@ -18,14 +18,14 @@ from hivelore.search.diversity import says_the_same
 from hivelore.search.model import EVERYTHING, Filter, Visibility
 from hivelore.storage.ports import MemoryStore, View
 
-LOOKED_AT = 2_000
+COMPARED_BY_VECTOR = 2_000
 """Of the newest memories, the nearest are looked for among all; the same words are found among all."""
 NEAREST = 5
-LEAST_LIKENESS = 0.85
+MIN_COSINE = 0.85
 """Below this cosine nothing is compared: it takes time, and no two that say the same are so far apart."""
-_AT_A_TIME = 500
+_WORDS_BATCH = 500
 
-_NEAR_AT_A_TIME = 50
+_VECTOR_BATCH = 50
 """Memories whose nearest are looked for in one snapshot, which so never lasts long."""
 
 Pair = tuple[Stored, Stored, str]
@@ -47,40 +47,40 @@ class Duplicates:
         taken: set[DocumentKey] = set()
         with self._store.read() as view:
             keys = sorted(view.matching(where), reverse=True)
-            newest = keys[:LOOKED_AT]
+            newest = keys[:COMPARED_BY_VECTOR]
             progress.expect(len(keys) + len(newest))
-            for group in _of_same_words(view, keys, progress):
+            for group in _groups_of_equal_text(view, keys, progress):
                 progress.check()
-                _take(view, group, "the same words", now, taken, found)
+                _add_pair(view, group, "the same words", now, taken, found)
                 if len(found) >= limit:
                     return found
-        for one, other in self._alike(newest, where, taken, progress):
+        for one, other in self._similar_pairs(newest, where, taken, progress):
             with self._store.read() as view:
-                _take(view, [one, other], "they say the same in other words", now, taken, found)
+                _add_pair(view, [one, other], "they say the same in other words", now, taken, found)
             if len(found) >= limit:
                 break
         return found
 
-    def _alike(
+    def _similar_pairs(
         self, keys: Sequence[DocumentKey], where: Filter, taken: Collection[DocumentKey], progress: Progress
     ) -> Iterator[tuple[Stored, Stored]]:
         """Two at a time that say the same: two that both say the same as a third may contradict each other. Comparing
         takes most of the time: each two are compared once, outside of any snapshot, and none that is taken already."""
         compared: set[frozenset[DocumentKey]] = set()
-        for some in in_batches(keys, _NEAR_AT_A_TIME):
+        for some in in_batches(keys, _VECTOR_BATCH):
             with self._store.read() as view:
-                candidates = list(self._near(view, some, where))
+                candidates = list(self._candidates(view, some, where))
             for one, other, likeness in candidates:
                 both = frozenset((one.key, other.key))
                 if one.key in taken or other.key in taken or both in compared:
                     continue
                 compared.add(both)
                 progress.check()
-                if _say_the_same(one.memory, other.memory, likeness):
+                if _is_duplicate(one.memory, other.memory, likeness):
                     yield one, other
             progress.advance(len(some))
 
-    def _near(self, view: View, keys: Sequence[DocumentKey], where: Filter) -> Iterator[_Candidate]:
+    def _candidates(self, view: View, keys: Sequence[DocumentKey], where: Filter) -> Iterator[_Candidate]:
         model = self._active_model.current
         key_of_model = None if model is None else view.model(model.provider.fingerprint)
         if model is None or key_of_model is None or not model.index.ready:
@@ -93,7 +93,7 @@ class Duplicates:
             if key not in memories or first.get(key) not in vectors:
                 continue
             vector = vectors[first[key]]
-            near = model.index.nearest(view, vector, _workers(memories[key], where), NEAREST).nearest
+            near = model.index.nearest(view, vector, _mergeable_with(memories[key], where), NEAREST).nearest
             others = view.admitted([one.document for one in near if one.document != key], where)
             passages = {one.document: one.passage for one in near}
             known = view.vectors(key_of_model, [passages[other] for other in others])
@@ -106,7 +106,7 @@ class Duplicates:
                     )
 
 
-def _take(
+def _add_pair(
     view: View, group: Sequence[Stored], why: str, now: datetime, taken: set[DocumentKey], found: list[Pair]
 ) -> None:
     """Find the pair of a group that is to be put to review. No member of the group is looked at again."""
@@ -114,34 +114,34 @@ def _take(
     if members & taken:
         return
     taken |= members
-    pair = _next_of(view, group, now)
+    pair = _first_mergeable_pair(view, group, now)
     if pair is not None:
         found.append((*pair, why))
 
 
-def _workers(memory: Memory, where: Filter) -> Filter:
+def _mergeable_with(memory: Memory, where: Filter) -> Filter:
     """What may become one with a memory, as far as an index can tell."""
     seen = Visibility(own=memory.home, swarm=memory.home is None)
     return Filter(visibility=seen, superseded=where.superseded, live_at=where.live_at, category=memory.category)
 
 
-def _of_same_words(view: View, keys: Iterable[DocumentKey], progress: Progress) -> Iterator[Sequence[Stored]]:
+def _groups_of_equal_text(view: View, keys: Iterable[DocumentKey], progress: Progress) -> Iterator[Sequence[Stored]]:
     known: defaultdict[object, list[DocumentKey]] = defaultdict(list)
-    for some in in_batches(keys, _AT_A_TIME):
+    for some in in_batches(keys, _WORDS_BATCH):
         for key, memory in view.admitted(some, EVERYTHING).items():
             words = hash(" ".join(memory.content.split()).casefold())
             known[memory.owner, memory.scope, memory.project, memory.category, words].append(key)
         progress.advance(len(some))
     for alike in known.values():
         if len(alike) > 1:
-            yield [Stored(*one) for one in view.admitted(alike[:_AT_A_TIME], EVERYTHING).items()]
+            yield [Stored(*one) for one in view.admitted(alike[:_WORDS_BATCH], EVERYTHING).items()]
 
 
-def _next_of(view: View, group: Sequence[Stored], now: datetime) -> tuple[Stored, Stored] | None:
+def _first_mergeable_pair(view: View, group: Sequence[Stored], now: datetime) -> tuple[Stored, Stored] | None:
     """The first two that may become one, the oldest first: what one of them has replaced stays replaced then."""
     members = sorted(group, key=lambda one: (one.memory.holds_since, one.key))
     for older, newer in pairwise(members):
-        known = _put_to_review(view.proposals_about(newer.key), older.memory, newer.memory)
+        known = _existing_proposals(view.proposals_about(newer.key), older.memory, newer.memory)
         if any(one.decided is None for one in known):
             return None
         if not known and may_merge(older.memory, newer.memory, now):
@@ -149,16 +149,16 @@ def _next_of(view: View, group: Sequence[Stored], now: datetime) -> tuple[Stored
     return None
 
 
-def _say_the_same(one: Memory, other: Memory, likeness: float) -> bool:
+def _is_duplicate(one: Memory, other: Memory, likeness: float) -> bool:
     if says_the_same(one.content, other.content):
         return True
-    if likeness < LEAST_LIKENESS or not may_be_same(one.content, other.content):
+    if likeness < MIN_COSINE or not may_be_same(one.content, other.content):
         return False
     service = one.operational.service if one.operational is not None else None
     return judge(one.content, other.content, likeness, service=service or "").verdict is Verdict.SAME
 
 
-def _put_to_review(known: Iterable[Proposal], older: Memory, newer: Memory) -> list[Proposal]:
+def _existing_proposals(known: Iterable[Proposal], older: Memory, newer: Memory) -> list[Proposal]:
     """What waits for a decision about these two, or was rejected of them as they are."""
     now = {(one.id, one.version) for one in (older, newer)}
     return [

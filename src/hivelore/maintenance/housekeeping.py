@@ -13,20 +13,20 @@ from hivelore.core.clock import Clock
 from hivelore.indexes.ports import KeywordIndex
 from hivelore.storage.ports import MemoryStore, Transaction
 
-AT_A_TIME = 0.2
+PURGE_BUDGET = 0.2
 """Seconds of steps, about, before whoever tends the service does something else."""
-SETTLING = 0.5
+COMPACTION_BUDGET = 0.5
 """Likewise, of settling the index."""
-REST = 100.0
+PURGE_REST_FACTOR = 100.0
 """After the words were wiped, the next time waits so many times as long as it took: wiping may rewrite the
 whole index, and who forgets something every minute is not to have it rewritten every minute."""
-RECALLS = 100_000
+MAX_RECALLS = 100_000
 """Recalls that stay in the log at most, however young they are."""
-EVENTS = 100_000
+MAX_EVENTS = 100_000
 """Likewise, events."""
-PRUNED = 250
+PRUNE_BATCH = 250
 """Of each kind, how many go in one unit."""
-SESSIONS = 10_000
+MAX_SESSIONS = 10_000
 """Sessions of an agent that are known at most, however young they are."""
 SESSION_AGE = timedelta(days=30)
 """Since the last event of a session that is known."""
@@ -34,7 +34,7 @@ PRUNE_EVERY = 60.0
 """Seconds."""
 
 
-class Housekeeping:
+class Housekeeper:
     def __init__(
         self,
         store: MemoryStore,
@@ -62,28 +62,28 @@ class Housekeeping:
         self._rests_until = 0.0
         self._spent = 0.0
 
-    def tend(self, stopping: Callable[[], bool] = lambda: False) -> None:
+    def run_step(self, stopping: Callable[[], bool] = lambda: False) -> None:
         """Do some of what there is to do; to be called about once a second."""
-        if not self._is_tidy():
+        if not self._is_purged():
             self._log_left |= not self._asked
             self._asked = True
             if self._clock.monotonic() >= self._rests_until:
-                self._wipe_words(stopping)
+                self._purge_words(stopping)
         if self._log_left:
             self._log_left = not self._store.tidy()
-        self._settle(stopping)
+        self._compact(stopping)
         self._prune()
 
-    def finish(self, within: float) -> None:
+    def finish_purge(self, within: float) -> None:
         """Wipe what forgetting left, without resting, as far as ``within`` seconds allow. To be called before the store
         is closed, which empties its log."""
         until = self._clock.monotonic() + within
-        while not self._is_tidy() and self._clock.monotonic() < until:
+        while not self._is_purged() and self._clock.monotonic() < until:
             self._store.write(self._keywords.tidy)
 
-    def _settle(self, stopping: Callable[[], bool]) -> None:
+    def _compact(self, stopping: Callable[[], bool]) -> None:
         began = self._clock.monotonic()
-        while self._clock.monotonic() - began < SETTLING and not stopping():
+        while self._clock.monotonic() - began < COMPACTION_BUDGET and not stopping():
             if not self._keywords.settle(self._store):
                 return
 
@@ -94,28 +94,28 @@ class Housekeeping:
             return
         at = self._clock.now()
         steps: Sequence[Callable[[Transaction], int]] = (
-            lambda tx: tx.prune_recalls(at - self._recalls, RECALLS, PRUNED),
-            lambda tx: tx.prune_events(at - self._events, EVENTS, PRUNED),
-            lambda tx: tx.prune_cooldowns(at, PRUNED),
-            lambda tx: tx.prune_sessions(at - SESSION_AGE, SESSIONS, PRUNED),
-            lambda tx: 0 if self._decided is None else tx.prune_proposals(at - self._decided, PRUNED),
+            lambda tx: tx.prune_recalls(at - self._recalls, MAX_RECALLS, PRUNE_BATCH),
+            lambda tx: tx.prune_events(at - self._events, MAX_EVENTS, PRUNE_BATCH),
+            lambda tx: tx.prune_cooldowns(at, PRUNE_BATCH),
+            lambda tx: tx.prune_sessions(at - SESSION_AGE, MAX_SESSIONS, PRUNE_BATCH),
+            lambda tx: 0 if self._decided is None else tx.prune_proposals(at - self._decided, PRUNE_BATCH),
         )
-        batches = self._store.write(lambda tx: tx.prune_batches(at - self._undo, PRUNED))
+        batches = self._store.write(lambda tx: tx.prune_batches(at - self._undo, PRUNE_BATCH))
         self._log_left |= batches > 0  # What memories were is to leave the log of the store, too.
         gone = max(batches, *map(self._store.write, steps))
-        self._pruned_at = None if gone == PRUNED else now
+        self._pruned_at = None if gone == PRUNE_BATCH else now
 
-    def _wipe_words(self, stopping: Callable[[], bool]) -> None:
+    def _purge_words(self, stopping: Callable[[], bool]) -> None:
         began = self._clock.monotonic()
-        while self._clock.monotonic() - began < AT_A_TIME and not stopping():
+        while self._clock.monotonic() - began < PURGE_BUDGET and not stopping():
             self._store.write(self._keywords.tidy)
-            if self._is_tidy():
+            if self._is_purged():
                 now = self._clock.monotonic()
-                self._rests_until = now + REST * (self._spent + now - began)
+                self._rests_until = now + PURGE_REST_FACTOR * (self._spent + now - began)
                 self._spent, self._asked, self._log_left = 0.0, False, True
                 return
         self._spent += self._clock.monotonic() - began
 
-    def _is_tidy(self) -> bool:
+    def _is_purged(self) -> bool:
         with self._store.read() as view:
             return self._keywords.is_tidy(view)

@@ -7,12 +7,12 @@ from hivelore.embeddings.queue import EmbeddingQueue
 from hivelore.indexing.rebuild import IndexRebuild
 from hivelore.storage.ports import MemoryStore
 
-AT_A_TIME = 1_000
+QUEUE_BATCH = 1_000
 """Passages that are put into the embedding queue in one unit of work."""
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class IntegrityReport:
     """What was found, one sentence each."""
 
     problems: Sequence[str]
@@ -37,18 +37,18 @@ class IntegrityCheck:
         self._index_rebuild = index_rebuild
         self._embedding = embedding
 
-    def check(self) -> Checked:
+    def check(self) -> IntegrityReport:
         """Compare the indexes with the store where the store itself is sound, and let what is missing be made anew.
         Raises Unavailable where reading, writing or searching does not work."""
         problems = self._damage()
         if problems:
-            return Checked(problems, ())
+            return IntegrityReport(problems, ())
         with self._store.read() as view:
             counts = view.counts()
-            lacking, lost = self._index_rebuild.lacking(view), view.lost_vectors()
+            lacking, lost = self._index_rebuild.missing_count(view), view.lost_vectors()
         repairs: list[str] = []
         if lacking:
-            self._index_rebuild.repair()
+            self._index_rebuild.request_repair()
             repairs.append(
                 f"The keyword index lacks words of {lacking:,} of {counts.memories:,} memories. They are indexed again "
                 "while the service runs; pendingKeywords of its status counts down."
@@ -59,9 +59,9 @@ class IntegrityCheck:
                 f"The vectors of {lost:,} of {counts.passages:,} passages are missing. They wait for new ones; "
                 "pendingEmbeddings of the status counts down."
             )
-        return Checked((), repairs, self._embedding.failing())
+        return IntegrityReport((), repairs, self._embedding.failing())
 
     def _queue_lost(self) -> None:
-        while self._store.write(lambda tx: tx.queue_lost(AT_A_TIME)) == AT_A_TIME:
+        while self._store.write(lambda tx: tx.queue_lost(QUEUE_BATCH)) == QUEUE_BATCH:
             pass
         self._embedding.wake()

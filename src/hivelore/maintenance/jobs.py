@@ -25,7 +25,7 @@ from hivelore.core.redaction import Redactor
 from hivelore.core.text import Clean
 from hivelore.errors import Conflict, HiveloreError, NotFound, Unavailable
 from hivelore.maintenance.model import MaintenancePlan, MaintenanceResult
-from hivelore.maintenance.service import Maintenance, operator_only, permit
+from hivelore.maintenance.service import Maintenance, check_plan, require_operator
 from hivelore.memories.model import MemoryId
 from hivelore.storage.ports import MemoryStore, Transaction, View
 
@@ -33,32 +33,32 @@ KIND = "maintenance"
 LATEST = "maintenance.latest"
 """The setting with what the latest job was asked for, and what came of it. It has ids and no word of any memory, so
 that what is forgotten is not found in it."""
-BEAT = 1.0
+HEARTBEAT_SECONDS = 1.0
 """Seconds after which the store is told how far a job is, and asked whether it was cancelled."""
 LOST_AFTER = timedelta(seconds=60)
 """After so long without a beat, the process that worked is taken to have ended."""
 INTERRUPTED = Clean(
     "The process that did it has ended. 'hivelore batches' lists what was done until then: ask again for the rest."
 )
-LOOK_EVERY = 0.02
+POLL_SECONDS = 0.02
 _CLAIM = b"maintenance.job"
 _LOG = logging.getLogger("hivelore")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
+class JobRequest:
     """What a job is asked for."""
 
-    wish: MaintenancePlan
+    plan: MaintenancePlan
     apply: bool
     yes_delete: int | None
     viewer: Viewer
 
     @property
-    def told(self) -> dict[str, object]:
+    def stored_form(self) -> dict[str, object]:
         """As it is kept: two that are told the same are the same."""
         return {
-            **wire.wish(self.wish),
+            **wire.wish(self.plan),
             "apply": self.apply,
             "yesDelete": self.yes_delete,
             "actor": self.viewer.agent,
@@ -66,7 +66,7 @@ class Order:
 
 
 @dataclass(frozen=True, slots=True)
-class _Work:
+class _RunningJob:
     progress: Progress
     thread: threading.Thread
 
@@ -90,7 +90,7 @@ class MaintenanceJobs:
         self._new_id = new_id
         self._within = within
         self._lock = threading.Lock()
-        self._own: dict[JobId, _Work] = {}
+        self._running: dict[JobId, _RunningJob] = {}
         """What this process works on; a job that was cancelled stays until its thread has noticed."""
         self._failed: tuple[JobId, HiveloreError] | None = None
         """The latest that failed here, and with what."""
@@ -101,12 +101,12 @@ class MaintenanceJobs:
     ) -> Job:
         """The job that does it. Whoever asks for the same as the one that runs joins it; for something else, Conflict
         is raised."""
-        permit(wish, viewer, yes_delete)
-        order = Order(wish=wish, apply=apply, yes_delete=yes_delete, viewer=viewer)
+        check_plan(wish, viewer, yes_delete)
+        order = JobRequest(plan=wish, apply=apply, yes_delete=yes_delete, viewer=viewer)
         with self._lock:  # Nobody takes a job for lost between its beginning and that of its thread.
             if self._is_closing:
                 raise Unavailable("The service is stopping. Try again when it has started.")
-            job, is_new = self._store.write(lambda tx: self._begun(tx, order))
+            job, is_new = self._store.write(lambda tx: self._start(tx, order))
             if is_new:
                 progress = Progress()
                 thread = threading.Thread(
@@ -115,14 +115,14 @@ class MaintenanceJobs:
                     name="hivelore-maintenance",
                     daemon=True,
                 )
-                self._own[job.id] = _Work(progress, thread)
+                self._running[job.id] = _RunningJob(progress, thread)
                 thread.start()
         return job
 
-    def look(self, job: JobId, viewer: Viewer) -> Job:
+    def status(self, job: JobId, viewer: Viewer) -> Job:
         """A job with its progress as of now."""
-        operator_only(viewer)
-        work = self._working(job)
+        require_operator(viewer)
+        work = self._running_here(job)
         with self._store.read() as view:
             found = view.job(job)
         if found is None or found.kind != KIND:
@@ -131,21 +131,21 @@ class MaintenanceJobs:
             return found
         if work is not None:
             return replace(found, done=work.progress.done, total=work.progress.total, updated_at=self._clock.now())
-        return self._store.write(lambda tx: self._as_lost(tx, found.id)) if self._is_lost(found) else found
+        return self._store.write(lambda tx: self._mark_lost(tx, found.id)) if self._is_lost(found) else found
 
-    def outcome(self, job: JobId, viewer: Viewer) -> MaintenanceResult:
+    def result(self, job: JobId, viewer: Viewer) -> MaintenanceResult:
         """What came of a job that is done. Raises what it failed with, or Conflict where it has no outcome."""
-        seen = self.look(job, viewer)
+        seen = self.status(job, viewer)
         failed = self._failed
         if failed is not None and failed[0] == job:
             raise failed[1]
         if seen.state is not JobState.DONE:
             raise Conflict(seen.error or f"Job {job} is {seen.state.value}: it has no outcome.")
-        if (kept := self.kept(seen)) is None:
+        if (kept := self.stored_result(seen)) is None:
             raise NotFound(f"What came of job {job} is not kept any more, only that of the latest. Ask for it again.")
         return kept
 
-    def kept(self, job: Job) -> MaintenanceResult | None:
+    def stored_result(self, job: Job) -> MaintenanceResult | None:
         """What came of a job that was looked at; None where it is not done, or a later one was begun since."""
         if job.state is not JobState.DONE:
             return None
@@ -153,29 +153,29 @@ class MaintenanceJobs:
             latest = _latest(view)
             if latest.get("job") != job.id or latest["outcome"] is None:
                 return None
-            return _named(view, wire.read_maintained(latest["outcome"]))
+            return _with_current_names(view, wire.read_maintained(latest["outcome"]))
 
     def cancel(self, job: JobId, viewer: Viewer) -> Job:
         """Stop a job. What it has written until then stays, and can be taken back by its batch."""
-        seen = self.look(job, viewer)
+        seen = self.status(job, viewer)
         if seen.state is not JobState.RUNNING:
             return seen
-        cancelled = self._store.write(partial(self._ended, seen, JobState.CANCELLED, None))
-        if (work := self._working(job)) is not None:
+        cancelled = self._store.write(partial(self._finish, seen, JobState.CANCELLED, None))
+        if (work := self._running_here(job)) is not None:
             work.progress.stop()
         return cancelled
 
     def wait(self, job: JobId, viewer: Viewer) -> Job:
         """The job as it ended."""
-        while (seen := self.look(job, viewer)).state is JobState.RUNNING:
-            time.sleep(LOOK_EVERY)
+        while (seen := self.status(job, viewer)).state is JobState.RUNNING:
+            time.sleep(POLL_SECONDS)
         return seen
 
     def close(self) -> None:
         """Stop what this process works on, and wait until it has ended."""
         with self._lock:
             self._is_closing = True
-            works = list(self._own.values())
+            works = list(self._running.values())
         for work in works:
             work.progress.stop()
         for work in works:
@@ -183,13 +183,13 @@ class MaintenanceJobs:
 
     # steps
 
-    def _begun(self, tx: Transaction, order: Order) -> tuple[Job, bool]:
+    def _start(self, tx: Transaction, order: JobRequest) -> tuple[Job, bool]:
         """The job, and whether it is a new one."""
         tx.claim(_CLAIM)
         for running in (one for one in tx.jobs(KIND) if one.state is JobState.RUNNING):
-            if running.id not in self._own and self._is_lost(running):
-                self._as_lost(tx, running.id)
-            elif (kept := _latest(tx)).get("job") == running.id and kept.get("order") == order.told:
+            if running.id not in self._running and self._is_lost(running):
+                self._mark_lost(tx, running.id)
+            elif (kept := _latest(tx)).get("job") == running.id and kept.get("order") == order.stored_form:
                 return running, False
             else:
                 raise Conflict(
@@ -199,16 +199,16 @@ class MaintenanceJobs:
         now = self._clock.now()
         job = Job(id=self._new_id(now), kind=KIND, state=JobState.RUNNING, created_at=now, updated_at=now)
         tx.put_job(job)
-        _keep(tx, {"job": job.id, "order": order.told, "outcome": None})
+        _put_latest(tx, {"job": job.id, "order": order.stored_form, "outcome": None})
         return job, True
 
-    def _run(self, job: Job, order: Order, progress: Progress) -> None:
+    def _run(self, job: Job, order: JobRequest, progress: Progress) -> None:
         over = threading.Event()
         beats = threading.Thread(target=self._beat, args=(job.id, progress, over), daemon=True)
         beats.start()
         outcome, error = None, None
         try:
-            outcome = self._done(order, progress)
+            outcome = self._execute(order, progress)
         except Stopped:
             error = Unavailable(INTERRUPTED)
         except HiveloreError as caught:
@@ -220,17 +220,17 @@ class MaintenanceJobs:
         over.set()
         beats.join()
         try:
-            self._store.write(lambda tx: self._put_end(tx, job, progress, outcome, error))
+            self._store.write(lambda tx: self._store_end(tx, job, progress, outcome, error))
         except HiveloreError as unkept:
             _LOG.warning("How maintenance ended could not be kept. %s", tracebacks.clean(str(unkept), self._redactor))
         finally:
             with self._lock:
-                del self._own[job.id]
+                del self._running[job.id]
 
-    def _done(self, order: Order, progress: Progress) -> MaintenanceResult:
+    def _execute(self, order: JobRequest, progress: Progress) -> MaintenanceResult:
         if order.apply:
-            return self._maintenance.apply(order.wish, order.viewer, order.yes_delete, progress)
-        return self._maintenance.preview(order.wish, order.viewer, progress)
+            return self._maintenance.apply(order.plan, order.viewer, order.yes_delete, progress)
+        return self._maintenance.preview(order.plan, order.viewer, progress)
 
     def _beat(self, job: JobId, progress: Progress, over: threading.Event) -> None:
         def work(tx: Transaction) -> None:
@@ -240,11 +240,11 @@ class MaintenanceJobs:
                 return
             tx.put_job(replace(known, done=progress.done, total=progress.total, updated_at=self._clock.now()))
 
-        while not over.wait(BEAT):
+        while not over.wait(HEARTBEAT_SECONDS):
             with suppress(HiveloreError):  # The next one may get through.
                 self._store.write(work)
 
-    def _put_end(
+    def _store_end(
         self,
         tx: Transaction,
         job: Job,
@@ -256,14 +256,14 @@ class MaintenanceJobs:
         known = replace(tx.job(job.id) or job, done=progress.done, total=progress.total)
         if outcome is None:
             said = Clean(tracebacks.clean(str(error), self._redactor))
-            self._ended(known, JobState.FAILED, said, tx)
+            self._finish(known, JobState.FAILED, said, tx)
         elif known.state is JobState.RUNNING or outcome.applied:
             tx.put_job(replace(known, state=JobState.DONE, done=known.total, error=None, updated_at=self._clock.now()))
             kept = _latest(tx)
             if kept.get("job") == job.id:
-                _keep(tx, {**kept, "outcome": wire.maintained(_unnamed(outcome))})
+                _put_latest(tx, {**kept, "outcome": wire.maintained(_without_names(outcome))})
 
-    def _ended(self, seen: Job, state: JobState, error: Clean | None, tx: Transaction) -> Job:
+    def _finish(self, seen: Job, state: JobState, error: Clean | None, tx: Transaction) -> Job:
         """A job that runs ends so; one that has ended stays as it is."""
         known = tx.job(seen.id) or seen
         if known.state is not JobState.RUNNING:
@@ -272,29 +272,29 @@ class MaintenanceJobs:
         tx.put_job(ended)
         return ended
 
-    def _as_lost(self, tx: Transaction, job: JobId) -> Job:
+    def _mark_lost(self, tx: Transaction, job: JobId) -> Job:
         known = tx.job(job)
         assert known is not None
-        return self._ended(known, JobState.FAILED, INTERRUPTED, tx)
+        return self._finish(known, JobState.FAILED, INTERRUPTED, tx)
 
     def _is_lost(self, running: Job) -> bool:
         """Whether nobody works on it any more, where this process does not."""
         return not self._store.is_shared or self._clock.now() - running.updated_at > LOST_AFTER
 
-    def _working(self, job: JobId) -> _Work | None:
+    def _running_here(self, job: JobId) -> _RunningJob | None:
         with self._lock:
-            return self._own.get(job)
+            return self._running.get(job)
 
 
 def _latest(view: View | Transaction) -> dict[str, Any]:
     return json.loads(view.setting(LATEST) or "{}")
 
 
-def _keep(tx: Transaction, latest: dict[str, Any]) -> None:
+def _put_latest(tx: Transaction, latest: dict[str, Any]) -> None:
     tx.set_setting(LATEST, json.dumps(latest))
 
 
-def _unnamed(outcome: MaintenanceResult) -> MaintenanceResult:
+def _without_names(outcome: MaintenanceResult) -> MaintenanceResult:
     return replace(
         outcome,
         examples=tuple(replace(one, name="") for one in outcome.examples),
@@ -302,7 +302,7 @@ def _unnamed(outcome: MaintenanceResult) -> MaintenanceResult:
     )
 
 
-def _named(view: View, outcome: MaintenanceResult) -> MaintenanceResult:
+def _with_current_names(view: View, outcome: MaintenanceResult) -> MaintenanceResult:
     """With the names that memories have now, and without those that are gone."""
 
     def name(memory: MemoryId) -> str | None:

@@ -17,9 +17,9 @@ from hivelore.feedback.rating import Worth, factor
 from hivelore.feedback.recalls import use_of
 from hivelore.indexing.model import Stored
 from hivelore.indexing.writer import IndexWriter
-from hivelore.maintenance.merge_rules import better, may_merge
+from hivelore.maintenance.merge_rules import may_merge, preferred_wording
 from hivelore.memories.model import Action, Memory
-from hivelore.memories.normalizer import TAGS
+from hivelore.memories.normalizer import MAX_TAGS
 from hivelore.observations.confidence import Lifecycle
 from hivelore.observations.model import Observation, ObservationKind, Operational
 from hivelore.observations.records import note
@@ -41,12 +41,14 @@ def merge(
             raise Forbidden(f"You may not change memory {one.id}: an operator merges the two.")
     if not may_merge(older.memory, newer.memory, now):
         raise Conflict("These two cannot become one any more: one has expired or was replaced. Reject the proposal.")
-    words = better(_rated(tx, older), _rated(tx, newer))
+    words = preferred_wording(_with_usefulness(tx, older), _with_usefulness(tx, newer))
     chunks = None
     if words.content != newer.memory.content:
         chunks = [stored.chunk for stored in tx.chunks(older.key)]
-    index_writer.change(tx, newer, _merged(older.memory, newer.memory, words, viewer, now), chunks, Action.EDITED)
-    _tell_of_both(tx, older, newer, viewer, now, lifecycle)
+    index_writer.change(
+        tx, newer, _merged_memory(older.memory, newer.memory, words, viewer, now), chunks, Action.EDITED
+    )
+    _combine_observations(tx, older, newer, viewer, now, lifecycle)
     detail = Clean(f"merged: {older.memory.id} into {newer.memory.id}")
     for one in (older.memory, newer.memory):
         tx.record(
@@ -61,12 +63,12 @@ def merge(
         )
 
 
-def _rated(tx: Transaction, stored: Stored) -> tuple[Memory, Usefulness]:
+def _with_usefulness(tx: Transaction, stored: Stored) -> tuple[Memory, Usefulness]:
     use = use_of(tx.evidence(stored.key))
     return stored.memory, Usefulness(factor(use, Worth()), use)
 
 
-def _merged(older: Memory, newer: Memory, words: Memory, viewer: Viewer, now: datetime) -> Memory:
+def _merged_memory(older: Memory, newer: Memory, words: Memory, viewer: Viewer, now: datetime) -> Memory:
     ends = [one.expires_at for one in (older, newer) if one.expires_at is not None]
     origin = replace(
         newer.provenance,
@@ -80,7 +82,7 @@ def _merged(older: Memory, newer: Memory, words: Memory, viewer: Viewer, now: da
         content=words.content,
         name=words.name,
         summary=words.summary,
-        tags=tuple(dict.fromkeys((*newer.tags, *older.tags)))[:TAGS],
+        tags=tuple(dict.fromkeys((*newer.tags, *older.tags)))[:MAX_TAGS],
         metadata={**older.metadata, **newer.metadata},
         expires_at=max(ends) if len(ends) == 2 else None,
         supersedes=older.id,
@@ -97,14 +99,14 @@ def _known_of_both(older: Operational | None, newer: Operational | None) -> Oper
     return replace(newer, tier=min(older.tier, newer.tier), persistent=older.persistent or newer.persistent)
 
 
-def _tell_of_both(
+def _combine_observations(
     tx: Transaction, older: Stored, newer: Stored, viewer: Viewer, now: datetime, lifecycle: Lifecycle
 ) -> None:
     tx.add_evidence({newer.key: tx.evidence(older.key)})
     was, known = older.memory.operational, newer.memory.operational
     if known is None:
         return
-    seen = seen_again(tx, older)
+    seen = as_reinforcements(tx, older)
     if was is not None and was.persistent and not known.persistent:
         seen.append(
             Observation(at=now, kind=ObservationKind.MADE_PERSISTENT, actor=viewer.agent, interface=viewer.interface)
@@ -112,7 +114,7 @@ def _tell_of_both(
     note(tx, newer, seen, lifecycle)
 
 
-def seen_again(tx: Transaction, other: Stored) -> list[Observation]:
+def as_reinforcements(tx: Transaction, other: Stored) -> list[Observation]:
     """The observations of a memory as they are of the one that it is merged into."""
     memory = other.memory
     first = Observation(

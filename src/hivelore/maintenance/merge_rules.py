@@ -6,7 +6,7 @@ from hivelore.feedback.model import Usefulness
 from hivelore.memories.model import Memory, Trust
 from hivelore.memories.validity import may_supersede
 
-_TRUST = list(reversed(Trust))
+_TRUST_ORDER = list(reversed(Trust))
 """The least relied on first."""
 
 
@@ -19,26 +19,26 @@ def may_merge(older: Memory, newer: Memory, now: datetime) -> bool:
         and (older.owner, older.home, older.scope) == (newer.owner, newer.home, newer.scope)
         and (older.project, older.category) == (newer.project, newer.category)
         and may_supersede(newer, older)
-        and _about(older) == _about(newer)
+        and _operational_key(older) == _operational_key(newer)
         and newer.supersedes is None
-        and all(_is_free(one, now) for one in (older, newer))
+        and all(_is_unlinked_and_valid(one, now) for one in (older, newer))
     )
 
 
-def _about(memory: Memory) -> object:
+def _operational_key(memory: Memory) -> object:
     known = memory.operational
     return None if known is None else (True, known.service)
 
 
-def _is_free(memory: Memory, now: datetime) -> bool:
+def _is_unlinked_and_valid(memory: Memory, now: datetime) -> bool:
     return memory.subject is None and memory.source_path is None and memory.valid_until is None and memory.is_live(now)
 
 
-def better(older: tuple[Memory, Usefulness], newer: tuple[Memory, Usefulness]) -> Memory:
+def preferred_wording(older: tuple[Memory, Usefulness], newer: tuple[Memory, Usefulness]) -> Memory:
     """Whose words stay: those that can be relied on more, were of more use, say more, or are newer."""
-    return max((older, newer), key=_worth)[0] if _worth(older) != _worth(newer) else newer[0]
+    return max((older, newer), key=_wording_rank)[0] if _wording_rank(older) != _wording_rank(newer) else newer[0]
 
 
-def _worth(one: tuple[Memory, Usefulness]) -> tuple[int, float, int]:
+def _wording_rank(one: tuple[Memory, Usefulness]) -> tuple[int, float, int]:
     memory, usefulness = one
-    return _TRUST.index(memory.provenance.trust), usefulness.factor, len(memory.content)
+    return _TRUST_ORDER.index(memory.provenance.trust), usefulness.factor, len(memory.content)

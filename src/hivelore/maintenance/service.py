@@ -22,18 +22,18 @@ from hivelore.indexing.rebuild import IndexRebuild
 from hivelore.indexing.writer import IndexWriter
 from hivelore.maintenance.duplicates import Duplicates, Pair
 from hivelore.maintenance.model import DuplicateGroup, Expired, MaintenancePlan, MaintenanceResult
-from hivelore.maintenance.purge_limits import most, refuse_too_many
+from hivelore.maintenance.purge_limits import check_purge_size, unconfirmed_purge_limit
 from hivelore.memories.model import Action
-from hivelore.memories.temporal import beside
+from hivelore.memories.temporal import adjacent_facts
 from hivelore.memories.whole_reader import in_batches
 from hivelore.review.model import ProposalKind
-from hivelore.review.proposals import Proposals
+from hivelore.review.proposals import ProposalQueue
 from hivelore.search.model import EVERYTHING, Filter
 from hivelore.storage.ports import MemoryStore, Transaction, View
 
-EXAMPLES = 1_000
+MAX_EXAMPLES = 1_000
 """Of those that are to go, so many are shown."""
-_AT_A_TIME = 200
+_PURGE_BATCH = 200
 """Memories that go in one unit of work."""
 
 
@@ -44,7 +44,7 @@ class Maintenance:
         store: MemoryStore,
         index_writer: IndexWriter,
         journal: ChangeJournal,
-        proposal_queue: Proposals,
+        proposal_queue: ProposalQueue,
         duplicates: Duplicates,
         index_rebuild: IndexRebuild,
         share: float,
@@ -62,8 +62,8 @@ class Maintenance:
 
     def preview(self, wish: MaintenancePlan, viewer: Viewer, progress: Progress | None = None) -> MaintenanceResult:
         """What would be done. Nothing is written."""
-        permit(wish, viewer)
-        return self._looked(wish, viewer, progress or Progress())[0]
+        check_plan(wish, viewer)
+        return self._survey(wish, viewer, progress or Progress())[0]
 
     def apply(
         self, wish: MaintenancePlan, viewer: Viewer, yes_delete: int | None = None, progress: Progress | None = None
@@ -71,12 +71,12 @@ class Maintenance:
         """Do it. ``yes_delete``: how many are to go, exactly. Raises Conflict where that is another number, or where it
         is not said and more than the share would go; then nothing is done. Where it is stopped by ``progress``, what
         was done until then stays, in one batch."""
-        permit(wish, viewer, yes_delete)
+        check_plan(wish, viewer, yes_delete)
         progress = progress or Progress()
-        plan, doomed, pairs = self._looked(wish, viewer, progress)
+        plan, doomed, pairs = self._survey(wish, viewer, progress)
         if wish.purge_expired:
-            refuse_too_many(plan.expired, plan.memories, self._share, yes_delete)
-        batch = self._journal.new_id()
+            check_purge_size(plan.expired, plan.memories, self._share, yes_delete)
+        batch = self._journal.new_batch_id()
         progress.expect(len(doomed) + len(pairs))
         purged = self._purge(doomed, viewer, batch, progress)
         proposed = 0
@@ -84,7 +84,7 @@ class Maintenance:
             proposed += self._store.write(lambda tx, pair=pair: self._propose(tx, pair, viewer))
             progress.advance()
         steps: list[tuple[str, bool, Callable[[], None]]] = [
-            ("reindex", wish.reindex, self._index_rebuild.again),
+            ("reindex", wish.reindex, self._index_rebuild.request_rebuild),
             ("vacuum", wish.vacuum, self._store.vacuum),
         ]
         done: dict[str, bool] = {}
@@ -101,15 +101,15 @@ class Maintenance:
 
     # steps
 
-    def _looked(
+    def _survey(
         self, wish: MaintenancePlan, viewer: Viewer, progress: Progress
     ) -> tuple[MaintenanceResult, Sequence[DocumentKey], Sequence[Pair]]:
         now = self._clock.now()
         with self._store.read() as view:
             total = len(view.matching(EVERYTHING))
-            doomed = _that_end_nothing(view, sorted(view.matching(_gone(now)))) if wish.purge_expired else []
+            doomed = _removable(view, sorted(view.matching(_expired_at(now)))) if wish.purge_expired else []
             examples = _examples(view, doomed)
-            room = self._proposal_queue.room(view, viewer) if wish.merge else 0
+            room = self._proposal_queue.remaining_capacity(view, viewer) if wish.merge else 0
         pairs = self._duplicates.find(now, room, progress) if room else []
         alike = [
             DuplicateGroup(
@@ -121,7 +121,7 @@ class Maintenance:
             applied=False,
             memories=total,
             expired=len(doomed),
-            most=most(total, self._share),
+            most=unconfirmed_purge_limit(total, self._share),
             examples=examples,
             alike=tuple(alike),
         )
@@ -129,7 +129,7 @@ class Maintenance:
 
     def _purge(self, doomed: Sequence[DocumentKey], viewer: Viewer, batch: BatchId, progress: Progress) -> int:
         gone = 0
-        for some in in_batches(doomed, _AT_A_TIME):
+        for some in in_batches(doomed, _PURGE_BATCH):
             gone += self._store.write(lambda tx, some=some: self._purge_some(tx, some, viewer, batch))
             progress.advance(len(some))
         return gone
@@ -137,12 +137,12 @@ class Maintenance:
     def _purge_some(self, tx: Transaction, keys: Sequence[DocumentKey], viewer: Viewer, batch: BatchId) -> int:
         """Without those that were renewed meanwhile."""
         now = self._clock.now()
-        there = tx.admitted(keys, _gone(now))
+        there = tx.admitted(keys, _expired_at(now))
         detail = Clean(f"expired: batch {batch}")
 
         def work() -> None:
             for key, memory in there.items():
-                self._index_writer.forget(tx, _fresh(tx, Stored(key, memory)))
+                self._index_writer.forget(tx, _reread(tx, Stored(key, memory)))
                 entry = AuditEntry(
                     at=now,
                     actor=viewer.agent,
@@ -153,7 +153,7 @@ class Maintenance:
                 )
                 tx.record(entry)
 
-        self._journal.unit(tx, BatchKind.PURGED, viewer, work, reason=Clean("expired"), batch=batch)
+        self._journal.record(tx, BatchKind.PURGED, viewer, work, reason=Clean("expired"), batch=batch)
         return len(there)
 
     def _propose(self, tx: Transaction, pair: Pair, viewer: Viewer) -> bool:
@@ -169,52 +169,54 @@ class Maintenance:
         return False
 
 
-def operator_only(viewer: Viewer) -> None:
+def require_operator(viewer: Viewer) -> None:
     if viewer.role is not Role.OPERATOR:
         raise Forbidden("Only an operator does maintenance. Use the operator's key.")
 
 
-def permit(wish: MaintenancePlan, viewer: Viewer, yes_delete: int | None = None) -> None:
+def check_plan(wish: MaintenancePlan, viewer: Viewer, yes_delete: int | None = None) -> None:
     """Raises Forbidden or Invalid for what is never done, whatever the store has."""
-    operator_only(viewer)
+    require_operator(viewer)
     if wish.is_empty:
         raise Invalid("Say what is to be done: purgeExpired, merge, reindex or vacuum.", field="purgeExpired")
     if yes_delete is not None and not wish.purge_expired:
         raise Invalid("There is a number to delete only with a purge (purgeExpired).", field="yesDelete")
 
 
-def _gone(now: datetime) -> Filter:
+def _expired_at(now: datetime) -> Filter:
     return Filter(visibility=EVERYTHING.visibility, expired_at=now)
 
 
-class _Places(NamedTuple):
+class _Predecessors(NamedTuple):
     """What a memory that goes leaves to those that took its own place."""
 
     named: DocumentKey | None = None
     of_topic: DocumentKey | None = None
 
 
-def _that_end_nothing(view: View, keys: Sequence[DocumentKey]) -> list[DocumentKey]:
+def _removable(view: View, keys: Sequence[DocumentKey]) -> list[DocumentKey]:
     """Without those that alone stand in the place of what stays, which would hold again without them."""
     since = {
         key: memory.holds_since
-        for some in in_batches(keys, _AT_A_TIME)
+        for some in in_batches(keys, _PURGE_BATCH)
         for key, memory in view.admitted(some, EVERYTHING).items()
     }
-    going: dict[DocumentKey, _Places] = {}
-    for some in in_batches(sorted(since, key=lambda key: (since[key], key)), _AT_A_TIME):
+    going: dict[DocumentKey, _Predecessors] = {}
+    for some in in_batches(sorted(since, key=lambda key: (since[key], key)), _PURGE_BATCH):
         there = view.admitted(some, EVERYTHING)
         for key in some:
-            places = _left_by(view, Stored(key, there[key]), going)
+            places = _predecessors_after_removal(view, Stored(key, there[key]), going)
             if places is not None:
                 going[key] = places
     return sorted(going)
 
 
-def _left_by(view: View, stored: Stored, going: Mapping[DocumentKey, _Places]) -> _Places | None:
+def _predecessors_after_removal(
+    view: View, stored: Stored, going: Mapping[DocumentKey, _Predecessors]
+) -> _Predecessors | None:
     """None: it has to stay. What came before it and goes is in ``going`` already."""
     memory = stored.memory
-    older, newer = beside(view, stored)
+    older, newer = adjacent_facts(view, stored)
     replaced = None if memory.supersedes is None else view.get(memory.supersedes)
     named, of_topic = (None if one is None else one.key for one in (replaced, older))
     if named is not None and named in going:
@@ -226,15 +228,17 @@ def _left_by(view: View, stored: Stored, going: Mapping[DocumentKey, _Places]) -
     for place, is_taken in ((named, is_named), (of_topic, is_followed)):
         if place is not None and not is_taken and not (named == of_topic and (is_named or is_followed)):
             return None
-    return _Places(named, of_topic)
+    return _Predecessors(named, of_topic)
 
 
-def _fresh(tx: Transaction, stored: Stored) -> Stored:
+def _reread(tx: Transaction, stored: Stored) -> Stored:
     """As it is now that others, to which it was linked, are gone."""
     return tx.get(stored.memory.id) or stored
 
 
 def _examples(view: View, keys: Sequence[DocumentKey]) -> tuple[Expired, ...]:
-    memories = (memory for some in in_batches(keys, _AT_A_TIME) for memory in view.admitted(some, EVERYTHING).values())
+    memories = (
+        memory for some in in_batches(keys, _PURGE_BATCH) for memory in view.admitted(some, EVERYTHING).values()
+    )
     found = [Expired(id=one.id, name=one.name, expired_at=one.expires_at) for one in memories if one.expires_at]
-    return tuple(sorted(found, key=lambda one: (one.expired_at, one.id))[:EXAMPLES])
+    return tuple(sorted(found, key=lambda one: (one.expired_at, one.id))[:MAX_EXAMPLES])

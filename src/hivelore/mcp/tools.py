@@ -20,7 +20,7 @@ from hivelore.memories import codec, version_codec
 from hivelore.memories.diff import difference
 from hivelore.memories.drafts import Draft
 from hivelore.memories.model import NAME_LENGTH, MemoryId, Scope, Source
-from hivelore.memories.normalizer import utc
+from hivelore.memories.normalizer import to_utc
 from hivelore.observations.outcomes import ObservationInput
 from hivelore.review import proposal_codec
 from hivelore.review.model import DECISIONS, ProposalId
@@ -194,7 +194,7 @@ def _told(history: History) -> dict[str, Any]:
 
 def _instant(text: str | None, field: str) -> datetime | None:
     try:
-        return None if text is None else utc(datetime.fromisoformat(text), field)
+        return None if text is None else to_utc(datetime.fromisoformat(text), field)
     except ValueError:
         raise Invalid(f"{field} is a time like 2026-01-31T12:00:00Z.", field=field) from None
 
@@ -229,8 +229,8 @@ async def _store(caller: Caller, given: StoreInput) -> Reply:
     done = await caller.run(Lane.WRITE, lambda until: caller.app.memory_service.remember(draft, caller.viewer, until))
     caller.context.metrics.writes.inc()
     message = "Stored." if done.created else "This was known already; it is the same memory."
-    if done.place is not None:
-        message = f"{message} {done.place}"
+    if done.placement_notice is not None:
+        message = f"{message} {done.placement_notice}"
     return Reply(message, {"memoryId": done.memory.id})
 
 
@@ -269,7 +269,7 @@ async def _review(caller: Caller, given: ReviewInput) -> Reply:
         return Reply(f"{len(listed)} wait for a decision.", {"proposals": listed, "memories": names})
     proposal = ProposalId(given.proposal_id[:NAME_LENGTH].lower())
     if decision is None:
-        case = await caller.run(Lane.READ, lambda _: review_inbox.case(proposal, viewer))
+        case = await caller.run(Lane.READ, lambda _: review_inbox.detail(proposal, viewer))
         return Reply(
             "Here it is.",
             {

@@ -7,7 +7,7 @@ end that fits, else line end, sentence end, space; each further piece begins wit
 characters of the one before. Where nothing of that fits it is cut between two graphemes; a single grapheme
 is never cut, however long.
 
-No chunk is shorter than ``SHORTEST`` unless it is all there is (or stands alone beside a gap or a grapheme as
+No chunk is shorter than ``MIN_CHUNK_LENGTH`` unless it is all there is (or stands alone beside a gap or a grapheme as
 long as a chunk), and yet nothing is lost: a short section is joined to the neighbour that shares more of its
 headings. A chunk has the headings that hold where it begins. A heading line is no text of its own section: it
 lives on in the headings, and stands in a chunk's text only where sections were joined, or where there is
@@ -28,7 +28,7 @@ from hivelore.memories.model import Chunk, Passage
 
 CHUNK_LENGTH = 2_000
 OVERLAP = 100
-SHORTEST = 50
+MIN_CHUNK_LENGTH = 50
 PASSAGE_LENGTH = 1_000
 """What the shipped model reads of a text, about: its 256 tokens. The figures are in docs/decisions/0006."""
 PASSAGE_RANGE = (600, 1_200)
@@ -47,7 +47,7 @@ _MARKED_LINE = re.compile(r"^ {0,3}(?:(#{1,3})[ \t]+([^\n]*)|(`{3,})([^`\n]*)$|(
 _VISIBLE = re.compile(r"\S")
 _GRAPHEME = regex.compile(r"\X")
 _WINDOW = 128
-_APART = regex.compile(r"\p{Grapheme_Cluster_Break=Other}{2}")
+_BOUNDARY = regex.compile(r"\p{Grapheme_Cluster_Break=Other}{2}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +58,12 @@ class _Section:
 
     @property
     def is_short(self) -> bool:
-        return self.stop - self.start < SHORTEST
+        return self.stop - self.start < MIN_CHUNK_LENGTH
 
 
 def chunk(text: str) -> tuple[Chunk, ...]:
     """The chunks of a text, in order; none of a blank one."""
-    start, stop = _trimmed(text, 0, len(text))
+    start, stop = _trim(text, 0, len(text))
     if start == stop:
         return ()
     if stop - start <= CHUNK_LENGTH:
@@ -71,14 +71,14 @@ def chunk(text: str) -> tuple[Chunk, ...]:
     else:
         sections = list(_sections(text))
     starts = [section.start for section in sections]
-    pieces = [piece for section in _joined(sections) for piece in _split(text, section)]
+    pieces = [piece for section in _join_short_sections(sections) for piece in _split(text, section)]
     return tuple(
         Chunk(
             index=index,
             start=start,
             stop=stop,
             headings=sections[bisect_right(starts, start) - 1].headings,
-            passages=tuple(_spans(text, start, stop, PASSAGE_LENGTH, PASSAGE_RANGE)),
+            passages=tuple(_split_spans(text, start, stop, PASSAGE_LENGTH, PASSAGE_RANGE)),
         )
         for index, (start, stop) in enumerate(pieces)
     )
@@ -86,10 +86,10 @@ def chunk(text: str) -> tuple[Chunk, ...]:
 
 def excerpts(text: str, passage: Passage) -> Sequence[Passage]:
     """A part of the text in shorter ones, to show one of."""
-    return tuple(_spans(text, passage.start, passage.stop, EXCERPT_LENGTH, EXCERPT_RANGE))
+    return tuple(_split_spans(text, passage.start, passage.stop, EXCERPT_LENGTH, EXCERPT_RANGE))
 
 
-def prefixed(text: str, chunk: Chunk) -> str:
+def with_headings(text: str, chunk: Chunk) -> str:
     """A chunk of the text below its headings: ``## Setup > Prerequisites``, a blank line, the text itself."""
     own = text[chunk.start : chunk.stop]
     return f"{heading_path(chunk.headings)}\n\n{own}" if chunk.headings else own
@@ -108,9 +108,9 @@ def _sections(text: str) -> Iterator[_Section]:
     line, body = 0, 0
     for start, stop, level, title in [*_headings(text), (len(text), len(text), 1, "")]:
         if _VISIBLE.search(text, body, start):
-            yield _Section(*_trimmed(text, body, start), tuple(heading for _, heading in path))
+            yield _Section(*_trim(text, body, start), tuple(heading for _, heading in path))
         elif path and level <= path[-1][0]:
-            yield _Section(*_trimmed(text, line, body), above)
+            yield _Section(*_trim(text, line, body), above)
         while path and path[-1][0] >= level:
             path.pop()
         above = tuple(heading for _, heading in path)
@@ -143,28 +143,28 @@ def _title(line: str) -> str:
 
 
 def _split(text: str, section: _Section) -> Iterator[tuple[int, int]]:
-    """Pieces of at most ``CHUNK_LENGTH``; each brings ``SHORTEST`` characters or more besides the overlap."""
+    """Pieces of at most ``CHUNK_LENGTH``; each brings ``MIN_CHUNK_LENGTH`` characters or more besides the overlap."""
     begin = fresh = section.start
     while section.stop - begin > CHUNK_LENGTH and fresh < section.stop:
-        cut = _cut(text, begin, fresh)
-        start, stop = _trimmed(text, begin, cut)
+        cut = _find_cut(text, begin, fresh)
+        start, stop = _trim(text, begin, cut)
         yield start, stop
-        fresh = _visible(text, cut, section.stop)
+        fresh = _skip_blanks(text, cut, section.stop)
         overlaps = stop - start > OVERLAP and fresh - stop < CHUNK_LENGTH // 2
-        begin = _visible(text, _grapheme_end(text, begin, stop - OVERLAP), fresh) if overlaps else fresh
+        begin = _skip_blanks(text, _grapheme_end(text, begin, stop - OVERLAP), fresh) if overlaps else fresh
     if fresh < section.stop:
         yield begin, section.stop
 
 
-def _cut(text: str, begin: int, fresh: int) -> int:
+def _find_cut(text: str, begin: int, fresh: int) -> int:
     """Where the piece from ``begin``, new from ``fresh`` on, ends: after the best separator that fits."""
-    lowest = max(fresh, begin + OVERLAP) + SHORTEST
+    lowest = max(fresh, begin + OVERLAP) + MIN_CHUNK_LENGTH
     highest = begin + CHUNK_LENGTH
     for separators in _CHUNK_ENDS:
-        end = max(_last_end(text, separator, lowest, highest) for separator in separators)
+        end = max(_last_separator_end(text, separator, lowest, highest) for separator in separators)
         if end > 0:
             return end
-    if _is_apart(text, highest):
+    if _is_grapheme_boundary(text, highest):
         return highest
     cut = begin
     for end in _grapheme_ends(text, begin):
@@ -174,7 +174,7 @@ def _cut(text: str, begin: int, fresh: int) -> int:
     return cut
 
 
-def _last_end(text: str, separator: str, lowest: int, highest: int) -> int:
+def _last_separator_end(text: str, separator: str, lowest: int, highest: int) -> int:
     """The end of the last separator that leaves a trimmed piece up to ``highest``; 0 where there is none."""
     stop = highest + len(separator) - len(separator.rstrip())
     while (at := text.rfind(separator, lowest - len(separator), stop)) >= 0:
@@ -185,12 +185,14 @@ def _last_end(text: str, separator: str, lowest: int, highest: int) -> int:
     return 0
 
 
-def _joined(sections: Sequence[_Section]) -> list[_Section]:
+def _join_short_sections(sections: Sequence[_Section]) -> list[_Section]:
     """Short sections together with a neighbour."""
     result: list[_Section] = []
     for section, following in zip(sections, (*sections[1:], None), strict=True):
         previous = result[-1] if result else None
-        if previous and (previous.is_short or (section.is_short and not _goes_with(following, section, previous))):
+        if previous and (
+            previous.is_short or (section.is_short and not _belongs_to_next(following, section, previous))
+        ):
             result[-1] = _Section(previous.start, section.stop, previous.headings)
         else:
             result.append(section)
@@ -200,38 +202,38 @@ def _joined(sections: Sequence[_Section]) -> list[_Section]:
     return result
 
 
-def _goes_with(following: _Section | None, section: _Section, previous: _Section) -> bool:
+def _belongs_to_next(following: _Section | None, section: _Section, previous: _Section) -> bool:
     """Whether a short section belongs to the one after it rather than the one before it."""
     if following is None:
         return False
     if section.stop - previous.start > CHUNK_LENGTH:
         return True
-    return _kinship(section, following) > _kinship(previous, section)
+    return _shared_heading_count(section, following) > _shared_heading_count(previous, section)
 
 
-def _kinship(one: _Section, other: _Section) -> int:
+def _shared_heading_count(one: _Section, other: _Section) -> int:
     """How many headings they have in common."""
     pairs = zip(one.headings, other.headings, strict=False)
     return next((depth for depth, (a, b) in enumerate(pairs) if a != b), min(len(one.headings), len(other.headings)))
 
 
-def _spans(text: str, start: int, stop: int, length: int, bounds: tuple[int, int]) -> Iterator[Passage]:
+def _split_spans(text: str, start: int, stop: int, length: int, bounds: tuple[int, int]) -> Iterator[Passage]:
     """Neighbouring spans of about ``length``, cut where a thought ends if there is such a place within bounds."""
     shortest, longest = bounds
     while stop - start > longest:
         highest = min(start + longest, stop - shortest)
         target = min(start + length, highest)
-        cut = _thought_end(text, start + shortest, target, highest)
+        cut = _nearest_break(text, start + shortest, target, highest)
         if cut is None:
             cut = _grapheme_end(text, start, target)
-        first, last = _trimmed(text, start, cut)
+        first, last = _trim(text, start, cut)
         yield Passage(start=first, stop=last)
-        start = _visible(text, cut, stop)
+        start = _skip_blanks(text, cut, stop)
     if start < stop:
         yield Passage(start=start, stop=stop)
 
 
-def _thought_end(text: str, lowest: int, target: int, highest: int) -> int | None:
+def _nearest_break(text: str, lowest: int, target: int, highest: int) -> int | None:
     """The place nearest to ``target`` where a paragraph ends, or else a line, a sentence, a clause, a word."""
     for pattern in _PASSAGE_ENDS:
         ends = [match.end() for match in pattern.finditer(text, lowest, highest)]
@@ -242,14 +244,14 @@ def _thought_end(text: str, lowest: int, target: int, highest: int) -> int | Non
     return None
 
 
-def _trimmed(text: str, start: int, stop: int) -> tuple[int, int]:
+def _trim(text: str, start: int, stop: int) -> tuple[int, int]:
     """The span without blanks at its ends; empty, at ``stop``, where there is nothing else."""
-    first = _visible(text, start, stop)
+    first = _skip_blanks(text, start, stop)
     last = first + len(text[first:stop].rstrip())
     return first, last + (last < stop and _is_inside_grapheme(text, last))
 
 
-def _visible(text: str, start: int, stop: int) -> int:
+def _skip_blanks(text: str, start: int, stop: int) -> int:
     """The beginning of the first grapheme that is no blank; ``stop`` where there is none."""
     found = _VISIBLE.search(text, start, stop)
     if found is None:
@@ -261,7 +263,7 @@ def _grapheme_end(text: str, start: int, at: int) -> int:
     """The first place between two graphemes that is not before ``at``; ``start`` is known to be such a place."""
     if at <= start:
         return start
-    if _is_apart(text, at):
+    if _is_grapheme_boundary(text, at):
         return at
     return next(end for end in _grapheme_ends(text, start) if end >= at)
 
@@ -285,9 +287,9 @@ def _grapheme_ends(text: str, start: int) -> Iterator[int]:
 def _is_inside_grapheme(text: str, at: int) -> bool:
     """Whether the characters around ``at`` are one; only asked where one of them is a blank or an end of a sentence,
     since two characters alone do not tell for flags, families and Indian syllables."""
-    return not _is_apart(text, at) and _GRAPHEME.fullmatch(text[at - 1 : at + 1]) is not None
+    return not _is_grapheme_boundary(text, at) and _GRAPHEME.fullmatch(text[at - 1 : at + 1]) is not None
 
 
-def _is_apart(text: str, at: int) -> bool:
+def _is_grapheme_boundary(text: str, at: int) -> bool:
     """Whether the characters around ``at`` are such that they never belong together, whatever stands around them."""
-    return _APART.fullmatch(text, at - 1, at + 1) is not None
+    return _BOUNDARY.fullmatch(text, at - 1, at + 1) is not None

@@ -199,7 +199,7 @@ _EDITED = {"expires_at": "expiresAt", "valid_from": "validFrom"}
 
 def edit(value: Edit) -> Object:
     """The changed fields, as a service takes them in."""
-    given = {_EDITED.get(name, name): part for name, part in value.given().items()}
+    given = {_EDITED.get(name, name): part for name, part in value.changed_fields().items()}
     if "scope" in given:
         given["scope"] = given["scope"].value
     if "tags" in given:

@@ -22,7 +22,7 @@ _FIELDS = {
     "valid_from": "validFrom",
 }
 """What of a version may differ, and how JSON calls it."""
-_MOST_LINES = 2_000
+_MAX_COMPARED_LINES = 2_000
 """So many lines that differ, of both texts together, are compared with each other, which takes time with the square of
 them; more are shown as replaced."""
 _CONTEXT = 3
@@ -31,7 +31,7 @@ _CONTEXT = 3
 def difference(older: Version, newer: Version) -> Difference:
     """A field that is a list has an item a line."""
     fields = {
-        told: "\n".join(_compared(before, after, f"version {older.number}", f"version {newer.number}"))
+        told: "\n".join(_diff_lines(before, after, f"version {older.number}", f"version {newer.number}"))
         for name, told in _FIELDS.items()
         if (before := _lines(getattr(older, name))) != (after := _lines(getattr(newer, name)))
     }
@@ -46,17 +46,17 @@ def _lines(value: str | Sequence[str] | datetime | None) -> list[str]:
     return [value.isoformat().replace("+00:00", "Z")] if isinstance(value, datetime) else list(value)
 
 
-def _compared(before: Sequence[str], after: Sequence[str], name: str, other: str) -> Iterator[str]:
-    alike = _alike(before, after)
+def _diff_lines(before: Sequence[str], after: Sequence[str], name: str, other: str) -> Iterator[str]:
+    alike = _common_prefix_length(before, after)
     shorter = min(len(before), len(after)) - alike
-    behind = min(_alike(before[::-1], after[::-1]), shorter)
-    if len(before) + len(after) - 2 * (alike + behind) <= _MOST_LINES:
+    behind = min(_common_prefix_length(before[::-1], after[::-1]), shorter)
+    if len(before) + len(after) - 2 * (alike + behind) <= _MAX_COMPARED_LINES:
         # What is alike at both ends is left out but for the context: it is most of a long text.
         first = max(alike - _CONTEXT, 0)
         skipped = max(behind - _CONTEXT, 0)
         parts = before[first : len(before) - skipped], after[first : len(after) - skipped]
         for line in unified_diff(*parts, name, other, n=_CONTEXT, lineterm=""):
-            yield _moved(line, first) if line.startswith("@@") else line
+            yield _shift_heading(line, first) if line.startswith("@@") else line
         return
     yield from (f"--- {name}", f"+++ {other}")
     gone, come = before[alike : len(before) - behind], after[alike : len(after) - behind]
@@ -65,17 +65,17 @@ def _compared(before: Sequence[str], after: Sequence[str], name: str, other: str
     yield from (f"+{line}" for line in come)
 
 
-def _alike(one: Sequence[str], other: Sequence[str]) -> int:
+def _common_prefix_length(one: Sequence[str], other: Sequence[str]) -> int:
     """How many lines at the beginning are the same."""
     return sum(1 for _ in takewhile(bool, map(eq, one, other)))
 
 
-def _moved(heading: str, by: int) -> str:
+def _shift_heading(heading: str, by: int) -> str:
     """The heading of a hunk, so many lines further down."""
     _, old, new, _ = heading.split(" ")
-    return f"@@ -{_further(old[1:], by)} +{_further(new[1:], by)} @@"
+    return f"@@ -{_shift_span(old[1:], by)} +{_shift_span(new[1:], by)} @@"
 
 
-def _further(span: str, by: int) -> str:
+def _shift_span(span: str, by: int) -> str:
     start, comma, length = span.partition(",")
     return f"{int(start) + by}{comma}{length}"

@@ -76,7 +76,7 @@ class Edit:
     supersedes: str | Unset | None = UNSET
     reason: str | None = None
 
-    def given(self) -> dict[str, Any]:
+    def changed_fields(self) -> dict[str, Any]:
         """The fields that change, without the reason."""
         values = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "reason"}
         return {name: value for name, value in values.items() if value is not UNSET}
@@ -98,7 +98,7 @@ class WriteResult:
     """That was not even proposed: the review inbox is full of what this agent proposed, and that weighs more."""
 
     @property
-    def place(self) -> str | None:
+    def placement_notice(self) -> str | None:
         """What to tell who wanted to replace what others share; None where nothing of that was asked for."""
         if self.dropped:
             return (

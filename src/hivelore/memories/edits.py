@@ -11,8 +11,8 @@ from hivelore.core.text import Clean
 from hivelore.errors import Forbidden
 from hivelore.memories.drafts import Edit
 from hivelore.memories.model import Action, Chunk, Memory, Scope
-from hivelore.memories.normalizer import Normalizer, utc
-from hivelore.memories.summary import named_after, summarise
+from hivelore.memories.normalizer import Normalizer, to_utc
+from hivelore.memories.summary import name_from_summary, summarise
 from hivelore.memories.ttl import Lifetimes
 from hivelore.review.model import ProposalKind
 
@@ -21,46 +21,46 @@ from hivelore.review.model import ProposalKind
 class PreparedEdit:
     """An edit after all slow work."""
 
-    given: Mapping[str, Any]
+    fields: Mapping[str, Any]
     """The fields of the edit, clean."""
     chunks: Sequence[Chunk] | None
     """None: the content stays."""
     reason: Clean | None
 
-    def of(self, memory: Memory) -> dict[str, Any]:
+    def changes_to(self, memory: Memory) -> dict[str, Any]:
         """What is not like this already."""
-        return {name: value for name, value in self.given.items() if getattr(memory, name) != value}
+        return {name: value for name, value in self.fields.items() if getattr(memory, name) != value}
 
 
-def cleaned(edit: Edit, normalizer: Normalizer) -> dict[str, Any]:
+def normalize_edit(edit: Edit, normalizer: Normalizer) -> dict[str, Any]:
     """The fields of an edit that change something."""
     cleaners: dict[str, Callable[[Any], Any]] = {
         "content": normalizer.content,
-        "name": normalizer.given_name,
+        "name": normalizer.name,
         "summary": lambda text: normalizer.field(text, "summary"),
         "category": normalizer.category,
         "tags": normalizer.tags,
         "project": normalizer.project,
         "source_path": lambda path: normalizer.field(path, "sourcePath"),
         "metadata": normalizer.metadata,
-        "expires_at": lambda at: utc(at, "expiresAt"),
+        "expires_at": lambda at: to_utc(at, "expiresAt"),
         "subject": normalizer.subject,
-        "supersedes": normalizer.memory_named,
+        "supersedes": normalizer.memory_reference,
         "valid_from": normalizer.valid_from,
         "scope": lambda scope: scope,
     }
-    return {name: cleaners[name](value) for name, value in edit.given().items()}
+    return {name: cleaners[name](value) for name, value in edit.changed_fields().items()}
 
 
-def edited(before: Memory, change: PreparedEdit, viewer: Viewer, now: datetime, lifetimes: Lifetimes) -> Memory:
+def next_version(before: Memory, change: PreparedEdit, viewer: Viewer, now: datetime, lifetimes: Lifetimes) -> Memory:
     """The next version of a memory."""
-    given, changes = change.given, change.of(before)
+    given, changes = change.fields, change.changes_to(before)
     if "content" in changes:
         old, new = summarise(before.content), summarise(str(changes["content"]))
         if "summary" not in given and before.summary == old:
             changes["summary"] = Clean(new)
-        if "name" not in given and before.name == named_after(old):
-            changes["name"] = Clean(named_after(new))
+        if "name" not in given and before.name == name_from_summary(old):
+            changes["name"] = Clean(name_from_summary(new))
         if "expires_at" not in given:
             changes["expires_at"] = lifetimes.expiry(before.source, now)
     if changes.get("summary", before.summary) is None:
@@ -69,7 +69,7 @@ def edited(before: Memory, change: PreparedEdit, viewer: Viewer, now: datetime, 
     return replace(before, **changes, version=before.version + 1, updated_at=now, provenance=provenance)
 
 
-def action(changes: Mapping[str, Any]) -> Action:
+def edit_action(changes: Mapping[str, Any]) -> Action:
     match changes.get("scope"):
         case Scope.SWARM:
             return Action.PROMOTED
@@ -80,18 +80,18 @@ def action(changes: Mapping[str, Any]) -> Action:
 
 
 def _effect(changes: Mapping[str, Any]) -> Effect:
-    return {Action.PROMOTED: Effect.PROMOTE, Action.DEMOTED: Effect.DEMOTE}.get(action(changes), Effect.EDIT)
+    return {Action.PROMOTED: Effect.PROMOTE, Action.DEMOTED: Effect.DEMOTE}.get(edit_action(changes), Effect.EDIT)
 
 
-def to_review(before: Memory, changes: Mapping[str, Any], viewer: Viewer) -> ProposalKind | None:
+def required_review(before: Memory, changes: Mapping[str, Any], viewer: Viewer) -> ProposalKind | None:
     """As what these changes are put to review; None: the viewer makes them. Raises Forbidden where they may not even
     ask."""
     effects = {_effect(changes), *([Effect.EDIT] if len(changes) > 1 else [])}
     rulings = {effect: may_affect(viewer, effect, before) for effect in effects}
     if Ruling.REFUSED in rulings.values():
-        raise Forbidden(f"You may not {_effect(changes)} memory {before.id}: it belongs to {owner_of(before)}.")
+        raise Forbidden(f"You may not {_effect(changes)} memory {before.id}: it belongs to {describe_owner(before)}.")
     return next((review_of(effect, before) for effect, one in rulings.items() if one is Ruling.PROPOSED), None)
 
 
-def owner_of(memory: Memory) -> str:
+def describe_owner(memory: Memory) -> str:
     return "the swarm" if memory.owner is None else "another agent"

@@ -25,7 +25,7 @@ def nearest_record(records: Sequence[Stored], project: Clean | None) -> Stored |
     return _of(records, project) or of_none
 
 
-def of_one_project(found: Sequence[Stored]) -> Sequence[Stored]:
+def require_one_project(found: Sequence[Stored]) -> Sequence[Stored]:
     """Those that were found without a project being named. Raises Invalid where they are of several."""
     projects = sorted({one.memory.project or "none" for one in found})
     if len(projects) > 1:

@@ -161,7 +161,7 @@ class Memory:
         return self.expires_at is None or self.expires_at > now
 
 
-END = 20
+ENDING_LENGTH = 20
 """How many characters at the end of a text tell whether it asks."""
 
 
@@ -176,13 +176,13 @@ class RankFeatures(NamedTuple):
     author: str | None
     length: int
     """Characters of its content, at least 1."""
-    asks: bool
+    is_question: bool
     """Whether it ends as a question."""
     use: Use = UNKNOWN
     operational: Operational | None = None
 
 
-def standing(memory: Memory) -> RankFeatures:
+def rank_features(memory: Memory) -> RankFeatures:
     return RankFeatures(
         id=memory.id,
         created_at=memory.created_at,
@@ -191,12 +191,12 @@ def standing(memory: Memory) -> RankFeatures:
         session=memory.session,
         author=memory.author,
         length=len(memory.content),
-        asks=asks(memory.content[-END:]),
+        is_question=is_question(memory.content[-ENDING_LENGTH:]),
         operational=memory.operational,
     )
 
 
-def asks(end: str) -> bool:
+def is_question(end: str) -> bool:
     """Whether the last 20 characters of a text are those of a question."""
     return end.rstrip().endswith(("?", "？", "؟"))
 
@@ -221,7 +221,7 @@ class Chunk:
     """The markdown headings above it, outermost first, with their marks: ``('# A', '## B')``."""
     passages: tuple[Passage, ...]
 
-    def likeness(self, content: str) -> object:
+    def identity(self, content: str) -> object:
         """Equal for chunks that are the same wherever they stand: the text, the headings, and how it is cut."""
         cuts = tuple((passage.start - self.start, passage.stop - self.start) for passage in self.passages)
         return content[self.start : self.stop], self.headings, cuts

@@ -29,14 +29,14 @@ from hivelore.memories.model import (
     Scope,
     Trust,
 )
-from hivelore.memories.summary import named_after, summarise
+from hivelore.memories.summary import name_from_summary, summarise
 from hivelore.memories.ttl import Lifetimes
 from hivelore.observations.model import DEFAULT_TIER, GENERAL, SERVICE_LENGTH, Operational
 from hivelore.search.model import ANY_PROJECT
 
 CONTENT_LENGTH = 2_000_000
 """Characters of one memory: about a thousand chunks."""
-TAGS = 100
+MAX_TAGS = 100
 FIELD_LENGTH = 4_096
 CLOCK_SLACK = timedelta(days=1)
 """How far in the future a date may lie at which something is said to have been: clocks of other machines differ."""
@@ -60,18 +60,18 @@ class Normalizer:
         self._clock = clock
         self._new_id = new_id
 
-    def prepare(self, draft: Draft, viewer: Viewer, target: AgentId | None = None) -> NormalizedDraft:
+    def normalize(self, draft: Draft, viewer: Viewer, target: AgentId | None = None) -> NormalizedDraft:
         """A draft as a memory with a new id. ``target``: whose it is to be, where the caller may say so."""
         now = self._clock.now()
         content = self.content(draft.content)
         owner = target or _owner_of(draft, viewer)
         if owner is None and draft.scope is Scope.AGENT:
             raise Invalid("A private memory needs an agent: name one (agentId) or use scope swarm.", field="agentId")
-        created = utc(draft.created_at, "createdAt") or now
+        created = to_utc(draft.created_at, "createdAt") or now
         if created > now + CLOCK_SLACK:
             raise Invalid("createdAt lies in the future.", field="createdAt")
         trust = Trust.OPERATOR if viewer.role is Role.OPERATOR and draft.trust is Trust.AGENT else draft.trust
-        name, summary = self._titles(draft, content)
+        name, summary = self._name_and_summary(draft, content)
         memory = Memory(
             id=self._new_id(now),
             owner=owner,
@@ -91,11 +91,11 @@ class Normalizer:
             metadata=self.metadata(draft.metadata or {}),
             created_at=created,
             updated_at=now,
-            expires_at=utc(draft.expires_at, "expiresAt") or self._lifetimes.expiry(draft.source, now),
+            expires_at=to_utc(draft.expires_at, "expiresAt") or self._lifetimes.expiry(draft.source, now),
             provenance=Provenance(actor=viewer.agent, interface=viewer.interface, trust=trust),
             subject=self.subject(draft.subject),
             valid_from=self.valid_from(draft.valid_from, created),
-            supersedes=self.memory_named(draft.supersedes),
+            supersedes=self.memory_reference(draft.supersedes),
             operational=None if draft.operational is None else self._operational(draft.operational, viewer, now),
         )
         return NormalizedDraft(memory, chunk(content), draft)
@@ -104,20 +104,20 @@ class Normalizer:
         return self._new_id(self._clock.now())
 
     def content(self, text: str) -> Clean:
-        _refuse_long_content(text)
+        _check_content_length(text)
         content = self._redactor.clean(text, field="content")
         if not content.strip():
             raise Invalid("The content is empty: say what is to be remembered.", field="content")
         return content
 
-    def _titles(self, draft: Draft, content: Clean) -> tuple[Clean, Clean]:
+    def _name_and_summary(self, draft: Draft, content: Clean) -> tuple[Clean, Clean]:
         """The given name and summary, else such as are made from the content."""
-        name = None if draft.name is None else self.given_name(draft.name)
+        name = None if draft.name is None else self.name(draft.name)
         summary = self.field(draft.summary, "summary")
         if name is not None and summary is not None:
             return name, summary
         line = summarise(content)
-        return name or Clean(named_after(line)), summary or Clean(line)
+        return name or Clean(name_from_summary(line)), summary or Clean(line)
 
     def _operational(self, told: Operational, viewer: Viewer, now: datetime) -> Operational:
         """As far as the caller may say so: that an operator has made it, or that time does not wear it off, only an
@@ -132,7 +132,7 @@ class Normalizer:
             return known
         return replace(known, tier=max(known.tier, DEFAULT_TIER), persistent=False)
 
-    def given_name(self, name: str) -> Clean:
+    def name(self, name: str) -> Clean:
         if len(name) > FIELD_LENGTH:  # Too much even to be looked through.
             raise Invalid(f"A name has 1 to {NAME_LENGTH} characters, this one {len(name):,}.", field="name")
         clean = Clean(self._redactor.clean(name, field="name").strip())
@@ -150,23 +150,23 @@ class Normalizer:
         clean = self.field(subject, "subject")
         if clean is None:
             return None
-        same = plain_subject(clean)
+        same = canonical_subject(clean)
         if len(same) > SUBJECT_LENGTH:
             raise Invalid(f"A subject has at most {SUBJECT_LENGTH} characters, this one {len(same)}.", field="subject")
         return same
 
     def valid_from(self, told: datetime | None, created: datetime | None = None) -> datetime | None:
-        since = utc(told, "validFrom")
+        since = to_utc(told, "validFrom")
         if since is not None and since > self._clock.now() + CLOCK_SLACK:
             raise Invalid("validFrom lies in the future: keep it once it holds.", field="validFrom")
         return None if since == created else since
 
-    def memory_named(self, told: str | None) -> MemoryId | None:
+    def memory_reference(self, told: str | None) -> MemoryId | None:
         clean = self.field(told, "supersedes")
         return None if clean is None else MemoryId(clean)
 
     def tags(self, tags: Sequence[str]) -> tuple[Clean, ...]:
-        cleaned = (self.field(tag, "tags") for tag in _counted(tags))
+        cleaned = (self.field(tag, "tags") for tag in _unique_tags(tags))
         return tuple(dict.fromkeys(tag for tag in cleaned if tag is not None))
 
     def project(self, project: str | None) -> Clean | None:
@@ -184,25 +184,25 @@ class Normalizer:
         """A short text; blank counts as absent."""
         if text is None or not text.strip():
             return None
-        _refuse_long_field(text, name)
+        _check_field_length(text, name)
         return Clean(self._redactor.clean(text, field=name).strip())
 
     def metadata(self, metadata: Mapping[str, Json]) -> dict[str, Json]:
         """Cleaned. Raises Invalid for numbers that not every reader of JSON can hold, TooLarge."""
-        _refuse_large_metadata(metadata)
+        _check_metadata_size(metadata)
         clean = self._redactor.clean_metadata(metadata)
-        _refuse_numbers(clean)
+        _check_numbers(clean)
         return clean
 
     def path(self, path: str) -> Clean:
         return self._redactor.clean(path, field="sourcePath")
 
 
-def refuse_too_much(draft: Draft) -> None:
+def check_sizes(draft: Draft) -> None:
     """Raises TooLarge or Invalid for what is too large to be kept, before any of its texts is looked through."""
-    _refuse_long_content(draft.content)
-    _counted(draft.tags)
-    _refuse_large_metadata(draft.metadata or {})
+    _check_content_length(draft.content)
+    _unique_tags(draft.tags)
+    _check_metadata_size(draft.metadata or {})
     for name, text in (
         ("summary", draft.summary),
         ("category", draft.category),
@@ -215,10 +215,10 @@ def refuse_too_much(draft: Draft) -> None:
         ("subject", draft.subject),
         ("supersedes", draft.supersedes),
     ):
-        _refuse_long_field(text or "", name)
+        _check_field_length(text or "", name)
 
 
-def _refuse_long_content(text: str) -> None:
+def _check_content_length(text: str) -> None:
     if len(text) > CONTENT_LENGTH:
         raise TooLarge(
             f"The content has {len(text):,} characters; a memory may have {CONTENT_LENGTH:,}. Split it.",
@@ -226,20 +226,20 @@ def _refuse_long_content(text: str) -> None:
         )
 
 
-def _refuse_long_field(text: str, name: str) -> None:
+def _check_field_length(text: str, name: str) -> None:
     if len(text) > FIELD_LENGTH and text.strip():
         raise TooLarge(f"{name} has {len(text):,} characters; at most {FIELD_LENGTH:,}.", field=name)
 
 
-def _counted(tags: Sequence[str]) -> Iterable[str]:
+def _unique_tags(tags: Sequence[str]) -> Iterable[str]:
     """Each tag once."""
     unique = dict.fromkeys(stripped for tag in tags if (stripped := tag.strip()))
-    if len(unique) > TAGS:
-        raise Invalid(f"A memory has at most {TAGS} tags, this one {len(unique)}.", field="tags")
+    if len(unique) > MAX_TAGS:
+        raise Invalid(f"A memory has at most {MAX_TAGS} tags, this one {len(unique)}.", field="tags")
     return unique
 
 
-def _refuse_large_metadata(metadata: Mapping[str, Json]) -> None:
+def _check_metadata_size(metadata: Mapping[str, Json]) -> None:
     left, characters, values = list[Json]([dict(metadata)]), 0, 0
     while left:
         value = left.pop()
@@ -265,12 +265,12 @@ def _owner_of(draft: Draft, viewer: Viewer) -> AgentId | None:
     return draft.owner
 
 
-def plain_subject(subject: Clean) -> Clean:
+def canonical_subject(subject: Clean) -> Clean:
     """In lower case, with single spaces and composed letters, so that who writes it otherwise means the same."""
     return Clean(normalize("NFC", " ".join(subject.lower().split())))
 
 
-def utc(instant: datetime | None, field: str) -> datetime | None:
+def to_utc(instant: datetime | None, field: str) -> datetime | None:
     if instant is None:
         return None
     if instant.tzinfo is None:
@@ -281,12 +281,12 @@ def utc(instant: datetime | None, field: str) -> datetime | None:
         raise Invalid(f"{field} is no year of the calendar in UTC.", field=field) from None
 
 
-def _refuse_numbers(value: Json) -> None:
+def _check_numbers(value: Json) -> None:
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, list):
         for one in value:
-            _refuse_numbers(one)
+            _check_numbers(one)
     elif (isinstance(value, int) and not -(2**63) <= value < 2**63) or (
         isinstance(value, float) and not isfinite(value)
     ):

@@ -11,8 +11,8 @@ from hivelore.feedback.buffer import WriteBehindBuffer
 from hivelore.indexing.model import DocumentKey, Stored
 from hivelore.memories.diff import difference
 from hivelore.memories.model import Action, Memory, MemoryId
-from hivelore.memories.service import unknown
-from hivelore.memories.temporal import beside
+from hivelore.memories.service import memory_not_found
+from hivelore.memories.temporal import adjacent_facts
 from hivelore.search.model import (
     Difference,
     Filter,
@@ -27,7 +27,7 @@ from hivelore.search.model import (
 from hivelore.search.snippets import excerpt_of, then
 from hivelore.storage.ports import MemoryStore, View
 
-_LOOKED_BACK = 1_000
+_AUDIT_LIMIT = 1_000
 """Entries of the audit trail of a memory."""
 
 
@@ -53,34 +53,34 @@ class MemoryReader:
     def get(self, memory: MemoryId, viewer: Viewer, as_of: datetime | None = None) -> Memory:
         """One memory by id, also one that expired or was superseded. An agent's reading counts as an access (A25).
         ``as_of``: as it was then; raises NotFound for one that did not hold."""
-        with self._store.read(sees=self._sees(viewer)) as view:
-            key, found = self._visible(view, memory, viewer)
+        with self._store.read(sees=self._visibility(viewer)) as view:
+            key, found = self._get_visible(view, memory, viewer)
             if as_of is not None:
                 if not found.held_at(as_of):
-                    raise _not_then(found, as_of)
+                    raise _not_valid_at(found, as_of)
                 (found,) = then(view, [found], as_of)
         self._write_buffer.note_opened(key, memory, viewer, self._clock.now())
         return memory_shown(viewer, found)
 
     def chunks(self, memory: MemoryId, viewer: Viewer) -> list[Snippet]:
         """A memory as it is cut for the index, in order (A20)."""
-        with self._store.read(sees=self._sees(viewer)) as view:
-            key, found = self._visible(view, memory, viewer)
+        with self._store.read(sees=self._visibility(viewer)) as view:
+            key, found = self._get_visible(view, memory, viewer)
             chunks = view.chunks(key)
         return [excerpt_of(found, one.chunk, one.chunk.start, one.chunk.stop, len(chunks)) for one in chunks]
 
     def history(self, memory: MemoryId, viewer: Viewer) -> History:
         """Every version, oldest first, and which memories stand before and after it."""
-        with self._store.read(sees=self._sees(viewer)) as view:
-            key, found = self._visible(view, memory, viewer)
-            _, newer = beside(view, Stored(key, found))
+        with self._store.read(sees=self._visibility(viewer)) as view:
+            key, found = self._get_visible(view, memory, viewer)
+            _, newer = adjacent_facts(view, Stored(key, found))
             after = {one.memory.id: one.memory for one in (*view.superseding(found.id), *((newer,) if newer else ()))}
-            seen = self._sees(viewer)
+            seen = self._visibility(viewer)
             return History(
                 versions=tuple(view.history(key)),
                 supersedes=found.supersedes,
                 superseded_by=tuple(one.id for one in after.values() if seen.admits(one.owner, one.scope)),
-                taken_back=_taken_back(view, found.id),
+                taken_back=_undo_entries(view, found.id),
             )
 
     def difference(
@@ -98,7 +98,7 @@ class MemoryReader:
     def page(self, where: Filter, after: tuple[datetime, MemoryId] | None, limit: int, viewer: Viewer) -> MemoryPage:
         """A page of what the filter admits, as it was where the filter asks for an instant; build it with ``listing``
         so that it holds the viewer's eyes."""
-        with self._store.read(sees=self._sees(viewer)) as view:
+        with self._store.read(sees=self._visibility(viewer)) as view:
             found = view.page(where, after, limit + 1)
             if where.held_at is not None:
                 found = then(view, found, where.held_at)
@@ -107,34 +107,34 @@ class MemoryReader:
             found[limit - 1] if len(found) > limit else None,
         )
         self._write_buffer.note_reads(page, viewer, self._clock.now())
-        return MemoryPage(memories=page, next=None if last is None else cursor(last))
+        return MemoryPage(memories=page, next=None if last is None else page_cursor(last))
 
-    def listing(self, viewer: Viewer, scope: ScopeChoice = ScopeChoice.ALL) -> Filter:
+    def widest_filter(self, viewer: Viewer, scope: ScopeChoice = ScopeChoice.ALL) -> Filter:
         """The widest filter this viewer may use."""
         return Filter(visibility=visible_to(viewer, self._lead_sees, scope))
 
     def stats(self, viewer: Viewer, where: Filter | None = None) -> Stats:
         now = self._clock.now()
-        with self._store.read(sees=self._sees(viewer)) as view:
+        with self._store.read(sees=self._visibility(viewer)) as view:
             model = self._active_model.wanted_model(view)
-            return view.stats(where or self.listing(viewer), model, now)
+            return view.stats(where or self.widest_filter(viewer), model, now)
 
     # steps
 
-    def _sees(self, viewer: Viewer) -> Visibility:
+    def _visibility(self, viewer: Viewer) -> Visibility:
         """The most."""
         return visible_to(viewer, self._lead_sees)
 
-    def _visible(self, view: View, memory: MemoryId, viewer: Viewer) -> tuple[DocumentKey, Memory]:
+    def _get_visible(self, view: View, memory: MemoryId, viewer: Viewer) -> tuple[DocumentKey, Memory]:
         stored = view.get(memory)
-        seen = self._sees(viewer)
+        seen = self._visibility(viewer)
         if stored is None or not seen.admits(stored.memory.owner, stored.memory.scope):
-            raise unknown(memory)
+            raise memory_not_found(memory)
         self._write_buffer.note_reads([stored.memory], viewer, self._clock.now())
         return stored.key, stored.memory
 
 
-def _not_then(memory: Memory, at: datetime) -> NotFound:
+def _not_valid_at(memory: Memory, at: datetime) -> NotFound:
     ended = "" if memory.valid_until is None else f" until {memory.valid_until.isoformat()}"
     return NotFound(
         f"Memory {memory.id} did not hold at {at.isoformat()}, but from {memory.holds_since.isoformat()}{ended}. "
@@ -142,13 +142,13 @@ def _not_then(memory: Memory, at: datetime) -> NotFound:
     )
 
 
-def cursor(memory: Memory) -> str:
+def page_cursor(memory: Memory) -> str:
     """Where a page ended, as text to hand back for the next one."""
     return f"{memory.created_at.isoformat()}~{memory.id}"
 
 
-def _taken_back(view: View, memory: MemoryId) -> tuple[TakenBack, ...]:
-    entries = view.audit(_LOOKED_BACK, memory)
+def _undo_entries(view: View, memory: MemoryId) -> tuple[TakenBack, ...]:
+    entries = view.audit(_AUDIT_LIMIT, memory)
     undone = [one for one in entries if one.action is Action.UNDONE]
     return tuple(
         TakenBack(at=one.at, actor=one.actor, interface=one.interface, change=one.detail or "") for one in undone

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from hivelore.changes.journal import ChangeJournal, gone
+from hivelore.changes.journal import ChangeJournal, last_known_state
 from hivelore.changes.model import BatchKind
 from hivelore.core.access import Effect, Ruling, may_affect, review_of, visible_to
 from hivelore.core.agents import AgentId, LeadSees, Role, Viewer
@@ -15,17 +15,30 @@ from hivelore.indexing.model import Stored
 from hivelore.indexing.writer import IndexWriter
 from hivelore.memories.chunking import chunk
 from hivelore.memories.drafts import Draft, Edit, WriteResult
-from hivelore.memories.edits import PreparedEdit, action, cleaned, edited, owner_of, to_review
-from hivelore.memories.identity import of_one_project, same_record
+from hivelore.memories.edits import (
+    PreparedEdit,
+    describe_owner,
+    edit_action,
+    next_version,
+    normalize_edit,
+    required_review,
+)
+from hivelore.memories.identity import require_one_project, same_record
 from hivelore.memories.model import Action, Memory, MemoryId, Scope
-from hivelore.memories.normalizer import NormalizedDraft, Normalizer, refuse_too_much
-from hivelore.memories.temporal import displaced, fact_at, stays, succeeding
+from hivelore.memories.normalizer import NormalizedDraft, Normalizer, check_sizes
+from hivelore.memories.temporal import displaced_for_review, fact_at, has_same_placement, resolve_placement
 from hivelore.memories.ttl import Lifetimes
-from hivelore.memories.upsert import may_tell, permit_retelling, retold, says_the_same, unplaced
+from hivelore.memories.upsert import (
+    check_upsert_allowed,
+    differs_only_in_provenance,
+    may_upsert,
+    merge_draft,
+    without_placement,
+)
 from hivelore.observations.access import may_say_how_sure
 from hivelore.observations.records import begin
 from hivelore.review.model import Deletion, Proposal, ProposalKind
-from hivelore.review.proposals import Proposals, proposed
+from hivelore.review.proposals import ProposalQueue, proposed_error
 from hivelore.storage.ports import MemoryStore, Transaction
 
 LEARNING_CATEGORIES = ("mistake-pattern", "best-practice", "codebase-knowledge", "preference")
@@ -38,7 +51,7 @@ class MemoryService:
         store: MemoryStore,
         index_writer: IndexWriter,
         normalizer: Normalizer,
-        proposal_queue: Proposals,
+        proposal_queue: ProposalQueue,
         journal: ChangeJournal,
         lifetimes: Lifetimes,
         lead_sees: LeadSees,
@@ -64,10 +77,10 @@ class MemoryService:
         beside: Callable[[Transaction, Memory], None] | None = None,
     ) -> WriteResult:
         """Store one memory. Answers after it is durable. ``runtime.workers`` is done in the same unit."""
-        (prepared,) = self._prepared([draft], viewer)
+        (prepared,) = self._normalize([draft], viewer)
 
         def work(tx: Transaction) -> WriteResult:
-            placed = self._place(tx, prepared, viewer)
+            placed = self._store_draft(tx, prepared, viewer)
             if beside is not None:
                 beside(tx, placed.memory)
             return placed
@@ -80,9 +93,9 @@ class MemoryService:
         self, drafts: Sequence[Draft], viewer: Viewer, deadline: float | None = None
     ) -> list[WriteResult]:
         """Store several in one unit, all or none, in their order."""
-        prepared = self._prepared(drafts, viewer)
+        prepared = self._normalize(drafts, viewer)
         done = self._journal.write(
-            BatchKind.TOLD, viewer, lambda tx: [self._place(tx, one, viewer) for one in prepared], deadline
+            BatchKind.TOLD, viewer, lambda tx: [self._store_draft(tx, one, viewer) for one in prepared], deadline
         )
         self._written()
         return done
@@ -99,8 +112,8 @@ class MemoryService:
             if view.agent(target) is None:
                 raise NotFound(f"No agent {target}. The lead's key sees all of them with GET /api/agents.")
         draft = Draft(content=learning, scope=scope, category=category, tags=(category,))
-        (prepared,) = self._prepared([draft], viewer, target)
-        done = self._journal.write(BatchKind.TOLD, viewer, lambda tx: self._place(tx, prepared, viewer))
+        (prepared,) = self._normalize([draft], viewer, target)
+        done = self._journal.write(BatchKind.TOLD, viewer, lambda tx: self._store_draft(tx, prepared, viewer))
         self._written()
         return done.memory
 
@@ -109,63 +122,67 @@ class MemoryService:
     ) -> Memory:
         """Change a memory. ``version``: only if this is still the present one, else Stale. What somebody else has to
         decide is proposed to them, and Proposed says so."""
-        change = self.prepared(edit)
+        change = self.prepare_edit(edit)
 
         def work(tx: Transaction) -> Memory | Proposal:
-            before = self._visible(tx, memory, viewer)
-            _still(before.memory, version)
-            kind, others = to_review(before.memory, change.of(before.memory), viewer), list[Stored]()
+            before = self._get_visible(tx, memory, viewer)
+            _check_version(before.memory, version)
+            kind, others = required_review(before.memory, change.changes_to(before.memory), viewer), list[Stored]()
             if kind is None:
-                others = self._displaced(tx, before.memory, self._edited(tx, before.memory, change, viewer), viewer)
+                others = self._displaced_for_review(
+                    tx, before.memory, self._next_version(tx, before.memory, change, viewer), viewer
+                )
                 kind = ProposalKind.SUPERSESSION if others else None
             if kind is None:
-                return self.apply(tx, before, change, viewer).memory
-            if not change.of(before.memory):
+                return self.apply_edit(tx, before, change, viewer).memory
+            if not change.changes_to(before.memory):
                 return before.memory
-            wanted = Edit(**change.given)
+            wanted = Edit(**change.fields)
             return self._proposal_queue.propose(tx, kind, [*others, before], viewer, wanted=wanted, why=change.reason)
 
         done = self._journal.write(BatchKind.EDITED, viewer, work, deadline, reason=change.reason)
         self._written()
         if isinstance(done, Proposal):
-            raise proposed(done)
+            raise proposed_error(done)
         return done
 
-    def prepared(self, edit: Edit) -> PreparedEdit:
+    def prepare_edit(self, edit: Edit) -> PreparedEdit:
         """Do what is slow about an edit, before a unit of work begins."""
-        given = cleaned(edit, self._normalizer)
+        given = normalize_edit(edit, self._normalizer)
         chunks = chunk(given["content"]) if "content" in given else None
         if chunks is not None:
-            self._index_writer.expect([(given["content"], chunks)])
+            self._index_writer.precompute_terms([(given["content"], chunks)])
         return PreparedEdit(given, chunks, self._normalizer.field(edit.reason, "reason"))
 
     def edit_within(
         self, tx: Transaction, memory: MemoryId, change: PreparedEdit, viewer: Viewer, version: int | None = None
     ) -> Stored:
         """``edit`` as a part of a unit of work, where nobody else decides; the memory as it is then."""
-        before = self._visible(tx, memory, viewer)
-        _still(before.memory, version)
-        is_theirs = to_review(before.memory, change.of(before.memory), viewer) is not None
-        if is_theirs or self._displaced(tx, before.memory, self._edited(tx, before.memory, change, viewer), viewer):
+        before = self._get_visible(tx, memory, viewer)
+        _check_version(before.memory, version)
+        is_theirs = required_review(before.memory, change.changes_to(before.memory), viewer) is not None
+        if is_theirs or self._displaced_for_review(
+            tx, before.memory, self._next_version(tx, before.memory, change, viewer), viewer
+        ):
             raise Forbidden(f"You may not change memory {memory} like this: only an operator may.")
-        return self.apply(tx, before, change, viewer)
+        return self.apply_edit(tx, before, change, viewer)
 
-    def place_within(self, tx: Transaction, before: Stored, change: PreparedEdit, viewer: Viewer) -> None:
+    def apply_reviewed_placement(self, tx: Transaction, before: Stored, change: PreparedEdit, viewer: Viewer) -> None:
         """Make an edit that was put to review for the place in time that it takes, as far as who accepts it may change
         the memories around that."""
-        if self._displaced(tx, before.memory, self._edited(tx, before.memory, change, viewer), viewer):
+        if self._displaced_for_review(tx, before.memory, self._next_version(tx, before.memory, change, viewer), viewer):
             raise Forbidden("What is known about running things only operators replace: one of them decides.")
-        self.apply(tx, before, change, replace(viewer, role=Role.OPERATOR))
+        self.apply_edit(tx, before, change, replace(viewer, role=Role.OPERATOR))
 
-    def apply(self, tx: Transaction, before: Stored, change: PreparedEdit, viewer: Viewer) -> Stored:
+    def apply_edit(self, tx: Transaction, before: Stored, change: PreparedEdit, viewer: Viewer) -> Stored:
         """Make a change that was allowed; the memory as it is then."""
-        changes = change.of(before.memory)
+        changes = change.changes_to(before.memory)
         if not changes:
             return before
-        after = self._edited(tx, before.memory, change, viewer)
+        after = self._next_version(tx, before.memory, change, viewer)
         chunks = change.chunks if after.content != before.memory.content else None
-        stored = self._index_writer.change(tx, before, after, chunks, action(changes))
-        tx.record(_audit(after, action(changes), viewer, after.updated_at))
+        stored = self._index_writer.change(tx, before, after, chunks, edit_action(changes))
+        tx.record(_audit_entry(after, edit_action(changes), viewer, after.updated_at))
         return stored
 
     def renew(self, memory: MemoryId, viewer: Viewer) -> None:
@@ -173,7 +190,11 @@ class MemoryService:
 
         def work(tx: Transaction) -> None:
             stored, now = tx.get(memory), self._clock.now()
-            if stored is None or not stored.memory.is_live(now) or not _may(viewer, Effect.EXPIRE, stored.memory):
+            if (
+                stored is None
+                or not stored.memory.is_live(now)
+                or not _is_allowed(viewer, Effect.EXPIRE, stored.memory)
+            ):
                 return
             tx.renew(stored.key, self._lifetimes.expiry(stored.memory.source, now))
 
@@ -185,24 +206,24 @@ class MemoryService:
 
         def work(tx: Transaction) -> Proposal | None:
             there = tx.get(memory)
-            stored = self._seen(there or gone(tx, memory), memory, viewer)
-            _still(stored.memory, version)
+            stored = self._require_visible(there or last_known_state(tx, memory), memory, viewer)
+            _check_version(stored.memory, version)
             ruling = may_affect(viewer, Effect.DELETE, stored.memory)
             if ruling is Ruling.PROPOSED and there is not None:
                 kind = review_of(Effect.DELETE, stored.memory)
                 return self._proposal_queue.propose(tx, kind, [stored], viewer, wanted=Deletion())
             if ruling is not Ruling.ALLOWED:
-                raise Forbidden(f"You may not delete memory {memory}: it belongs to {owner_of(stored.memory)}.")
+                raise Forbidden(f"You may not delete memory {memory}: it belongs to {describe_owner(stored.memory)}.")
             return self.remove(tx, stored, viewer)
 
         done = self._store.write(work)
         if done is not None:
-            raise proposed(done)
+            raise proposed_error(done)
 
     def remove(self, tx: Transaction, stored: Stored, viewer: Viewer) -> None:
         """Forget a memory where that was allowed."""
         self._index_writer.forget(tx, stored)
-        tx.record(_audit(stored.memory, Action.FORGOTTEN, viewer, self._clock.now()))
+        tx.record(_audit_entry(stored.memory, Action.FORGOTTEN, viewer, self._clock.now()))
 
     def forget_path(
         self, path: str, viewer: Viewer, *, owner: AgentId | None = None, project: str | None = None
@@ -219,18 +240,21 @@ class MemoryService:
                 stored
                 for index_writer in dict.fromkeys((None, whose))
                 for stored in tx.at_path(index_writer, clean)
-                if seen.admits(stored.memory.owner, stored.memory.scope) and _may(viewer, Effect.DELETE, stored.memory)
+                if seen.admits(stored.memory.owner, stored.memory.scope)
+                and _is_allowed(viewer, Effect.DELETE, stored.memory)
             ]
-            gone = of_one_project(found) if project is None else [one for one in found if one.memory.project == where]
-            for stored in gone:
+            last_known_state = (
+                require_one_project(found) if project is None else [one for one in found if one.memory.project == where]
+            )
+            for stored in last_known_state:
                 self.remove(tx, stored, viewer)
-            return len(gone)
+            return len(last_known_state)
 
         return self._store.write(work)
 
     # placing it
 
-    def _prepared(
+    def _normalize(
         self, drafts: Sequence[Draft], viewer: Viewer, target: AgentId | None = None
     ) -> list[NormalizedDraft]:
         if any(draft.operational is not None for draft in drafts) and not may_say_how_sure(viewer):
@@ -239,35 +263,35 @@ class MemoryService:
                 "compared with what is known: POST /memories, memory-observe, or 'hivelore observe'."
             )
         for draft in drafts:
-            refuse_too_much(draft)
-        prepared = [self._normalizer.prepare(draft, viewer, target) for draft in drafts]
-        self._index_writer.expect(
+            check_sizes(draft)
+        prepared = [self._normalizer.normalize(draft, viewer, target) for draft in drafts]
+        self._index_writer.precompute_terms(
             ((one.memory.content, one.chunks) for one in prepared), (one.memory for one in prepared)
         )
         return prepared
 
-    def _place(self, tx: Transaction, prepared: NormalizedDraft, viewer: Viewer) -> WriteResult:
-        known = self._known(tx, prepared, viewer)
+    def _store_draft(self, tx: Transaction, prepared: NormalizedDraft, viewer: Viewer) -> WriteResult:
+        known = self._find_existing(tx, prepared, viewer)
         if known is not None:
-            return self._retold(tx, known, prepared, viewer)
-        memory = self._following(tx, prepared.memory, prepared.draft, viewer)
-        others = displaced(tx, memory, viewer)
+            return self._upsert(tx, known, prepared, viewer)
+        memory = self._resolve_draft_placement(tx, prepared.memory, prepared.draft, viewer)
+        others = displaced_for_review(tx, memory, viewer)
         if others:
-            return self._workers(tx, others, memory, prepared, viewer)
+            return self._propose_placement(tx, others, memory, prepared, viewer)
         stored = self._index_writer.add(tx, memory, prepared.chunks)
         begin(tx, stored, viewer)
         if viewer.agent != memory.owner:
-            tx.record(_audit(memory, Action.CREATED, viewer, memory.updated_at))
+            tx.record(_audit_entry(memory, Action.CREATED, viewer, memory.updated_at))
         return WriteResult(memory=stored.memory, created=True, changed=True)
 
-    def _retold(self, tx: Transaction, known: Stored, prepared: NormalizedDraft, viewer: Viewer) -> WriteResult:
-        known, after = retold(tx, known, prepared, viewer)
-        if not stays(known.memory, after):
-            after = self._following(tx, after, prepared.draft, viewer)
-            after = known.memory if says_the_same(known.memory, after) else after
-        others = self._displaced(tx, known.memory, after, viewer)
+    def _upsert(self, tx: Transaction, known: Stored, prepared: NormalizedDraft, viewer: Viewer) -> WriteResult:
+        known, after = merge_draft(tx, known, prepared, viewer)
+        if not has_same_placement(known.memory, after):
+            after = self._resolve_draft_placement(tx, after, prepared.draft, viewer)
+            after = known.memory if differs_only_in_provenance(known.memory, after) else after
+        others = self._displaced_for_review(tx, known.memory, after, viewer)
         if others:
-            return self._workers(tx, others, after, prepared, viewer)
+            return self._propose_placement(tx, others, after, prepared, viewer)
         if after is known.memory:
             return self._renew(tx, known, prepared, viewer)
         chunks = prepared.chunks if after.content != known.memory.content else None
@@ -276,14 +300,14 @@ class MemoryService:
             begin(tx, changed, viewer)
         return WriteResult(memory=changed.memory, created=False, changed=True)
 
-    def _workers(
+    def _propose_placement(
         self, tx: Transaction, others: Sequence[Stored], placed: Memory, prepared: NormalizedDraft, viewer: Viewer
     ) -> WriteResult:
         """Keep what is told without the place in time that it was to take (``placed``), which is put to review."""
-        kept = self._place(tx, unplaced(prepared), viewer)
-        about = [*others, self._visible(tx, kept.memory.id, viewer)]
+        kept = self._store_draft(tx, without_placement(prepared), viewer)
+        about = [*others, self._get_visible(tx, kept.memory.id, viewer)]
         has_time = _has_time(prepared.draft)
-        proposal = self._proposal_queue.propose_place(tx, about, placed, viewer, has_time=has_time)
+        proposal = self._proposal_queue.propose_placement(tx, about, placed, viewer, has_time=has_time)
         return replace(kept, proposal=None if proposal is None else proposal.id, dropped=proposal is None)
 
     def _renew(self, tx: Transaction, known: Stored, prepared: NormalizedDraft, viewer: Viewer) -> WriteResult:
@@ -293,7 +317,7 @@ class MemoryService:
         unchanged = WriteResult(memory=known.memory, created=False, changed=False)
         if prepared.draft.created_at is not None or expires_at == known.memory.expires_at:
             return unchanged
-        if not _may(viewer, Effect.EXPIRE, known.memory):
+        if not _is_allowed(viewer, Effect.EXPIRE, known.memory):
             if prepared.draft.expires_at is None:
                 return unchanged
             raise Forbidden(f"You may not say when memory {known.memory.id} expires: leave expiresAt out.")
@@ -302,22 +326,22 @@ class MemoryService:
         is_asked_for = prepared.draft.expires_at is not None
         return WriteResult(memory=replace(known.memory, expires_at=expires_at), created=False, changed=is_asked_for)
 
-    def _known(self, tx: Transaction, prepared: NormalizedDraft, viewer: Viewer) -> Stored | None:
+    def _find_existing(self, tx: Transaction, prepared: NormalizedDraft, viewer: Viewer) -> Stored | None:
         """The memory that this one is a new telling of: same path or external id on the same shelf and in the same
         project, else the same statement."""
         memory = prepared.memory
         if memory.source_path is not None:
             # Whoever writes a shared file writes the one document of that path (A29), as far as they may.
             known = same_record(tx.at_path(memory.home, memory.source_path), memory.project)
-            permit_retelling(known, prepared, viewer)
+            check_upsert_allowed(known, prepared, viewer)
             return known
         if memory.external_id is not None:
             known = same_record(tx.with_external_id(memory.home, memory.external_id), memory.project)
-            known = known or _exported(tx, memory)
-            permit_retelling(known, prepared, viewer)
+            known = known or _find_exported(tx, memory)
+            check_upsert_allowed(known, prepared, viewer)
             return known
         if memory.topic is not None:
-            known = self._known_fact(tx, prepared, viewer)
+            known = self._find_same_fact(tx, prepared, viewer)
             if known is not None:
                 return known
         known = tx.same_statement(memory.statement)
@@ -328,56 +352,62 @@ class MemoryService:
             and known.memory.external_id is None
             and known.memory.source_path is None
         )
-        return known if is_open and known is not None and may_tell(viewer, known.memory, prepared) else None
+        return known if is_open and known is not None and may_upsert(viewer, known.memory, prepared) else None
 
-    def _known_fact(self, tx: Transaction, prepared: NormalizedDraft, viewer: Viewer) -> Stored | None:
+    def _find_same_fact(self, tx: Transaction, prepared: NormalizedDraft, viewer: Viewer) -> Stored | None:
         """What holds of its topic then, where it says the same in the same words."""
         memory, topic = prepared.memory, prepared.memory.topic
         assert topic is not None
         known = fact_at(tx, topic, memory.holds_since if _has_time(prepared.draft) else None)
         if known is None or (known.memory.name, known.memory.content) != (memory.name, memory.content):
             return None
-        return known if may_tell(viewer, known.memory, prepared) else None
+        return known if may_upsert(viewer, known.memory, prepared) else None
 
-    def _following(self, tx: Transaction, memory: Memory, draft: Draft, viewer: Viewer) -> Memory:
-        return self._succeeding(tx, memory, viewer, named=draft.supersedes is not None, has_time=_has_time(draft))
+    def _resolve_draft_placement(self, tx: Transaction, memory: Memory, draft: Draft, viewer: Viewer) -> Memory:
+        return self._resolve_placement(
+            tx, memory, viewer, named=draft.supersedes is not None, has_time=_has_time(draft)
+        )
 
-    def _edited(self, tx: Transaction, before: Memory, change: PreparedEdit, viewer: Viewer) -> Memory:
-        after = edited(before, change, viewer, self._clock.now(), self._lifetimes)
-        if stays(before, after):
+    def _next_version(self, tx: Transaction, before: Memory, change: PreparedEdit, viewer: Viewer) -> Memory:
+        after = next_version(before, change, viewer, self._clock.now(), self._lifetimes)
+        if has_same_placement(before, after):
             return after
         # A memory that is edited has its time already.
-        return self._succeeding(tx, after, viewer, named=change.given.get("supersedes") is not None, has_time=True)
+        return self._resolve_placement(
+            tx, after, viewer, named=change.fields.get("supersedes") is not None, has_time=True
+        )
 
-    def _displaced(self, tx: Transaction, before: Memory, after: Memory, viewer: Viewer) -> list[Stored]:
-        """As ``displaced``, of a memory that is there."""
-        return [] if stays(before, after) else displaced(tx, after, viewer)
+    def _displaced_for_review(self, tx: Transaction, before: Memory, after: Memory, viewer: Viewer) -> list[Stored]:
+        """As ``displaced_for_review``, of a memory that is there."""
+        return [] if has_same_placement(before, after) else displaced_for_review(tx, after, viewer)
 
-    def _succeeding(self, tx: Transaction, memory: Memory, viewer: Viewer, *, named: bool, has_time: bool) -> Memory:
+    def _resolve_placement(
+        self, tx: Transaction, memory: Memory, viewer: Viewer, *, named: bool, has_time: bool
+    ) -> Memory:
         seen = visible_to(viewer, self._lead_sees)
-        return succeeding(tx, memory, viewer, seen, named=named, has_time=has_time)
+        return resolve_placement(tx, memory, viewer, seen, named=named, has_time=has_time)
 
     # editing
 
-    def _visible(self, tx: Transaction, memory: MemoryId, viewer: Viewer) -> Stored:
-        return self._seen(tx.get(memory), memory, viewer)
+    def _get_visible(self, tx: Transaction, memory: MemoryId, viewer: Viewer) -> Stored:
+        return self._require_visible(tx.get(memory), memory, viewer)
 
-    def _seen(self, stored: Stored | None, memory: MemoryId, viewer: Viewer) -> Stored:
+    def _require_visible(self, stored: Stored | None, memory: MemoryId, viewer: Viewer) -> Stored:
         if stored is None or not visible_to(viewer, self._lead_sees).admits(stored.memory.owner, stored.memory.scope):
-            raise unknown(memory)
+            raise memory_not_found(memory)
         return stored
 
 
-def unknown(memory: str) -> NotFound:
+def memory_not_found(memory: str) -> NotFound:
     """The one answer for an id that does not exist and one that is not for the caller's eyes."""
     return NotFound(f"No memory {memory}: it may have been forgotten. Search again for its current id.")
 
 
-def _may(viewer: Viewer, effect: Effect, memory: Memory) -> bool:
+def _is_allowed(viewer: Viewer, effect: Effect, memory: Memory) -> bool:
     return may_affect(viewer, effect, memory) is Ruling.ALLOWED
 
 
-def _exported(tx: Transaction, memory: Memory) -> Stored | None:
+def _find_exported(tx: Transaction, memory: Memory) -> Stored | None:
     """The memory on the same shelf that this one is an export of: an export tells the id as external id."""
     known = tx.get(MemoryId(str(memory.external_id)))
     if known is None or known.memory.home != memory.home:
@@ -389,7 +419,7 @@ def _has_time(draft: Draft) -> bool:
     return draft.created_at is not None or draft.valid_from is not None
 
 
-def _still(memory: Memory, version: int | None) -> None:
+def _check_version(memory: Memory, version: int | None) -> None:
     if version is not None and memory.version != version:
         raise Stale(
             f"Memory {memory.id} is at version {memory.version} by now, not {version}. Read it again and decide anew.",
@@ -397,5 +427,5 @@ def _still(memory: Memory, version: int | None) -> None:
         )
 
 
-def _audit(memory: Memory, action: Action, viewer: Viewer, at: datetime) -> AuditEntry:
+def _audit_entry(memory: Memory, action: Action, viewer: Viewer, at: datetime) -> AuditEntry:
     return AuditEntry(at=at, actor=viewer.agent, interface=viewer.interface, action=action, memory=memory.id)

@@ -8,10 +8,10 @@ import regex
 SUMMARY_LENGTH = 200
 LONGEST_NAME = 80
 
-_READ = 50_000
-_READ_OF_PARAGRAPH = 1_000
+_READ_LENGTH = 50_000
+_PARAGRAPH_READ_LENGTH = 1_000
 """So many characters are looked at; who has said nothing by then is not waited for."""
-_INFORMATIVE = 20
+_MIN_WEIGHT = 20
 """Letters and digits that a sentence needs to say something; an ideograph counts three times."""
 _FRONT_MATTER_LINES = 100
 _ELLIPSIS = "…"
@@ -42,27 +42,27 @@ def summarise(content: str) -> str:
     Front matter, headings, code, tables, greetings and words that only announce something ("Steps:") are
     passed over while there is anything else.
     """
-    lines = _without_front_matter(content.strip()[:_READ].splitlines())
+    lines = _without_front_matter(content.strip()[:_READ_LENGTH].splitlines())
     best = ""
     for paragraph in _paragraphs(lines):
         for sentence in _sentences(paragraph):
             if _is_informative(sentence):
-                return _fitted(sentence)
+                return _shorten(sentence)
             best = max(best, sentence, key=_weight)
     if _weight(best) == 0:
         headings = (_HEADING.sub("", line, count=1) for line in lines if _HEADING.match(line))
         code = (line for line in lines if not _FENCE.match(line))
-        best = next((line for line in (*headings, *code) if _weight(line[:_READ_OF_PARAGRAPH])), best)
-    return _fitted(best) or _fitted(content.strip())
+        best = next((line for line in (*headings, *code) if _weight(line[:_PARAGRAPH_READ_LENGTH])), best)
+    return _shorten(best) or _shorten(content.strip())
 
 
 def sentences(content: str) -> Iterator[str]:
     """Of running text and list items, without marks; code, tables and headings are left out."""
-    for paragraph in _paragraphs(content.strip()[:_READ].splitlines()):
+    for paragraph in _paragraphs(content.strip()[:_READ_LENGTH].splitlines()):
         yield from (sentence for sentence in _sentences(paragraph) if sentence)
 
 
-def named_after(summary: str) -> str:
+def name_from_summary(summary: str) -> str:
     """The name of a memory where nobody gave one: the beginning of what ``summarise`` made, at most ``LONGEST_NAME``
     characters."""
     if len(summary) <= LONGEST_NAME:
@@ -93,13 +93,13 @@ def _paragraphs(lines: Sequence[str]) -> Iterator[str]:
             yield " ".join(text)
             text.clear()
         if is_text:
-            text.append(line[item.end() if item else 0 :][:_READ_OF_PARAGRAPH])
+            text.append(line[item.end() if item else 0 :][:_PARAGRAPH_READ_LENGTH])
     if text:
         yield " ".join(text)
 
 
 def _sentences(paragraph: str) -> Iterator[str]:
-    plain = _EMPHASIS.sub("", _LINK.sub(r"\1", _COMMENT.sub(" ", paragraph[:_READ_OF_PARAGRAPH])))
+    plain = _EMPHASIS.sub("", _LINK.sub(r"\1", _COMMENT.sub(" ", paragraph[:_PARAGRAPH_READ_LENGTH])))
     start = 0
     for end in _SENTENCE_END.finditer(plain):
         yield plain[start : end.end()].strip()
@@ -108,7 +108,7 @@ def _sentences(paragraph: str) -> Iterator[str]:
 
 
 def _is_informative(sentence: str) -> bool:
-    return _weight(sentence) >= _INFORMATIVE and not sentence.endswith((":", "：")) and not _GREETING.match(sentence)
+    return _weight(sentence) >= _MIN_WEIGHT and not sentence.endswith((":", "：")) and not _GREETING.match(sentence)
 
 
 def _weight(sentence: str) -> int:
@@ -117,8 +117,8 @@ def _weight(sentence: str) -> int:
     return sum(map(str.isalnum, sentence)) + 2 * len(_IDEOGRAPH.findall(sentence))
 
 
-def _fitted(sentence: str) -> str:
-    line = " ".join(sentence[: 4 * _READ_OF_PARAGRAPH].split())
+def _shorten(sentence: str) -> str:
+    line = " ".join(sentence[: 4 * _PARAGRAPH_READ_LENGTH].split())
     if len(line) <= SUMMARY_LENGTH:
         return line
     room = SUMMARY_LENGTH - len(_ELLIPSIS)

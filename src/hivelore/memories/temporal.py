@@ -12,24 +12,24 @@ from hivelore.errors import Forbidden, Invalid, NotFound
 from hivelore.indexing.model import Stored
 from hivelore.memories.identity import nearest_record
 from hivelore.memories.model import Memory, MemoryId, Topic
-from hivelore.memories.validity import ends, in_turn, may_supersede
+from hivelore.memories.validity import end_of_validity, may_supersede, order_by_supersession
 from hivelore.search.model import Visibility
 from hivelore.storage.ports import Transaction, View
 
-LOOKED_AT = 20
+MAX_SAME_INSTANT = 20
 """Of the facts of one topic and one instant, so many on either side are looked at; more stand as they came."""
 
 
-def stays(before: Memory, after: Memory) -> bool:
+def has_same_placement(before: Memory, after: Memory) -> bool:
     """Whether a memory keeps its place in time."""
-    return _place(before) == _place(after)
+    return _placement(before) == _placement(after)
 
 
-def _place(memory: Memory) -> tuple[object, ...]:
+def _placement(memory: Memory) -> tuple[object, ...]:
     return memory.home, memory.topic, memory.holds_since, memory.supersedes
 
 
-def has_place(memory: Memory) -> bool:
+def may_have_links(memory: Memory) -> bool:
     """Whether a new memory may be linked to others at all."""
     return any(part is not None for part in (memory.subject, memory.supersedes, memory.external_id))
 
@@ -39,10 +39,10 @@ def link(tx: Transaction, stored: Stored) -> Stored:
     Invalid where it would take the place of what took its own."""
     memory = stored.memory
     if memory.external_id is not None:
-        _be_found(tx, memory)
-    older, newer = beside(tx, stored)
+        _resolve_references(tx, memory)
+    older, newer = adjacent_facts(tx, stored)
     named = None if memory.supersedes is None else tx.get(memory.supersedes)
-    if named is not None and _told_by_time(memory, named.memory):
+    if named is not None and _is_ordered_by_time(memory, named.memory):
         memory = replace(memory, supersedes=None)
     if older is not None and memory.supersedes is None:
         memory = replace(memory, supersedes=older.memory.id)
@@ -53,35 +53,35 @@ def link(tx: Transaction, stored: Stored) -> Stored:
     if memory.supersedes != stored.memory.supersedes:
         tx.link(stored.key, memory.valid_until, memory.supersedes)
     if older is not None:
-        _settled(tx, older, memory)
+        _update_end(tx, older, memory)
     if named is not None and (older is None or older.key != named.key):
-        settle(tx, [named.memory.id])
-    placed = _settled(tx, Stored(stored.key, memory), None if newer is None else newer.memory)
-    _refuse_ring(tx, placed)
+        recompute_ends(tx, [named.memory.id])
+    placed = _update_end(tx, Stored(stored.key, memory), None if newer is None else newer.memory)
+    _check_acyclic(tx, placed)
     return placed
 
 
-def beside(view: View, stored: Stored) -> tuple[Stored | None, Stored | None]:
+def adjacent_facts(view: View, stored: Stored) -> tuple[Stored | None, Stored | None]:
     """The facts of its topic just before and just after it; those of one instant each behind what it took the place of,
     else as they were created and came."""
     if stored.memory.topic is None:
         return None, None
-    before, row, after = _of_one_instant(view, stored)
+    before, row, after = _same_instant(view, stored)
     place = row.index(stored)
     # What came last of its instant is not the last one where it ended at once, and so it is with the first one.
     if before is not None and before.memory.valid_until == before.memory.holds_since:
-        before = _of_one_instant(view, before)[1][-1]
+        before = _same_instant(view, before)[1][-1]
     passed = None if before is None else before.memory.id
     if after is not None and after.memory.supersedes not in (None, passed, stored.memory.id):
-        after = _of_one_instant(view, after)[1][0]
+        after = _same_instant(view, after)[1][0]
     return (row[place - 1] if place else before), (row[place + 1] if place + 1 < len(row) else after)
 
 
-def _of_one_instant(view: View, stored: Stored) -> tuple[Stored | None, list[Stored], Stored | None]:
+def _same_instant(view: View, stored: Stored) -> tuple[Stored | None, list[Stored], Stored | None]:
     """The facts of its topic that hold since the same instant, in turn, and what came before and after these."""
     before, after = view.facts_beside(stored.key)
     row = {stored.memory.id: stored}
-    for _ in range(LOOKED_AT):
+    for _ in range(MAX_SAME_INSTANT):
         if before is not None and before.memory.holds_since == stored.memory.holds_since:
             row[before.memory.id] = before
             before, _ = view.facts_beside(before.key)
@@ -89,10 +89,10 @@ def _of_one_instant(view: View, stored: Stored) -> tuple[Stored | None, list[Sto
             row[after.memory.id] = after
             _, after = view.facts_beside(after.key)
     came = sorted(row.values(), key=lambda one: (one.memory.created_at, one.key))
-    return before, [row[one.id] for one in in_turn([one.memory for one in came])], after
+    return before, [row[one.id] for one in order_by_supersession([one.memory for one in came])], after
 
 
-def neighbours(view: View, memory: Memory) -> list[Stored]:
+def placement_neighbours(view: View, memory: Memory) -> list[Stored]:
     """The others whose place in time may change when ``memory`` takes the place that it says: what it supersedes, and
     of its topic what stands just before it and after it. More than ``link`` changes, never less."""
     named = None if memory.supersedes is None else view.get(memory.supersedes)
@@ -103,7 +103,7 @@ def neighbours(view: View, memory: Memory) -> list[Stored]:
             while other is not None and other.memory.id == memory.id:
                 other = view.facts_beside(other.key)[side]
             if other is not None:
-                before, row, after = _of_one_instant(view, other)
+                before, row, after = _same_instant(view, other)
                 is_same = other.memory.holds_since == memory.holds_since
                 found += [*row, *(one for one in (before, after) if is_same and one is not None)]
     return list({one.key: one for one in found if one.memory.id != memory.id}.values())
@@ -112,23 +112,23 @@ def neighbours(view: View, memory: Memory) -> list[Stored]:
 def fact_at(tx: Transaction, topic: Topic, at: datetime | None) -> Stored | None:
     """Of what has this topic and holds since ``at`` or before, the last one; None: of all that has it."""
     last = tx.fact_at(topic, at)
-    return None if last is None else _of_one_instant(tx, last)[1][-1]
+    return None if last is None else _same_instant(tx, last)[1][-1]
 
 
-def loosen(tx: Transaction, stored: Stored, after: Memory | None) -> set[MemoryId]:
+def unlink(tx: Transaction, stored: Stored, after: Memory | None) -> set[MemoryId]:
     """See that nothing is linked to a memory that is about to go (``after`` None) or to take another place. Answers
     what is to be settled once it has."""
     memory = stored.memory
-    older, _ = beside(tx, stored)
+    older, _ = adjacent_facts(tx, stored)
     for one in tx.superseding(memory.id):
         by_topic = one.memory.topic is not None and one.memory.topic == memory.topic
-        if after is None or by_topic or _told_by_time(one.memory, after) or not may_supersede(one.memory, after):
+        if after is None or by_topic or _is_ordered_by_time(one.memory, after) or not may_supersede(one.memory, after):
             tx.link(one.key, one.memory.valid_until, memory.supersedes)
     concerned = {memory.supersedes, None if older is None else older.memory.id}
     return {one for one in concerned if one is not None}
 
 
-def kept(tx: Transaction, before: Memory, after: Memory) -> MemoryId | None:
+def retained_supersedes(tx: Transaction, before: Memory, after: Memory) -> MemoryId | None:
     """Whose place a memory still takes when it takes another place itself: what it was said to, and, when it is shared,
     what it took the place of among the private ones."""
     if after.supersedes is None or after.supersedes != before.supersedes:
@@ -143,32 +143,32 @@ def kept(tx: Transaction, before: Memory, after: Memory) -> MemoryId | None:
     return after.supersedes if keeps else None
 
 
-def settle(tx: Transaction, memories: Iterable[MemoryId]) -> None:
+def recompute_ends(tx: Transaction, memories: Iterable[MemoryId]) -> None:
     """Compute anew when these end, as far as they are there."""
     for memory in memories:
         stored = tx.get(memory)
         if stored is not None:
-            _, newer = beside(tx, stored)
-            _settled(tx, stored, None if newer is None else newer.memory)
+            _, newer = adjacent_facts(tx, stored)
+            _update_end(tx, stored, None if newer is None else newer.memory)
 
 
-def _settled(tx: Transaction, stored: Stored, newer: Memory | None) -> Stored:
+def _update_end(tx: Transaction, stored: Stored, newer: Memory | None) -> Stored:
     """``newer``: the next one of its topic."""
     memory = stored.memory
     successors = [one.memory for one in tx.superseding(memory.id)]
-    end = ends(memory, successors if newer is None else [*successors, newer])
+    end = end_of_validity(memory, successors if newer is None else [*successors, newer])
     if end == memory.valid_until:
         return stored
     tx.link(stored.key, end, memory.supersedes)
     return Stored(stored.key, replace(memory, valid_until=end))
 
 
-def _refuse_ring(tx: Transaction, stored: Stored) -> None:
+def _check_acyclic(tx: Transaction, stored: Stored) -> None:
     """Raises Invalid where following what took its place leads back to a memory: none of these would ever hold."""
-    if stored.memory.valid_until is None or not _is_across(tx, stored.memory):
+    if stored.memory.valid_until is None or not _has_links_outside_topic(tx, stored.memory):
         return
     seen: set[MemoryId] = set()
-    left = _following(tx, stored)
+    left = _successors(tx, stored)
     while left:
         one = left.pop()
         if one.memory.id == stored.memory.id:
@@ -178,38 +178,38 @@ def _refuse_ring(tx: Transaction, stored: Stored) -> None:
             )
         if one.memory.id not in seen:
             seen.add(one.memory.id)
-            left += _following(tx, one)
+            left += _successors(tx, one)
 
 
-def _is_across(tx: Transaction, memory: Memory) -> bool:
+def _has_links_outside_topic(tx: Transaction, memory: Memory) -> bool:
     """Whether it is linked to others than the facts of its topic, which time alone keeps in a row."""
     replaced = None if memory.supersedes is None else tx.get(memory.supersedes)
     named = [*tx.superseding(memory.id), *([] if replaced is None else [replaced])]
     return any(memory.topic is None or one.memory.topic != memory.topic for one in named)
 
 
-def _following(tx: Transaction, stored: Stored) -> list[Stored]:
-    _, newer = beside(tx, stored)
+def _successors(tx: Transaction, stored: Stored) -> list[Stored]:
+    _, newer = adjacent_facts(tx, stored)
     return [*tx.superseding(stored.memory.id), *([] if newer is None else [newer])]
 
 
-def _told_by_time(one: Memory, other: Memory) -> bool:
+def _is_ordered_by_time(one: Memory, other: Memory) -> bool:
     """Whether time alone tells which of two facts came first, whatever one was said to take the place of."""
     return one.topic is not None and one.topic == other.topic and one.holds_since != other.holds_since
 
 
-def _be_found(tx: Transaction, memory: Memory) -> None:
+def _resolve_references(tx: Transaction, memory: Memory) -> None:
     """Let those of the same owner that name it by its external id, since they came before it, name it by its id."""
     for one in tx.superseding(str(memory.external_id)):
         if one.memory.owner == memory.owner and may_supersede(one.memory, memory):
-            older = beside(tx, one)[0] if _told_by_time(one.memory, memory) else Stored(one.key, memory)
+            older = adjacent_facts(tx, one)[0] if _is_ordered_by_time(one.memory, memory) else Stored(one.key, memory)
             tx.link(one.key, one.memory.valid_until, None if older is None else older.memory.id)
 
 
-_LEAST = timedelta(microseconds=1)
+_SMALLEST_STEP = timedelta(microseconds=1)
 
 
-def succeeding(
+def resolve_placement(
     tx: Transaction, memory: Memory, viewer: Viewer, seen: Visibility, *, named: bool, has_time: bool
 ) -> Memory:
     """A memory with the place in time that it is to take. ``named``: what it supersedes was just said, maybe by an
@@ -219,17 +219,17 @@ def succeeding(
         return memory
     if memory.home is None and needs_review(viewer, memory):
         raise Forbidden("This text came from a tool or the web: it takes the place of nothing that is shared.")
-    replaced = _replaced(tx, memory, seen) if named and memory.supersedes is not None else None
+    replaced = _find_superseded(tx, memory, seen) if named and memory.supersedes is not None else None
     if replaced is None and named and _would_end(tx, memory):
         memory = replace(memory, supersedes=None)  # It is not for the caller's eyes, so not for their words either.
     if replaced is not None:
         memory = replace(memory, supersedes=replaced.memory.id)
-        _refuse_place(memory, replaced.memory)
+        _check_supersession(memory, replaced.memory)
     if not has_time:
         newest = None if memory.topic is None else tx.fact_at(memory.topic, None)
         known = [one.memory.holds_since for one in (newest, replaced) if one is not None and one.memory.id != memory.id]
         if known and max(known) >= memory.holds_since:
-            memory = replace(memory, valid_from=max(max(known) + _LEAST, memory.updated_at))
+            memory = replace(memory, valid_from=max(max(known) + _SMALLEST_STEP, memory.updated_at))
     is_from_elsewhere = memory.external_id is not None  # In whatever order that comes, it stands as it did there.
     if replaced is not None and not is_from_elsewhere and replaced.memory.holds_since > memory.holds_since:
         since = replaced.memory.holds_since.isoformat()
@@ -240,11 +240,11 @@ def succeeding(
     return memory
 
 
-def displaced(tx: Transaction, memory: Memory, viewer: Viewer) -> list[Stored]:
+def displaced_for_review(tx: Transaction, memory: Memory, viewer: Viewer) -> list[Stored]:
     """The memories that somebody else has to decide about before ``memory`` takes the place that it says. Raises
     Forbidden where nobody can be asked."""
     found: list[Stored] = []
-    for one in neighbours(tx, memory):
+    for one in placement_neighbours(tx, memory):
         ruling = may_affect(viewer, Effect.SUPERSEDE, one.memory)
         if ruling is Ruling.REFUSED:
             raise Forbidden(f"You may not supersede memory {one.memory.id}: it belongs to another. Its owner may.")
@@ -253,7 +253,7 @@ def displaced(tx: Transaction, memory: Memory, viewer: Viewer) -> list[Stored]:
     return found
 
 
-def _replaced(tx: Transaction, memory: Memory, seen: Visibility) -> Stored | None:
+def _find_superseded(tx: Transaction, memory: Memory, seen: Visibility) -> Stored | None:
     """None: it is not there yet, as it may be of memories that come from elsewhere."""
     told = str(memory.supersedes)
     if told == memory.external_id:
@@ -280,7 +280,7 @@ def _would_end(tx: Transaction, memory: Memory) -> bool:
     return named is not None and may_supersede(memory, named.memory)
 
 
-def _refuse_place(memory: Memory, replaced: Memory) -> None:
+def _check_supersession(memory: Memory, replaced: Memory) -> None:
     if replaced.id == memory.id or replaced.supersedes == memory.id:
         raise Invalid("A memory cannot take its own place.", field="supersedes")
     if not may_supersede(memory, replaced):

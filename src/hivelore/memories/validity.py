@@ -7,13 +7,13 @@ from datetime import datetime
 from hivelore.memories.model import Memory, MemoryId, Version
 
 
-def ends(memory: Memory, successors: Iterable[Memory]) -> datetime | None:
+def end_of_validity(memory: Memory, successors: Iterable[Memory]) -> datetime | None:
     """When the first of those that took its place began to hold; not before it began itself."""
     began = min((one.holds_since for one in successors), default=None)
     return None if began is None else max(began, memory.holds_since)
 
 
-def in_turn(facts: Sequence[Memory]) -> list[Memory]:
+def order_by_supersession(facts: Sequence[Memory]) -> list[Memory]:
     """Facts that hold since one instant, handed in as they came: each behind the one whose place it took."""
     told = {one.id: one for one in facts}
     turn: dict[MemoryId, Memory] = {}
@@ -32,7 +32,7 @@ def may_supersede(newer: Memory, older: Memory) -> bool:
     return newer.home is None or newer.home == older.home
 
 
-def as_it_was(memory: Memory, history: Sequence[Version], at: datetime) -> Memory:
+def state_at(memory: Memory, history: Sequence[Version], at: datetime) -> Memory:
     """A memory in the version that stood at an instant, or in its first one where all of it was written later.
     ``history`` is oldest first. What is no part of a version is as it is now."""
     stood = [version for version in history if version.at <= at]

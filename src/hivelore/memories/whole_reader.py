@@ -14,16 +14,16 @@ from hivelore.memories.whole import WholeMemory
 from hivelore.search.model import EVERYTHING
 from hivelore.storage.ports import View
 
-AT_A_TIME = 100
+BATCH_SIZE = 100
 """Memories in a load, at most."""
-CHARACTERS = 2_000_000
+BATCH_CHARACTERS = 2_000_000
 """After so many of their present contents a load has enough."""
-_LOOKED_AT = 1_000
+_FEATURES_BATCH = 1_000
 _SIZE = 32
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class OfModel:
+class ModelVectors:
     """What one model has made of the passages of a load."""
 
     dimension: int
@@ -34,19 +34,19 @@ class OfModel:
 @dataclass(frozen=True, slots=True, eq=False)
 class MemoryBatch:
     memories: Sequence[WholeMemory]
-    embedded: Mapping[str, OfModel]
+    embedded: Mapping[str, ModelVectors]
     """By the fingerprint of the model, oldest first; without those that have no vector here."""
 
 
-def portions(view: View, keys: Iterable[DocumentKey]) -> Iterator[list[DocumentKey]]:
+def split_into_batches(view: View, keys: Iterable[DocumentKey]) -> Iterator[list[DocumentKey]]:
     """The same keys in the same order, each portion small enough for a load."""
-    for some in in_batches(keys, _LOOKED_AT):
+    for some in in_batches(keys, _FEATURES_BATCH):
         standings = view.standings(some, EVERYTHING)
         portion, characters = list[DocumentKey](), 0
         for key in some:
             portion.append(key)
             characters += standings[key].length if key in standings else 0
-            if len(portion) >= AT_A_TIME or characters >= CHARACTERS:
+            if len(portion) >= BATCH_SIZE or characters >= BATCH_CHARACTERS:
                 yield portion
                 portion, characters = [], 0
         if portion:
@@ -58,7 +58,7 @@ def in_batches(keys: Iterable[DocumentKey], size: int) -> Iterator[list[Document
     return (everything[start : start + size] for start in range(0, len(everything), size))
 
 
-def read(view: View, keys: Sequence[DocumentKey]) -> MemoryBatch:
+def read_memories(view: View, keys: Sequence[DocumentKey]) -> MemoryBatch:
     """What there is of these, by key."""
     found = view.admitted(keys, EVERYTHING)
     chunks, histories = view.chunks_of(found), view.histories(found)
@@ -76,25 +76,25 @@ def read(view: View, keys: Sequence[DocumentKey]) -> MemoryBatch:
         for key in sorted(found)
     ]
     passages = [passage for one in memories for chunk in one.chunks for passage in chunk.passages]
-    embedded: dict[str, OfModel] = {}
-    for fingerprint, model in models(view):
+    embedded: dict[str, ModelVectors] = {}
+    for fingerprint, model in list_models(view):
         vectors = view.vectors(model, passages)
         if vectors:
-            embedded[fingerprint] = OfModel(view.dimension(model), vectors, view.tokens(model, list(vectors))())
+            embedded[fingerprint] = ModelVectors(view.dimension(model), vectors, view.tokens(model, list(vectors))())
     return MemoryBatch(memories, embedded)
 
 
-def models(view: View) -> list[tuple[str, ModelKey]]:
+def list_models(view: View) -> list[tuple[str, ModelKey]]:
     """Every model by its fingerprint, oldest first."""
     return sorted(view.models().items(), key=lambda one: one[1])
 
 
-def digests(load: MemoryBatch) -> dict[DocumentKey, bytes]:
+def memory_digests(load: MemoryBatch) -> dict[DocumentKey, bytes]:
     """Of each memory: everything about it, to the bit, but the keys."""
     return {one.key: _digest(one, load.embedded) for one in load.memories}
 
 
-def _digest(one: WholeMemory, embedded: Mapping[str, OfModel]) -> bytes:
+def _digest(one: WholeMemory, embedded: Mapping[str, ModelVectors]) -> bytes:
     passages = [passage for stored in one.chunks for passage in stored.passages]
     chunks = [stored.chunk for stored in one.chunks]
     told = hashlib.sha256(canonical((one.memory, one.history, one.observations, one.evidence, chunks)))

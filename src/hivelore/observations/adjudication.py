@@ -81,7 +81,7 @@ class Adjudicator:
         if waiting is None:
             return False
         try:
-            case = self._review_inbox.case(waiting.id, SERVICE)
+            case = self._review_inbox.detail(waiting.id, SERVICE)
             told = self._opinion(case)
             if told is None:
                 return False

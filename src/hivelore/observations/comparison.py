@@ -9,7 +9,7 @@ from contextlib import suppress
 
 from hivelore.core.text import Clean
 from hivelore.core.vectors import cosine
-from hivelore.embeddings.active_model import ActiveModel, EmbeddedQuery, Model
+from hivelore.embeddings.active_model import ActiveModel, EmbeddedQuery, EmbeddingModel
 from hivelore.errors import Broken, Unavailable
 from hivelore.indexing.model import DocumentKey, Vector
 from hivelore.memories.chunking import chunk
@@ -101,7 +101,7 @@ class _Pairs:
         self._service = service
         self.vectors: dict[Clean, Vector | None] = {}
         """Those of their first passages; None: there is none."""
-        self._model: Model | None = None
+        self._model: EmbeddingModel | None = None
         self._embedded = 0
         self._read = 0
         self._near = 0

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from hivelore.changes.journal import ChangeJournal, gone
+from hivelore.changes.journal import ChangeJournal, last_known_state
 from hivelore.changes.model import BatchKind
 from hivelore.core.access import memory_shown, session_shown, visible_to
 from hivelore.core.agents import LeadSees, Role, Viewer
@@ -20,8 +20,8 @@ from hivelore.memories.drafts import UNSET, Draft, Edit, Unset
 from hivelore.memories.edits import PreparedEdit
 from hivelore.memories.model import Action, Memory, MemoryId, Scope
 from hivelore.memories.normalizer import Normalizer
-from hivelore.memories.reader import cursor
-from hivelore.memories.service import MemoryService, unknown
+from hivelore.memories.reader import page_cursor
+from hivelore.memories.service import MemoryService, memory_not_found
 from hivelore.observations.block import NO_BLOCK, Block, block
 from hivelore.observations.confidence import Lifecycle, confidence_at, is_active, point
 from hivelore.observations.model import GENERAL, Confidence, Held, Observation, ObservationKind, Operational
@@ -30,7 +30,7 @@ from hivelore.observations.records import begin, note
 from hivelore.observations.timeline import life_of
 from hivelore.observations.validation import category_of, instant_of, line_of, service_asked_for, service_of
 from hivelore.review.model import Proposal, ProposalKind
-from hivelore.review.proposals import Proposals, proposed
+from hivelore.review.proposals import ProposalQueue, proposed_error
 from hivelore.search.model import Filter, narrowed_to
 from hivelore.storage.ports import MemoryStore, Transaction, View
 
@@ -71,7 +71,7 @@ class CurationService:
         index_writer: IndexWriter,
         normalizer: Normalizer,
         memory_service: MemoryService,
-        proposal_queue: Proposals,
+        proposal_queue: ProposalQueue,
         events: EventLog,
         journal: ChangeJournal,
         lifecycle: Lifecycle,
@@ -135,7 +135,7 @@ class CurationService:
                 after = memories[-1].created_at, memories[-1].id
         shown = tuple(replace(one, memory=memory_shown(viewer, one.memory)) for one in found[: choice.limit])
         self._write_buffer.note_reads((one.memory for one in shown), viewer, now)
-        return RatedPage(shown, cursor(shown[-1].memory) if len(found) > choice.limit else None)
+        return RatedPage(shown, page_cursor(shown[-1].memory) if len(found) > choice.limit else None)
 
     def rated(self, memory: Memory, viewer: Viewer) -> Rated:
         """As it stands now."""
@@ -193,13 +193,13 @@ class CurationService:
             created_at=since,
             operational=Operational(held=held, service=service_of(service), tier=0, persistent=persistent),
         )
-        prepared = self._normalizer.prepare(draft, viewer)
+        prepared = self._normalizer.normalize(draft, viewer)
         memory = prepared.memory
 
         def work(tx: Transaction) -> None:
             stored = self._index_writer.add(tx, memory, prepared.chunks)
             begin(tx, stored, viewer)
-            tx.log_events([self._events.recorded(memory, viewer)])
+            tx.log_events([self._events.build_memory_event(memory, viewer)])
             tx.record(
                 AuditEntry(
                     at=now, actor=viewer.agent, interface=viewer.interface, action=Action.CREATED, memory=memory.id
@@ -226,19 +226,19 @@ class CurationService:
         done = self._journal.write(BatchKind.OPERATED, viewer, work, reason=prepared.edit.reason)
         self._written()
         if isinstance(done, Proposal):
-            raise proposed(done)
+            raise proposed_error(done)
         return self._rated(done, self._clock.now())
 
     def prepared(self, change: Change) -> PreparedChange:
         """Do what is slow about a change, before a unit of work begins."""
-        given = change.given()
+        given = change.changed_fields()
         if "category" in given:
             category_of(given["category"])
         content = line_of(given["observation"], self._normalizer) if "observation" in given else UNSET
         edit = Edit(content=content, category=change.category, project=change.project, reason=change.reason)
-        prepared = self._memory_service.prepared(edit)
+        prepared = self._memory_service.prepare_edit(edit)
         cleaned = {"observation": "content", "category": "category", "project": "project"}
-        given |= {name: prepared.given[field] for name, field in cleaned.items() if name in given}
+        given |= {name: prepared.fields[field] for name, field in cleaned.items() if name in given}
         if "service" in given:
             given["service"] = self._normalizer.field(service_of(given["service"]), "service")
         if "confidence" in given:
@@ -259,8 +259,8 @@ class CurationService:
         with self._store.read() as view:
             if view.get(memory) is not None:
                 self._known(view, memory, viewer)
-            elif (was := gone(view, memory)) is None or was.memory.operational is None:
-                raise unknown(memory)
+            elif (was := last_known_state(view, memory)) is None or was.memory.operational is None:
+                raise memory_not_found(memory)
         self._memory_service.forget(memory, viewer)
 
     def forget(self, memories: Sequence[MemoryId], viewer: Viewer) -> int:
@@ -270,7 +270,7 @@ class CurationService:
             raise Invalid(f"At most {MOST_FORGOTTEN:,} are deleted at once; these are {len(memories):,}.", field="ids")
 
         def work(tx: Transaction) -> int:
-            found = (tx.get(memory) or gone(tx, memory) for memory in dict.fromkeys(memories))
+            found = (tx.get(memory) or last_known_state(tx, memory) for memory in dict.fromkeys(memories))
             known = [one for one in found if one is not None and one.memory.operational is not None]
             for stored in known:
                 self._memory_service.remove(tx, stored, viewer)
@@ -303,7 +303,7 @@ class CurationService:
         """What is no matter of how sure it is."""
         known = stored.memory.operational
         assert known is not None
-        given = {name: value for name, value in change.given().items() if name in ("service", "persistent")}
+        given = {name: value for name, value in change.changed_fields().items() if name in ("service", "persistent")}
         described = replace(known, **given)
         if described == known:
             return stored
@@ -361,7 +361,7 @@ class CurationService:
     def _known(self, view: View, memory: MemoryId, viewer: Viewer) -> Stored:
         stored, seen = view.get(memory), visible_to(viewer, self._lead_sees)
         if stored is None or not seen.admits(stored.memory.owner, stored.memory.scope):
-            raise unknown(memory)
+            raise memory_not_found(memory)
         if stored.memory.operational is None:
             raise NotFound(f"Memory {memory} is not about running things: it is at /api/memory/{memory}.")
         return stored

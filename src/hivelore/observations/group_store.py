@@ -14,7 +14,7 @@ from hivelore.indexing.writer import IndexWriter
 from hivelore.memories.chunking import chunk
 from hivelore.memories.model import Action, Memory, MemoryId, Provenance
 from hivelore.memories.normalizer import NormalizedDraft, Normalizer
-from hivelore.memories.summary import named_after, summarise
+from hivelore.memories.summary import name_from_summary, summarise
 from hivelore.observations.confidence import OBSERVED, Lifecycle, order_of
 from hivelore.observations.grouping import Group, Placed
 from hivelore.observations.model import DEFAULT_TIER, Observation, ObservationKind
@@ -129,7 +129,7 @@ class GroupStore:
             project=group.project,
             created_at=first.at,
             content=group.text,
-            name=Clean(named_after(line)),
+            name=Clean(name_from_summary(line)),
             summary=Clean(line),
             provenance=Provenance(actor=first.actor, interface=first.interface),
             operational=replace(seen.memory.operational, tier=DEFAULT_TIER),

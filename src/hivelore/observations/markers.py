@@ -26,7 +26,7 @@ LONGEST = TEXT_LENGTH
 """Characters of a text that are kept."""
 LONGEST_LINE = 20_000
 """Of a longer line only the beginning is looked at."""
-LONGEST_COOLDOWN = model.LONGEST // timedelta(minutes=1)
+LONGEST_COOLDOWN = model.MAX_COOLDOWN // timedelta(minutes=1)
 """Minutes."""
 
 LONGEST_NAME = SERVICE_LENGTH

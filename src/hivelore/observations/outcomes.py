@@ -137,7 +137,7 @@ class Change:
     persistent: bool | Unset = UNSET
     reason: str | None = None
 
-    def given(self) -> dict[str, Any]:
+    def changed_fields(self) -> dict[str, Any]:
         """The fields that change, without the reason."""
         values = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "reason"}
         return {name: value for name, value in values.items() if value is not UNSET}

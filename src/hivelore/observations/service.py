@@ -29,7 +29,7 @@ from hivelore.observations.model import GENERAL, Confidence, Held, Observation, 
 from hivelore.observations.outcomes import Effect, Matching, ObservationInput, ObservationResult
 from hivelore.observations.validation import category_of, instant_of, line_of, service_of
 from hivelore.review.model import ProposalKind
-from hivelore.review.proposals import Proposals
+from hivelore.review.proposals import ProposalQueue
 from hivelore.search.model import Filter, ScopeChoice
 from hivelore.storage.ports import MemoryStore, Transaction
 
@@ -47,7 +47,7 @@ class ObservationService:
         index_writer: IndexWriter,
         normalizer: Normalizer,
         active_model: ActiveModel,
-        proposal_queue: Proposals,
+        proposal_queue: ProposalQueue,
         events: EventLog,
         lifecycle: Lifecycle,
         matching: Matching,
@@ -110,8 +110,8 @@ class ObservationService:
             created_at=at,
             operational=Operational(held=held, service=service_of(seen.service), tier=seen.tier),
         )
-        prepared = self._normalizer.prepare(draft, viewer)
-        self._index_writer.expect([(prepared.memory.content, prepared.chunks)], [prepared.memory])
+        prepared = self._normalizer.normalize(draft, viewer)
+        self._index_writer.precompute_terms([(prepared.memory.content, prepared.chunks)], [prepared.memory])
         return prepared
 
     def _like(self, memory: Memory, viewer: Viewer) -> Filter:
@@ -172,7 +172,7 @@ class ObservationService:
         if was is not None:
             effect = Effect.KNOWN if is_again and _sure(stored) == _sure(was) else Effect.REINFORCED
             return ObservationResult(memory=stored.memory, effect=effect, about=about, why=why)
-        tx.log_events([self._events.recorded(stored.memory, viewer)])
+        tx.log_events([self._events.build_memory_event(stored.memory, viewer)])
         if against:
             return ObservationResult(memory=stored.memory, effect=Effect.CONTRADICTED, about=about, why=why)
         doubtful = [

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from hivelore.core.text import Clean, in_one_line
 from hivelore.errors import Invalid, TooLarge
-from hivelore.memories.normalizer import Normalizer, utc
+from hivelore.memories.normalizer import Normalizer, to_utc
 from hivelore.observations.model import GENERAL, SERVICE_LENGTH
 
 LONGEST = 4_000
@@ -47,4 +47,4 @@ def service_asked_for(name: str | None) -> Clean | None:
 
 def instant_of(told: datetime | None, now: datetime) -> datetime:
     """When it was seen. Clocks may differ: what was seen was not seen in the future."""
-    return min(utc(told, "at") or now, now)
+    return min(to_utc(told, "at") or now, now)

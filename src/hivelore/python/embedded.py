@@ -25,7 +25,7 @@ from hivelore.feedback.recalls import RecallPage
 from hivelore.maintenance.model import MaintenancePlan, MaintenanceResult
 from hivelore.memories.drafts import Draft, Edit, WriteResult
 from hivelore.memories.model import Memory, MemoryId, Source
-from hivelore.memories.normalizer import utc
+from hivelore.memories.normalizer import to_utc
 from hivelore.python.argument_checks import ID, IN_REVIEW, INSTANT, NUMBER, STATUS, TEXT, TRUTH, WHOLE, WORD, check
 from hivelore.python.hive import Hive, ProposalStatus, choice
 from hivelore.review.model import DECISIONS, Proposal, ProposalDetail, ProposalId, ProposalKind, ProposalPage
@@ -76,7 +76,7 @@ class EmbeddedHive(Hive):
     def get(self, memory: str, *, as_of: datetime | None = None) -> Memory:
         check(ID, memory=memory)
         check(INSTANT.or_none(), as_of=as_of)
-        return self._app.reading.get(MemoryId(memory), self._viewer, utc(as_of, "asOf"))
+        return self._app.reading.get(MemoryId(memory), self._viewer, to_utc(as_of, "asOf"))
 
     def history(self, memory: str) -> History:
         check(ID, memory=memory)
@@ -209,7 +209,7 @@ class EmbeddedHive(Hive):
 
     def cooldowns(self, *, service: str | None = None) -> Sequence[Cooldown]:
         check(WORD.or_none(), service=service)
-        return self._app.cooldowns.shown(self._viewer, service)
+        return self._app.cooldowns.list_visible(self._viewer, service)
 
     def clear_cooldowns(self, service: str, action: str | None = None) -> int:
         check(WORD, service=service)
@@ -233,7 +233,7 @@ class EmbeddedHive(Hive):
 
     def proposal(self, proposal: str) -> ProposalDetail:
         check(ID, proposal=proposal)
-        return self._app.review_inbox.case(ProposalId(proposal), self._viewer)
+        return self._app.review_inbox.detail(ProposalId(proposal), self._viewer)
 
     def rate(self, memory: str, *, useful: bool, session: str | None = None) -> Usefulness:
         check(ID, memory=memory)
@@ -258,7 +258,7 @@ class EmbeddedHive(Hive):
 
     def batch(self, batch: str) -> BatchDetail:
         check(ID, batch=batch)
-        return self._app.undo_service.case(BatchId(batch.lower()), self._viewer)
+        return self._app.undo_service.detail(BatchId(batch.lower()), self._viewer)
 
     def drop_batch(self, batch: str) -> None:
         check(ID, batch=batch)
@@ -295,7 +295,7 @@ class EmbeddedHive(Hive):
         except KeyboardInterrupt:
             jobs.cancel(job.id, self._viewer)
             raise
-        return jobs.outcome(job.id, self._viewer)
+        return jobs.result(job.id, self._viewer)
 
     def _store(self, drafts: Sequence[Draft]) -> Sequence[WriteResult]:
         return self._app.memory_service.remember_many(drafts, self._viewer)

@@ -15,7 +15,7 @@ from hivelore.errors import Conflict, Forbidden, Invalid, NotFound, Stale
 from hivelore.feedback.buffer import WriteBehindBuffer
 from hivelore.indexing.model import Stored
 from hivelore.indexing.writer import IndexWriter
-from hivelore.maintenance.merge import merge, seen_again
+from hivelore.maintenance.merge import as_reinforcements, merge
 from hivelore.memories.drafts import Edit
 from hivelore.memories.edits import PreparedEdit
 from hivelore.memories.model import Action
@@ -28,8 +28,8 @@ from hivelore.observations.outcomes import Change
 from hivelore.observations.records import note
 from hivelore.review.model import (
     DECISIONS,
-    Decided,
     Decision,
+    DecisionRecord,
     Deletion,
     Proposal,
     ProposalDetail,
@@ -38,14 +38,14 @@ from hivelore.review.model import (
     ProposalPage,
     Wanted,
 )
-from hivelore.review.proposals import audited, dropped
+from hivelore.review.proposals import audit_entries, dropped_count
 from hivelore.storage.ports import MemoryStore, Transaction, View
 
-MERGEABLE = (ProposalKind.CONTRADICTION,)
+MERGEABLE_KINDS = (ProposalKind.CONTRADICTION,)
 
 
 @dataclass(frozen=True, slots=True)
-class _Matter:
+class _Case:
     """What is being decided, in one unit of work."""
 
     proposal: Proposal
@@ -87,10 +87,10 @@ class ReviewInbox:
         self._lead_sees = lead_sees
         self._clock = clock
         self._written = written
-        self._deciding: dict[ProposalKind, Callable[[Transaction, _Matter], None]] = {
+        self._handlers: dict[ProposalKind, Callable[[Transaction, _Case], None]] = {
             ProposalKind.CONTRADICTION: self._contradiction,
-            ProposalKind.SHARING: self._wanted,
-            ProposalKind.OPERATIONAL: self._wanted,
+            ProposalKind.SHARING: self._apply_wanted,
+            ProposalKind.OPERATIONAL: self._apply_wanted,
             ProposalKind.DUPLICATE: self._duplicate,
             ProposalKind.SUPERSESSION: self._supersession,
         }
@@ -111,7 +111,7 @@ class ReviewInbox:
             found = view.proposals(where, after, limit + 1)
             page, last = tuple(found[:limit]), found[limit - 1] if len(found) > limit else None
             memories = [stored.memory for one in page for stored in _memories(view, one)]
-            lost = None if viewer.role is Role.WORKER else dropped(view)
+            lost = None if viewer.role is Role.WORKER else dropped_count(view)
         names = {memory.id: memory.name for memory in memories}
         return ProposalPage(
             proposals=page,
@@ -120,10 +120,10 @@ class ReviewInbox:
             names=names,
         )
 
-    def case(self, proposal: ProposalId, viewer: Viewer) -> ProposalDetail:
+    def detail(self, proposal: ProposalId, viewer: Viewer) -> ProposalDetail:
         """A proposal with its memories; reading those of others is kept in the audit trail (X3)."""
         with self._store.read(sees=proposals_visible_to(viewer, self._lead_sees).seen) as view:
-            known, stored = self._visible(view, proposal, viewer)
+            known, stored = self._get_visible(view, proposal, viewer)
         now = self._clock.now()
         memories = tuple(one.memory for one in stored)
         for memory in memories:
@@ -148,20 +148,20 @@ class ReviewInbox:
         since: what was proposed of its text then can be rejected still."""
         why = self._normalizer.field(reason, "reason")
         with self._store.read(sees=proposals_visible_to(viewer, self._lead_sees).seen) as view:
-            known, _ = self._visible(view, proposal, viewer)
-        prepared = self._prepared(known.wanted, why or known.why)
+            known, _ = self._get_visible(view, proposal, viewer)
+        prepared = self._prepare(known.wanted, why or known.why)
 
         def work(tx: Transaction) -> Proposal:
-            known, memories = self._visible(tx, proposal, viewer)
-            _refuse(known, how, viewer)
+            known, memories = self._get_visible(tx, proposal, viewer)
+            _check_decision(known, how, viewer)
             now = self._clock.now()
             if how is not Decision.REJECTED:
-                _refuse_changed(known, memories)
-                self._do(tx, _Matter(known, memories, how, prepared, viewer, now), why)
-            by = Decided(how=how, at=now, actor=viewer.agent, interface=viewer.interface, reason=why)
+                _check_unchanged(known, memories)
+                self._apply(tx, _Case(known, memories, how, prepared, viewer, now), why)
+            by = DecisionRecord(how=how, at=now, actor=viewer.agent, interface=viewer.interface, reason=why)
             decided = replace(known, decided=by)
             tx.put_proposal(decided)
-            for entry in audited(decided, Action.DECIDED, viewer, now, f"{known.kind} {how}"):
+            for entry in audit_entries(decided, Action.DECIDED, viewer, now, f"{known.kind} {how}"):
                 tx.record(entry)
             return decided
 
@@ -171,30 +171,30 @@ class ReviewInbox:
 
     # what decisions do
 
-    def _do(self, tx: Transaction, matter: _Matter, why: Clean | None) -> None:
+    def _apply(self, tx: Transaction, matter: _Case, why: Clean | None) -> None:
         def work() -> None:
-            self._deciding[matter.proposal.kind](tx, matter)
+            self._handlers[matter.proposal.kind](tx, matter)
 
         if isinstance(matter.proposal.wanted, Deletion):
             work()  # What is forgotten for good is not kept.
         else:
-            self._journal.unit(tx, BatchKind.DECIDED, matter.viewer, work, reason=why)
+            self._journal.record(tx, BatchKind.DECIDED, matter.viewer, work, reason=why)
 
-    def _duplicate(self, tx: Transaction, matter: _Matter) -> None:
+    def _duplicate(self, tx: Transaction, matter: _Case) -> None:
         """Of two memories that say the same, one; the other one is what it took the place of."""
         older, newer = matter.memories
         merge(tx, self._index_writer, older, newer, matter.viewer, matter.now, self._lifecycle)
 
-    def _supersession(self, tx: Transaction, matter: _Matter) -> None:
+    def _supersession(self, tx: Transaction, matter: _Case) -> None:
         """The place in time that was asked for, as far as who accepts it may change the memories around it."""
         assert isinstance(matter.prepared, PreparedEdit)
         *_, stored = matter.memories
-        self._memory_service.place_within(tx, stored, matter.prepared, matter.viewer)
+        self._memory_service.apply_reviewed_placement(tx, stored, matter.prepared, matter.viewer)
 
-    def _contradiction(self, tx: Transaction, matter: _Matter) -> None:
+    def _contradiction(self, tx: Transaction, matter: _Case) -> None:
         """Accepted: the older is less sure. Merged: the newer was the older one, seen again; its words stay as such."""
         older, newer = matter.memories
-        _refuse_plain(older)
+        _check_operational(older)
         if matter.how is Decision.ACCEPTED:
             judged = Observation(
                 at=matter.now,
@@ -206,27 +206,27 @@ class ReviewInbox:
             )
             note(tx, older, [judged], self._lifecycle)
             return
-        note(tx, older, seen_again(tx, newer), self._lifecycle)
+        note(tx, older, as_reinforcements(tx, newer), self._lifecycle)
         self._memory_service.remove(tx, newer, matter.viewer)
 
-    def _wanted(self, tx: Transaction, matter: _Matter) -> None:
+    def _apply_wanted(self, tx: Transaction, matter: _Case) -> None:
         """What was asked for, by who accepts it."""
         (stored,) = matter.memories
         match matter.prepared:
             case PreparedEdit():
                 # It was reviewed: what a lead might not do alone is no question any more.
                 by = replace(matter.viewer, role=Role.OPERATOR)
-                self._memory_service.apply(tx, stored, matter.prepared, by)
+                self._memory_service.apply_edit(tx, stored, matter.prepared, by)
             case PreparedChange():
                 self._curation.change_within(tx, stored.memory.id, matter.prepared, matter.viewer)
             case None:
                 assert isinstance(matter.proposal.wanted, Deletion)
                 self._memory_service.remove(tx, stored, matter.viewer)
 
-    def _prepared(self, wanted: Wanted | None, reason: Clean | None) -> PreparedEdit | PreparedChange | None:
+    def _prepare(self, wanted: Wanted | None, reason: Clean | None) -> PreparedEdit | PreparedChange | None:
         match wanted:
             case Edit():
-                return self._memory_service.prepared(replace(wanted, reason=reason))
+                return self._memory_service.prepare_edit(replace(wanted, reason=reason))
             case Change():
                 return self._curation.prepared(replace(wanted, reason=reason))
             case Deletion() | None:
@@ -234,7 +234,7 @@ class ReviewInbox:
 
     # what may be decided
 
-    def _visible(self, view: View, proposal: ProposalId, viewer: Viewer) -> tuple[Proposal, list[Stored]]:
+    def _get_visible(self, view: View, proposal: ProposalId, viewer: Viewer) -> tuple[Proposal, list[Stored]]:
         known = view.proposal(proposal)
         memories = [] if known is None else _memories(view, known)
         where = proposals_visible_to(viewer, self._lead_sees)
@@ -256,10 +256,10 @@ def _memories(view: View, proposal: Proposal) -> list[Stored]:
     return [stored for stored in found if stored is not None]
 
 
-def _refuse(proposal: Proposal, how: Decision, viewer: Viewer) -> None:
+def _check_decision(proposal: Proposal, how: Decision, viewer: Viewer) -> None:
     if viewer.role is Role.WORKER:
         raise Forbidden("Operators and leads decide about proposals. Wait for one, and look what became of it then.")
-    if how is Decision.MERGED and proposal.kind not in MERGEABLE:
+    if how is Decision.MERGED and proposal.kind not in MERGEABLE_KINDS:
         raise Invalid(f"There is nothing to merge in a proposal of kind {proposal.kind}: accept or reject it.")
     if not may_decide(viewer, proposal, how):
         if proposal.actor == viewer.agent and proposal.kind in (ProposalKind.SHARING, ProposalKind.SUPERSESSION):
@@ -274,7 +274,7 @@ def _refuse(proposal: Proposal, how: Decision, viewer: Viewer) -> None:
         )
 
 
-def _refuse_changed(proposal: Proposal, memories: Sequence[Stored]) -> None:
+def _check_unchanged(proposal: Proposal, memories: Sequence[Stored]) -> None:
     for then, now in zip(proposal.memories, memories, strict=True):
         if now.memory.version != then.version:
             raise Stale(
@@ -284,6 +284,6 @@ def _refuse_changed(proposal: Proposal, memories: Sequence[Stored]) -> None:
             )
 
 
-def _refuse_plain(stored: Stored) -> None:
+def _check_operational(stored: Stored) -> None:
     if stored.memory.operational is None:
         raise Conflict(f"Memory {stored.memory.id} is not about running things any more. Reject the proposal.")

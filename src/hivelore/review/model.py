@@ -54,7 +54,7 @@ Wanted = Edit | Deletion | Change
 """What is to be done, where the kind alone does not say it."""
 
 
-class Concerned(NamedTuple):
+class ProposalSubject(NamedTuple):
     """A memory that a proposal is about, as it was then."""
 
     memory: MemoryId
@@ -62,7 +62,7 @@ class Concerned(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Decided:
+class DecisionRecord:
     how: Decision
     at: datetime
     actor: AgentId | None
@@ -79,7 +79,7 @@ class Decided:
 class Proposal:
     id: ProposalId
     kind: ProposalKind
-    memories: tuple[Concerned, ...]
+    memories: tuple[ProposalSubject, ...]
     """At least one. One that is forgotten takes the proposal with it."""
     wanted: Wanted | None = None
     why: Clean | None = None
@@ -88,7 +88,7 @@ class Proposal:
     interface: Interface
     session: Clean | None = None
     at: datetime
-    decided: Decided | None = None
+    decided: DecisionRecord | None = None
     """None: it is open."""
 
     def __post_init__(self) -> None:

@@ -7,12 +7,12 @@ from hivelore.review.model import Proposal, ProposalKind
 
 Weight = tuple[int, int, float]
 
-_SERVICE_FINDS_AGAIN = 0
-_SERVICE_COULD_NOT_TELL = 1
-_ASKED_FOR = 2
+_REPRODUCIBLE = 0
+_UNCERTAIN = 1
+_REQUESTED = 2
 
 
-def weight(kind: ProposalKind, about: Memory | None) -> Weight:
+def proposal_weight(kind: ProposalKind, about: Memory | None) -> Weight:
     """How much is lost where a proposal is dropped; ``about``: the first memory that it is about.
 
     Most: what an agent asked for. Less: a contradiction that could not be told, by what it may correct: first what
@@ -20,16 +20,16 @@ def weight(kind: ProposalKind, about: Memory | None) -> Weight:
     Least: twins, which maintenance finds again.
     """
     if kind is ProposalKind.DUPLICATE:
-        return _SERVICE_FINDS_AGAIN, 0, 0.0
+        return _REPRODUCIBLE, 0, 0.0
     if kind is not ProposalKind.CONTRADICTION:
-        return _ASKED_FOR, 0, 0.0
+        return _REQUESTED, 0, 0.0
     known = None if about is None else about.operational
     if known is None:
-        return _SERVICE_COULD_NOT_TELL, 0, 0.0
-    return _SERVICE_COULD_NOT_TELL, -known.tier, known.held.base
+        return _UNCERTAIN, 0, 0.0
+    return _UNCERTAIN, -known.tier, known.held.base
 
 
-def gives_way(waiting: Sequence[tuple[Weight, Proposal]], new: Weight) -> Proposal | None:
+def choose_dropped(waiting: Sequence[tuple[Weight, Proposal]], new: Weight) -> Proposal | None:
     """Which of those that wait is dropped for a new one of this weight: the lightest, of several the last one that was
     made; None: the new one weighs no more."""
     lightest = min((one for one, _ in waiting), default=new)

@@ -11,15 +11,15 @@ from hivelore.memories.drafts import Edit
 from hivelore.memories.model import MemoryId, Scope
 from hivelore.observations.outcomes import Change
 from hivelore.review.model import (
-    Concerned,
-    Decided,
     Decision,
+    DecisionRecord,
     Deletion,
     Proposal,
     ProposalDetail,
     ProposalId,
     ProposalKind,
     ProposalPage,
+    ProposalSubject,
     Wanted,
 )
 
@@ -32,7 +32,7 @@ def wanted(value: Wanted) -> Object:
         case Deletion():
             return {"forget": True}
         case Change():
-            return {"change": value.given()}
+            return {"change": value.changed_fields()}
 
 
 def read_wanted(data: Mapping[str, Any]) -> Wanted:
@@ -53,7 +53,7 @@ def _read_edit(data: Mapping[str, Any]) -> Edit:
     return Edit(**given)
 
 
-def decided(value: Decided) -> Object:
+def decided(value: DecisionRecord) -> Object:
     return {
         "how": value.how.value,
         "at": instant(value.at),
@@ -63,8 +63,8 @@ def decided(value: Decided) -> Object:
     }
 
 
-def _read_decided(data: Mapping[str, Any]) -> Decided:
-    return Decided(
+def _read_decided(data: Mapping[str, Any]) -> DecisionRecord:
+    return DecisionRecord(
         how=Decision(data["how"]),
         at=datetime.fromisoformat(data["at"]).astimezone(UTC),
         actor=data["actor"],
@@ -92,7 +92,7 @@ def read_proposal(data: Mapping[str, Any]) -> Proposal:
     return Proposal(
         id=ProposalId(data["id"]),
         kind=ProposalKind(data["kind"]),
-        memories=tuple(Concerned(MemoryId(one["id"]), one["version"]) for one in data["memories"]),
+        memories=tuple(ProposalSubject(MemoryId(one["id"]), one["version"]) for one in data["memories"]),
         wanted=None if data["wanted"] is None else read_wanted(data["wanted"]),
         why=data["why"],
         actor=None if data["actor"] is None else AgentId(data["actor"]),

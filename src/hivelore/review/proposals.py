@@ -12,11 +12,11 @@ from hivelore.errors import Conflict, Proposed
 from hivelore.indexing.model import Stored
 from hivelore.memories.drafts import UNSET, Edit
 from hivelore.memories.model import Action, Memory
-from hivelore.review.model import Concerned, Decision, Proposal, ProposalId, ProposalKind, Wanted
-from hivelore.review.open_limit import Weight, gives_way, weight
+from hivelore.review.model import Decision, Proposal, ProposalId, ProposalKind, ProposalSubject, Wanted
+from hivelore.review.open_limit import Weight, choose_dropped, proposal_weight
 from hivelore.storage.ports import Transaction, View
 
-MOST_OPEN = 100
+MAX_OPEN = 100
 """Proposals of one agent, or of nobody in particular, that wait for a decision."""
 _WHY_LENGTH = 1_000
 
@@ -24,21 +24,21 @@ _WHY_LENGTH = 1_000
 _DROPPED = "review.dropped"
 
 
-def dropped(view: View) -> int:
+def dropped_count(view: View) -> int:
     """How many proposals of all agents together were dropped so far, since too many waited that weighed as much."""
     return int(view.setting(_DROPPED) or 0)
 
 
 def _count_dropped(tx: Transaction) -> None:
-    tx.set_setting(_DROPPED, str(dropped(tx) + 1))
+    tx.set_setting(_DROPPED, str(dropped_count(tx) + 1))
 
 
-def _made_room(tx: Transaction, kind: ProposalKind, about: Memory, viewer: Viewer) -> bool:
+def _make_room(tx: Transaction, kind: ProposalKind, about: Memory, viewer: Viewer) -> bool:
     waiting: list[tuple[Weight, Proposal]] = []
     for one in tx.waiting_proposals(viewer.agent):
         first = tx.get(one.memories[0].memory)
-        waiting.append((weight(one.kind, None if first is None else first.memory), one))
-    lightest = gives_way(waiting, weight(kind, about))
+        waiting.append((proposal_weight(one.kind, None if first is None else first.memory), one))
+    lightest = choose_dropped(waiting, proposal_weight(kind, about))
     if lightest is None:
         return False
     tx.drop_proposal(lightest.id)
@@ -46,14 +46,14 @@ def _made_room(tx: Transaction, kind: ProposalKind, about: Memory, viewer: Viewe
     return True
 
 
-class Proposals:
+class ProposalQueue:
     def __init__(self, clock: Clock, proposal_id: Callable[[datetime], ProposalId]) -> None:
         self._clock = clock
         self._proposal_id = proposal_id
 
-    def room(self, view: View, viewer: Viewer) -> int:
+    def remaining_capacity(self, view: View, viewer: Viewer) -> int:
         """How much more of this viewer may wait for a decision."""
-        return max(MOST_OPEN - view.open_proposals(viewer.agent), 0)
+        return max(MAX_OPEN - view.open_proposals(viewer.agent), 0)
 
     def propose_or_drop(
         self,
@@ -87,15 +87,15 @@ class Proposals:
         """Put something into the inbox. Where the viewer proposed the same before, and the memories are as they were
         then, that one: it is open or was rejected. Where too many of theirs are open, the lightest is dropped for one
         that weighs more (``review.open_limit``); else Conflict is raised, and the unit may go on without it."""
-        about = tuple(Concerned(one.memory.id, one.memory.version) for one in memories)
-        for known in self._alike(tx, kind, memories, viewer, wanted):
+        about = tuple(ProposalSubject(one.memory.id, one.memory.version) for one in memories)
+        for known in self._earlier_proposals(tx, kind, memories, viewer, wanted):
             if known.memories == about and (known.decided is None or known.decided.how is Decision.REJECTED):
                 return known
             if known.decided is None:  # Nobody could accept it any more.
                 tx.drop_proposal(known.id)
-        if not self.room(tx, viewer) and not _made_room(tx, kind, memories[0].memory, viewer):
+        if not self.remaining_capacity(tx, viewer) and not _make_room(tx, kind, memories[0].memory, viewer):
             raise Conflict(
-                f"{MOST_OPEN} of your proposals wait for a decision: wait for some. 'hivelore review list' "
+                f"{MAX_OPEN} of your proposals wait for a decision: wait for some. 'hivelore review list' "
                 "(GET /api/review) lists them."
             )
         now = self._clock.now()
@@ -111,11 +111,11 @@ class Proposals:
             at=now,
         )
         tx.put_proposal(proposal)
-        for entry in audited(proposal, Action.PROPOSED, viewer, now, kind):
+        for entry in audit_entries(proposal, Action.PROPOSED, viewer, now, kind):
             tx.record(entry)
         return proposal
 
-    def propose_place(
+    def propose_placement(
         self, tx: Transaction, memories: Sequence[Stored], placed: Memory, viewer: Viewer, *, has_time: bool
     ) -> Proposal | None:
         """Put to review that the last one of ``memories`` takes the place in time of ``placed``, beside the others.
@@ -135,7 +135,7 @@ class Proposals:
                 wanted = replace(wanted, valid_from=known.wanted.valid_from)
         return self.propose_or_drop(tx, ProposalKind.SUPERSESSION, memories, viewer, wanted=wanted)
 
-    def _alike(
+    def _earlier_proposals(
         self, tx: Transaction, kind: ProposalKind, memories: Sequence[Stored], viewer: Viewer, wanted: Wanted | None
     ) -> list[Proposal]:
         """What this viewer proposed of these memories, of whatever version."""
@@ -148,7 +148,7 @@ class Proposals:
         ]
 
 
-def audited(proposal: Proposal, action: Action, viewer: Viewer, at: datetime, what: str) -> list[AuditEntry]:
+def audit_entries(proposal: Proposal, action: Action, viewer: Viewer, at: datetime, what: str) -> list[AuditEntry]:
     """What the audit trail says of each memory that a proposal is about."""
     detail = Clean(f"{what}: proposal {proposal.id}")
     return [
@@ -159,7 +159,7 @@ def audited(proposal: Proposal, action: Action, viewer: Viewer, at: datetime, wh
     ]
 
 
-def proposed(proposal: Proposal) -> Proposed:
+def proposed_error(proposal: Proposal) -> Proposed:
     """What to tell who asked for something that others decide about."""
     only = "What a tool or the web said is shared once it was reviewed."
     if proposal.kind is ProposalKind.OPERATIONAL:

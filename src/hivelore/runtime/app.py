@@ -25,7 +25,7 @@ from hivelore.folders.sync import FolderSync
 from hivelore.folders.workspace import WorkspaceFiles, host
 from hivelore.health.monitor import Monitor
 from hivelore.health.state import HealthState
-from hivelore.identity.service import Agents, Random
+from hivelore.identity.service import Agents, IdSource
 from hivelore.indexing.rebuild import IndexRebuild
 from hivelore.indexing.writer import IndexWriter
 from hivelore.local import endpoint, private_files
@@ -108,7 +108,7 @@ class Application:
         self.write_buffer = WriteBehindBuffer(self.store)
         self.notifier = engines.make_notifier(settings)
         self.agents = self._agents()
-        self.notifier.subscribe(Notification.AGENTS, self.agents.changed_elsewhere)
+        self.notifier.subscribe(Notification.AGENTS, self.agents.notify_listeners)
         self.embedding = EmbeddingQueue(
             self.store, self.active_model, self.clock, ask_for_help=lambda: self.notifier.tell(Notification.WAITING)
         )
@@ -183,7 +183,7 @@ class Application:
             self.store,
             NAMESPACE,
             self.clock,
-            Random(agent_id=randomness.agent_id, key_id=randomness.key_id, secret=randomness.secret),
+            IdSource(agent_id=randomness.agent_id, key_id=randomness.key_id, secret=randomness.secret),
             tell=lambda: self.notifier.tell(Notification.AGENTS),
         )
 
@@ -266,7 +266,7 @@ class Application:
             lead_sees=self.settings.lead_sees,
             write_buffer=self.write_buffer,
             clock=self.clock,
-            keywords_complete=lambda: self.index_rebuild.is_done,
+            keywords_complete=lambda: self.index_rebuild.is_complete,
             log=log,
         )
 
@@ -309,7 +309,7 @@ class Application:
 
     def start(self) -> None:
         """Begin what runs beside the calls: building the vector index, embedding, writing the tally."""
-        self.active_model.expect()
+        self.active_model.wait_for_indexes()
         self._workers.start()
 
     def close(self) -> None:
@@ -337,7 +337,7 @@ class Application:
         # Where that fails or takes too long, the next start goes on.
         with suppress(HiveloreError):
             if self.leader_lease.is_leader():
-                self.housekeeping.finish(WIPING)
+                self.housekeeping.finish_purge(WIPING)
             self.leader_lease.release_lease()
 
     def status(self) -> Mapping[str, object]:
@@ -346,7 +346,7 @@ class Application:
 
     def make_keys(self) -> None:
         """See that the home folder has an operator's key and one of this machine's agent, both good."""
-        for name, agent in ((endpoint.OPERATOR_KEY, None), (endpoint.AGENT_KEY, self.agents.local().id)):
+        for name, agent in ((endpoint.OPERATOR_KEY, None), (endpoint.AGENT_KEY, self.agents.local_agent().id)):
             file = self.settings.home / name
             try:
                 self.agents.viewer(file.read_text(encoding="ascii").strip(), Interface.SERVICE)

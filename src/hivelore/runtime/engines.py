@@ -7,7 +7,7 @@ from pydantic import SecretStr
 
 from hivelore.core import ids
 from hivelore.core.clock import Clock
-from hivelore.embeddings.active_model import SERVING, ActiveModel, Model
+from hivelore.embeddings.active_model import SERVING, ActiveModel, EmbeddingModel
 from hivelore.errors import Invalid
 from hivelore.indexes.keywords.fts5 import Fts5
 from hivelore.indexes.keywords.postings.engine import Postings
@@ -98,11 +98,11 @@ def make_active_model(settings: Settings, store: MemoryStore, clock: Clock, conn
     return ActiveModel(wanted, before=None, incomplete=True)
 
 
-def _model(settings: Settings, provider: Provider) -> Model:
+def _model(settings: Settings, provider: Provider) -> EmbeddingModel:
     index = _index(settings, provider)
     if isinstance(provider, OnnxEmbedder):
-        return Model(provider, index, provider, beside=True)
-    return Model(provider, index, outage=lambda: provider.outage)
+        return EmbeddingModel(provider, index, provider, embed_concurrently=True)
+    return EmbeddingModel(provider, index, outage=lambda: provider.outage)
 
 
 def _provider(settings: Settings, clock: Clock, connections: ExitStack) -> Provider | None:

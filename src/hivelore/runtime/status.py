@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from hivelore import __version__
 from hivelore.folders.sync import FileState
 from hivelore.health import health_codec as wire
-from hivelore.review.proposals import dropped
+from hivelore.review.proposals import dropped_count
 from hivelore.sessions.model import HandoverState
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def of(app: Application) -> Mapping[str, object]:
         "incarnation": told(lambda: _incarnation(app)),
         "secondWall": app.store.row_level_security,
         "keywords": app.keywords.name,
-        "pendingKeywords": told(lambda: app.index_rebuild.left),
+        "pendingKeywords": told(lambda: app.index_rebuild.remaining),
         "vectors": None if current is None else current.index.name,
         "vectorsReady": current is not None and current.index.ready,
         "model": None if current is None else current.provider.fingerprint,
@@ -66,7 +66,7 @@ def _incarnation(app: Application) -> str | None:
 
 def _dropped(app: Application) -> int:
     with app.store.read() as view:
-        return dropped(view)
+        return dropped_count(view)
 
 
 def _health(app: Application) -> dict[str, object]:

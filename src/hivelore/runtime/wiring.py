@@ -18,7 +18,7 @@ from hivelore.indexes.ports import KeywordIndex
 from hivelore.indexing.rebuild import IndexRebuild
 from hivelore.indexing.writer import IndexWriter
 from hivelore.maintenance.duplicates import Duplicates
-from hivelore.maintenance.housekeeping import Housekeeping
+from hivelore.maintenance.housekeeping import Housekeeper
 from hivelore.maintenance.service import Maintenance
 from hivelore.memories.model import MemoryId
 from hivelore.memories.normalizer import Normalizer
@@ -28,7 +28,7 @@ from hivelore.observations.curation import CurationService
 from hivelore.observations.service import ObservationService
 from hivelore.review.inbox import ReviewInbox
 from hivelore.review.model import ProposalId
-from hivelore.review.proposals import Proposals
+from hivelore.review.proposals import ProposalQueue
 from hivelore.runtime.settings import Settings
 from hivelore.search.model import RecallId
 from hivelore.storage.ports import MemoryStore
@@ -41,7 +41,7 @@ class Parts:
     store: MemoryStore
     index_writer: IndexWriter
     normalizer: Normalizer
-    proposal_queue: Proposals
+    proposal_queue: ProposalQueue
     journal: ChangeJournal
     memory_service: MemoryService
     active_model: ActiveModel
@@ -73,7 +73,7 @@ def parts(
     written: Callable[[], None],
 ) -> Parts:
     normalizer = Normalizer(redactor, settings.lifetimes, clock, ids.memory)
-    proposal_queue = Proposals(clock, ids.proposal)
+    proposal_queue = ProposalQueue(clock, ids.proposal)
     journal = ChangeJournal(store, clock, ids.batch, settings.undo_lifetime)
     memory_service = MemoryService(
         store=store,
@@ -194,8 +194,8 @@ def recall_log(
     )
 
 
-def housekeeping(settings: Settings, store: MemoryStore, keywords: KeywordIndex, clock: Clock) -> Housekeeping:
-    return Housekeeping(
+def housekeeping(settings: Settings, store: MemoryStore, keywords: KeywordIndex, clock: Clock) -> Housekeeper:
+    return Housekeeper(
         store,
         keywords,
         clock,

@@ -47,7 +47,7 @@ class BackgroundWorkers:
             looked = partial(workers.report, "folders")
             workers.start("folders", lambda: folders.run(stop, looked))
         if app.settings.postgres_url is not None:
-            workers.start("settling", lambda: app.active_model.settle(app.store, stop.is_set), SETTLE_EVERY)
+            workers.start("settling", lambda: app.active_model.compact_indexes(app.store, stop.is_set), SETTLE_EVERY)
             workers.start("notices", app.notifier.run)
 
     @property
@@ -66,7 +66,7 @@ class BackgroundWorkers:
 
     def _embed(self) -> None:
         with suppress(Unavailable):  # The disk is full, say: the next start, or whoever asks again, goes on.
-            self._app.reembedder.go_on()
+            self._app.reembedder.resume()
         self._app.embedding.run(self._workers.stop, IDLE_LOOK, partial(self._workers.report, "embedding"))
 
     def _tend(self) -> None:
@@ -78,16 +78,16 @@ class BackgroundWorkers:
             self._is_loaded = True
             with suppress(HiveloreError), app.store.read() as view:  # A question would be told of it.
                 app.keywords.load(view)
-        attempt("vectors", lambda: app.active_model.look_after(app.store))
+        attempt("vectors", lambda: app.active_model.update_indexes(app.store))
         if not self._is_memory_returned:
             self._is_memory_returned = True
             give_back_memory()  # Reading words and vectors takes more than they do.
         attempt("counts", app.write_buffer.flush)
         attempt("indexing", lambda: self._index(stopping))
-        attempt("upkeep", lambda: app.housekeeping.tend(stopping) if app.leader_lease.is_leader() else None)
+        attempt("upkeep", lambda: app.housekeeping.run_step(stopping) if app.leader_lease.is_leader() else None)
 
     def _index(self, stopping: Callable[[], bool]) -> None:
         if self._app.leader_lease.is_leader():
-            self._app.index_rebuild.go_on(stopping)
+            self._app.index_rebuild.run_step(stopping)
         else:
-            self._app.index_rebuild.look()
+            self._app.index_rebuild.refresh()

@@ -66,7 +66,7 @@ def prior(
 def _substance(one: RankFeatures, constants: Boosts) -> float:
     """0 for a statement of some length, else less."""
     brevity = constants.brevity * math.log(min(one.length, constants.enough) / constants.enough)
-    return brevity - (constants.question if one.asks else 0.0)
+    return brevity - (constants.question if one.is_question else 0.0)
 
 
 def _company(own: float, best: float, constants: Boosts) -> float:

@@ -129,7 +129,7 @@ class SearchService:
         where = self._filter(query, viewer, now)
         complete = self._keywords_complete()  # asked before the snapshot is taken, which has then as much
         with (
-            self._active_model.question(Clean(gist(query.text))) as embedding,
+            self._active_model.query_embedding(Clean(gist(query.text))) as embedding,
             self._store.read(deadline, sees=self._sees(viewer)) as view,
         ):
             asked = asked_of(query.text, rarities=partial(self._keywords.rarities, view))
@@ -156,7 +156,7 @@ class SearchService:
         hits = [hit for hit in hits if (hit.memory.id, hit.memory.version) not in query.known]
         hits = within(hits, query.budget, matched.rarities)
         hits = [replace(hit, memory=memory_shown(viewer, hit.memory)) for hit in hits]
-        message = _message(len(hits), path, embedded.why_not, silent=bool(ranked) and not hits)
+        message = _message(len(hits), path, embedded.missing_reason, silent=bool(ranked) and not hits)
         self._write_buffer.note_reads([hit.memory for hit in hits], viewer, self._clock.now())
         answer = RecallResult(hits=tuple(hits), path=path, message=message if complete else f"{message} {INCOMPLETE}")
         return answer if self._log is None else self._log.noted(query, viewer, answer, len(ranked))
@@ -197,7 +197,7 @@ class SearchService:
         rows = zip(documents, matches.chunks.tolist(), matches.scores.tolist(), strict=True)
         scored = [Candidate(*row) for place, row in enumerate(rows) if place < wanted or row[0] in nearest]
         looked_at = neighbours.nearest if self._fusion_weights.tokens > 0.0 else ()
-        by_tokens = self._active_model.by_tokens(view, embedded, looked_at, matched.rarities)
+        by_tokens = self._active_model.token_scores(view, embedded, looked_at, matched.rarities)
         standings = view.standings({*nearest, *(one.document for one in scored)}, where)
         relevance = fuse(
             {key: score for key, _, score in scored},

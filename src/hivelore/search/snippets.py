@@ -8,7 +8,7 @@ from typing import Protocol
 from hivelore.indexing.model import Candidate, ChunkKey, DocumentKey, Neighbour, PassageKey, StoredChunk
 from hivelore.memories.chunking import chunk
 from hivelore.memories.model import Chunk, Memory, Passage
-from hivelore.memories.validity import as_it_was
+from hivelore.memories.validity import state_at
 from hivelore.search.excerpts import excerpt, told, whole_words
 from hivelore.search.model import Hit, Snippet
 from hivelore.search.selection import Memories, Selection
@@ -53,7 +53,7 @@ def then(view: View, memories: Sequence[Memory], at: datetime) -> list[Memory]:
     later = [one for one in memories if one.version > 1 and one.updated_at > at]
     keys = {one.id: stored.key for one in later if (stored := view.get(one.id)) is not None}
     histories = view.histories(list(keys.values()))
-    return [as_it_was(one, histories[keys[one.id]], at) if one.id in keys else one for one in memories]
+    return [state_at(one, histories[keys[one.id]], at) if one.id in keys else one for one in memories]
 
 
 def shown_then(view: View, hits: Sequence[Hit], at: datetime, weights: Mapping[str, float]) -> list[Hit]:

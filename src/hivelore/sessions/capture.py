@@ -12,7 +12,7 @@ from hivelore.identity.service import LOCAL_AGENT
 from hivelore.memories.drafts import Draft
 from hivelore.memories.model import Source
 from hivelore.memories.service import MemoryService
-from hivelore.memories.summary import named_after, summarise
+from hivelore.memories.summary import name_from_summary, summarise
 from hivelore.sessions.fence import unfenced
 from hivelore.sessions.injection import InjectionService
 from hivelore.sessions.injection_text import Note
@@ -124,7 +124,7 @@ class CaptureService:
         about = (event.task.text if event.task is not None else "") or summarise(text)
         draft = Draft(
             content=text,
-            name=f"Session, compacted: {named_after(about)}",
+            name=f"Session, compacted: {name_from_summary(about)}",
             source=Source.SESSION_SUMMARY,
             project=event.project,
             session=event.session,

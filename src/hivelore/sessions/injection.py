@@ -76,7 +76,7 @@ class InjectionService:
         budget = self._budgets.operational.of(event.model)
         if not budget:
             return NOTHING
-        environment = surroundings(self._cooldowns.told())
+        environment = surroundings(self._cooldowns.format_for_agent())
         room = OPERATIONAL - len(environment)
         block = self._curation.block(viewer, budget, project=event.project, characters=room, known=known)
         text = "\n\n".join(part for part in (environment, block.text) if part)
@@ -107,7 +107,7 @@ class InjectionService:
     def _recent(self, event: AgentEvent, known: frozenset[tuple[MemoryId, int]], viewer: Viewer) -> Iterable[Section]:
         """What was kept last: of the project first, then what belongs to none."""
         where = replace(
-            self._reading.listing(viewer),
+            self._reading.widest_filter(viewer),
             project=event.project,
             operational=False,
             superseded=False,

@@ -67,6 +67,6 @@ class SpoolDrain:
     def _viewer(self, envelope: Envelope) -> Viewer:
         """Only who may write into the home folder can have put it there; a key that was given says for whom."""
         if envelope.key is not None:
-            return self._agents.holder(envelope.key, Interface.HOOK)
-        local = self._agents.local()
+            return self._agents.viewer_of_key_id(envelope.key, Interface.HOOK)
+        local = self._agents.local_agent()
         return Viewer(role=local.role, agent=local.id, interface=Interface.HOOK)

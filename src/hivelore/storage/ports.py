@@ -22,14 +22,14 @@ from hivelore.indexing.model import (
     Change,
     ChangeCursor,
     DocumentKey,
-    Embedded,
     ModelKey,
     PassageKey,
+    PassageVectors,
+    QueuedPassage,
     Stored,
     StoredChunk,
     TokenCodes,
     Vector,
-    Waiting,
 )
 from hivelore.memories.model import Action, Chunk, Memory, MemoryId, RankFeatures, Statement, Topic, Version
 from hivelore.memories.whole import Counts, WholeMemory
@@ -167,11 +167,11 @@ class MemoryView(Protocol):
         """As it was registered. Raises NotFound for an unknown model."""
         ...
 
-    def embedded(self, model: ModelKey, keys: Sequence[DocumentKey]) -> Embedded:
+    def embedded(self, model: ModelKey, keys: Sequence[DocumentKey]) -> PassageVectors:
         """The passages of these documents that have a vector of the model, in no order."""
         ...
 
-    def all_embedded(self, model: ModelKey) -> Iterator[Embedded]:
+    def all_embedded(self, model: ModelKey) -> Iterator[PassageVectors]:
         """Every passage that has a vector of the model, in batches and in no order."""
         ...
 
@@ -183,7 +183,9 @@ class MemoryView(Protocol):
         """Of those that have any."""
         ...
 
-    def waiting(self, model: ModelKey, now: datetime, limit: int, *, newest_first: bool = False) -> Sequence[Waiting]:
+    def waiting(
+        self, model: ModelKey, now: datetime, limit: int, *, newest_first: bool = False
+    ) -> Sequence[QueuedPassage]:
         """Passages without a vector of the model, oldest first unless told otherwise, without those that
         failed and whose time has not come."""
         ...
@@ -430,7 +432,7 @@ class MemoryTransaction(Protocol):
 
     def lease_waiting(
         self, model: ModelKey, now: datetime, limit: int, *, lease: timedelta, newest_first: bool = False
-    ) -> Sequence[Waiting]:
+    ) -> Sequence[QueuedPassage]:
         """``waiting``, without what others have leased. They are given none of these until the lease is over, or they
         have a vector, failed or were released. A store that is shared goes by a clock of its own for that."""
         ...

@@ -14,7 +14,7 @@ from hivelore.errors import Expired, Unavailable
 from hivelore.indexes.vectors import quantised, snapshot
 from hivelore.indexes.vectors.scan import ScanVectors
 from hivelore.indexes.vectors.slabs import SPARSE, bytes_per_slot
-from hivelore.indexing.model import DocumentKey, Embedded, ModelKey, PassageKey, Vector
+from hivelore.indexing.model import DocumentKey, ModelKey, PassageKey, PassageVectors, Vector
 from hivelore.memories.model import Scope
 from hivelore.search.model import Filter
 from hivelore.storage.ports import View
@@ -54,7 +54,7 @@ class Slow(ReferenceView):
         super().__init__(copy_of(view).state)
         self.begun, self.go_on = Event(), Event()
 
-    def all_embedded(self, model: ModelKey) -> Iterator[Embedded]:
+    def all_embedded(self, model: ModelKey) -> Iterator[PassageVectors]:
         for batch in super().all_embedded(model):
             yield batch
             self.begun.set()
@@ -68,7 +68,7 @@ class Late(ReferenceView):
         super().__init__(copy_of(view).state)
         self._reads = reads
 
-    def embedded(self, model: ModelKey, keys: Sequence[DocumentKey]) -> Embedded:
+    def embedded(self, model: ModelKey, keys: Sequence[DocumentKey]) -> PassageVectors:
         self._reads -= 1
         if self._reads < 0:
             raise Expired("The deadline of the call passed.")
@@ -83,7 +83,7 @@ class Met(ReferenceView):
         self.arrived, self._other = arrived, other
         self.met = False
 
-    def embedded(self, model: ModelKey, keys: Sequence[DocumentKey]) -> Embedded:
+    def embedded(self, model: ModelKey, keys: Sequence[DocumentKey]) -> PassageVectors:
         self.arrived.set()
         self.met = self._other.wait(0.1)
         self.arrived.clear()
@@ -110,7 +110,7 @@ class Counting(ReferenceView):
         self.read = 0
         self.documents: list[DocumentKey] = []
 
-    def embedded(self, model: ModelKey, keys: Sequence[DocumentKey]) -> Embedded:
+    def embedded(self, model: ModelKey, keys: Sequence[DocumentKey]) -> PassageVectors:
         self.documents.extend(keys)
         return super().embedded(model, keys)
 

@@ -91,7 +91,7 @@ def test_ctrl_c_cancels_what_takes_long(cli: CommandLine, service: Service) -> N
         stopped = cli("maintain", "--merge")
     assert stopped.code == 130
     assert "Cancelled" in stopped.err
-    until(lambda: not service.app.maintenance_jobs._own)
+    until(lambda: not service.app.maintenance_jobs._running)
     with service.app.store.read() as view:
         assert view.jobs("maintenance")[0].state is JobState.CANCELLED
     assert cli("maintain", "--merge").code == 0

@@ -76,7 +76,7 @@ def asked(service: Service) -> str:
 
 
 def recalled(service: Service) -> list[list[str]]:
-    service.app.active_model.look_after(service.app.store)
+    service.app.active_model.update_indexes(service.app.store)
     answers = [talk(service).call("POST", "/api/memory/search", body={"query": question}) for question in QUESTIONS]
     return [[hit["memory"]["id"] for hit in answer["results"]] for answer in answers]
 

@@ -40,7 +40,7 @@ def added(app: Application, name: str) -> Viewer:
 
 
 def embed(app: Application) -> None:
-    app.active_model.look_after(app.store)
+    app.active_model.update_indexes(app.store)
     while app.embedding.step():
         pass
 

@@ -19,11 +19,11 @@ from hivelore.indexing.model import (
     DocumentKey,
     ModelKey,
     PassageKey,
+    QueuedPassage,
     Stored,
     StoredChunk,
     TokenCodes,
     Vector,
-    Waiting,
 )
 from hivelore.memories.model import Action, Chunk, Memory, MemoryId
 from hivelore.memories.whole import WholeMemory
@@ -220,7 +220,7 @@ class ReferenceTransaction(ChangeRecorder, ReferenceSwarm):
 
     def lease_waiting(
         self, model: ModelKey, now: datetime, limit: int, *, lease: timedelta, newest_first: bool = False
-    ) -> Sequence[Waiting]:
+    ) -> Sequence[QueuedPassage]:
         leased = self.state.leased
         waiting = self.waiting(model, now, len(self.state.passages), newest_first=newest_first)
         free = [one for one in waiting if leased.get(one.passage, now) <= now][:limit]
@@ -318,10 +318,10 @@ class ReferenceTransaction(ChangeRecorder, ReferenceSwarm):
         """These chunks, stored. One that was there before keeps its keys, wherever it stands now."""
         left: defaultdict[object, list[StoredChunk]] = defaultdict(list)
         for stored in reversed(before.chunks):
-            left[stored.chunk.likeness(before.memory.content)].append(stored)
+            left[stored.chunk.identity(before.memory.content)].append(stored)
         now: list[StoredChunk] = []
         for chunk in chunks:
-            same = left[chunk.likeness(memory.content)]
+            same = left[chunk.identity(memory.content)]
             now.append(replace(same.pop(), chunk=chunk) if same else self._new_chunk(key, chunk))
         self._drop_passages([stored for rest in left.values() for stored in rest])
         return tuple(now)

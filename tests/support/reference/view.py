@@ -22,16 +22,26 @@ from hivelore.indexing.model import (
     ChangeCursor,
     ChunkKey,
     DocumentKey,
-    Embedded,
     ModelKey,
     PassageKey,
+    PassageVectors,
+    QueuedPassage,
     Stored,
     StoredChunk,
     TokenCodes,
     Vector,
-    Waiting,
 )
-from hivelore.memories.model import Memory, MemoryId, RankFeatures, Scope, Source, Statement, Topic, Version, standing
+from hivelore.memories.model import (
+    Memory,
+    MemoryId,
+    RankFeatures,
+    Scope,
+    Source,
+    Statement,
+    Topic,
+    Version,
+    rank_features,
+)
 from hivelore.memories.whole import Counts
 from hivelore.observations.model import Observation
 from hivelore.search.model import Filter, Stats
@@ -75,7 +85,7 @@ class ReferenceView(ReferenceSwarmView):
 
     def standings(self, keys: Collection[DocumentKey], where: Filter) -> Mapping[DocumentKey, RankFeatures]:
         found = self.admitted(keys, where)
-        return {key: standing(memory)._replace(use=use_of(self.evidence(key))) for key, memory in found.items()}
+        return {key: rank_features(memory)._replace(use=use_of(self.evidence(key))) for key, memory in found.items()}
 
     def matching(self, where: Filter) -> Sequence[DocumentKey]:
         return [key for key, document in self.state.documents.items() if where.admits(document.memory)]
@@ -206,10 +216,10 @@ class ReferenceView(ReferenceSwarmView):
                 return known.dimension
         raise NotFound("No such embedding model. Register it first.")
 
-    def embedded(self, model: ModelKey, keys: Sequence[DocumentKey]) -> Embedded:
+    def embedded(self, model: ModelKey, keys: Sequence[DocumentKey]) -> PassageVectors:
         attributes = self.attributes(keys)
         found = [(key, *rest) for key in attributes for rest in self._embedded_passages(model, key)]
-        return Embedded(
+        return PassageVectors(
             documents=np.array([document for document, *_ in found], np.int64),
             chunks=np.array([chunk for _, chunk, *_ in found], np.int64),
             passages=np.array([passage for _, _, passage, _ in found], np.int64),
@@ -217,7 +227,7 @@ class ReferenceView(ReferenceSwarmView):
             attributes=AttributeColumns.of([attributes[document] for document, *_ in found]),
         )
 
-    def all_embedded(self, model: ModelKey) -> Iterator[Embedded]:
+    def all_embedded(self, model: ModelKey) -> Iterator[PassageVectors]:
         keys = iter(self.state.documents)
         while batch := list(islice(keys, BATCH)):
             if found := self.embedded(model, batch):
@@ -249,7 +259,9 @@ class ReferenceView(ReferenceSwarmView):
         found = {passage: known[model, passage] for passage in passages if (model, passage) in known}
         return lambda: found
 
-    def waiting(self, model: ModelKey, now: datetime, limit: int, *, newest_first: bool = False) -> Sequence[Waiting]:
+    def waiting(
+        self, model: ModelKey, now: datetime, limit: int, *, newest_first: bool = False
+    ) -> Sequence[QueuedPassage]:
         due = (
             passage
             for passage in self.state.passages
@@ -318,12 +330,14 @@ class ReferenceView(ReferenceSwarmView):
             for passage, vector in self.vectors(model, chunk.passages).items()
         ]
 
-    def _waiting(self, passage: PassageKey) -> Waiting:
+    def _waiting(self, passage: PassageKey) -> QueuedPassage:
         key = self.state.passages[passage]
         document = self.state.documents[key]
         stored = next(chunk for chunk in document.chunks if passage in chunk.passages)
         span = stored.chunk.passages[stored.passages.index(passage)]
-        return Waiting(passage, key, Clean(document.memory.content[span.start : span.stop]), document.memory.author)
+        return QueuedPassage(
+            passage, key, Clean(document.memory.content[span.start : span.stop]), document.memory.author
+        )
 
     def _wants_vector(self, model: ModelKey, passage: PassageKey) -> bool:
         return (model, passage) not in self.state.vectors or (model, passage) in self.state.queued

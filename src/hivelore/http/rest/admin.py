@@ -66,7 +66,7 @@ async def me(caller: Asking) -> Response:
 @router.get("/api/agents", tags=["agents"], response_model=answers.AgentsAnswer)
 async def agents(caller: Asking) -> Response:
     """All agents; their keys, without secrets, for operators."""
-    found = await caller.run(Lane.READ, lambda _: caller.app.agents.all())
+    found = await caller.run(Lane.READ, lambda _: caller.app.agents.list_agents())
     operator = caller.viewer.role is Role.OPERATOR
 
     def shown(agent: Agent, keys: Sequence[ApiKey]) -> codec.Object:
@@ -107,7 +107,7 @@ async def reembed(caller: Asking, request: ReembedRequest | None = None) -> Resp
 
 @router.get("/api/memory/re-embed/{job_id}", tags=["service"], response_model=answers.JobAnswer)
 async def look_at_reembedding(job_id: str, caller: Asking) -> Response:
-    job = await caller.run(Lane.READ, lambda _: caller.app.reembedder.look(JobId(job_id), caller.viewer))
+    job = await caller.run(Lane.READ, lambda _: caller.app.reembedder.status(JobId(job_id), caller.viewer))
     return json(codec.job(job))
 
 

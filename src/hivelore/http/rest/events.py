@@ -66,7 +66,9 @@ async def forget_event(event_id: str, caller: Asking) -> Response:
 async def cooldowns(caller: Asking, service: str | None = None) -> Response:
     """What is to rest now, of one service or of all."""
     return json(
-        wire.cooldowns(await caller.run(Lane.READ, lambda end: caller.app.cooldowns.shown(caller.viewer, service, end)))
+        wire.cooldowns(
+            await caller.run(Lane.READ, lambda end: caller.app.cooldowns.list_visible(caller.viewer, service, end))
+        )
     )
 
 

@@ -42,7 +42,7 @@ async def page(
 async def look(batch_id: str, caller: Asking) -> Response:
     """One batch, with the memories that it changed."""
     found = await caller.run(
-        Lane.READ, lambda _: caller.app.undo_service.case(BatchId(batch_id.lower()), caller.viewer)
+        Lane.READ, lambda _: caller.app.undo_service.detail(BatchId(batch_id.lower()), caller.viewer)
     )
     return json(wire.case(found))
 
@@ -95,7 +95,7 @@ async def _as_job(wish: MaintenancePlan, request: MaintenanceRequest, caller: Ca
     begun = job.id
 
     def look(_: float) -> Job:
-        return jobs.look(begun, viewer)
+        return jobs.status(begun, viewer)
 
     for pause in _PAUSES:
         if job.state is not JobState.RUNNING:
@@ -103,7 +103,7 @@ async def _as_job(wish: MaintenancePlan, request: MaintenanceRequest, caller: Ca
         await asyncio.sleep(pause)
         job = await caller.run(Lane.READ, look)
     if job.state in (JobState.DONE, JobState.FAILED):
-        return json(wire.maintained(await caller.run(Lane.READ, lambda _: jobs.outcome(begun, viewer))))
+        return json(wire.maintained(await caller.run(Lane.READ, lambda _: jobs.result(begun, viewer))))
     return json(wire.maintenance_job(job, None), 202)
 
 
@@ -112,8 +112,8 @@ async def look_at_maintenance(job_id: str, caller: Asking) -> Response:
     """Operators: a job with its progress, and with its ``result`` once it is done. That of the latest job is kept."""
 
     def work(_: float) -> Object:
-        job = caller.app.maintenance_jobs.look(JobId(job_id), caller.viewer)
-        return wire.maintenance_job(job, caller.app.maintenance_jobs.kept(job))
+        job = caller.app.maintenance_jobs.status(JobId(job_id), caller.viewer)
+        return wire.maintenance_job(job, caller.app.maintenance_jobs.stored_result(job))
 
     return json(await caller.run(Lane.READ, work))
 

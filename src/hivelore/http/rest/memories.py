@@ -24,7 +24,7 @@ from hivelore.http.rest.models import (
 )
 from hivelore.memories import codec, version_codec
 from hivelore.memories.model import Memory, MemoryId, Source
-from hivelore.memories.normalizer import utc
+from hivelore.memories.normalizer import to_utc
 from hivelore.search.model import ScopeChoice
 
 router = APIRouter(prefix="/api/memory", tags=["memory"])
@@ -155,7 +155,7 @@ async def stats(caller: Asking) -> Response:
 async def get(memory_id: str, caller: Asking, as_of: Annotated[Instant, Query(alias="asOf")] = None) -> Response:
     """One memory by id, also one that expired or was superseded, and what is known of its use. With asOf as it was
     then, where it held."""
-    at = utc(as_of, "asOf")
+    at = to_utc(as_of, "asOf")
     app, memory, viewer = caller.app, memory_id_of(memory_id), caller.viewer
     known, found = await caller.run(
         Lane.READ, lambda _: (app.rating.of(memory, viewer), app.reading.get(memory, viewer, at))

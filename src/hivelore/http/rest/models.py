@@ -10,7 +10,7 @@ from hivelore.core.agents import AgentId
 from hivelore.core.text import Clean
 from hivelore.memories.drafts import Draft, Edit
 from hivelore.memories.model import Scope, Source
-from hivelore.memories.normalizer import utc
+from hivelore.memories.normalizer import to_utc
 from hivelore.observations.model import DEFAULT_TIER, GENERAL, SERVICE_LENGTH, TIERS, Confidence, Held, Operational
 from hivelore.search.model import BUDGET_RANGE, DEFAULT_LIMIT, LIMIT_RANGE, ScopeChoice
 from hivelore.sessions.model import EventId
@@ -47,7 +47,7 @@ class OperationalBody(Body):
     off: Annotated[bool, Field(strict=True)] = False
 
     def told(self) -> Operational:
-        since = utc(self.confident_at, "confidentAt")
+        since = to_utc(self.confident_at, "confidentAt")
         assert since is not None
         service = None if self.service is None or self.service == GENERAL else Clean(self.service)
         held = Held(base=Confidence(self.confidence), since=since, is_off=self.off)
@@ -164,7 +164,7 @@ class HookRequest(Body):
             id=EventId(self.id),
             payload=self.payload,
             event=self.event,
-            at=None if self.at is None else utc(self.at, "at"),
+            at=None if self.at is None else to_utc(self.at, "at"),
             project=self.project or project,
             task_id=self.task_id,
             task_file=self.task_file,

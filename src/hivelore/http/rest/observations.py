@@ -143,7 +143,7 @@ async def context(
     block = await caller.run(
         Lane.READ, lambda _: app.curation.block(caller.viewer, tokens, service=service, project=caller.project)
     )
-    waits = await caller.run(Lane.READ, lambda end: app.cooldowns.told(service, end)) if tokens else ""
+    waits = await caller.run(Lane.READ, lambda end: app.cooldowns.format_for_agent(service, end)) if tokens else ""
     told = {"environment": surroundings(waits), "text": block.text}
     return json(
         {name: app.fenced(text) if text else "" for name, text in told.items()}

@@ -35,7 +35,7 @@ async def page(
 @router.get("/{proposal_id}", response_model=answers.CaseAnswer)
 async def look(proposal_id: str, caller: Asking) -> Response:
     """One proposal, with the memories that it is about as they are now."""
-    found = await caller.run(Lane.READ, lambda _: caller.app.review_inbox.case(_id(proposal_id), caller.viewer))
+    found = await caller.run(Lane.READ, lambda _: caller.app.review_inbox.detail(_id(proposal_id), caller.viewer))
     return json(wire.case(found))
 
 

@@ -16,8 +16,8 @@ from hivelore.indexing.model import (
     ChangeCursor,
     ChangeKind,
     DocumentKey,
-    Embedded,
     ModelKey,
+    PassageVectors,
 )
 from hivelore.storage.ports import View
 
@@ -99,7 +99,7 @@ class VectorSnapshot:
         return slabs.relabelled(slots, self.codes.encode(AttributeColumns.of(list(attributes.values()))).take(places))
 
 
-def rows_of(embedded: Embedded, dimension: int, codes: CodeBook) -> Rows:
+def rows_of(embedded: PassageVectors, dimension: int, codes: CodeBook) -> Rows:
     """One row per passage, ready for the slabs."""
     if not embedded:
         return Rows.empty(0, dimension)

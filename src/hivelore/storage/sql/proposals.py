@@ -7,7 +7,7 @@ import orjson
 
 from hivelore.indexing.model import DocumentKey
 from hivelore.memories.model import MemoryId
-from hivelore.review.model import Concerned, Decided, Proposal, ProposalFilter
+from hivelore.review.model import DecisionRecord, Proposal, ProposalFilter, ProposalSubject
 from hivelore.review.proposal_codec import read_wanted, wanted
 from hivelore.storage.sql.codes import DECISION, DECISION_OF, DOOR_OF, INTERFACE, PROPOSAL_KIND, PROPOSAL_KIND_OF
 from hivelore.storage.sql.instants import from_micros, to_micros
@@ -17,7 +17,7 @@ _OPEN = 0
 """In the place of how it was decided."""
 
 
-def proposal(row: Sequence[Any], memories: Sequence[Concerned]) -> Proposal:
+def proposal(row: Sequence[Any], memories: Sequence[ProposalSubject]) -> Proposal:
     """Columns id, kind, wanted, why, actor, door, session, at, how, decided_at, decided_by, decided_door and reason."""
     return Proposal(
         id=row[0],
@@ -33,9 +33,11 @@ def proposal(row: Sequence[Any], memories: Sequence[Concerned]) -> Proposal:
     )
 
 
-def _decided(row: Sequence[Any]) -> Decided:
+def _decided(row: Sequence[Any]) -> DecisionRecord:
     how, at, actor, interface, reason = row
-    return Decided(how=DECISION_OF[how], at=from_micros(at), actor=actor, interface=DOOR_OF[interface], reason=reason)
+    return DecisionRecord(
+        how=DECISION_OF[how], at=from_micros(at), actor=actor, interface=DOOR_OF[interface], reason=reason
+    )
 
 
 def params(value: Proposal) -> dict[str, Param]:

@@ -16,13 +16,24 @@ from hivelore.indexing.model import (
     Attributes,
     ChunkKey,
     DocumentKey,
-    Embedded,
     Instants,
     PassageKey,
+    PassageVectors,
     Stored,
     StoredChunk,
 )
-from hivelore.memories.model import END, Action, Chunk, Json, Memory, Passage, Provenance, RankFeatures, Statement, asks
+from hivelore.memories.model import (
+    ENDING_LENGTH,
+    Action,
+    Chunk,
+    Json,
+    Memory,
+    Passage,
+    Provenance,
+    RankFeatures,
+    Statement,
+    is_question,
+)
 from hivelore.memories.whole import Counts
 from hivelore.storage.sql import digests, usefulness
 from hivelore.storage.sql import operational as running
@@ -93,7 +104,7 @@ def standing(row: Row) -> tuple[DocumentKey, RankFeatures]:
 
 
 def _asks(end: bytes) -> bool:
-    return asks(end.decode(errors="ignore")[-END:])
+    return is_question(end.decode(errors="ignore")[-ENDING_LENGTH:])
 
 
 def stored(row: Row) -> Stored:
@@ -217,10 +228,10 @@ def attributes(row: Row) -> Attributes:
     )
 
 
-def embedded(found: Sequence[Row], floats: Callable[[Sequence[bytes]], NDArray[np.float32]]) -> Embedded:
+def embedded(found: Sequence[Row], floats: Callable[[Sequence[bytes]], NDArray[np.float32]]) -> PassageVectors:
     """Columns document, those of ``attributes``, chunk, passage, vector."""
     columns = list(zip(*found, strict=True)) or [()] * 13
-    return Embedded(
+    return PassageVectors(
         documents=np.array(columns[0], np.int64),
         chunks=np.array(columns[10], np.int64),
         passages=np.array(columns[11], np.int64),

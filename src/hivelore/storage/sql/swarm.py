@@ -19,7 +19,7 @@ from hivelore.events.model import Cooldown, Event
 from hivelore.folders.model import KnownFile
 from hivelore.indexing.model import DocumentKey, ModelKey, Vector
 from hivelore.memories.model import MemoryId
-from hivelore.review.model import Concerned, Proposal, ProposalFilter, ProposalId
+from hivelore.review.model import Proposal, ProposalFilter, ProposalId, ProposalSubject
 from hivelore.search.model import Filter
 from hivelore.sessions.model import EventId, Handover, HandoverState, Session
 from hivelore.storage.ports import Deferred
@@ -180,10 +180,10 @@ class SqlSwarm(ABC):
 
     def _proposals(self, statement: str, asked: Params) -> list[Proposal]:
         found = self.rows(statement, asked)
-        memories: dict[str, list[Concerned]] = {row[0]: [] for row in found}
+        memories: dict[str, list[ProposalSubject]] = {row[0]: [] for row in found}
         if found:
             for proposal, memory, version in self.rows(self.SQL["concerned_of"], {"ids": self.array(memories.keys())}):
-                memories[proposal].append(Concerned(memory, version))
+                memories[proposal].append(ProposalSubject(memory, version))
         return [proposals.proposal(row, memories[row[0]]) for row in found if memories[row[0]]]
 
     def events_about(self, document: DocumentKey) -> Sequence[Event]:

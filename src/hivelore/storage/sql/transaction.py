@@ -13,11 +13,11 @@ from hivelore.indexing.model import (
     DocumentKey,
     ModelKey,
     PassageKey,
+    QueuedPassage,
     Stored,
     StoredChunk,
     TokenCodes,
     Vector,
-    Waiting,
 )
 from hivelore.memories.model import Action, Chunk, Memory, MemoryId
 from hivelore.memories.whole import WholeMemory
@@ -100,9 +100,9 @@ class SqlTransaction(ChangeRecorder, SqlSwarmTransaction):
         """Keep every chunk whose text, headings and cuts are as before; drop and add the rest."""
         kept: dict[object, list[StoredChunk]] = {}
         for stored in self.chunks(document):
-            kept.setdefault(stored.chunk.likeness(old), []).append(stored)
+            kept.setdefault(stored.chunk.identity(old), []).append(stored)
         for chunk in chunks:
-            same = kept.get(chunk.likeness(new))
+            same = kept.get(chunk.identity(new))
             if same:
                 self._move_chunk(same.pop(0), chunk)
             else:
@@ -239,7 +239,7 @@ class SqlTransaction(ChangeRecorder, SqlSwarmTransaction):
 
     def lease_waiting(
         self, model: ModelKey, now: datetime, limit: int, *, lease: timedelta, newest_first: bool = False
-    ) -> Sequence[Waiting]:
+    ) -> Sequence[QueuedPassage]:
         free = self.SQL["waiting"].replace("{free}", self.SQL["free"]).replace("{locked}", self.SQL["locked"])
         found = self._waiting(free, model, now, limit, newest_first)
         passages = self.array([one.passage for one in found])

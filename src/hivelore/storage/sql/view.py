@@ -18,14 +18,14 @@ from hivelore.indexing.model import (
     Change,
     ChangeCursor,
     DocumentKey,
-    Embedded,
     ModelKey,
     PassageKey,
+    PassageVectors,
+    QueuedPassage,
     Stored,
     StoredChunk,
     TokenCodes,
     Vector,
-    Waiting,
 )
 from hivelore.memories.model import Memory, MemoryId, RankFeatures, Scope, Source, Statement, Topic, Version
 from hivelore.memories.whole import Counts
@@ -240,12 +240,12 @@ class SqlView(SqlSwarm):
             raise NotFound("No such embedding model. Register it first.")
         return row[0]
 
-    def embedded(self, model: ModelKey, keys: Sequence[DocumentKey]) -> Embedded:
+    def embedded(self, model: ModelKey, keys: Sequence[DocumentKey]) -> PassageVectors:
         with self.of_everybody():
             found = self.rows(self.SQL["embedded"], {"model": model, "keys": self.array(set(keys))})
         return rows.embedded(found, self.floats)
 
-    def all_embedded(self, model: ModelKey) -> Iterator[Embedded]:
+    def all_embedded(self, model: ModelKey) -> Iterator[PassageVectors]:
         with self.of_everybody():
             found = self.stream(self.SQL["embedded_all"], {"model": model})
             while batch := list(islice(found, _BATCH)):
@@ -265,18 +265,20 @@ class SqlView(SqlSwarm):
         asked = self.later(self.SQL["tokens"], {"model": model, "passages": self.array(set(passages))})
         return lambda: {PassageKey(key): codes for key, codes in asked()}
 
-    def waiting(self, model: ModelKey, now: datetime, limit: int, *, newest_first: bool = False) -> Sequence[Waiting]:
+    def waiting(
+        self, model: ModelKey, now: datetime, limit: int, *, newest_first: bool = False
+    ) -> Sequence[QueuedPassage]:
         statement = self.SQL["waiting"].replace("{free}", "").replace("{locked}", "")
         return self._waiting(statement, model, now, limit, newest_first)
 
     def _waiting(
         self, statement: str, model: ModelKey, now: datetime, limit: int, newest_first: bool
-    ) -> Sequence[Waiting]:
+    ) -> Sequence[QueuedPassage]:
         asked: dict[str, Param] = {"model": model, "now": to_micros(now), "limit": limit}
         statement = statement.replace("{order}", "DESC" if newest_first else "ASC")
         found = sorted(self._queued(statement, asked), key=lambda row: row[0], reverse=newest_first)
         return [
-            Waiting(PassageKey(key), DocumentKey(document), Clean(content[start:stop]), author)
+            QueuedPassage(PassageKey(key), DocumentKey(document), Clean(content[start:stop]), author)
             for key, document, start, stop, content, author in found[:limit]
         ]
 

@@ -119,11 +119,11 @@ class Migrator:
     def index(self) -> None:
         """Index what was copied before there was an index: the first service on the target finds all by its words."""
         self._index_rebuild.begin()
-        total = self._index_rebuild.left
+        total = self._index_rebuild.remaining
         with self._progress("Indexing", total) as advance:
-            while not self._index_rebuild.is_done:
-                self._index_rebuild.go_on()
-                advance(total - self._index_rebuild.left)
+            while not self._index_rebuild.is_complete:
+                self._index_rebuild.run_step()
+                advance(total - self._index_rebuild.remaining)
         while self._keywords.settle(self._target):
             pass
 
@@ -161,7 +161,7 @@ class Migrator:
             stand = known(there)
         done = 0 if stand.shown is None else self._catch_up(view, stand, stand.shown)
         stand = replace(stand, shown=view.moment())
-        models = [(fingerprint, view.dimension(model)) for fingerprint, model in whole_reader.models(view)]
+        models = [(fingerprint, view.dimension(model)) for fingerprint, model in whole_reader.list_models(view)]
 
         def work(tx: Transaction) -> None:
             for fingerprint, dimension in models:
@@ -172,8 +172,8 @@ class Migrator:
         new = sorted(key for key in view.matching(EVERYTHING) if key > stand.upto)
         with self._progress("Copying", len(new)) as advance:
             copied = 0
-            for portion in whole_reader.portions(view, new):
-                self._put(whole_reader.read(view, portion), replace(stand, upto=portion[-1]))
+            for portion in whole_reader.split_into_batches(view, new):
+                self._put(whole_reader.read_memories(view, portion), replace(stand, upto=portion[-1]))
                 copied += len(portion)
                 advance(copied)
                 self._learning.wrote(len(portion))
@@ -190,20 +190,20 @@ class Migrator:
                     changed.setdefault(change.document, set()).add(change.kind)
         embedded = sorted(key for key, kinds in changed.items() if kinds == {ChangeKind.VECTORS})
         self._rewrite(view, sorted(changed.keys() - set(embedded)))
-        for portion in whole_reader.portions(view, embedded):
-            load = whole_reader.read(view, portion)
+        for portion in whole_reader.split_into_batches(view, embedded):
+            load = whole_reader.read_memories(view, portion)
             self._target.write(lambda tx, load=load: _put_vectors(tx, load))
         return len(changed)
 
     def _rewrite(self, view: View, keys: Sequence[DocumentKey]) -> None:
         """Take memories away, then put those back that the source has."""
         left: list[DocumentKey] = []
-        for some in whole_reader.in_batches(keys, whole_reader.AT_A_TIME):
+        for some in whole_reader.in_batches(keys, whole_reader.BATCH_SIZE):
             here = view.standings(some, EVERYTHING).keys()
             self._target.write(lambda tx, some=some, here=here: self._take_away(tx, some, here))
             left += sorted(here)
-        for portion in whole_reader.portions(view, left):
-            self._put(whole_reader.read(view, portion), None)
+        for portion in whole_reader.split_into_batches(view, left):
+            self._put(whole_reader.read_memories(view, portion), None)
 
     def _take_away(self, tx: Transaction, keys: Sequence[DocumentKey], to_return: Collection[DocumentKey]) -> None:
         indexed = _has_index(tx)
@@ -218,7 +218,7 @@ class Migrator:
     def _put(self, load: MemoryBatch, stand: MigrationState | None) -> None:
         def work(tx: Transaction) -> None:
             if _has_index(tx):
-                self._index_writer.move_in(tx, load.memories)
+                self._index_writer.import_memories(tx, load.memories)
             else:
                 tx.move_in(load.memories)
             _put_vectors(tx, load)
@@ -324,8 +324,8 @@ class Migrator:
             keys = sorted({*view.matching(EVERYTHING), *target.matching(EVERYTHING)})
         with self._progress("ObservationComparison", len(keys)) as advance:
             done = 0
-            for portion in whole_reader.portions(view, keys):
-                wanted = whole_reader.digests(whole_reader.read(view, portion))
+            for portion in whole_reader.split_into_batches(view, keys):
+                wanted = whole_reader.memory_digests(whole_reader.read_memories(view, portion))
                 found = self._found(portion)
                 wrong = [key for key in portion if wanted.get(key) != found.get(key)]
                 if wrong and mend:
@@ -345,7 +345,7 @@ class Migrator:
 
     def _found(self, keys: Sequence[DocumentKey]) -> dict[DocumentKey, bytes]:
         with self._target.read() as there:
-            return whole_reader.digests(whole_reader.read(there, keys))
+            return whole_reader.memory_digests(whole_reader.read_memories(there, keys))
 
 
 def _has_index(tx: Transaction) -> bool:
