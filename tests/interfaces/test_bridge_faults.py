@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hivelore.errors import Expired, Invalid
-from hivelore.mcp.bridge.http import Connection, Place
+from hivelore.mcp.bridge.http import Connection, Endpoint
 from hivelore.mcp.bridge.messages import CODES
 from hivelore.mcp.bridge.relay import MOST_AT_ONCE, MOST_STREAMS
 from support.bridge import Bridge
@@ -340,7 +340,7 @@ def test_a_service_that_stays_silent_is_given_up() -> None:
         service.over.wait(120)
 
     with OddService(answer) as service:
-        connection = Connection(Place(service.url), silence=0.05)
+        connection = Connection(Endpoint(service.url), read_timeout=0.05)
         with pytest.raises(Expired, match="may still do what was asked"):
             connection.post({}, b"{}")
         connection.close()
@@ -357,14 +357,14 @@ def test_a_service_that_stays_silent_is_given_up() -> None:
     ],
 )
 def test_a_url_leads_to_its_place(url: str, host: str, port: int, path: str) -> None:
-    place = Place(url)
+    place = Endpoint(url)
     assert (place.host, place.port, place.path, place.tls) == (host, port, path, port == 443)
 
 
 @pytest.mark.parametrize("url", ["", "http://", "http://:80", "http://a:b", "ws://a", "http://exämple"])
 def test_what_is_no_url_leads_nowhere(url: str) -> None:
     with pytest.raises(Invalid):
-        Place(url)
+        Endpoint(url)
 
 
 def _after(bridge: Bridge) -> str:

@@ -81,7 +81,7 @@ def test_a_preview_stores_nothing(cli: CommandLine, me: str) -> None:
     assert {one["project"] for one in told["memories"]} == {"/home/ada/shop"}
     shown = cli("import", "claude-code", "--dry-run")
     assert "Never mock the clock" in shown.out
-    assert "2 would become memories. Nothing was stored." in shown.out
+    assert "2 of them would become memories. Nothing was stored." in shown.out
     assert own(cli, me) == {}
 
 

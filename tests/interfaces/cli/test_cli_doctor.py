@@ -201,7 +201,7 @@ def test_a_service_that_does_not_answer_is_found(alone: CommandLine, made: Path)
 def test_what_a_killed_service_left_behind_is_no_service(alone: CommandLine, made: Path) -> None:
     (made / endpoint.LOCK).write_text('{"pid": 1, "kind": "service", "url": "http://127.0.0.1:1", "started_at": ""}')
     level, what, _ = found(alone, "service", 0)
-    assert (level, what.startswith("none runs")) == ("ok", True)
+    assert (level, what.startswith("not running")) == ("ok", True)
 
 
 def test_a_port_that_another_program_has_is_found(alone: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:

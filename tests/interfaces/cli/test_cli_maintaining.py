@@ -75,7 +75,7 @@ def test_what_was_purged_is_forgotten_alone(cli: CommandLine, service: Service) 
     assert cli("forget", gone).out == "Forgotten: 1.\n"
     assert cli("forget", gone, "--yes").code == 3
     done = cli("undo", batch)
-    assert (done.code, "Forgotten for good since, and not brought back: 1." in done.err) == (0, True)
+    assert (done.code, "Forgotten since, and not restored: 1." in done.err) == (0, True)
     assert (cli("get", gone).code, cli("get", other).code) == (3, 0)
     assert cli("forget", other, "--yes").code == 0
 

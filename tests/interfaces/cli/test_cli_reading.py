@@ -59,7 +59,7 @@ def test_the_log_shows_what_was_asked_and_which_memories_were_given_why(cli: Com
 
 
 def test_the_log_says_that_there_is_more_or_nothing(cli: CommandLine, me: str) -> None:
-    assert cli("recalls", "--agent", me).err == "No recall is logged that you may see.\n"
+    assert cli("recalls", "--agent", me).err == "The log has no searches that you may see.\n"
     for word in ("rowan", "sloe"):
         cli("recall", word, "--agent", me)
     first = cli.json("recalls", "-n", "1", "--agent", me)
@@ -95,7 +95,7 @@ def test_what_says_the_same_is_shown_once_with_a_count(cli: CommandLine, me: str
     result = cli("recall", "rambutans hair", "--agent", me)
     assert result.out.startswith("1. ")
     assert "\n2. " not in result.out
-    assert "  and 2 like it\n" in result.out
+    assert "  and 2 similar\n" in result.out
 
 
 def test_a_budget_and_diversity_reach_the_service(cli: CommandLine, me: str) -> None:
