@@ -1,4 +1,4 @@
-"""Putting everything together, once; which engines there are, `engines` knows."""
+"""The application: all services over one store, and its background workers. ``engines`` chooses the engines."""
 
 import logging
 import os
@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from functools import cached_property
 
+from hivelore import __version__
 from hivelore.changes.undo import UndoService
 from hivelore.core import ids as randomness
 from hivelore.core.agents import Interface
@@ -43,7 +44,7 @@ from hivelore.observations.marker_ingest import MarkerIngest
 from hivelore.observations.service import ObservationService
 from hivelore.observations.token_budget import Budget, budget
 from hivelore.review.inbox import ReviewInbox
-from hivelore.runtime import engines, status, wiring
+from hivelore.runtime import engines, logs, status, wiring
 from hivelore.runtime.background import niced
 from hivelore.runtime.clock import SystemClock
 from hivelore.runtime.settings import Settings
@@ -70,14 +71,14 @@ from hivelore.storage.notifier import Notification
 from hivelore.storage.ports import MemoryStore
 from hivelore.storage.sqlite.store import NAMESPACE
 
-WIPING = 2.0
-"""Seconds that closing takes at most to wipe what was forgotten."""
+PURGE_SECONDS = 2.0
+"""Most seconds that closing spends on purging forgotten text."""
 REDACTION_KEY = "redaction.key"
 _LOG = logging.getLogger("hivelore")
 
 
 class Application:
-    """Every service over one store, and the threads behind them. ``close`` ends both."""
+    """All services over one store, and their background workers. ``close`` ends both."""
 
     def __init__(self, settings: Settings, *, clock: Clock | None = None, owner: Owner | None = None) -> None:
         """``owner`` is written into the lock of the data directory; None takes no lock, as for a temporary store."""
@@ -86,10 +87,10 @@ class Application:
         self.health = HealthState(self.clock)
         self.lock = Lock(endpoint.make_home(settings.home), owner) if owner is not None else None
         if self.lock is not None:
-            for one in protect(settings.home, settings.database_path):
-                _LOG.warning("Other users of this machine: %s", one)
+            for exposed in protect(settings.home, settings.database_path):
+                _LOG.warning("Other users of this machine: %s", exposed)
         try:
-            self.store = _complete(engines.make_store(settings, self.clock, self.health))
+            self.store = _refuse_unfinished_move(engines.make_store(settings, self.clock, self.health))
         except BaseException:
             if self.lock is not None:
                 self.lock.release()
@@ -204,7 +205,7 @@ class Application:
         )
 
     def _adjudicator(self) -> adjudication.Adjudicator | None:
-        """None where rules alone judge."""
+        """Returns None if only rules judge."""
         if (model := engines.make_judge(self.settings, self.clock, self._connections)) is None:
             return None
         process = randomness.job_id(self.clock.now())
@@ -217,11 +218,11 @@ class Application:
         )
 
     def _folders(self) -> FolderSync | None:
-        """None where this is no service, which alone looks into folders."""
+        """Returns None unless this is a service: only a service reads folders."""
         if self.lock is None or self.lock.owner.kind != SERVICE:
             return None
         workspace = WorkspaceFiles(self.settings.workspace_folder, self.settings.home)
-        # Only one process works on a store that is not shared, whatever its machine is called by now.
+        # A store that is not shared has one process, even if its machine was renamed.
         place = self.redactor.clean(f"{host() if self.store.is_shared else ''}:{workspace.path}")
         return FolderSync(
             store=self.store,
@@ -253,7 +254,7 @@ class Application:
         recency_conflicts: RecencyConflicts,
         log: RecallLog | None = None,
     ) -> SearchService:
-        """Recall over the same store and indexes with other constants; for comparisons, which are not logged."""
+        """Returns a search service with other constants, for comparisons; without ``log`` its searches are not logged."""
         return SearchService(
             store=self.store,
             keywords=self.keywords,
@@ -304,16 +305,16 @@ class Application:
         return SpoolDrain(SpoolFolder(self.settings.home), self.hooks, self.agents, url)
 
     def fenced(self, text: Harmless) -> str:
-        """A text as a model gets it that may take it for something else than data."""
+        """Returns a text in a fence, which shows a model that it is data."""
         return fenced(text, randomness.nonce())
 
     def start(self) -> None:
-        """Begin what runs beside the calls: building the vector index, embedding, writing the tally."""
+        """Start the background workers."""
         self.active_model.wait_for_indexes()
         self._workers.start()
 
     def close(self) -> None:
-        """Stop the threads, write what has gathered, and let go of the store. Closing twice is fine."""
+        """Stop the workers, write buffered data and close the store. Closing twice is allowed."""
         if self._workers.is_ending:
             return
         with ExitStack() as released:
@@ -327,25 +328,27 @@ class Application:
             self._connections.close()
             self._workers.wait()
             self._finish()
+        if self.lock is not None:
+            logs.log_event("Stopped.", kind=self.lock.owner.kind, pid=self.lock.owner.pid)
 
     def _finish(self) -> None:
-        """The last writes, as far as the database takes them."""
+        """Write buffered data, if the database accepts it."""
         try:
             self.write_buffer.flush()
         except HiveloreError as error:
-            _LOG.warning("How often memories were used lately could not be written (%s).", error)
-        # Where that fails or takes too long, the next start goes on.
+            _LOG.warning("The latest access counts could not be written (%s).", error)
+        # If that fails or takes too long, the next start continues.
         with suppress(HiveloreError):
             if self.leader_lease.is_leader():
-                self.housekeeping.finish_purge(WIPING)
+                self.housekeeping.finish_purge(PURGE_SECONDS)
             self.leader_lease.release_lease()
 
     def status(self) -> Mapping[str, object]:
-        """What is running: engines, model, queue. No texts, no names."""
+        """Returns the state of engines, models and queues, without texts and names."""
         return status.of(self)
 
     def make_keys(self) -> None:
-        """See that the home folder has an operator's key and one of this machine's agent, both good."""
+        """Create the key files of the operator and of the local agent, unless they are valid."""
         for name, agent in ((endpoint.OPERATOR_KEY, None), (endpoint.AGENT_KEY, self.agents.local_agent().id)):
             file = self.settings.home / name
             try:
@@ -356,10 +359,12 @@ class Application:
 
 
 def open_application(settings: Settings, *, kind: str, url: str | None = None) -> Application:
-    """An application that owns its data directory, with its keys made and its threads running.
+    """Returns an application that owns its data directory, with key files and running workers.
 
-    Raises Busy where somebody else owns it.
+    Raises Busy if another process owns it.
     """
+    if kind == SERVICE:
+        logs.configure(logs.parse_style(settings.log))
     clock = SystemClock()
     started = clock.now().isoformat()
     app = Application(settings, clock=clock, owner=Owner(pid=os.getpid(), kind=kind, url=url, started_at=started))
@@ -369,11 +374,12 @@ def open_application(settings: Settings, *, kind: str, url: str | None = None) -
     except BaseException:
         app.close()
         raise
+    logs.log_event("Started.", kind=kind, version=__version__, pid=os.getpid(), url=url, database=app.store.name)
     return app
 
 
-def _complete(store: MemoryStore) -> MemoryStore:
-    """The same store. Raises Conflict where a move to it is not finished."""
+def _refuse_unfinished_move(store: MemoryStore) -> MemoryStore:
+    """Returns the store. Raises Conflict if a move to it is not finished."""
     try:
         with store.read() as view:
             refuse_unfinished(view)
@@ -384,7 +390,7 @@ def _complete(store: MemoryStore) -> MemoryStore:
 
 
 def _redaction_key(store: MemoryStore) -> bytes:
-    """The key of this store's masks: made once, kept with the data it masks."""
+    """Returns the key for masks of secrets; it is created once and stored in the database."""
     with store.read() as view:
         known = view.setting(REDACTION_KEY)
     if known is None:

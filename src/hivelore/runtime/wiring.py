@@ -1,5 +1,4 @@
-"""Putting together the services that share most of what they need: those of memories, review, maintenance, upkeep and
-the log of recalls."""
+"""Builds services that share most of their dependencies."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -36,7 +35,7 @@ from hivelore.storage.ports import MemoryStore
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What there is already."""
+    """Dependencies that services share."""
 
     store: MemoryStore
     index_writer: IndexWriter
@@ -48,12 +47,12 @@ class Parts:
     events: EventLog
     clock: Clock
     written: Callable[[], None]
-    """Is called after every write that may have left passages without vectors."""
+    """Called after each write that may leave passages without vectors."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ids:
-    """What makes new ids."""
+    """Sources of new ids."""
 
     memory: Callable[[datetime], MemoryId]
     proposal: Callable[[datetime], ProposalId]

@@ -91,6 +91,9 @@ def migrate(connection: Connection, migrations: list[Migration], then: Callable[
                 if migration.fill is not None:
                     _fill(connection, migration.number, migration.fill)
             then()
+            if left:
+                fields = {"from": len(migrations) - len(left), "to": len(migrations)}
+                _LOG.info("Migrated the database.", extra={"fields": fields})
             return len(left)
         finally:
             if connection.info.transaction_status in (pq.TransactionStatus.IDLE, pq.TransactionStatus.INTRANS):

@@ -1,11 +1,15 @@
 """Bringing a database file to the schema of this code: numbered scripts that only go forward."""
 
+import logging
+
 import apsw
 
 from hivelore.errors import Broken, HiveloreError
 from hivelore.storage.sql import migrations as shared
 from hivelore.storage.sql.migrations import Migration
 from hivelore.storage.sqlite.connection import APPLICATION_ID, pragma, rows, run_script
+
+_LOG = logging.getLogger("hivelore")
 
 
 def shipped() -> list[Migration]:
@@ -17,6 +21,10 @@ def migrate(connection: apsw.Connection, migrations: list[Migration]) -> int:
     left = missing(connection, migrations)
     for migration in left:
         _apply(connection, migration)
+    if left:
+        _LOG.info(
+            "Migrated the database.", extra={"fields": {"from": len(migrations) - len(left), "to": len(migrations)}}
+        )
     return len(left)
 
 
