@@ -91,7 +91,7 @@ def _keep(app: Application, drafts: Iterable[Draft], say: Callable[[str], None])
         app.memory_service.remember_many(unit, viewer)
         count += len(unit)
         if count % SETTLED == 0 or len(unit) < UNIT:
-            while app.keywords.settle(app.store):
+            while app.keywords.compact(app.store):
                 pass
         if count % TOLD == 0:
             say(f"{count:,} memories are kept")
@@ -105,7 +105,7 @@ def _put_vectors(app: Application, lines: Lines) -> None:
     model = app.store.write(lambda tx: tx.register_model(provider.fingerprint, provider.dimension))
     while True:
         with app.store.read() as view:
-            waiting = view.waiting(model, app.clock.now(), PASSAGES)
+            waiting = view.queued_passages(model, app.clock.now(), PASSAGES)
         if not waiting:
             break
         found = dict(zip((one.passage for one in waiting), lines.composed([one.text for one in waiting]), strict=True))

@@ -14,7 +14,7 @@ from hivelore.memories.chunking import chunk
 from hivelore.models.onnx.provider import OnnxEmbedder
 from hivelore.python.hive import Hive
 from hivelore.python.remote import RemoteHive
-from hivelore.transfer.jsonl import Report, import_lines
+from hivelore.transfer.jsonl import ImportReport, import_lines
 
 NOTES = 2_576
 MOST = 1.3
@@ -56,7 +56,7 @@ def _imported(notes: Sequence[str], home: Path) -> dict[str, float]:
     with Service(home) as service, RemoteHive(service.client()) as hive:
         began = perf_counter()
 
-        def watch(report: Report) -> None:
+        def watch(report: ImportReport) -> None:
             if report.created and "first note found by keywords" not in times and _finds(hive, notes, 0):
                 times["first note found by keywords"] = perf_counter() - began
 

@@ -19,7 +19,7 @@ from hivelore.errors import Invalid
 from hivelore.models.onnx.pairs import OnnxPairReader
 from hivelore.observations.contradiction.constants import Constants
 from hivelore.observations.contradiction.judging import Verdict, judge
-from hivelore.observations.outcomes import Stance
+from hivelore.observations.outcomes import PairScores
 
 DATA = Path(__file__).parent / "data"
 FILES = (DATA / "statements.jsonl", DATA / "statements_more.jsonl")
@@ -203,7 +203,7 @@ def _likeness(bench: Bench, told: Sequence[Pair]) -> Callable[[Pair], float | No
     return near
 
 
-def _stances(told: Sequence[Pair]) -> Callable[[Pair], Stance]:
+def _stances(told: Sequence[Pair]) -> Callable[[Pair], PairScores]:
     reader = OnnxPairReader()
     known = {pair: reader.stance(Clean(pair.older), Clean(pair.newer)) for pair in told}
     return lambda pair: known[pair]

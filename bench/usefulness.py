@@ -108,7 +108,7 @@ def _ask(store: Store, name: str, row: Row, worth: Worth, halves: Mapping[str, S
 def _told(store: Store, cases: Sequence[Case], noise: float) -> dict[DocumentKey, list[Evidence]]:
     """What the past tells of each memory that was given in it."""
     with store.app.store.read() as view:
-        keys = {one.id: key for key, one in view.standings(view.matching(EVERYTHING), EVERYTHING).items()}
+        keys = {one.id: key for key, one in view.rank_features_of(view.matching_keys(EVERYTHING), EVERYTHING).items()}
     told: dict[DocumentKey, list[Evidence]] = {}
     for memory, evidence in _lived(store, cases, noise):
         told.setdefault(keys[memory], []).append(evidence)

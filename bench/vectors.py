@@ -14,8 +14,7 @@ from bench.report import Section, Table
 from hivelore.core.agents import AgentId, Interface
 from hivelore.core.text import Clean
 from hivelore.indexes.ports import VectorIndex
-from hivelore.indexes.vectors.exact import ExactVectors
-from hivelore.indexes.vectors.in_database import sqlite_vec
+from hivelore.indexes.vectors.brute_force import ExactVectors, sqlite_vec
 from hivelore.indexes.vectors.scan import ScanVectors
 from hivelore.indexing.model import DocumentKey, Vector
 from hivelore.memories.model import Chunk, Memory, MemoryId, Passage, Provenance, Scope, Source

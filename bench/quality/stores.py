@@ -42,7 +42,7 @@ def filled(bench: Bench, collection: Collection) -> Path:
         try:
             app.make_keys()
             Store(app, local(app)).remember([as_draft(item) for item in collection.items])
-            while app.keywords.settle(app.store):
+            while app.keywords.compact(app.store):
                 pass
         finally:
             app.close()

@@ -59,7 +59,7 @@ class Embedded:
     def vectors(self) -> Vector:
         """All there are, in the order in which the memories came."""
         with self._app.store.read() as view:
-            model = view.model(self._model.provider.fingerprint)
+            model = view.model_key(self._model.provider.fingerprint)
             batches = [] if model is None else list(view.all_embedded(model))
         order = np.argsort(np.concatenate([batch.passages for batch in batches]))
         return np.concatenate([batch.vectors for batch in batches])[order]

@@ -145,7 +145,7 @@ def test_reading_and_what_is_seen_of_its_use_is_no_change_and_stays(world: World
     memory = world.remember(PORT)
     key = present(world.store, memory).key
     batch = edited(world, memory, content="The port is 1.")
-    world.store.write(lambda tx: tx.touch({key: (3, world.clock.now())}))
+    world.store.write(lambda tx: tx.count_reads({key: (3, world.clock.now())}))
     world.store.write(lambda tx: tx.add_evidence({key: [evidence(Sign.CITED)]}))
     undo(world, batch)
     assert present(world.store, memory).memory.access_count == 3

@@ -164,7 +164,7 @@ def _live_on(world: World, deed: Deed, one: Memory) -> None:
             world.memory_service.edit(one.id, Edit(**EDITS[deed.number]), AS_OPERATOR)
         case "see" if stored.memory.operational is not None:
             held, seen = stored.memory.operational.held, an_observation(ObservationKind.REINFORCED, world.clock.now())
-            world.store.write(lambda tx: tx.observe(stored.key, held, seen))
+            world.store.write(lambda tx: tx.add_observation(stored.key, held, seen))
         case "use":
             world.store.write(lambda tx: tx.add_evidence({stored.key: [evidence(session=f"s{deed.number}")]}))
         case "ask":

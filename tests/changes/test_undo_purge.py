@@ -83,7 +83,7 @@ def test_no_word_of_it_is_left_where_it_contradicted_another(tmp_path: Path, *, 
         for _ in range(3):
             clock.advance(timedelta(minutes=2))
             housekeeping.run_step()
-        life = world.curation.life(first.id, AS_OPERATOR)
+        life = world.curation.timeline(first.id, AS_OPERATOR)
         assert [one.kind for one in life.observations] == [ObservationKind.CREATED, ObservationKind.CONTRADICTED]
         housekeeping.finish_purge(10)
     assert words.encode() not in in_files(tmp_path)

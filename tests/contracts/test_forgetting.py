@@ -43,7 +43,7 @@ class House:
         self.settle()
 
     def settle(self) -> None:
-        while self.keywords.settle(self.store):
+        while self.keywords.compact(self.store):
             pass
 
     def remember_secret(self) -> Memory:
@@ -53,7 +53,7 @@ class House:
         secret = world.remember(f"A {REPLACED}.", name=name, tags=[IN_TAG], session="s", project="p", operational=known)
         world.remember("It goes on in the same session.", session="s", project="p")
         key = present(self.store, secret).key
-        self.store.write(lambda tx: tx.observe(key, known.held, an_observation(text=f"Saw {OBSERVED}.")))
+        self.store.write(lambda tx: tx.add_observation(key, known.held, an_observation(text=f"Saw {OBSERVED}.")))
         log_events(self.store, an_event(text=Clean(f"New: {IN_EVENT}."), memory=secret.id))
         self.store.write(lambda tx: tx.add_evidence({key: [evidence(session=USED_IN)]}))
         world.memory_service.edit(secret.id, Edit(content=f"A {IN_TEXT}.", summary=f"A {IN_SUMMARY}."), AS_OPERATOR)
@@ -68,15 +68,15 @@ class House:
 
     def is_tidy(self) -> bool:
         with self.store.read() as view:
-            return self.keywords.is_tidy(view)
+            return self.keywords.is_purged(view)
 
     def tidy(self) -> None:
         for _ in range(STEPS):
             if self.is_tidy():
                 break
-            self.store.write(self.keywords.tidy)
+            self.store.write(self.keywords.purge_step)
         assert self.is_tidy()
-        assert self.store.tidy()
+        assert self.store.purge_log()
 
     def on_disk(self) -> set[str]:
         """Those of the words that are anywhere in what is kept."""
@@ -138,7 +138,7 @@ def test_forgetting_again_and_again_leaves_nothing(house: House) -> None:
 def test_what_is_written_meanwhile_is_found(house: House) -> None:
     house.fill(40)
     house.forget(house.remember_secret())
-    house.store.write(house.keywords.tidy)
+    house.store.write(house.keywords.purge_step)
     written = house.world.remember("A walrus.")
     house.tidy()
     assert house.on_disk() == set()
@@ -154,7 +154,7 @@ def test_what_is_forgotten_during_the_wiping_is_wiped_too(house: House) -> None:
     house.fill(40)
     first, second = house.remember_secret(), house.remember_secret()
     house.forget(first)
-    house.store.write(house.keywords.tidy)
+    house.store.write(house.keywords.purge_step)
     house.forget(second)
     house.tidy()
     assert house.on_disk() == set()
@@ -164,7 +164,7 @@ def test_a_killed_process_goes_on_with_the_wiping(opened: Callable[[], House]) -
     house = opened()
     house.fill(45)  # with so many the first step leaves something to do
     house.forget(house.remember_secret())
-    house.store.write(house.keywords.tidy)
+    house.store.write(house.keywords.purge_step)
     if not house.kind.durable:
         return
     again = opened()
@@ -178,10 +178,10 @@ def test_where_nothing_was_forgotten_there_is_nothing_to_wipe(house: House) -> N
     house.remember_secret()
     assert house.is_tidy()
     with house.store.read() as view:
-        before = view.moment()
-    house.store.write(house.keywords.tidy)
+        before = view.change_cursor()
+    house.store.write(house.keywords.purge_step)
     with house.store.read() as view:
-        assert (told(view, before), house.keywords.is_tidy(view)) == ([], True)
+        assert (told(view, before), house.keywords.is_purged(view)) == ([], True)
 
 
 def test_a_reader_keeps_what_it_sees_until_it_ends(house: House) -> None:
@@ -191,8 +191,8 @@ def test_a_reader_keeps_what_it_sees_until_it_ends(house: House) -> None:
         for _ in range(STEPS):
             if house.is_tidy():
                 break
-            house.store.write(house.keywords.tidy)
-        assert house.store.tidy() is not house.kind.in_files
+            house.store.write(house.keywords.purge_step)
+        assert house.store.purge_log() is not house.kind.in_files
         assert view.get(secret.id) is not None
-    assert house.store.tidy()
+    assert house.store.purge_log()
     assert house.on_disk() == set()

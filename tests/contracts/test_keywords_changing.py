@@ -161,12 +161,12 @@ def test_a_store_may_keep_documents_that_are_not_indexed(indexed: Indexed) -> No
 
 def missing(indexed: Indexed, after: int = 0, limit: int = 100) -> list[DocumentKey]:
     with indexed.store.read() as view:
-        return list(indexed.index.missing(view, DocumentKey(after), limit))
+        return list(indexed.index.unindexed_documents(view, DocumentKey(after), limit))
 
 
 def strays(indexed: Indexed, limit: int = 100) -> set[ChunkKey]:
     with indexed.store.read() as view:
-        return set(indexed.index.strays(view, limit))
+        return set(indexed.index.orphaned_chunks(view, limit))
 
 
 def test_nothing_is_missing_of_what_was_indexed_even_without_a_term(indexed: Indexed) -> None:

@@ -78,9 +78,9 @@ def test_an_unknown_key_has_nothing(store: MemoryStore) -> None:
     with store.read() as view:
         assert list(view.chunks(unknown)) == []
         assert list(view.history(unknown)) == []
-        assert list(view.before(unknown, 5)) == []
-        assert list(view.after(unknown, 5)) == []
-        assert view.admitted([unknown], EVERYTHING) == {}
+        assert list(view.earlier_in_session(unknown, 5)) == []
+        assert list(view.later_in_session(unknown, 5)) == []
+        assert view.memories_of([unknown], EVERYTHING) == {}
         assert view.attributes([unknown]) == {}
 
 
@@ -103,7 +103,7 @@ def test_changing_a_value_handed_in_or_out_does_not_change_the_store(store: Memo
 def refused(store: MemoryStore, memory: Memory) -> None:
     before = listed(store)
     with store.read() as view:
-        newest = view.moment()
+        newest = view.change_cursor()
     with pytest.raises(Conflict) as error:
         add(store, memory)
     assert str(error.value).strip()
@@ -177,11 +177,11 @@ def test_a_document_is_found_by_its_path_on_its_shelf_only(store: MemoryStore) -
     found = {add(store, memory).memory.id: memory for memory in (private, shared)}
     assert len(found) == 2
     with store.read() as view:
-        assert list(view.at_path(ADA, PATH)) == [view.get(private.id)]
-        assert list(view.at_path(None, PATH)) == [view.get(shared.id)]
-        assert not view.at_path(BOB, PATH)
-        assert not view.at_path(ADA, Clean(PATH.upper()))
-        assert not view.with_external_id(ADA, PATH)
+        assert list(view.memories_at_path(ADA, PATH)) == [view.get(private.id)]
+        assert list(view.memories_at_path(None, PATH)) == [view.get(shared.id)]
+        assert not view.memories_at_path(BOB, PATH)
+        assert not view.memories_at_path(ADA, Clean(PATH.upper()))
+        assert not view.memories_with_external_id(ADA, PATH)
 
 
 def test_a_document_is_found_by_its_external_id_on_its_shelf_only(store: MemoryStore) -> None:
@@ -189,10 +189,10 @@ def test_a_document_is_found_by_its_external_id_on_its_shelf_only(store: MemoryS
     found = {add(store, memory).memory.id: memory for memory in (private, shared)}
     assert len(found) == 2
     with store.read() as view:
-        assert list(view.with_external_id(ADA, Clean("x-1"))) == [view.get(private.id)]
-        assert list(view.with_external_id(None, Clean("x-1"))) == [view.get(shared.id)]
-        assert not view.with_external_id(BOB, Clean("x-1"))
-        assert not view.at_path(ADA, Clean("x-1"))
+        assert list(view.memories_with_external_id(ADA, Clean("x-1"))) == [view.get(private.id)]
+        assert list(view.memories_with_external_id(None, Clean("x-1"))) == [view.get(shared.id)]
+        assert not view.memories_with_external_id(BOB, Clean("x-1"))
+        assert not view.memories_at_path(ADA, Clean("x-1"))
 
 
 @each_name
@@ -204,7 +204,7 @@ def test_a_name_is_taken_once_per_project(store: MemoryStore, named: MakeNamed, 
         refused(store, replace(named("n", ADA, scope), project=memory.project))
     home = ADA if scope is Scope.AGENT else None
     with store.read() as view:
-        assert [*view.at_path(home, Clean("n")), *view.with_external_id(home, Clean("n"))] == found
+        assert [*view.memories_at_path(home, Clean("n")), *view.memories_with_external_id(home, Clean("n"))] == found
 
 
 statements: st.SearchStrategy[Statement] = st.builds(
@@ -238,7 +238,7 @@ def test_the_same_statement_is_the_newest_of_which_nothing_differs(
             add(store, a_memory(created_at=instant(minute), **statement._asdict()))
         same = [memory for memory in listed(store) if memory.statement == asked]
         with store.read() as view:
-            found = view.same_statement(asked)
+            found = view.memory_with_statement(asked)
     newest = max(same, key=lambda memory: (memory.created_at, memory.id), default=None)
     assert (found.memory if found else None) == newest
 
@@ -247,14 +247,14 @@ def test_the_newest_of_the_same_statements_is_the_one_created_last_not_the_one_a
     newest = add(store, a_memory("Use Java 21.", created_at=instant(5)))
     add(store, a_memory("Use Java 21.", created_at=instant(4)))
     with store.read() as view:
-        assert view.same_statement(newest.memory.statement) == newest
+        assert view.memory_with_statement(newest.memory.statement) == newest
 
 
 def test_the_swarm_s_own_statement_is_nobody_else_s(store: MemoryStore) -> None:
     own = add(store, a_memory(owner=None, scope=Scope.SWARM))
     add(store, a_memory(owner=ADA, scope=Scope.SWARM))
     with store.read() as view:
-        assert view.same_statement(own.memory.statement) == own
+        assert view.memory_with_statement(own.memory.statement) == own
 
 
 def test_a_statement_that_was_changed_is_no_longer_the_same(store: MemoryStore) -> None:
@@ -262,8 +262,8 @@ def test_a_statement_that_was_changed_is_no_longer_the_same(store: MemoryStore) 
     after = next_version(stored.memory, "Use Java 21.")
     change(store, stored.key, after, whole("Use Java 21."))
     with store.read() as view:
-        assert view.same_statement(stored.memory.statement) is None
-        assert view.same_statement(after.statement) is not None
+        assert view.memory_with_statement(stored.memory.statement) is None
+        assert view.memory_with_statement(after.statement) is not None
 
 
 # Forgetting.
@@ -288,20 +288,20 @@ def test_forgetting_leaves_nothing(store: MemoryStore) -> None:
     forget(store, stored.key)
     with store.read() as view:
         assert view.get(memory.id) is None
-        assert not view.at_path(ADA, PATH)
-        assert not view.with_external_id(ADA, Clean("x"))
-        assert view.same_statement(memory.statement) is None
+        assert not view.memories_at_path(ADA, PATH)
+        assert not view.memories_with_external_id(ADA, Clean("x"))
+        assert view.memory_with_statement(memory.statement) is None
         assert list(view.page(EVERYTHING, None, 10)) == []
-        assert list(view.matching(EVERYTHING)) == []
-        assert view.admitted([stored.key], EVERYTHING) == {}
+        assert list(view.matching_keys(EVERYTHING)) == []
+        assert view.memories_of([stored.key], EVERYTHING) == {}
         assert view.attributes([stored.key]) == {}
         assert list(view.chunks(stored.key)) == []
         assert list(view.history(stored.key)) == []
         assert view.vectors(model, passages) == {}
         assert len(view.embedded(model, [stored.key])) == 0
         assert list(view.all_embedded(model)) == []
-        assert list(view.waiting(model, instant(10), 10)) == []
-        assert view.pending(model) == 0
+        assert list(view.queued_passages(model, instant(10), 10)) == []
+        assert view.count_pending(model) == 0
         stats = view.stats(EVERYTHING, model, instant(10))
         assert (stats.total, stats.expired, stats.pending_embeddings, stats.failed) == (0, 0, 0, 0)
     assert store.write(lambda tx: tx.retry_failed(model, 10)) == 0
@@ -311,7 +311,7 @@ def test_forgetting_leaves_nothing(store: MemoryStore) -> None:
 def test_forgetting_is_told_to_who_follows(store: MemoryStore) -> None:
     stored = add(store, a_memory())
     with store.read() as view:
-        before = view.moment()
+        before = view.change_cursor()
     forget(store, stored.key)
     with store.read() as view:
         (change,) = told(view, before)

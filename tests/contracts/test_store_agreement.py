@@ -95,7 +95,7 @@ class Touch(OnOne):
     minute: int
 
     def do_to(self, tx: Transaction, stored: Stored) -> object:
-        return tx.touch({stored.key: (1, instant(self.minute))})
+        return tx.count_reads({stored.key: (1, instant(self.minute))})
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class Renew(OnOne):
     minute: int | None
 
     def do_to(self, tx: Transaction, stored: Stored) -> object:
-        return tx.renew(stored.key, None if self.minute is None else instant(self.minute))
+        return tx.set_expiry(stored.key, None if self.minute is None else instant(self.minute))
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ class Link(OnOne):
         if stored is None:
             return None
         supersedes = None if self.to is None else ids[self.to % len(ids)]
-        return tx.link(stored.key, None if self.minute is None else instant(self.minute), supersedes)
+        return tx.set_validity(stored.key, None if self.minute is None else instant(self.minute), supersedes)
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ class Observe(OnOne):
     observation: Observation
 
     def do_to(self, tx: Transaction, stored: Stored) -> object:
-        return tx.observe(stored.key, self.held, self.observation)
+        return tx.add_observation(stored.key, self.held, self.observation)
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ class See(OnOne):
 
     def do_to(self, tx: Transaction, stored: Stored) -> object:
         tx.add_evidence({stored.key: [self.evidence]})
-        return tx.standings([stored.key], EVERYTHING)[stored.key]
+        return tx.rank_features_of([stored.key], EVERYTHING)[stored.key]
 
 
 @dataclass(frozen=True)
@@ -179,7 +179,7 @@ class Fail(OnPassage):
 
     def do_to_passage(self, tx: Transaction, model: ModelKey, passage: PassageKey) -> object:
         tx.embedding_failed(model, passage, Clean("no"), instant(self.minute))
-        return tx.attempts(model, passage)
+        return tx.embedding_attempts(model, passage)
 
 
 @dataclass(frozen=True)
@@ -193,11 +193,11 @@ class OnModel:
             case "retry":
                 return tx.retry_failed(model, 1_000)
             case "take up":
-                return len(tx.take_up(model, PassageKey(0), 2))
+                return len(tx.adopt_vectors(model, PassageKey(0), 2))
             case "queue":
-                return len(tx.queue_again(model, PassageKey(0), 2))
+                return len(tx.requeue(model, PassageKey(0), 2))
             case "leave":
-                return tx.leave_queue(model, 1_000)
+                return tx.cancel_requeue(model, 1_000)
             case _:
                 return tx.drop_vectors(model, 1_000)
 

@@ -16,7 +16,7 @@ from hivelore.memories.model import Action, Memory
 from hivelore.observations.model import Confidence, Held
 from hivelore.review.model import Proposal
 from hivelore.search.model import Visibility
-from hivelore.storage.change_recorder import former
+from hivelore.storage.change_recorder import capture_state
 from hivelore.storage.ports import MemoryStore, Transaction
 from support.batches import ALL_BATCHES, a_batch, a_preimage, batches, batches_of, preimages_of, put_batch
 from support.clocks import START
@@ -44,10 +44,10 @@ def kept(store: MemoryStore, work: Callable[[Transaction], object]) -> dict[Docu
 
     def noting(tx: Transaction) -> dict[DocumentKey, PreviousState | None]:
         with tx.journal() as noted:
-            assert tx.is_keeping
+            assert tx.is_journaling
             work(tx)
             found = dict(noted)
-        assert not tx.is_keeping
+        assert not tx.is_journaling
         return found
 
     return store.write(noting)
@@ -55,15 +55,17 @@ def kept(store: MemoryStore, work: Callable[[Transaction], object]) -> dict[Docu
 
 def now(store: MemoryStore, key: DocumentKey) -> PreviousState | None:
     with store.read() as view:
-        return former(view, key)
+        return capture_state(view, key)
 
 
 CHANGES: dict[str, Callable[[Transaction, Stored], None]] = {
     "change": lambda tx, one: tx.change(one.key, next_version(one.memory, "New."), whole("New."), Action.EDITED),
     "attributes": lambda tx, one: tx.change(one.key, next_version(one.memory, tags=(Clean("t"),)), None, Action.EDITED),
-    "renew": lambda tx, one: tx.renew(one.key, instant(9)),
-    "link": lambda tx, one: tx.link(one.key, instant(9), None),
-    "observe": lambda tx, one: tx.observe(one.key, Held(base=Confidence(0.1), since=instant(1)), an_observation()),
+    "renew": lambda tx, one: tx.set_expiry(one.key, instant(9)),
+    "link": lambda tx, one: tx.set_validity(one.key, instant(9), None),
+    "observe": lambda tx, one: tx.add_observation(
+        one.key, Held(base=Confidence(0.1), since=instant(1)), an_observation()
+    ),
     "evidence": lambda tx, one: tx.add_evidence({one.key: [evidence()]}),
     "forget": lambda tx, one: tx.forget(one.key),
 }
@@ -89,7 +91,7 @@ def test_a_memory_is_noted_as_it_was_before_it_first_changed(store: MemoryStore,
 def test_a_new_memory_is_noted_as_not_there_whatever_becomes_of_it(store: MemoryStore) -> None:
     def work(tx: Transaction) -> None:
         one = tx.add(a_memory(), whole(a_memory().content))
-        tx.renew(one.key, instant(1))
+        tx.set_expiry(one.key, instant(1))
         tx.add(a_memory(), ())
 
     assert list(kept(store, work).values()) == [None, None]
@@ -97,13 +99,13 @@ def test_a_new_memory_is_noted_as_not_there_whatever_becomes_of_it(store: Memory
 
 def test_reading_is_no_change(store: MemoryStore) -> None:
     stored = add(store, a_memory())
-    assert kept(store, lambda tx: tx.touch({stored.key: (1, START)})) == {}
+    assert kept(store, lambda tx: tx.count_reads({stored.key: (1, START)})) == {}
 
 
 def test_nothing_is_noted_outside_nor_of_the_unit_before(store: MemoryStore) -> None:
     stored = add(store, a_memory())
-    assert list(kept(store, lambda tx: tx.renew(stored.key, None))) == [stored.key]
-    store.write(lambda tx: tx.renew(stored.key, instant(2)))
+    assert list(kept(store, lambda tx: tx.set_expiry(stored.key, None))) == [stored.key]
+    store.write(lambda tx: tx.set_expiry(stored.key, instant(2)))
     assert kept(store, lambda tx: None) == {}
 
 
@@ -112,7 +114,7 @@ def test_a_unit_that_failed_leaves_nothing_noted_for_the_next(store: MemoryStore
 
     def fails(tx: Transaction) -> None:
         with tx.journal():
-            tx.renew(stored.key, None)
+            tx.set_expiry(stored.key, None)
             raise RuntimeError
 
     with pytest.raises(RuntimeError):
@@ -129,7 +131,7 @@ def test_what_was_noted_comes_back_as_it_was_put(fresh: Fresh, data: st.DataObje
         if memory.operational is not None:
             held = memory.operational.held
             for one in data.draw(st.lists(observations(), max_size=2)):
-                store.write(lambda tx, one=one: tx.observe(stored.key, held, one))
+                store.write(lambda tx, one=one: tx.add_observation(stored.key, held, one))
         found = data.draw(st.lists(evidences, max_size=3))
         store.write(lambda tx: tx.add_evidence({stored.key: found}))
         put(store, a_proposal(stored.memory))
@@ -147,7 +149,7 @@ def test_what_was_noted_comes_back_as_it_was_put(fresh: Fresh, data: st.DataObje
 
 def _back(tx: Transaction, was: PreviousState | None) -> None:
     assert was is not None
-    tx.move_in([was.whole])
+    tx.import_memories([was.whole])
     for proposal in was.proposals:
         tx.put_proposal(proposal)
     tx.log_events(was.events)
@@ -273,7 +275,7 @@ def test_old_batches_go_with_what_is_kept_of_them_oldest_first(store: MemoryStor
 
 KEEPING_IN_ORDER: dict[str, Callable[[MemoryStore], None]] = {
     "vacuum": lambda store: store.vacuum(),
-    "learn": lambda store: store.learn(),
+    "learn": lambda store: store.analyze(),
 }
 
 

@@ -48,7 +48,7 @@ def test_every_part_is_replaced_but_the_counted_accesses(fresh: Fresh, first: Me
 
 def test_accesses_counted_since_a_memory_was_read_survive_its_change(store: MemoryStore) -> None:
     stored = add(store, a_memory())
-    store.write(lambda tx: tx.touch({stored.key: (2, instant(3))}))
+    store.write(lambda tx: tx.count_reads({stored.key: (2, instant(3))}))
     change(store, stored.key, next_version(stored.memory))
     now = present(store, stored.memory).memory
     assert (now.access_count, now.accessed_at) == (2, instant(3))
@@ -128,7 +128,9 @@ def test_a_memory_is_not_in_its_own_way(store: MemoryStore) -> None:
     change(store, stored.key, next_version(stored.memory))
     with store.read() as view:
         there = view.get(stored.memory.id)
-        assert list(view.at_path(ADA, PATH)) == list(view.with_external_id(ADA, Clean("x"))) == [there]
+        assert (
+            list(view.memories_at_path(ADA, PATH)) == list(view.memories_with_external_id(ADA, Clean("x"))) == [there]
+        )
 
 
 def test_a_path_that_was_left_is_free_again(store: MemoryStore) -> None:
@@ -137,11 +139,11 @@ def test_a_path_that_was_left_is_free_again(store: MemoryStore) -> None:
     change(store, stored.key, moved)
     heir = add(store, a_memory(source_path=PATH))
     with store.read() as view:
-        assert list(view.at_path(ADA, PATH)) == [heir]
-        assert list(view.at_path(ADA, Clean("/elsewhere"))) == [view.get(moved.id)]
+        assert list(view.memories_at_path(ADA, PATH)) == [heir]
+        assert list(view.memories_at_path(ADA, Clean("/elsewhere"))) == [view.get(moved.id)]
     change(store, stored.key, next_version(moved, source_path=None, scope=Scope.SWARM))
     with store.read() as view:
-        assert not view.at_path(ADA, Clean("/elsewhere"))
+        assert not view.memories_at_path(ADA, Clean("/elsewhere"))
 
 
 # History.
@@ -241,7 +243,7 @@ def test_each_memory_has_a_history_of_its_own(store: MemoryStore) -> None:
 
 def test_reads_are_no_versions(store: MemoryStore) -> None:
     stored = add(store, a_memory())
-    store.write(lambda tx: tx.touch({stored.key: (1, instant(1))}))
+    store.write(lambda tx: tx.count_reads({stored.key: (1, instant(1))}))
     assert len(history(store, stored.key)) == 1
     assert present(store, stored.memory).memory.updated_at == stored.memory.updated_at
 
@@ -253,7 +255,7 @@ def test_a_renewal_moves_the_expiry_and_is_no_version(store: MemoryStore) -> Non
     memory = a_memory(expires_at=instant(1))
     stored = add(store, memory)
     other = add(store, a_memory(expires_at=instant(1)))
-    store.write(lambda tx: tx.renew(stored.key, instant(5)))
+    store.write(lambda tx: tx.set_expiry(stored.key, instant(5)))
     renewed = replace(memory, expires_at=instant(5))
     assert present(store, memory).memory == renewed
     assert present(store, other.memory) == other
@@ -261,15 +263,17 @@ def test_a_renewal_moves_the_expiry_and_is_no_version(store: MemoryStore) -> Non
     assert (version.number, version.at, version.expires_at) == (1, memory.updated_at, instant(5))
     live = Filter(visibility=EVERYTHING.visibility, live_at=instant(3))
     assert listed(store, live) == [renewed]
-    store.write(lambda tx: tx.renew(stored.key, None))
+    store.write(lambda tx: tx.set_expiry(stored.key, None))
     assert present(store, memory).memory == replace(memory, expires_at=None)
 
 
 def test_accesses_add_up_and_the_latest_is_kept(store: MemoryStore) -> None:
     one, other = add(store, a_memory()), add(store, a_memory())
     unknown = DocumentKey(other.key + 1_000)
-    store.write(lambda tx: tx.touch({one.key: (2, instant(5)), other.key: (1, instant(1)), unknown: (7, instant(9))}))
-    store.write(lambda tx: tx.touch({one.key: (3, instant(4))}))
+    store.write(
+        lambda tx: tx.count_reads({one.key: (2, instant(5)), other.key: (1, instant(1)), unknown: (7, instant(9))})
+    )
+    store.write(lambda tx: tx.count_reads({one.key: (3, instant(4))}))
     for stored, expected in ((one, (5, instant(5))), (other, (1, instant(1)))):
         now = present(store, stored.memory).memory
         assert (now.access_count, now.accessed_at) == expected

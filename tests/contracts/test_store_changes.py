@@ -59,7 +59,7 @@ def test_a_change_without_chunks_is_one_of_attributes(store: MemoryStore) -> Non
 
 def test_a_renewal_is_a_change_of_attributes(store: MemoryStore) -> None:
     stored = add(store, a_memory(expires_at=instant(1)))
-    told = news(store, lambda tx: tx.renew(stored.key, instant(2)))
+    told = news(store, lambda tx: tx.set_expiry(stored.key, instant(2)))
     assert told == [(ChangeKind.ATTRIBUTES, stored.key)]
 
 
@@ -88,14 +88,14 @@ def test_what_no_index_needs_to_know_is_not_told(store: MemoryStore) -> None:
     gone = add(store, a_memory())
     (gone_passage,) = chunks(store, gone.key)[0].passages
     forget(store, gone.key)
-    assert news(store, lambda tx: tx.touch({stored.key: (1, instant(1))})) == []
+    assert news(store, lambda tx: tx.count_reads({stored.key: (1, instant(1))})) == []
     assert news(store, lambda tx: tx.embedding_failed(model, passage, Clean("no"), instant(30))) == []
     assert news(store, lambda tx: tx.retry_failed(model, 10)) == []
-    assert news(store, lambda tx: tx.take_up(model, PassageKey(0), 10)) == []
-    assert news(store, lambda tx: tx.queue_again(model, PassageKey(0), 10)) == []
+    assert news(store, lambda tx: tx.adopt_vectors(model, PassageKey(0), 10)) == []
+    assert news(store, lambda tx: tx.requeue(model, PassageKey(0), 10)) == []
     assert news(store, lambda tx: tx.set_setting("a", "b")) == []
     assert news(store, lambda tx: tx.forget(gone.key)) == []
-    assert news(store, lambda tx: tx.renew(gone.key, instant(2))) == []
+    assert news(store, lambda tx: tx.set_expiry(gone.key, instant(2))) == []
     assert news(store, lambda tx: tx.put_vectors(model, {gone_passage: np.ones(1, dtype=np.float32)})) == []
     assert news(store, lambda tx: tx.put_vectors(model, {})) == []
 
@@ -136,7 +136,7 @@ def test_whoever_follows_the_log_is_told_everything_once(fresh: Fresh, units: li
     """However often they look, and whatever moment they go on from."""
     with fresh() as store:
         with store.read() as view:
-            start = moment = view.moment()
+            start = moment = view.change_cursor()
         heard: list[Change] = []
         for number, adding in enumerate(units):
             store.write(lambda tx, adding=adding: [tx.add(a_memory(), ()) for _ in range(adding)])
@@ -145,12 +145,12 @@ def test_whoever_follows_the_log_is_told_everything_once(fresh: Fresh, units: li
                     for reached, batch in view.changes(moment):
                         heard.extend(batch)
                         moment = reached
-                    assert moment.number == view.moment().number
+                    assert moment.number == view.change_cursor().number
         with store.read() as view:
             heard += told(view, moment)
             assert heard == told(view, start) == told(view)
             assert len({one.seq for one in heard}) == len(heard) == sum(units)
-            assert told(view, view.moment()) == []
+            assert told(view, view.change_cursor()) == []
 
 
 def test_who_stops_half_way_goes_on_from_there(store: MemoryStore) -> None:
@@ -170,9 +170,9 @@ def test_of_two_moments_the_later_one_has_the_greater_number(store: MemoryStore)
     with store.read() as before:
         add(store, a_memory())
         with store.read() as after, store.read() as same:
-            assert before.moment().number < after.moment().number <= same.moment().number
-            assert told(same, after.moment()) == []
-            assert [one.kind for one in told(after, before.moment())] == [ChangeKind.CREATED]
+            assert before.change_cursor().number < after.change_cursor().number <= same.change_cursor().number
+            assert told(same, after.change_cursor()) == []
+            assert [one.kind for one in told(after, before.change_cursor())] == [ChangeKind.CREATED]
 
 
 def test_what_an_open_unit_writes_is_told_once_it_is_there(store: MemoryStore) -> None:
@@ -187,7 +187,7 @@ def test_what_an_open_unit_writes_is_told_once_it_is_there(store: MemoryStore) -
 
     with ThreadPoolExecutor(2) as pool:
         with store.read() as view:
-            moment = view.moment()
+            moment = view.change_cursor()
         first = pool.submit(store.write, slow)
         assert halfway.wait(PATIENCE)
         beside = pool.submit(add, store, a_memory("quick"))

@@ -48,7 +48,7 @@ def vectors_of(store: MemoryStore, model: ModelKey, stored: Sequence[StoredChunk
 
 def waiting(store: MemoryStore, model: ModelKey, document: DocumentKey) -> list[PassageKey]:
     with store.read() as view:
-        return [one.passage for one in view.waiting(model, instant(0), 1_000) if one.document == document]
+        return [one.passage for one in view.queued_passages(model, instant(0), 1_000) if one.document == document]
 
 
 def text_of(content: str, stored: StoredChunk) -> str:
@@ -95,7 +95,7 @@ def test_a_chunk_that_only_moved_keeps_its_key_and_shows_its_new_place(store: Me
     assert [chunk.chunk for chunk in (new, moved_two, moved_one)] == list(pieces)
     assert vectors_of(store, model, [moved_one, moved_two]) == {*one.passages, *two.passages}
     with store.read() as view:
-        assert [one.text for one in view.waiting(model, instant(0), 10)] == ["\U0001f41d new at the top"]
+        assert [one.text for one in view.queued_passages(model, instant(0), 10)] == ["\U0001f41d new at the top"]
 
 
 def test_other_headings_make_it_another_chunk(store: MemoryStore) -> None:

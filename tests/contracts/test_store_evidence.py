@@ -26,7 +26,7 @@ def seen_of(store: MemoryStore, key: DocumentKey) -> Sequence[Evidence]:
 
 def uses(store: MemoryStore) -> Mapping[DocumentKey, Use]:
     with store.read() as view:
-        return {key: one.use for key, one in view.standings(view.matching(EVERYTHING), EVERYTHING).items()}
+        return {key: one.use for key, one in view.rank_features_of(view.matching_keys(EVERYTHING), EVERYTHING).items()}
 
 
 @law
@@ -52,7 +52,7 @@ def test_the_same_again_is_nothing_new(store: MemoryStore) -> None:
     key = add(store, a_memory()).key
     see(store, key, evidence())
     with store.read() as view:
-        before = view.moment()
+        before = view.change_cursor()
     see(store, key, evidence(), evidence())
     with store.read() as view:
         assert told(view, before) == []
@@ -89,7 +89,7 @@ def test_evidence_of_many_is_that_of_each(store: MemoryStore) -> None:
 def test_it_is_no_new_version_and_tells_of_a_change(store: MemoryStore) -> None:
     stored = add(store, a_memory())
     with store.read() as view:
-        before = view.moment()
+        before = view.change_cursor()
     see(store, stored.key, evidence())
     with store.read() as view:
         assert [(one.kind, one.document) for one in told(view, before)] == [(ChangeKind.ATTRIBUTES, stored.key)]
@@ -109,7 +109,7 @@ def test_what_is_gone_or_never_was_is_passed_over(store: MemoryStore) -> None:
     gone = add(store, a_memory()).key
     forget(store, gone)
     with store.read() as view:
-        before = view.moment()
+        before = view.change_cursor()
     for key in (gone, DocumentKey(10**9)):
         see(store, key, evidence())
         assert list(seen_of(store, key)) == []

@@ -25,7 +25,7 @@ def put(store: MemoryStore, *files: KnownFile) -> None:
 
 def found(store: MemoryStore, place: str = "", path: str = "", limit: int = 9) -> list[KnownFile]:
     with store.read() as view:
-        return list(view.files_behind(place, path, limit))
+        return list(view.files_after(place, path, limit))
 
 
 def test_files_come_back_as_they_were_put(store: MemoryStore) -> None:

@@ -43,9 +43,11 @@ def assert_agrees(view: View, keys: dict[MemoryId, DocumentKey], population: Seq
     """All that a view says under this filter is what ``admits`` says."""
     admitted = [memory for memory in population if where.admits(memory)]
     assert list(view.page(where, None, 1_000)) == newest_first(admitted)
-    assert sorted(view.matching(where)) == sorted(keys[memory.id] for memory in admitted)
-    assert view.admitted(list(keys.values()), where) == {keys[memory.id]: memory for memory in admitted}
-    assert view.standings(list(keys.values()), where) == {keys[memory.id]: rank_features(memory) for memory in admitted}
+    assert sorted(view.matching_keys(where)) == sorted(keys[memory.id] for memory in admitted)
+    assert view.memories_of(list(keys.values()), where) == {keys[memory.id]: memory for memory in admitted}
+    assert view.rank_features_of(list(keys.values()), where) == {
+        keys[memory.id]: rank_features(memory) for memory in admitted
+    }
     now = INSTANTS[1]
     stats = view.stats(where, None, now)
     assert stats.total == len(admitted)
@@ -129,10 +131,10 @@ def test_candidates_are_looked_up_whatever_else_is_in_the_list(store: MemoryStor
     asked = [*keys.values(), *keys.values(), *(DocumentKey(unknown) for unknown in range(10**9, 10**9 + 5_000))]
     only_adas = Filter(visibility=Visibility(own=ADA, swarm=True))
     with store.read() as view:
-        assert view.admitted(asked, only_adas) == {keys[memory.id]: memory for memory in memories[::2]}
-        assert view.admitted(frozenset(asked), EVERYTHING) == {keys[memory.id]: memory for memory in memories}
+        assert view.memories_of(asked, only_adas) == {keys[memory.id]: memory for memory in memories[::2]}
+        assert view.memories_of(frozenset(asked), EVERYTHING) == {keys[memory.id]: memory for memory in memories}
         assert set(view.attributes(asked)) == set(keys.values())
-        assert view.admitted([], EVERYTHING) == {}
+        assert view.memories_of([], EVERYTHING) == {}
         assert view.attributes([]) == {}
 
 
@@ -172,8 +174,8 @@ def test_neighbours_are_those_of_the_same_session_owner_and_scope_nearest_first(
         keys = fill(store, written)
         with store.read() as view:
             for position, memory in enumerate(written):
-                before = view.before(keys[memory.id], limit)
-                after = view.after(keys[memory.id], limit)
+                before = view.earlier_in_session(keys[memory.id], limit)
+                after = view.later_in_session(keys[memory.id], limit)
                 earlier = [other for other in reversed(written[:position]) if same_thread(memory, other)]
                 later = [other for other in written[position + 1 :] if same_thread(memory, other)]
                 assert [(one.key, one.memory) for one in before] == [(keys[one.id], one) for one in earlier[:limit]]

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hivelore.core.agents import AgentId, Interface, Role, Viewer
-from hivelore.sessions.model import Ended, EventId, Handover, HandoverState, SubAgent, Task
+from hivelore.sessions.model import EventId, Handover, HandoverState, SessionEnd, SubAgent, Task
 from hivelore.storage.ports import MemoryStore
 from support.memories import ADA, filled_texts, instant, instants, texts
 from support.sessions import an_end
@@ -21,7 +21,7 @@ maybe = st.none() | texts
 handovers = st.builds(
     Handover,
     ended=st.builds(
-        Ended,
+        SessionEnd,
         id=events,
         program=filled_texts,
         session=filled_texts,
@@ -32,7 +32,7 @@ handovers = st.builds(
         project=maybe,
         task=st.none() | st.builds(Task, texts, texts),
         subagent=st.none() | st.builds(SubAgent, texts, texts),
-        goes_on=st.booleans(),
+        is_partial=st.booleans(),
     ),
     by=st.builds(
         Viewer, role=st.sampled_from(Role), agent=filled_texts.map(AgentId), interface=st.sampled_from(Interface)
@@ -65,7 +65,7 @@ def test_a_handover_comes_back_as_it_was_put(fresh: Fresh, handover: Handover) -
         put(store, handover)
         with store.read() as view:
             assert view.handover(handover.ended.id) == handover
-            assert list(view.handovers_behind(EventId(""), 10)) == [handover]
+            assert list(view.handovers_after(EventId(""), 10)) == [handover]
 
 
 def test_an_unknown_event_is_none(store: MemoryStore) -> None:
@@ -109,9 +109,9 @@ def test_all_of_them_are_read_in_pages(store: MemoryStore) -> None:
     every = sorted((a_handover() for _ in range(5)), key=lambda one: one.ended.id)
     put(store, *reversed(every))
     with store.read() as view:
-        first = list(view.handovers_behind(EventId(""), 3))
+        first = list(view.handovers_after(EventId(""), 3))
         assert first == every[:3]
-        assert list(view.handovers_behind(first[-1].ended.id, 3)) == every[3:]
+        assert list(view.handovers_after(first[-1].ended.id, 3)) == every[3:]
 
 
 def test_only_old_ones_that_do_not_wait_are_pruned(store: MemoryStore) -> None:
@@ -122,7 +122,7 @@ def test_only_old_ones_that_do_not_wait_are_pruned(store: MemoryStore) -> None:
     assert store.write(lambda tx: tx.prune_handovers(instant(3), 3)) == 3
     assert store.write(lambda tx: tx.prune_handovers(instant(3), 3)) == 1
     with store.read() as view:
-        assert {one.ended.id for one in view.handovers_behind(EventId(""), 9)} == {waits.ended.id, young.ended.id}
+        assert {one.ended.id for one in view.handovers_after(EventId(""), 9)} == {waits.ended.id, young.ended.id}
 
 
 def test_handovers_are_there_after_a_restart(open_durable: Callable[[], MemoryStore]) -> None:

@@ -32,13 +32,13 @@ def queued(store: MemoryStore, size: int) -> tuple[ModelKey, list[PassageKey]]:
 def lease(
     store: MemoryStore, model: ModelKey, limit: int, time: timedelta = HOUR, *, newest_first: bool = False
 ) -> list[PassageKey]:
-    leased = store.write(lambda tx: tx.lease_waiting(model, NOW, limit, lease=time, newest_first=newest_first))
+    leased = store.write(lambda tx: tx.lease_passages(model, NOW, limit, lease=time, newest_first=newest_first))
     return [one.passage for one in leased]
 
 
 def waiting(store: MemoryStore, model: ModelKey) -> list[PassageKey]:
     with store.read() as view:
-        return [one.passage for one in view.waiting(model, NOW, 100)]
+        return [one.passage for one in view.queued_passages(model, NOW, 100)]
 
 
 def test_nobody_is_given_what_another_one_has(store: MemoryStore) -> None:
@@ -54,7 +54,7 @@ def test_what_is_leased_still_waits(store: MemoryStore) -> None:
     lease(store, model, 2)
     assert waiting(store, model) == keys
     with store.read() as view:
-        assert view.pending(model) == 3
+        assert view.count_pending(model) == 3
 
 
 def test_when_the_lease_is_over_another_one_takes_over(store: MemoryStore) -> None:
@@ -66,7 +66,7 @@ def test_when_the_lease_is_over_another_one_takes_over(store: MemoryStore) -> No
 def test_what_is_released_is_given_to_the_next(store: MemoryStore) -> None:
     model, keys = queued(store, 3)
     lease(store, model, 9)
-    store.write(lambda tx: tx.release([keys[1], PassageKey(10**9)]))
+    store.write(lambda tx: tx.release_passages([keys[1], PassageKey(10**9)]))
     assert lease(store, model, 9) == keys[1:2]
 
 
@@ -74,7 +74,7 @@ def test_what_has_its_vector_and_waits_again_is_free(store: MemoryStore) -> None
     model, keys = queued(store, 2)
     lease(store, model, 9)
     store.write(lambda tx: tx.put_vectors(model, {keys[0]: np.ones(1, np.float32)}))
-    store.write(lambda tx: tx.queue_again(model, PassageKey(0), 9))
+    store.write(lambda tx: tx.requeue(model, PassageKey(0), 9))
     assert lease(store, model, 9) == keys[:1]
 
 
@@ -92,13 +92,13 @@ def test_a_unit_that_fails_leases_nothing(store: MemoryStore) -> None:
         raise RuntimeError
 
     with pytest.raises(RuntimeError):
-        store.write(lambda tx: work(tx.lease_waiting(model, NOW, 9, lease=HOUR)))
+        store.write(lambda tx: work(tx.lease_passages(model, NOW, 9, lease=HOUR)))
     assert lease(store, model, 9) == keys
 
 
 def test_one_name_has_one_holder_at_a_time(store: MemoryStore) -> None:
     def lead(holder: str, time: timedelta = HOUR, name: str = "tending") -> bool:
-        return store.write(lambda tx: tx.lease(name, holder, NOW, time))
+        return store.write(lambda tx: tx.acquire_lease(name, holder, NOW, time))
 
     assert lead("one")
     assert not lead("other")
@@ -141,7 +141,7 @@ def test_of_many_that_ask_at_once_one_leads(two: tuple[MemoryStore, MemoryStore]
 
     def ask(number: int) -> bool:
         start.wait(PATIENCE)
-        return two[number % 2].write(lambda tx: tx.lease("tending", str(number), NOW, HOUR))
+        return two[number % 2].write(lambda tx: tx.acquire_lease("tending", str(number), NOW, HOUR))
 
     with ThreadPoolExecutor(4) as pool:
         assert sum(done.result(PATIENCE) for done in [pool.submit(ask, number) for number in range(4)]) == 1

@@ -47,7 +47,7 @@ from support.stores import Fresh, add, change, chunks, forget, history, law, pre
 
 def wholes(view: View) -> list[WholeMemory]:
     """All that is there, by key."""
-    found = view.admitted(view.matching(EVERYTHING), EVERYTHING)
+    found = view.memories_of(view.matching_keys(EVERYTHING), EVERYTHING)
     histories, parts, observed = view.histories(found), view.chunks_of(found)(), view.observations_of(found)
     used = view.evidence_of(found)
     return [
@@ -69,7 +69,7 @@ def all_of(store: MemoryStore) -> list[WholeMemory]:
 
 
 def move_in(store: MemoryStore, moving: Sequence[WholeMemory]) -> None:
-    store.write(lambda tx: tx.move_in(moving))
+    store.write(lambda tx: tx.import_memories(moving))
 
 
 def seen(store: MemoryStore) -> object:
@@ -92,7 +92,7 @@ def furnished(draw: st.DrawFn) -> MemoryStore:
             memory = replace(memory, version=memory.version + 1, summary=Clean(draw(st.text("xyz"))))
             change(store, stored.key, memory, action=draw(st.sampled_from(Action)))
         for now, one in draw(st.lists(st.tuples(held, observations()), max_size=2)):
-            store.write(lambda tx, key=stored.key, now=now, one=one: tx.observe(key, now, one))
+            store.write(lambda tx, key=stored.key, now=now, one=one: tx.add_observation(key, now, one))
         seen = draw(st.lists(evidences, max_size=2))
         store.write(lambda tx, key=stored.key, seen=seen: tx.add_evidence({key: seen}))
         forget(store, add(store, a_memory()).key)
@@ -179,7 +179,7 @@ def test_what_is_taken_is_refused_and_nothing_moves_in(store: MemoryStore, what:
 
     def work(tx: Transaction) -> list[WholeMemory]:
         with pytest.raises(Conflict):
-            tx.move_in([second, _taken(what, first)])
+            tx.import_memories([second, _taken(what, first)])
         return wholes(tx)
 
     assert store.write(work) == [first]
@@ -194,14 +194,14 @@ def test_vectors_are_put_for_what_moved_in(store: MemoryStore) -> None:
 
     def work(tx: Transaction) -> ModelKey:
         model = tx.register_model("m", 2)
-        tx.move_in([moving])
-        assert [one.passage for one in tx.waiting(model, START, 10)] == [passage]
+        tx.import_memories([moving])
+        assert [one.passage for one in tx.queued_passages(model, START, 10)] == [passage]
         assert tx.put_vectors(model, {passage: np.array([1, 2], np.float32)}, {passage: b"codes"}) == 1
         return model
 
     model = store.write(work)
     with store.read() as view:
-        assert view.pending(model) == 0
+        assert view.count_pending(model) == 0
         assert view.vectors(model, [passage])[passage].tolist() == [1, 2]
         assert view.dimension(model) == 2
 
@@ -229,7 +229,7 @@ def _entry(minute: int, memory: MemoryId) -> AuditEntry:
 def test_the_audit_trail_is_read_from_its_beginning_in_pages(store: MemoryStore) -> None:
     entries = [_entry(minute, memory_id(1)) for minute in (3, 1, 2)]
     for entry in entries:
-        store.write(lambda tx, entry=entry: tx.record(entry))
+        store.write(lambda tx, entry=entry: tx.record_audit(entry))
     with store.read() as view:
         first = view.audit_after(0, 2)
         rest = view.audit_after(first[-1][0], 2)
@@ -241,15 +241,15 @@ def test_the_audit_trail_is_read_from_its_beginning_in_pages(store: MemoryStore)
 
 def test_an_audit_trail_moves_in_by_its_numbers_and_goes_on_behind_them(store: MemoryStore) -> None:
     moving = {4: _entry(4, memory_id(1)), 9: _entry(9, memory_id(1))}
-    store.write(lambda tx: tx.move_in_audit(moving))
-    store.write(lambda tx: tx.move_in_audit({7: _entry(7, memory_id(1))}))
-    store.write(lambda tx: tx.move_in_audit({}))
-    store.write(lambda tx: tx.record(_entry(1, memory_id(1))))
+    store.write(lambda tx: tx.import_audit(moving))
+    store.write(lambda tx: tx.import_audit({7: _entry(7, memory_id(1))}))
+    store.write(lambda tx: tx.import_audit({}))
+    store.write(lambda tx: tx.record_audit(_entry(1, memory_id(1))))
     with store.read() as view:
         assert [entry.at for entry in view.audit(10)] == [instant(minute) for minute in (1, 9, 7, 4)]
         assert [number for number, _ in view.audit_after(4, 2)] == [7, 9]
     with pytest.raises(Conflict):
-        store.write(lambda tx: tx.move_in_audit({9: _entry(9, memory_id(2))}))
+        store.write(lambda tx: tx.import_audit({9: _entry(9, memory_id(2))}))
 
 
 @pytest.mark.parametrize("gone", range(3))
@@ -285,9 +285,9 @@ def test_everything_is_counted(store: MemoryStore) -> None:
         for key in ("k", "l"):
             tx.put_api_key(ApiKey(id=KeyId(key), agent=ADA, role=Role.WORKER, digest=b"x", created_at=START))
         for minute in range(3):
-            tx.record(_entry(minute, stored.memory.id))
+            tx.record_audit(_entry(minute, stored.memory.id))
         for _ in range(6):
-            tx.observe(running.key, operational().held, an_observation())
+            tx.add_observation(running.key, operational().held, an_observation())
         tx.add_evidence({running.key: [evidence(session=f"s{number}") for number in range(7)]})
         state = JobState.DONE
         tx.put_job(Job(id=JobId("j"), kind="re-embed", state=state, created_at=START, updated_at=START))

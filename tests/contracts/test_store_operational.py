@@ -36,7 +36,7 @@ MORE_SURE = Held(base=Confidence(0.9), since=instant(8))
 
 def observe(store: MemoryStore, key: DocumentKey, now: Held, *seen: Observation) -> None:
     for one in seen:
-        store.write(lambda tx, one=one: tx.observe(key, now, one))
+        store.write(lambda tx, one=one: tx.add_observation(key, now, one))
 
 
 def observed(store: MemoryStore, key: DocumentKey) -> Sequence[Observation]:
@@ -79,13 +79,13 @@ def test_an_observation_changes_how_sure_it_is_and_nothing_else(store: MemorySto
 
     store.write(embed)
     with store.read() as view:
-        before = view.moment()
+        before = view.change_cursor()
     observe(store, stored.key, LESS_SURE, an_observation())
     assert present(store, stored.memory).memory == replace(stored.memory, operational=replace(known, held=LESS_SURE))
     assert len(history(store, stored.key)) == 1
     with store.read() as view:
         assert [(one.kind, one.document) for one in told(view, before)] == [(ChangeKind.ATTRIBUTES, stored.key)]
-        assert set(view.vectors(view.models()["m"], [passage])) == {passage}
+        assert set(view.vectors(view.model_keys()["m"], [passage])) == {passage}
 
 
 def test_observations_are_told_by_when_they_were_made_and_then_as_they_were_noted(store: MemoryStore) -> None:
@@ -111,7 +111,7 @@ def test_what_is_not_operational_or_is_gone_is_passed_over(store: MemoryStore) -
     plain, gone = add(store, a_memory()), add(store, a_memory(operational=operational()))
     forget(store, gone.key)
     with store.read() as view:
-        before = view.moment()
+        before = view.change_cursor()
     for key in (plain.key, gone.key, DocumentKey(10**9)):
         observe(store, key, LESS_SURE, an_observation())
         assert observed(store, key) == []
@@ -129,7 +129,7 @@ def test_forgetting_takes_the_observations_along(store: MemoryStore) -> None:
     assert len(observed(store, other.key)) == 1
     with store.read() as view:
         assert (view.counts().memories, view.counts().observations) == (1, 1)
-        assert list(view.matching(Filter(visibility=EVERYTHING.visibility, operational=True))) == [other.key]
+        assert list(view.matching_keys(Filter(visibility=EVERYTHING.visibility, operational=True))) == [other.key]
 
 
 def test_observations_outlive_a_new_version(store: MemoryStore) -> None:
@@ -145,7 +145,7 @@ def test_a_unit_that_fails_observed_nothing(store: MemoryStore) -> None:
     stored = add(store, a_memory(operational=operational()))
 
     def work(tx: Transaction) -> None:
-        tx.observe(stored.key, LESS_SURE, an_observation())
+        tx.add_observation(stored.key, LESS_SURE, an_observation())
         assert len(tx.observations(stored.key)) == 1
         raise RuntimeError
 
@@ -214,10 +214,10 @@ def test_words_are_blanked_where_they_contradicted_something(store: MemoryStore)
         an_observation(ObservationKind.CONTRADICTED, text="news"),
     ]
     observe(store, other.key, LESS_SURE, *kept)
-    assert list(store.write(lambda tx: tx.unquote([Clean("new"), Clean("newer"), Clean("none")]))) == [first.key]
+    assert list(store.write(lambda tx: tx.erase_quotes([Clean("new"), Clean("newer"), Clean("none")]))) == [first.key]
     assert [one.text for one in observed(store, first.key)] == [None, None, None, "else"]
     assert [one.text for one in observed(store, other.key)] == ["new", "news"]
-    assert list(store.write(lambda tx: tx.unquote([]))) == []
+    assert list(store.write(lambda tx: tx.erase_quotes([]))) == []
 
 
 def test_all_that_was_observed_is_replaced_at_once(store: MemoryStore) -> None:
@@ -227,8 +227,8 @@ def test_all_that_was_observed_is_replaced_at_once(store: MemoryStore) -> None:
         observe(store, one.key, LESS_SURE, an_observation(text="before"))
     seen = [an_observation(at=instant(minute), text=str(minute)) for minute in (5, 1, 3)]
     with store.read() as view:
-        before = view.moment()
-    store.write(lambda tx: tx.put_observations(stored.key, MORE_SURE, seen))
+        before = view.change_cursor()
+    store.write(lambda tx: tx.replace_observations(stored.key, MORE_SURE, seen))
     assert [one.text for one in observed(store, stored.key)] == ["1", "3", "5"]
     assert [one.text for one in observed(store, other.key)] == ["before"]
     assert present(store, stored.memory).memory == replace(stored.memory, operational=replace(known, held=MORE_SURE))
@@ -241,6 +241,6 @@ def test_what_was_observed_of_what_is_gone_is_not_replaced(store: MemoryStore) -
     plain, gone = add(store, a_memory()), add(store, a_memory(operational=operational()))
     forget(store, gone.key)
     for key in (plain.key, gone.key):
-        store.write(lambda tx, key=key: tx.put_observations(key, MORE_SURE, [an_observation()]))
+        store.write(lambda tx, key=key: tx.replace_observations(key, MORE_SURE, [an_observation()]))
         assert observed(store, key) == []
     assert present(store, plain.memory).memory == plain.memory

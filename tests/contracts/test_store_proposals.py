@@ -103,8 +103,8 @@ def test_the_open_ones_of_each_are_counted(store: MemoryStore) -> None:
     put(store, a_proposal(memory), a_proposal(memory), a_proposal(memory, decided=a_decision()))
     put(store, a_proposal(memory, actor=None), a_proposal(memory, actor=None, decided=a_decision()))
     with store.read() as view:
-        assert [view.open_proposals(actor) for actor in (ADA, BOB, None)] == [2, 0, 1]
-        waiting = [list(view.waiting_proposals(actor)) for actor in (ADA, BOB, None)]
+        assert [view.count_open_proposals(actor) for actor in (ADA, BOB, None)] == [2, 0, 1]
+        waiting = [list(view.open_proposals(actor)) for actor in (ADA, BOB, None)]
     there = [one for one in inbox(store) if one.decided is None]
     assert waiting == [[one for one in there if one.actor == actor] for actor in (ADA, BOB, None)]
 

@@ -44,11 +44,11 @@ def fail(store: MemoryStore, model: ModelKey, key: PassageKey, not_before: datet
 def queue_again(
     store: MemoryStore, model: ModelKey, after: PassageKey = BEFORE_ALL, limit: int = 1_000
 ) -> Sequence[PassageKey]:
-    return store.write(lambda tx: tx.queue_again(model, after, limit))
+    return store.write(lambda tx: tx.requeue(model, after, limit))
 
 
 def leave_queue(store: MemoryStore, model: ModelKey, limit: int = 1_000) -> int:
-    return store.write(lambda tx: tx.leave_queue(model, limit))
+    return store.write(lambda tx: tx.cancel_requeue(model, limit))
 
 
 def retry_failed(store: MemoryStore, model: ModelKey, limit: int = 1_000) -> int:
@@ -58,14 +58,14 @@ def retry_failed(store: MemoryStore, model: ModelKey, limit: int = 1_000) -> int
 def take_up(
     store: MemoryStore, model: ModelKey, after: PassageKey = BEFORE_ALL, limit: int = 1_000
 ) -> list[PassageKey]:
-    return list(store.write(lambda tx: tx.take_up(model, after, limit)))
+    return list(store.write(lambda tx: tx.adopt_vectors(model, after, limit)))
 
 
 def waiting(
     store: MemoryStore, model: ModelKey, now: datetime = NOW, limit: int = 1_000, *, newest_first: bool = False
 ) -> list[PassageKey]:
     with store.read() as view:
-        return [one.passage for one in view.waiting(model, now, limit, newest_first=newest_first)]
+        return [one.passage for one in view.queued_passages(model, now, limit, newest_first=newest_first)]
 
 
 def counts(store: MemoryStore, model: ModelKey, where: Filter = EVERYTHING) -> tuple[int, int]:
@@ -73,7 +73,7 @@ def counts(store: MemoryStore, model: ModelKey, where: Filter = EVERYTHING) -> t
     with store.read() as view:
         stats = view.stats(where, model, NOW)
         if where == EVERYTHING:
-            assert (stats.pending_embeddings, stats.failed) == (view.pending(model), view.failing(model))
+            assert (stats.pending_embeddings, stats.failed) == (view.count_pending(model), view.count_failing(model))
     return stats.pending_embeddings, stats.failed
 
 
@@ -82,7 +82,7 @@ def test_what_was_added_waits_with_its_own_words(store: MemoryStore) -> None:
     texts = ("caf\u00e9 \U0001f41d bees", "second e\u0301", "third")
     key, keys = add_document(store, *texts)
     with store.read() as view:
-        found = view.waiting(model, NOW, 10)
+        found = view.queued_passages(model, NOW, 10)
     assert [(one.passage, one.document, one.text) for one in found] == [
         (passage, key, text) for passage, text in zip(keys, texts, strict=True)
     ]
@@ -153,7 +153,7 @@ def test_a_failure_of_one_model_says_nothing_about_another(store: MemoryStore) -
     assert waiting(store, other) == [passage]
     assert counts(store, other) == (1, 0)
     with store.read() as view:
-        assert (view.attempts(model, passage), view.attempts(other, passage)) == (1, 0)
+        assert (view.embedding_attempts(model, passage), view.embedding_attempts(other, passage)) == (1, 0)
 
 
 def test_failures_are_counted_until_it_succeeds(store: MemoryStore) -> None:
@@ -162,11 +162,11 @@ def test_failures_are_counted_until_it_succeeds(store: MemoryStore) -> None:
     for attempt in range(1, 4):
         fail(store, model, passage, instant(attempt))
         with store.read() as view:
-            assert view.attempts(model, passage) == attempt
-            assert view.attempts(model, other) == 0
+            assert view.embedding_attempts(model, passage) == attempt
+            assert view.embedding_attempts(model, other) == 0
     embed(store, model, passage)
     with store.read() as view:
-        assert view.attempts(model, passage) == 0
+        assert view.embedding_attempts(model, passage) == 0
     assert counts(store, model) == (1, 0)
 
 
@@ -181,7 +181,7 @@ def test_all_failures_of_a_model_are_tried_again(store: MemoryStore) -> None:
     assert counts(store, model) == (3, 0)
     assert counts(store, other) == (2, 1)
     with store.read() as view:
-        assert view.attempts(model, keys[0]) == 0
+        assert view.embedding_attempts(model, keys[0]) == 0
     assert retry_failed(store, model) == 0
 
 
@@ -372,11 +372,11 @@ def test_every_passage_is_embedded_or_pending_or_failed(fresh: Fresh, fates: lis
 
 def test_every_model_that_was_registered_is_known_by_its_fingerprint(store: MemoryStore) -> None:
     with store.read() as view:
-        assert view.models() == {}
+        assert view.model_keys() == {}
     one, other = register(store, "one"), register(store, "other")
     register(store, "one")
     with store.read() as view:
-        assert view.models() == {"one": one, "other": other}
+        assert view.model_keys() == {"one": one, "other": other}
 
 
 def test_a_vector_that_is_there_is_not_lost_and_neither_is_one_that_is_waited_for(store: MemoryStore) -> None:
@@ -385,8 +385,8 @@ def test_a_vector_that_is_there_is_not_lost_and_neither_is_one_that_is_waited_fo
     embed(store, model, keys[0])
     embed(store, other, keys[1])
     with store.read() as view:
-        assert view.lost_vectors() == 0
-    assert store.write(lambda tx: tx.queue_lost(10)) == 0
+        assert view.count_lost_vectors() == 0
+    assert store.write(lambda tx: tx.requeue_lost(10)) == 0
 
 
 # What only damage, or an earlier release, leaves behind.
@@ -405,11 +405,11 @@ def test_passages_whose_vector_is_missing_wait_again(open_durable: Callable[[], 
         embed(store, model, *keys)
         store.write(lambda tx: sql_of(tx).count("vectors_drop", {"model": model, "limit": 2}))
         with store.read() as view:
-            assert (view.lost_vectors(), view.pending(model)) == (2, 0)
-        assert store.write(lambda tx: tx.queue_lost(1)) == 1
+            assert (view.count_lost_vectors(), view.count_pending(model)) == (2, 0)
+        assert store.write(lambda tx: tx.requeue_lost(1)) == 1
         with store.read() as view:
-            assert (view.lost_vectors(), view.pending(model)) == (1, 1)
-        assert store.write(lambda tx: tx.queue_lost(10)) == 1
+            assert (view.count_lost_vectors(), view.count_pending(model)) == (1, 1)
+        assert store.write(lambda tx: tx.requeue_lost(10)) == 1
         assert waiting(store, model) == keys[:2]
 
 

@@ -28,8 +28,8 @@ def fill(tx: Transaction) -> None:
     thread = [tx.add(a_memory(content, session=Clean("s"), tags=(Clean("t"),)), pieces) for _ in range(3)]
     edited, pieces = document("first part", "second, changed", "third part", passage=5)
     tx.change(thread[0].key, next_version(thread[0].memory, edited, scope=Scope.SWARM), pieces, Action.PROMOTED)
-    tx.touch({thread[1].key: (4, instant(3))})
-    tx.renew(thread[2].key, instant(99))
+    tx.count_reads({thread[1].key: (4, instant(3))})
+    tx.set_expiry(thread[2].key, instant(99))
     model, other = tx.register_model("m", 2), tx.register_model("other", 1)
     keys = [key for stored in thread for chunk in tx.chunks(stored.key) for key in chunk.passages]
     tx.put_vectors(model, {key: np.array([key, 0.1], dtype=np.float32) for key in keys[::2]})
@@ -40,7 +40,7 @@ def fill(tx: Transaction) -> None:
     tx.put_api_key(ApiKey(id=KeyId("k"), agent=ADA, role=Role.LEAD, digest=b"\0\xff" * 16, created_at=START))
     tx.revoke_api_key(KeyId("k"), instant(5))
     memory = thread[0].memory.id
-    tx.record(AuditEntry(at=START, actor=ADA, interface=Interface.MCP, action=Action.PROMOTED, memory=memory))
+    tx.record_audit(AuditEntry(at=START, actor=ADA, interface=Interface.MCP, action=Action.PROMOTED, memory=memory))
     job = Job(id=JobId("j"), kind="re-embed", state=JobState.RUNNING, created_at=START, updated_at=START, total=3)
     tx.put_job(job)
     tx.set_setting("model.serving", "m")
@@ -82,7 +82,7 @@ def test_numbers_go_on_where_they_were(open_durable: Reopen) -> None:
             (chunk,) = chunks(store, stored.key)
             keys.append((stored.key, chunk.key, chunk.passages[0]))
             with store.read() as view:
-                seqs.append(view.moment().number)
+                seqs.append(view.change_cursor().number)
             forget(store, stored.key)
     for numbers in zip(*keys, strict=True):
         assert len(set(numbers)) == 3

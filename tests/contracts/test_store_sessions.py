@@ -15,9 +15,9 @@ SESSION = Session(
     updated_at=instant(5),
     begun_at=instant(2),
     goal=Clean("Fix the login – 直す"),
-    asked=Clean("and the tests"),
-    briefed=EventId("e1"),
-    told=(InjectedMemory(memory_id(1), 1, EventId("e1")), InjectedMemory(memory_id(2), 3, EventId("e2"))),
+    last_prompt=Clean("and the tests"),
+    context_event=EventId("e1"),
+    injected=(InjectedMemory(memory_id(1), 1, EventId("e1")), InjectedMemory(memory_id(2), 3, EventId("e2"))),
 )
 EMPTY = Session(agent=ADA, id=Clean("codex:s2"), updated_at=instant(6))
 
@@ -40,7 +40,7 @@ def test_a_session_comes_back_as_it_was_put(store: MemoryStore, session: Session
 
 
 def test_what_is_put_later_takes_the_place_of_what_was_there(store: MemoryStore) -> None:
-    later = replace(SESSION, updated_at=instant(9), briefed=None, told=())
+    later = replace(SESSION, updated_at=instant(9), context_event=None, injected=())
     put(store, SESSION, later)
     assert found(store, SESSION) == later
 

@@ -156,7 +156,7 @@ def test_the_audit_trail_is_told_newest_first_of_all_or_of_one_memory(
     told.sort(key=lambda entry: entry.at)
     with fresh() as store:
         for entry in told:
-            store.write(lambda tx, entry=entry: tx.record(entry))
+            store.write(lambda tx, entry=entry: tx.record_audit(entry))
         with store.read() as view:
             assert list(view.audit(limit)) == told[::-1][:limit]
             for memory in map(memory_id, (1, 2, 3)):
@@ -169,7 +169,7 @@ def test_what_happened_at_the_same_instant_is_told_in_reverse_order_of_recording
         AuditEntry(at=START, actor=actor, interface=Interface.REST, action=Action.READ, memory=memory_id(1))
         for actor in (BOB, ADA, None, ADA)
     ]
-    store.write(lambda tx: [tx.record(entry) for entry in told])
+    store.write(lambda tx: [tx.record_audit(entry) for entry in told])
     with store.read() as view:
         assert list(view.audit(10)) == told[::-1]
 
@@ -177,7 +177,7 @@ def test_what_happened_at_the_same_instant_is_told_in_reverse_order_of_recording
 def test_the_audit_trail_outlives_the_memory(store: MemoryStore) -> None:
     stored = add(store, a_memory())
     entry = AuditEntry(at=START, actor=ADA, interface=Interface.CLI, action=Action.FORGOTTEN, memory=stored.memory.id)
-    store.write(lambda tx: tx.record(entry))
+    store.write(lambda tx: tx.record_audit(entry))
     forget(store, stored.key)
     with store.read() as view:
         assert list(view.audit(10, stored.memory.id)) == [entry]

@@ -31,7 +31,7 @@ def put(store: MemoryStore, model: ModelKey, tokens: Mapping[PassageKey, TokenCo
 
 def kept(store: MemoryStore, model: ModelKey, keys: Sequence[PassageKey]) -> Mapping[PassageKey, TokenCodes]:
     with store.read() as view:
-        return view.tokens(model, keys)()
+        return view.token_codes(model, keys)()
 
 
 @law
@@ -72,8 +72,8 @@ def test_models_have_their_own_and_lose_only_these(store: MemoryStore) -> None:
     assert kept(store, old, keys) == dict.fromkeys(keys, b"old")
     assert store.write(lambda tx: tx.drop_vectors(old, 2)) == 2
     with store.read() as view:
-        assert view.tokens(old, keys)().keys() == view.vectors(old, keys).keys()
-        assert len(view.tokens(old, keys)()) == 1
+        assert view.token_codes(old, keys)().keys() == view.vectors(old, keys).keys()
+        assert len(view.token_codes(old, keys)()) == 1
     store.write(lambda tx: tx.drop_vectors(old, 2))
     assert kept(store, old, keys) == {}
     assert kept(store, new, keys) == dict.fromkeys(keys, b"new")
@@ -94,7 +94,7 @@ def test_several_things_are_asked_for_before_any_is_waited_for(store: MemoryStor
     model = register(store)
     put(store, model, {one: b"one", other: b"other"})
     with store.read() as view:
-        first, second, parts = view.tokens(model, [one]), view.tokens(model, [other]), view.chunks_of([key])
+        first, second, parts = view.token_codes(model, [one]), view.token_codes(model, [other]), view.chunks_of([key])
         assert view.vectors(model, [one]).keys() == {one}
         assert (second(), first()) == ({other: b"other"}, {one: b"one"})
         assert parts() == {key: view.chunks(key)}
@@ -105,10 +105,10 @@ def test_what_is_asked_for_need_not_be_waited_for(store: MemoryStore) -> None:
     model = register(store)
     put(store, model, {one: b"one"})
     with store.read() as view:
-        view.tokens(model, [one])
+        view.token_codes(model, [one])
         view.chunks_of([key])
-        assert view.matching(EVERYTHING) == [key]
-        view.tokens(model, [one])
+        assert view.matching_keys(EVERYTHING) == [key]
+        view.token_codes(model, [one])
     assert kept(store, model, [one]) == {one: b"one"}
 
 
@@ -118,7 +118,7 @@ def test_a_unit_is_answered_what_was_there_when_it_asked(store: MemoryStore) -> 
     put(store, model, {one: b"one"})
 
     def work(tx: Transaction) -> Mapping[PassageKey, TokenCodes]:
-        asked = tx.tokens(model, [one])
+        asked = tx.token_codes(model, [one])
         tx.forget(key)
         return asked()
 

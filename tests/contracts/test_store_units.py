@@ -47,8 +47,8 @@ def test_what_work_raises_is_raised_and_undoes_all_it_did(store: MemoryStore) ->
     def work(tx: Transaction) -> None:
         tx.add(a_memory("new", source_path=Clean("/p")), whole("new"))
         tx.change(kept.key, next_version(kept.memory, "changed"), whole("changed"), Action.EDITED)
-        tx.touch({kept.key: (3, instant(1))})
-        tx.renew(kept.key, instant(1))
+        tx.count_reads({kept.key: (3, instant(1))})
+        tx.set_expiry(kept.key, instant(1))
         (chunk,) = tx.chunks(kept.key)
         tx.put_vectors(model, {chunk.passages[0]: np.ones(1, dtype=np.float32)})
         tx.register_model("another", 2)
@@ -57,7 +57,7 @@ def test_what_work_raises_is_raised_and_undoes_all_it_did(store: MemoryStore) ->
         raise error
 
     with store.read() as view:
-        before, newest = view.chunks(kept.key), view.moment()
+        before, newest = view.chunks(kept.key), view.change_cursor()
     with pytest.raises(Refused) as raised:
         store.write(work)
     assert raised.value is error
@@ -66,11 +66,11 @@ def test_what_work_raises_is_raised_and_undoes_all_it_did(store: MemoryStore) ->
         assert contents(view) == {"kept"}
         assert view.chunks(kept.key) == before
         assert len(view.history(kept.key)) == 1
-        assert view.pending(model) == 1
-        assert view.model("another") is None
+        assert view.count_pending(model) == 1
+        assert view.model_key("another") is None
         assert view.setting("name") is None
         assert view.agent(ADA) is None
-        assert not view.at_path(ADA, Clean("/p"))
+        assert not view.memories_at_path(ADA, Clean("/p"))
         assert told(view, newest) == []
 
 
@@ -114,18 +114,18 @@ def test_work_sees_what_it_wrote(store: MemoryStore) -> None:
         follower = tx.add(a_memory("next", session=Clean("s")), whole("next"))
         model = tx.register_model("m", 1)
         assert tx.get(memory.id) == stored
-        assert list(tx.at_path(ADA, Clean("/p"))) == [stored]
-        assert tx.matching(EVERYTHING)
-        assert set(tx.admitted([stored.key], EVERYTHING)) == {stored.key}
-        assert [one.key for one in tx.after(stored.key, 5)] == [follower.key]
-        assert [one.key for one in tx.before(follower.key, 5)] == [stored.key]
-        assert tx.pending(model) == len(tx.waiting(model, START, 10)) == 2
+        assert list(tx.memories_at_path(ADA, Clean("/p"))) == [stored]
+        assert tx.matching_keys(EVERYTHING)
+        assert set(tx.memories_of([stored.key], EVERYTHING)) == {stored.key}
+        assert [one.key for one in tx.later_in_session(stored.key, 5)] == [follower.key]
+        assert [one.key for one in tx.earlier_in_session(follower.key, 5)] == [stored.key]
+        assert tx.count_pending(model) == len(tx.queued_passages(model, START, 10)) == 2
         assert len(told(tx)) == 2
         assert tx.stats(EVERYTHING, model, START).total == 2
         (passage,) = tx.chunks(stored.key)[0].passages
         tx.put_vectors(model, {passage: np.ones(1, dtype=np.float32)})
         assert set(tx.vectors(model, [passage])) == {passage}
-        assert tx.pending(model) == 1
+        assert tx.count_pending(model) == 1
         changed = next_version(memory, "changed")
         tx.change(stored.key, changed, whole("changed"), Action.EDITED)
         assert tx.get(memory.id) == Stored(stored.key, changed)
@@ -140,7 +140,7 @@ def test_work_sees_what_it_wrote(store: MemoryStore) -> None:
     model = store.write(work)
     with store.read() as view:
         assert contents(view) == {"next"}
-        assert view.model("m") == model
+        assert view.model_key("m") == model
 
 
 # Snapshots.
@@ -299,7 +299,7 @@ def test_readers_beside_writers_see_whole_units_only(store: MemoryStore) -> None
                 pairs = int(view.setting("pairs") or 0)
                 assert view.stats(EVERYTHING, None, START).total == 2 * pairs
                 assert len(told(view)) == 2 * pairs
-                assert len(view.matching(EVERYTHING)) == 2 * pairs
+                assert len(view.matching_keys(EVERYTHING)) == 2 * pairs
             looks += 1
         return looks
 

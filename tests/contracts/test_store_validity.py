@@ -23,7 +23,7 @@ def a_fact(minute: float, content: str = "The port is 5432.", project: str | Non
 
 def beside(store: MemoryStore, key: DocumentKey) -> tuple[MemoryId | None, MemoryId | None]:
     with store.read() as view:
-        before, after = view.facts_beside(key)
+        before, after = view.adjacent_facts(key)
     return _id(before), _id(after)
 
 
@@ -37,7 +37,7 @@ def _id(stored: Stored | None) -> MemoryId | None:
 
 
 def link(store: MemoryStore, key: DocumentKey, minute: float | None, supersedes: MemoryId | None = None) -> None:
-    store.write(lambda tx: tx.link(key, None if minute is None else instant(minute), supersedes))
+    store.write(lambda tx: tx.set_validity(key, None if minute is None else instant(minute), supersedes))
 
 
 def test_facts_of_a_topic_are_found_in_order_of_time_not_of_coming(store: MemoryStore) -> None:
@@ -95,7 +95,7 @@ def test_shared_facts_of_several_owners_are_of_one_topic(store: MemoryStore) -> 
 def test_a_link_says_when_another_took_the_place_and_is_no_version(store: MemoryStore) -> None:
     one, other = add(store, a_fact(1)), add(store, a_fact(2))
     with store.read() as view:
-        before = view.moment()
+        before = view.change_cursor()
     link(store, one.key, 2)
     link(store, other.key, None, one.memory.id)
     assert present(store, one.memory).memory == replace(one.memory, valid_until=instant(2))
@@ -103,8 +103,8 @@ def test_a_link_says_when_another_took_the_place_and_is_no_version(store: Memory
     assert len(history(store, one.key)) == 1
     with store.read() as view:
         changes = [(each.kind, each.document) for _, batch in view.changes(before) for each in batch]
-        assert [stored.memory.id for stored in view.superseding(one.memory.id)] == [other.memory.id]
-        assert not view.superseding(other.memory.id)
+        assert [stored.memory.id for stored in view.successors_of(one.memory.id)] == [other.memory.id]
+        assert not view.successors_of(other.memory.id)
         known = view.attributes([one.key, other.key])
         assert (known[one.key].superseded, known[other.key].superseded) == (True, False)
     assert changes == [(ChangeKind.ATTRIBUTES, one.key), (ChangeKind.ATTRIBUTES, other.key)]
@@ -141,4 +141,4 @@ def test_all_of_it_is_there_after_a_restart(open_durable: Callable[[], MemorySto
         assert present(store, one.memory).memory.valid_until == instant(2)
         assert beside(store, other.key) == (one.memory.id, None)
         with store.read() as view:
-            assert [stored.memory.id for stored in view.superseding(one.memory.id)] == [other.memory.id]
+            assert [stored.memory.id for stored in view.successors_of(one.memory.id)] == [other.memory.id]

@@ -61,13 +61,13 @@ def stored_vectors(store: MemoryStore, model: ModelKey, keys: Sequence[PassageKe
 
 def test_a_model_has_one_key_for_ever(store: MemoryStore) -> None:
     with store.read() as view:
-        assert view.model("openai/small/512") is None
+        assert view.model_key("openai/small/512") is None
     key = register(store, "openai/small/512", 512)
     assert register(store, "openai/small/512", 512) == key
     assert register(store, "openai/small/256", 256) != key
     with store.read() as view:
-        assert view.model("openai/small/512") == key
-        assert view.model("OPENAI/small/512") is None
+        assert view.model_key("openai/small/512") == key
+        assert view.model_key("OPENAI/small/512") is None
 
 
 # Vectors.
@@ -164,14 +164,14 @@ def test_two_models_stand_side_by_side(store: MemoryStore) -> None:
     small, large = register(store, "small", 1), register(store, "large", 3)
     put(store, small, {passage: vector(1)})
     with store.read() as view:
-        assert (view.pending(small), view.pending(large)) == (0, 1)
+        assert (view.count_pending(small), view.count_pending(large)) == (0, 1)
     put(store, large, {passage: vector(1, 2, 3)})
     assert stored_vectors(store, small, [passage]) == {passage: vector(1).tobytes()}
     assert stored_vectors(store, large, [passage]) == {passage: vector(1, 2, 3).tobytes()}
     with store.read() as view:
-        assert (view.pending(small), view.pending(large)) == (0, 0)
-        assert list(view.waiting(small, instant(0), 10)) == []
-        assert list(view.waiting(large, instant(0), 10)) == []
+        assert (view.count_pending(small), view.count_pending(large)) == (0, 0)
+        assert list(view.queued_passages(small, instant(0), 10)) == []
+        assert list(view.queued_passages(large, instant(0), 10)) == []
         assert view.embedded(small, [key]).vectors.tolist() == [[1]]
         assert view.embedded(large, [key]).vectors.tolist() == [[1, 2, 3]]
 
@@ -188,7 +188,7 @@ def test_vectors_of_a_model_that_serves_no_more_are_removed_bit_by_bit(store: Me
     assert stored_vectors(store, old, keys) == {}
     assert len(stored_vectors(store, new, keys)) == 3
     with store.read() as view:
-        assert (view.pending(old), view.pending(new)) == (3, 0)
+        assert (view.count_pending(old), view.count_pending(new)) == (3, 0)
         assert list(view.all_embedded(old)) == []
 
 

@@ -38,7 +38,7 @@ def test_every_setting_named_in_the_documentation_exists() -> None:
 
 def test_the_documents_say_what_is_worth_keeping_as_agents_are_taught() -> None:
     page = " ".join((ROOT / "docs" / "folders.md").read_text().split())
-    assert all(one in page for one in (*agent_instructions.KEEP, agent_instructions.LEAVE))
+    assert all(one in page for one in (*agent_instructions.OCCASIONS, agent_instructions.EXCLUSIONS))
 
 
 def test_an_empty_variable_counts_as_unset(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ from hivelore.embeddings.active_model import SERVING, ActiveModel, EmbeddingMode
 from hivelore.embeddings.queue import BATCH, NEWEST, REUSED, EmbeddingQueue
 from hivelore.embeddings.retry import FIRST_RETRY_PAUSE
 from hivelore.errors import Conflict, Forbidden, Invalid, Unavailable
-from hivelore.indexes.vectors.exact import ExactVectors
+from hivelore.indexes.vectors.brute_force import ExactVectors
 from hivelore.indexing.model import ModelKey, Vector
 from hivelore.memories.drafts import Draft, Edit
 from hivelore.models.hashing import HashingEmbedder
@@ -53,7 +53,7 @@ def _in_background(embedding: EmbeddingQueue) -> Generator[None]:
 
 def _pending(world: World, model: ModelKey) -> int:
     with world.store.read() as view:
-        return view.pending(model)
+        return view.count_pending(model)
 
 
 def _taken_up(world: World) -> str | None:
@@ -280,8 +280,8 @@ def test_vectors_of_a_model_that_serves_no_more_are_dropped(world: World) -> Non
         world.remember(f"alpha {number}")
     other = _world(world, HashingEmbedder(64, salt="other"))
     with world.store.read() as view:
-        old = view.models()[hashing().fingerprint]
-        assert view.pending(old) == 0
+        old = view.model_keys()[hashing().fingerprint]
+        assert view.count_pending(old) == 0
     with _in_background(other.embedding):
         assert other.embedding.wait(200)
         until(lambda: _pending(other, old) == 5)

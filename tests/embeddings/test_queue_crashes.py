@@ -119,7 +119,7 @@ def look_at(store: MemoryStore, kept: dict[MemoryId, str]) -> None:
     """All of it is there, and each passage has the vector that its words have."""
     assert list(store.check()) == []
     with store.read() as view:
-        model = view.model(embedder().fingerprint)
+        model = view.model_key(embedder().fingerprint)
         assert model is not None
         assert view.stats(EVERYTHING, model, SystemClock().now()).failed == 0
         for memory, content in kept.items():
@@ -153,7 +153,7 @@ def look_for(store: MemoryStore, contents: Sequence[str]) -> None:
             (match,) = Postings().search(view, query_terms(content), EVERYTHING, 1)
             assert near.cosine == pytest.approx(1.0)
             assert near.document == match.document
-            (memory,) = view.admitted([near.document], EVERYTHING).values()
+            (memory,) = view.memories_of([near.document], EVERYTHING).values()
             assert memory.content == content
 
 

@@ -14,7 +14,7 @@ from hivelore.maintenance.housekeeping import PRUNE_BATCH, PRUNE_EVERY, Housekee
 from hivelore.memories.drafts import Edit
 from hivelore.memories.model import Scope
 from hivelore.memories.normalizer import CLOCK_SLACK
-from hivelore.observations.curation import Choice
+from hivelore.observations.curation import RatedQuery
 from hivelore.observations.model import GENERAL, SERVICE_LENGTH
 from support.fake_secrets import shapes
 from support.happenings import an_event, log_events, logged_events
@@ -193,9 +193,9 @@ def test_workers_are_not_told_the_sessions_of_others(world: World) -> None:
     assert told == {AS_ADA.agent: [None, "s1"], AS_LEA.agent: ["s2", "s1"]}
     seen = world.observe("The crane takes 60s to start.", session="s3").memory.id
     for viewer, session in ((AS_ADA, "s3"), (AS_BOB, None), (AS_LEA, "s3")):
-        assert [one.session for one in world.curation.life(seen, viewer).observations] == [session]
+        assert [one.session for one in world.curation.timeline(seen, viewer).observations] == [session]
     for viewer, session in ((AS_ADA, "s3"), (AS_BOB, None), (AS_LEA, "s3")):
-        (told_of,) = world.curation.page(Choice(), viewer, None).memories
+        (told_of,) = world.curation.page(RatedQuery(), viewer, None).memories
         assert (told_of.memory.session, world.curation.get(seen, viewer).memory.session) == (session, session)
     world.cooldowns.set("crane", "restart", AS_ADA, minutes=5, session="s4")
     assert [world.cooldowns.list_visible(viewer)[0].session for viewer in (AS_ADA, AS_BOB, AS_LEA)] == [

@@ -13,8 +13,8 @@ from hivelore.feedback.model import UNKNOWN, Use
 from hivelore.memories.drafts import Draft
 from hivelore.memories.model import Memory
 from hivelore.search.model import RecallId
-from hivelore.sessions.model import AgentEvent, Ended, EventId, EventKind, Origin, SubAgent, Task
-from hivelore.sessions.transcripts import everything
+from hivelore.sessions.model import AgentEvent, EventId, EventKind, Origin, SessionEnd, SubAgent, Task
+from hivelore.sessions.transcripts import read_transcript
 from support.clocks import START
 from support.memories import ADA
 from support.sessions import ClaudeSession, an_end
@@ -45,9 +45,9 @@ class Stage:
         name = EventId(f"e{self.count}")
         return AgentEvent(id=name, kind=kind, program="claude-code", session=Clean("s1"), text=said, **about)
 
-    def told(self, kind: EventKind = EventKind.ASKED, text: str | None = ABOUT_PROXY, **more: Any) -> str:
+    def told(self, kind: EventKind = EventKind.PROMPTED, text: str | None = ABOUT_PROXY, **more: Any) -> str:
         """What is put into the conversation."""
-        return self.world.capture.take(self.event(kind, text, **more), AS_ADA).context or ""
+        return self.world.capture.handle(self.event(kind, text, **more), AS_ADA).context or ""
 
     def asked(self) -> RecallId:
         recall = self.world.recall(ABOUT_PROXY).id
@@ -58,7 +58,7 @@ class Stage:
         self.world.write_buffer.flush()
         ended = an_end("/s1.jsonl", **{"at": self.world.clock.now(), **more})
         self.implicit_feedback.watch(
-            ended, ADA, everything("claude-code", session.lines, of_subagent=bool(ended.subagent))
+            ended, ADA, read_transcript("claude-code", session.lines, of_subagent=bool(ended.subagent))
         )
 
     def use(self, memory: Memory | None = None) -> Use:
@@ -111,7 +111,7 @@ def test_a_session_that_ends_again_and_again_is_one_and_the_surest_sign_stays(st
 
 def test_while_a_session_goes_on_nothing_counts_as_unused(stage: Stage) -> None:
     stage.told()
-    stage.ends(ClaudeSession().user(ABOUT_PROXY), goes_on=True)
+    stage.ends(ClaudeSession().user(ABOUT_PROXY), is_partial=True)
     assert stage.use() == UNKNOWN
     stage.ends(ClaudeSession().user(ABOUT_PROXY))
     assert stage.use() == Use(unused=1)
@@ -122,7 +122,7 @@ def test_what_was_not_seen_whole_shows_no_lack_of_use(stage: Stage, cut: str) ->
     stage.told()
     stage.world.write_buffer.flush()
     lines = ClaudeSession().user(ABOUT_PROXY).lines if cut != "nothing was read" else []
-    whole = everything("claude-code", lines, cut=cut == "the beginning is missing")
+    whole = read_transcript("claude-code", lines, cut=cut == "the beginning is missing")
     ended = an_end(None if cut == "there is no file" else "/s1.jsonl", at=stage.world.clock.now())
     stage.implicit_feedback.watch(ended, ADA, whole)
     assert stage.use() == UNKNOWN
@@ -151,10 +151,10 @@ def test_it_is_known_across_a_compaction_and_not_where_the_answer_never_arrived(
     stage.told(EventKind.STARTED, None, origin=Origin.COMPACTED)
     stage.ends(ClaudeSession().runs(USES))
     assert stage.use() == Use(applied=1)
-    lost = stage.event(EventKind.ASKED, ABOUT_PROXY)
+    lost = stage.event(EventKind.PROMPTED, ABOUT_PROXY)
     late = replace(lost, session=Clean("s2"))
-    stage.world.capture.take(late, AS_ADA)
-    stage.world.capture.take_late(late, AS_ADA)
+    stage.world.capture.handle(late, AS_ADA)
+    stage.world.capture.handle_late(late, AS_ADA)
     stage.ends(ClaudeSession().runs(USES), session="s2")
     assert stage.use() == Use(applied=1)
 
@@ -208,15 +208,15 @@ def test_in_a_small_store_no_word_is_rare_enough_to_tell(world: World) -> None:
     memory = world.remember(PROXY)
     event = AgentEvent(
         id=EventId("e1"),
-        kind=EventKind.ASKED,
+        kind=EventKind.PROMPTED,
         program="claude-code",
         session=Clean("s1"),
         text=Clean(ABOUT_PROXY),
         at=world.clock.now(),
     )
-    assert PROXY in (world.capture.take(event, AS_ADA).context or "")
+    assert PROXY in (world.capture.handle(event, AS_ADA).context or "")
     world.write_buffer.flush()
-    ended: Ended = an_end("/s1.jsonl", at=world.clock.now(), goes_on=True)
+    ended: SessionEnd = an_end("/s1.jsonl", at=world.clock.now(), is_partial=True)
     lines = ClaudeSession().user(ABOUT_PROXY).runs(USES).lines
-    ImplicitFeedback(world.store, world.keywords).watch(ended, ADA, everything("claude-code", lines))
+    ImplicitFeedback(world.store, world.keywords).watch(ended, ADA, read_transcript("claude-code", lines))
     assert world.rating.of(memory.id, AS_ADA).use == UNKNOWN

@@ -11,7 +11,7 @@ from hivelore.feedback.usage_signals import Given, Seen, outcome, recalls_in, se
 from hivelore.memories.model import MemoryId
 from hivelore.search.model import RecallId
 from hivelore.search.tokenizer import STOP_WORDS, distinct_terms
-from hivelore.sessions.model import Does, Tool, Turn, Who
+from hivelore.sessions.model import Speaker, Tool, ToolEffect, Turn
 from support.clocks import START
 
 MEMORY = MemoryId("01a00000-0000-7000-8000-00000000000a")
@@ -19,31 +19,33 @@ TEXT = "Start the quokka gateway with --legacy-peer-deps, else the wombat cache 
 WORDS = distinct_terms(TEXT) - STOP_WORDS
 ASKED = RecallId("01a00000-0000-7000-8000-00000000000b")
 SECOND = timedelta(seconds=1)
-SEARCH = Tool("mcp__hivelore__memory-search", Does.OTHER, "how do I start it")
+SEARCH = Tool("mcp__hivelore__memory-search", ToolEffect.OTHER, "how do I start it")
 
 
 def user(text: str) -> Turn:
-    return Turn(who=Who.USER, text=text)
+    return Turn(speaker=Speaker.USER, text=text)
 
 
 def says(text: str, at: datetime | None = None) -> Turn:
-    return Turn(who=Who.ASSISTANT, text=text, at=at)
+    return Turn(speaker=Speaker.ASSISTANT, text=text, at=at)
 
 
 def runs(command: str, at: datetime | None = None) -> Turn:
-    return Turn(who=Who.CALL, text="", tool=Tool("Bash", Does.RUN, command), at=at)
+    return Turn(speaker=Speaker.CALL, text="", tool=Tool("Bash", ToolEffect.RUN, command), at=at)
 
 
 def writes(text: str, path: str = "src/start.sh") -> Turn:
-    return Turn(who=Who.CALL, text="", tool=Tool("Write", Does.WRITE, path, text))
+    return Turn(speaker=Speaker.CALL, text="", tool=Tool("Write", ToolEffect.WRITE, path, text))
 
 
 def outputs(text: str) -> Turn:
-    return Turn(who=Who.RESULT, text=text, tool=Tool("Bash", Does.RUN, "cat README.md"))
+    return Turn(speaker=Speaker.RESULT, text=text, tool=Tool("Bash", ToolEffect.RUN, "cat README.md"))
 
 
 def finds(recall: RecallId = ASKED) -> Turn:
-    return Turn(who=Who.RESULT, text=f'{{"recallId":"{recall}","results":[{{"snippet":"{TEXT}"}}]}}', tool=SEARCH)
+    return Turn(
+        speaker=Speaker.RESULT, text=f'{{"recallId":"{recall}","results":[{{"snippet":"{TEXT}"}}]}}', tool=SEARCH
+    )
 
 
 SHOWN = Given(memory=MEMORY, words=WORDS, shown_at=START)
@@ -107,8 +109,8 @@ def test_a_recall_of_something_else_gives_nothing() -> None:
         writes(TEXT, "personal/memory/gateway.md"),
         writes(TEXT, "/work/shared/memory/gateway.md"),
         runs(f"hivelore remember '{TEXT}'"),
-        Turn(who=Who.CALL, text="", tool=Tool("mcp__hivelore__memory-store", Does.OTHER, TEXT)),
-        Turn(who=Who.CALL, text="", tool=Tool("Task", Does.OTHER, TEXT)),
+        Turn(speaker=Speaker.CALL, text="", tool=Tool("mcp__hivelore__memory-store", ToolEffect.OTHER, TEXT)),
+        Turn(speaker=Speaker.CALL, text="", tool=Tool("Task", ToolEffect.OTHER, TEXT)),
     ],
 )
 def test_copying_it_into_a_memory_or_handing_it_on_is_nothing_done(copy: Turn) -> None:
@@ -117,7 +119,7 @@ def test_copying_it_into_a_memory_or_handing_it_on_is_nothing_done(copy: Turn) -
 
 
 def test_opening_it_is_seen_and_is_no_sign_here() -> None:
-    opens = Turn(who=Who.CALL, text="", tool=Tool("mcp__hivelore__memory-get", Does.OTHER, MEMORY))
+    opens = Turn(speaker=Speaker.CALL, text="", tool=Tool("mcp__hivelore__memory-get", ToolEffect.OTHER, MEMORY))
     for act in (opens, runs(f"hivelore get {MEMORY}")):
         found = look(GIVEN, finds(), act)
         assert (found.is_opened, found.sign(WORDS)) == (True, None)
@@ -147,14 +149,14 @@ def test_the_surest_sign_counts() -> None:
 
 def test_recalls_are_read_from_what_our_own_tools_answered_alone() -> None:
     text = finds().text
-    escaped = Turn(who=Who.RESULT, text=text.replace('"', '\\"'), tool=SEARCH)
+    escaped = Turn(speaker=Speaker.RESULT, text=text.replace('"', '\\"'), tool=SEARCH)
     elsewhere = [outputs(text), user(text), says(text)]
     assert recalls_in([escaped]) == recalls_in([finds(), *elsewhere]) == {ASKED}
     assert recalls_in(elsewhere) == frozenset()
 
 
-tools = st.sampled_from([None, SEARCH, Tool("Bash", Does.RUN, USES), Tool("Write", Does.WRITE, "a", TEXT)])
-turns = st.builds(Turn, who=st.sampled_from(Who), text=st.sampled_from(["", TEXT, USES, MEMORY]), tool=tools)
+tools = st.sampled_from([None, SEARCH, Tool("Bash", ToolEffect.RUN, USES), Tool("Write", ToolEffect.WRITE, "a", TEXT)])
+turns = st.builds(Turn, speaker=st.sampled_from(Speaker), text=st.sampled_from(["", TEXT, USES, MEMORY]), tool=tools)
 
 
 @given(st.lists(turns, max_size=8))
@@ -174,7 +176,7 @@ def test_more_of_a_conversation_takes_no_sign_back(told: list[Turn], more: Turn)
 def test_work_ends_well_with_checks_that_pass_and_badly_with_what_fails_still() -> None:
     def check(*, failed: bool) -> Turn:
         text = "E   KeyError: 'x'" if failed else "1 passed"
-        return Turn(who=Who.RESULT, text=text, tool=Tool("Bash", Does.RUN, "pytest -q"), failed=failed)
+        return Turn(speaker=Speaker.RESULT, text=text, tool=Tool("Bash", ToolEffect.RUN, "pytest -q"), failed=failed)
 
     assert outcome([check(failed=True), check(failed=False)]) is Sign.SUCCEEDED
     assert outcome([check(failed=False), check(failed=True)]) is Sign.FAILED

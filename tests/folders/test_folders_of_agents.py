@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hivelore.folders.sync import AGAIN
+from hivelore.folders.sync import RETRY_AFTER
 from hivelore.memories.drafts import Draft
 from hivelore.memories.model import Scope, Source
 from support.desk import Desk
@@ -72,12 +72,12 @@ def test_a_folder_of_nobody_is_taken_once_there_is_such_an_agent(desk: Desk) -> 
     desk.write("agents/carl/memory/a.md", "Carl likes spaces.")
     desk.look()
     assert not desk.all()
-    assert desk.service.standing.passed_over == 1
+    assert desk.service.state.skipped == 1
     desk.world.agents.add("carl", AS_BOB.role)
-    desk.world.clock.advance(timedelta(seconds=AGAIN))
+    desk.world.clock.advance(timedelta(seconds=RETRY_AFTER))
     desk.look()
     assert desk.live() == ["Carl likes spaces."]
-    assert desk.service.standing.passed_over == 0
+    assert desk.service.state.skipped == 0
 
 
 def test_a_file_in_the_shared_folder_touches_no_private_memory(desk: Desk) -> None:

@@ -40,16 +40,16 @@ def test_a_file_becomes_a_memory_of_its_folder(desk: Desk) -> None:
     assert desk.memory("shared/thoughts/idea.txt").scope is Scope.SWARM
     assert desk.world.found("when do we ship", AS_ADA) == ["We ship on Friday."]
     assert TEXT not in desk.world.found("which prefix do headers want", AS_ADA)
-    assert desk.service.standing.known == 3
+    assert desk.service.state.known == 3
 
 
 def test_a_file_is_taken_when_it_rests(desk: Desk) -> None:
     desk.write(NOTE, "Half of")
-    desk.service.look()
+    desk.service.scan()
     desk.write(NOTE, "Half of it is written")
-    desk.service.look()
+    desk.service.scan()
     assert not desk.all()
-    desk.service.look()
+    desk.service.scan()
     assert desk.live() == ["Half of it is written"]
 
 
@@ -168,7 +168,7 @@ def test_a_process_that_was_killed_right_after_it_took_a_file_did_not_take_it_in
 ) -> None:
     file = desk.write(PLAN, "We ship on Friday.")
     with monkeypatch.context() as patch:
-        patch.setattr(FolderSync, "_write_down", _nothing)
+        patch.setattr(FolderSync, "_flush", _nothing)
         desk.look()
     before = desk.memory(PLAN)
     match meanwhile:
@@ -237,11 +237,11 @@ def test_what_is_no_memory_is_passed_over_once_and_is_not_in_the_way(
     assert desk.live() == ["We ship on Friday."]
     (said,) = [record.getMessage() for record in caplog.records]
     assert why in said
-    assert desk.service.standing.passed_over == 1
+    assert desk.service.state.skipped == 1
     desk.write("shared/memory/a-odd.md", "Now it says something.")
     desk.look()
     assert "Now it says something." in desk.live()
-    assert desk.service.standing.passed_over == 0
+    assert desk.service.state.skipped == 0
 
 
 def test_an_emptied_file_takes_its_memory_along_and_a_binary_one_leaves_it(desk: Desk) -> None:
@@ -268,7 +268,7 @@ def test_secrets_are_masked_and_may_not_stand_in_names(desk: Desk) -> None:
     desk.look()
     assert AWS_KEY not in repr(desk.all())
     assert len(desk.live()) == 1
-    assert desk.service.standing.passed_over == 1
+    assert desk.service.state.skipped == 1
 
 
 @pytest.mark.parametrize("name", ["two\nlines.md", "quote'\".md", "日本 – ü.md", "a;b$(c).md", "-rf.md"])
@@ -288,16 +288,16 @@ def test_a_workspace_that_is_away_takes_nothing_along(desk: Desk) -> None:
     away = desk.root.rename(desk.root.with_name("away"))
     desk.look()
     assert desk.live() == ["We ship on Friday."]
-    assert "cannot be read" in str(desk.service.standing.trouble)
+    assert "cannot be read" in str(desk.service.state.problem)
     away.rename(desk.root)
     desk.look()
-    assert desk.service.standing.trouble is None
+    assert desk.service.state.problem is None
     assert [one.version for one in desk.all()] == [1]
 
 
 def test_a_store_that_fails_is_tried_again_at_the_next_look(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     desk.write(PLAN, "We ship on Friday.")
-    desk.service.look()
+    desk.service.scan()
 
     def full(*_: object) -> None:
         raise Unavailable("The disk is full.")
@@ -305,8 +305,8 @@ def test_a_store_that_fails_is_tried_again_at_the_next_look(desk: Desk, monkeypa
     with monkeypatch.context() as patch:
         patch.setattr(type(desk.world.store), "write", full)
         with pytest.raises(Unavailable):
-            desk.service.look()
-    desk.service.look()
+            desk.service.scan()
+    desk.service.scan()
     assert desk.live() == ["We ship on Friday."]
 
 
@@ -316,24 +316,24 @@ def test_where_many_services_share_a_store_one_of_them_looks(desk: Desk) -> None
     second = desk.restart("two")
     desk.write(PLAN, "We ship on Friday.")
     for _ in range(3):
-        first.look()
-        second.look()
-    assert (first.standing.known, second.standing.known) == (1, 0)
+        first.scan()
+        second.scan()
+    assert (first.state.known, second.state.known) == (1, 0)
     leader_lease.release_lease()
     (desk.root / PLAN).unlink()
     desk.world.clock.advance(timedelta(seconds=20))
-    second.look()
-    second.look()
+    second.scan()
+    second.scan()
     assert desk.live() == []
 
 
 def test_looking_stops_when_told_and_goes_on_later(desk: Desk) -> None:
     for number in range(5):
         desk.write(f"shared/memory/{number}.md", f"Number {number}.")
-    desk.service.look()
-    desk.service.look(lambda: len(desk.all()) >= 2)
+    desk.service.scan()
+    desk.service.scan(lambda: len(desk.all()) >= 2)
     assert len(desk.live()) == 2
-    desk.service.look()
+    desk.service.scan()
     assert len(desk.live()) == 5
 
 

@@ -43,7 +43,7 @@ def test_whatever_happens_to_files_their_memories_are_what_they_say_in_the_end(
             elif what == "delete":
                 file.unlink(missing_ok=True)
             elif what == "look":
-                desk.service.look()
+                desk.service.scan()
             elif what == "restart":
                 desk.restart()
         desk.look()

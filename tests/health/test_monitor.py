@@ -13,7 +13,7 @@ from hivelore.errors import Broken, Unavailable
 from hivelore.health.model import Cause
 from hivelore.health.monitor import Monitor
 from hivelore.health.state import HealthState
-from hivelore.storage.replaced import replaced
+from hivelore.storage.refusals import database_replaced
 from support.clocks import SteppingClock
 
 
@@ -33,7 +33,7 @@ class Small:
             return True
 
         try:
-            answer = work(SimpleNamespace(lease=lease))
+            answer = work(SimpleNamespace(acquire_lease=lease))
         except Unavailable as error:
             self._health.store_failed(error, writing=True)
             raise
@@ -54,8 +54,8 @@ def test_a_full_disk_is_not_over_for_a_small_write_that_fits(health: HealthState
     store = Small(health)
     looking = monitor(store, health)
     with suppress(Unavailable):
-        store.write(lambda tx: tx.lease("large", "x" * 1_000))
-    store.write(lambda tx: tx.lease("small", "x"))
+        store.write(lambda tx: tx.acquire_lease("large", "x" * 1_000))
+    store.write(lambda tx: tx.acquire_lease("small", "x"))
     for _ in range(3):
         looking.look()
         assert health.is_standing(Cause.DISK_FULL)
@@ -67,7 +67,7 @@ def test_a_full_disk_is_not_over_for_a_small_write_that_fits(health: HealthState
 def test_a_replaced_database_is_told_once_in_the_log_and_never_said_to_pass(
     health: HealthState, caplog: pytest.LogCaptureFixture
 ) -> None:
-    health.store_failed(replaced(), writing=True)
+    health.store_failed(database_replaced(), writing=True)
     assert [one.lasting for one in health.health().problems] == [True]
     health.announce()
     assert caplog.text.count("was removed, replaced or restored") == 1

@@ -172,11 +172,11 @@ def repeated(view: View) -> list[tuple[object, ...]]:
 
 def settle(store: SqliteStore, index: Postings) -> None:
     """To the end, and everything that is to be wiped is."""
-    while index.settle(store):
+    while index.compact(store):
         pass
     while not is_tidy(store, index):
-        store.write(index.tidy)
-    while index.settle(store):
+        store.write(index.purge_step)
+    while index.compact(store):
         pass
     with store.read() as view:
         assert {one.state for one in sql.segments(sql.readable(view))} == {SEARCHED}
@@ -184,7 +184,7 @@ def settle(store: SqliteStore, index: Postings) -> None:
 
 def is_tidy(store: SqliteStore, index: Postings) -> bool:
     with store.read() as view:
-        return index.is_tidy(view)
+        return index.is_purged(view)
 
 
 def look_at_all(path: Path, told: Told) -> None:
@@ -211,5 +211,5 @@ def answers(store: SqliteStore, index: Postings, terms: list[str]) -> Found:
 
 def index_anew(tx: Transaction, index: Postings) -> None:
     index.clear(tx)
-    for key, memory in tx.admitted(tx.matching(EVERYTHING), EVERYTHING).items():
+    for key, memory in tx.memories_of(tx.matching_keys(EVERYTHING), EVERYTHING).items():
         IndexWriter(index).index(tx, Stored(key, memory))

@@ -8,13 +8,12 @@ from pathlib import Path
 import pytest
 
 from hivelore.errors import Broken
-from hivelore.indexes.keywords import fts5_segments
-from hivelore.indexes.keywords.fts5 import Fts5
-from hivelore.indexes.keywords.fts5_segments import Level, Segments
+from hivelore.indexes.keywords import fts5
+from hivelore.indexes.keywords.fts5 import Fts5, Level, Segments
 from hivelore.indexing.model import ChunkKey, DocumentKey, KeywordEntry
 from hivelore.storage.ports import Transaction
 from hivelore.storage.sqlite.store import SqliteStore
-from hivelore.storage.sqlite.transaction import SqliteTransaction
+from hivelore.storage.sqlite.view import SqliteTransaction
 from support.clocks import SteppingClock
 
 SECRET = "aardwolf"
@@ -58,15 +57,15 @@ class Index:
 
     def is_tidy(self) -> bool:
         with self.store.read() as view:
-            return self.engine.is_tidy(view)
+            return self.engine.is_purged(view)
 
     def tidy(self, beside: BackgroundWorkers = lambda step: None) -> int:
         """Answers how many steps it took."""
         for step in range(STEPS):
             if self.is_tidy():
-                assert self.store.tidy()
+                assert self.store.purge_log()
                 return step
-            self.store.write(self.engine.tidy)
+            self.store.write(self.engine.purge_step)
             beside(step)
         raise AssertionError("wiping does not end")
 
@@ -75,7 +74,7 @@ class Index:
             assert isinstance(tx, SqliteTransaction)
             return tx.row("keyword_segments")[0]
 
-        return fts5_segments.read(self.store.write(work))
+        return fts5.read_segments(self.store.write(work))
 
     def merge_all(self) -> None:
         """Into one segment."""
@@ -168,9 +167,9 @@ def test_long_varints_are_read() -> None:
     record = (
         bytes(4) + b"\xff\0\0\x01" + b"\x01\x01" + b"\xff" * 9 + b"\x00\x01" + b"\x01" * 5 + b"\x81\x00" + b"\x01" * 2
     )
-    assert fts5_segments.read(record) == Segments((Level(segments=1, merging=0, tombstones=True),))
+    assert fts5.read_segments(record) == Segments((Level(segments=1, merging=0, tombstones=True),))
 
 
 def test_a_record_of_another_kind_is_refused() -> None:
     with pytest.raises(Broken):
-        fts5_segments.read(bytes(4) + b"\x01\x01\x00")
+        fts5.read_segments(bytes(4) + b"\x01\x01\x00")

@@ -89,20 +89,20 @@ def test_the_old_index_keeps_no_word(
 ) -> None:
     first = Process(store, before, clock)
     memory = first.world.remember("A xylophonist.")
-    while first.keywords.settle(store):
+    while first.keywords.compact(store):
         pass
     second = Process(store, after, clock)
     second.finish()
     second.world.memory_service.forget(memory.id, AS_ADA)
     while not is_tidy(second):
-        store.write(second.keywords.tidy)
-    assert store.tidy()
+        store.write(second.keywords.purge_step)
+    assert store.purge_log()
     assert not any(b"xylophonist" in file.read_bytes() for file in tmp_path.iterdir())
 
 
 def is_tidy(process: Process) -> bool:
     with process.store.read() as view:
-        return process.keywords.is_tidy(view)
+        return process.keywords.is_purged(view)
 
 
 def test_a_killed_process_goes_on_where_it_was(

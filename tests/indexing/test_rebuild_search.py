@@ -60,7 +60,7 @@ def setting(world: World, name: str) -> str | None:
 def lose(world: World, *documents: int) -> None:
     """Let the index lack the first chunk of the documents at these places, in the order in which they came."""
     with world.store.read() as view:
-        keys = sorted(view.matching(EVERYTHING))
+        keys = sorted(view.matching_keys(EVERYTHING))
         chunks = [view.chunks(keys[at])[0].key for at in documents]
     world.store.write(lambda tx: world.keywords.remove(tx, chunks))
 
@@ -160,13 +160,13 @@ def test_a_repair_is_done_by_the_leader_on_request_of_anybody(world: World) -> N
 def test_what_is_indexed_without_being_there_is_let_go_of(world: World) -> None:
     write(world, 3)
     with world.store.read() as view:
-        (key, *_) = sorted(view.matching(EVERYTHING))
+        (key, *_) = sorted(view.matching_keys(EVERYTHING))
     world.store.write(lambda tx: tx.forget(key))
     with world.store.read() as view:
-        assert len(world.keywords.strays(view, 10)) == 1
+        assert len(world.keywords.orphaned_chunks(view, 10)) == 1
     Replica(world).finish()
     with world.store.read() as view:
-        assert not world.keywords.strays(view, 10)
+        assert not world.keywords.orphaned_chunks(view, 10)
 
 
 def test_what_cannot_be_indexed_is_told_and_keeps_nobody_busy(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -229,7 +229,7 @@ def test_many_requests_at_the_same_time_as_the_leader_builds(kind: str, clock: S
         threads[0].join()
         leader.finish()
         with store.read() as view:
-            lacking = list(world.keywords.missing(view, DocumentKey(0), 100))
+            lacking = list(world.keywords.unindexed_documents(view, DocumentKey(0), 100))
         assert (failures, lacking, leader.remaining, found(world)) == ([], [], 0, 40)
 
 
@@ -272,6 +272,6 @@ def test_in_the_end_each_memory_is_found_by_its_words(happened: list[str]) -> No
         leader.request_repair()
         leader.finish()
         with world.store.read() as view:
-            assert not world.keywords.missing(view, DocumentKey(0), 100)
-            assert not list[ChunkKey](world.keywords.strays(view, 100))
+            assert not world.keywords.unindexed_documents(view, DocumentKey(0), 100)
+            assert not list[ChunkKey](world.keywords.orphaned_chunks(view, 100))
         assert (found(world), leader.remaining, leader.is_complete) == (3 + len(kept), 0, True)

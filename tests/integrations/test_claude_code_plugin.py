@@ -28,7 +28,7 @@ def test_its_hooks_are_the_events_that_are_understood() -> None:
 
 
 def test_its_skill_is_what_is_taught_everywhere() -> None:
-    taught = agent_instructions.skill([tool.name for tool in TOOLS], agent_instructions.SOMEWHERE)
+    taught = agent_instructions.skill_file([tool.name for tool in TOOLS], agent_instructions.UNKNOWN_WORKSPACE)
     assert (PLUGIN / "skills" / "memory" / "SKILL.md").read_text() == taught
 
 
@@ -44,7 +44,7 @@ def test_what_is_set_up_differs_from_what_ships_in_commands_and_places_alone() -
         ".mcp.json",
         "skills/memory/SKILL.md",
     }
-    shown, there = agent_instructions.SOMEWHERE, agent_instructions.at(str(workspace))
+    shown, there = agent_instructions.UNKNOWN_WORKSPACE, agent_instructions.format_path(str(workspace))
     skill = Path("skills/memory/SKILL.md")
     assert made[skill].decode() == shipped[skill].decode().replace(shown, there)
     hooks = json.loads(made[Path("hooks/hooks.json")])["hooks"]

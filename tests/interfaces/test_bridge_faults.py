@@ -332,7 +332,7 @@ def test_a_url_that_is_none_is_named(tmp_path: Path, url: str) -> None:
 
 def test_without_a_key_a_service_elsewhere_is_not_asked(tmp_path: Path) -> None:
     with Bridge(environment(tmp_path, HIVELORE_URL="http://hive.invalid"), tmp_path) as bridge:
-        assert said(bridge)["message"].startswith("No key: there is no ")
+        assert said(bridge)["message"].startswith("The key file ")
 
 
 def test_a_service_that_stays_silent_is_given_up() -> None:
@@ -341,7 +341,7 @@ def test_a_service_that_stays_silent_is_given_up() -> None:
 
     with OddService(answer) as service:
         connection = Connection(Endpoint(service.url), read_timeout=0.05)
-        with pytest.raises(Expired, match="may still do what was asked"):
+        with pytest.raises(Expired, match="may still execute the request"):
             connection.post({}, b"{}")
         connection.close()
     assert CODES[Expired] == -32001

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hivelore.models import circuit_breaker
+from hivelore.models import guarded_embedder
 from hivelore.python.client import Client
 from support.embedding_server import EmbeddingServer, silence
 from support.service import Service
@@ -47,7 +47,7 @@ def ask(service: Service) -> tuple[float, dict[str, Any]]:
 def test_searches_are_answered_by_keywords_at_once_and_say_so(
     service: Service, server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch, show: Show
 ) -> None:
-    monkeypatch.setattr(circuit_breaker, "LONGEST_PAUSE", 1.0)
+    monkeypatch.setattr(guarded_embedder, "LONGEST_PAUSE", 1.0)
     agent = service.client(service.agent_key)
     agent.call("POST", "/api/memory/batch", body={"memories": [{"content": "The kettle boils."}]})
     until(lambda: service.app.status()["pendingEmbeddings"] == 0)
@@ -57,7 +57,7 @@ def test_searches_are_answered_by_keywords_at_once_and_say_so(
         waited = list(pool.map(ask, [service] * AT_ONCE))
     took = sorted(seconds for seconds, _ in waited)
     assert {(answer["path"], len(answer["results"])) for _, answer in waited} == {("keywords", 1)}
-    assert took[-circuit_breaker.FIRST_WAITERS - 1] < 2.5
+    assert took[-guarded_embedder.FIRST_WAITERS - 1] < 2.5
     assert took[-1] < 5.0
     later, answer = ask(service)
     assert later < 1.0

@@ -25,7 +25,7 @@ from support.waiting import until
 def looking_often() -> Generator[None]:
     """Services of this process do not let anybody wait for their next look."""
     with pytest.MonkeyPatch.context() as changes:
-        changes.setattr(sync, "EVERY", 0.05)
+        changes.setattr(sync, "SCAN_INTERVAL", 0.05)
         yield
 
 

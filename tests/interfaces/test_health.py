@@ -126,7 +126,7 @@ def test_a_passing_error_of_the_disk_is_counted_and_is_no_problem(on_disk: tuple
 def test_all_workers_live_on_after_the_disk_refused_to_read_for_a_while(on_disk: tuple[Service, Disk]) -> None:
     service, disk = on_disk
     remember(service)
-    service.app.store.tidy()
+    service.app.store.purge_log()
     with disk.failing(Deed.READ, Kind.DATABASE, apsw.IOError) as fault:
         until(lambda: fault.met > 20)
     until(lambda: causes(service) == [])
@@ -139,7 +139,7 @@ def test_all_workers_live_on_after_the_disk_refused_to_read_for_a_while(on_disk:
 
 def test_reads_that_fail_are_a_problem_of_their_own(on_disk: tuple[Service, Disk]) -> None:
     service, disk = on_disk
-    service.app.store.tidy()
+    service.app.store.purge_log()
     with disk.failing(Deed.READ, Kind.DATABASE, apsw.IOError):
         until(lambda: "reads-failing" in causes(service))
     until(lambda: causes(service) == [])
@@ -209,7 +209,7 @@ def test_damaged_pages_are_a_lasting_problem_once_the_whole_database_was_read(
 
 def test_damage_that_was_only_read_wrongly_once_is_over_after_a_look(on_disk: tuple[Service, Disk]) -> None:
     service, disk = on_disk
-    service.app.store.tidy()
+    service.app.store.purge_log()
     with disk.failing(Deed.READ, Kind.DATABASE, apsw.CorruptError):
         until(lambda: service.app.health.counts.get(Cause.DAMAGED, 0) > 0)
     wait_for(service)

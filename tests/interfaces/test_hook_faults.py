@@ -14,7 +14,7 @@ from uuid import uuid4
 import pytest
 
 from hivelore.sessions.fence import unfenced
-from hivelore.sessions.programs.claude_code import CLAUDE_CODE
+from hivelore.sessions.programs import CLAUDE_CODE
 from support.hook_faults import FAULTS, Way
 from support.hook_home import KNOWN, Home, Kept, conversation, opened, payload, something_learned
 from support.shown import Show

@@ -27,8 +27,8 @@ class SlowFts5(Fts5):
         self._clock = clock
         self.steps = 0
 
-    def tidy(self, tx: Transaction) -> None:
-        super().tidy(tx)
+    def purge_step(self, tx: Transaction) -> None:
+        super().purge_step(tx)
         self.steps += 1
         self._clock.advance(STEP)
 
@@ -58,7 +58,7 @@ class House:
 
     def is_tidy(self) -> bool:
         with self.store.read() as view:
-            return self.keywords.is_tidy(view)
+            return self.keywords.is_purged(view)
 
     def tend_until_tidy(self) -> None:
         while not self.is_tidy():
@@ -172,8 +172,8 @@ class SlowPostings(Postings):
         self._clock = clock
         self.steps = 0
 
-    def settle(self, store: MemoryStore) -> bool:
-        there_was_something = super().settle(store)
+    def compact(self, store: MemoryStore) -> bool:
+        there_was_something = super().compact(store)
         self.steps += there_was_something
         self._clock.advance(timedelta(seconds=0.2))
         return there_was_something
@@ -194,4 +194,4 @@ def test_the_index_settles_by_and_by(tmp_path: Path) -> None:
         assert keywords.steps == round(COMPACTION_BUDGET / 0.2 + 0.5)
         for _ in range(30):
             housekeeping.run_step()
-        assert not keywords.settle(store)
+        assert not keywords.compact(store)

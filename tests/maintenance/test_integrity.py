@@ -37,7 +37,7 @@ def lose_vectors(world: World, limit: int) -> None:
 
     def work(tx: Transaction) -> None:
         assert isinstance(tx, SqlTransaction)
-        tx.count("vectors_drop", {"model": tx.models()[hashing().fingerprint], "limit": limit})
+        tx.count("vectors_drop", {"model": tx.model_keys()[hashing().fingerprint], "limit": limit})
 
     world.store.write(work)
 
@@ -51,7 +51,7 @@ def test_what_lacks_nothing_is_sound(world: World, integrity_check: IntegrityChe
 def test_words_that_are_missing_are_told_and_indexed_again(world: World, integrity_check: IntegrityCheck) -> None:
     world.index_rebuild.run_step()
     with world.store.read() as view:
-        chunks = [view.chunks(key)[0].key for key in sorted(view.matching(EVERYTHING))[:3]]
+        chunks = [view.chunks(key)[0].key for key in sorted(view.matching_keys(EVERYTHING))[:3]]
     world.store.write(lambda tx: world.keywords.remove(tx, chunks))
     (said,) = integrity_check.check().repairs
     assert said.startswith("The keyword index lacks words of 3 of 4 memories.")

@@ -215,7 +215,7 @@ def test_what_was_renewed_meanwhile_stays(world: World) -> None:
 
     def late(wish: MaintenancePlan, viewer: Viewer, progress: Progress) -> Any:
         found = looked(wish, viewer, progress)
-        world.store.write(lambda tx: tx.renew(key, None))
+        world.store.write(lambda tx: tx.set_expiry(key, None))
         return found
 
     world.maintenance._survey = late
@@ -363,7 +363,7 @@ def test_of_what_is_about_running_things_the_observations_of_both_are_kept(world
         stored = present(world.store, one)
         assert stored.memory.operational is not None
         held = stored.memory.operational.held
-        world.store.write(lambda tx, key=stored.key, held=held: tx.observe(key, held, seen))
+        world.store.write(lambda tx, key=stored.key, held=held: tx.add_observation(key, held, seen))
     (proposal,) = proposed(world)
     before = known(world)
     decide(world, proposal, Decision.ACCEPTED)

@@ -18,7 +18,7 @@ from hivelore.memories.drafts import UNSET, Edit
 from hivelore.memories.model import Memory, Scope
 from hivelore.memories.temporal import adjacent_facts
 from hivelore.search.model import EVERYTHING
-from hivelore.transfer.jsonl import Report, _canonical, read_line
+from hivelore.transfer.jsonl import ImportReport, _canonical_json, parse_line
 from support.clocks import START, SteppingClock
 from support.laws import examples
 from support.reference.keywords import ReferenceKeywords
@@ -100,7 +100,7 @@ def test_what_was_replaced_leads_to_something_that_holds(happened: list[Deed]) -
 
         def following(one: Stored) -> list[Stored]:
             _, newer = adjacent_facts(view, one)
-            return [*view.superseding(one.memory.id), *([] if newer is None else [newer])]
+            return [*view.successors_of(one.memory.id), *([] if newer is None else [newer])]
 
         for memory in everything(world):
             start = view.get(memory.id)
@@ -119,11 +119,11 @@ def test_what_was_replaced_leads_to_something_that_holds(happened: list[Deed]) -
 @given(happened=st.lists(deeds, max_size=9), order=st.randoms(use_true_random=False))
 def test_an_export_that_is_read_in_holds_the_same_in_whatever_order(happened: list[Deed], order: Random) -> None:
     world, other = lived(happened), a_world(IMPORTED)
-    lines = [_canonical(codec.memory(memory)).encode() for memory in everything(world)]
+    lines = [_canonical_json(codec.memory(memory)).encode() for memory in everything(world)]
     for _ in range(2):
         order.shuffle(lines)
         for line in lines:
-            draft = read_line(line, Report())
+            draft = parse_line(line, ImportReport())
             assert draft is not None
             other.memory_service.remember(draft, AS_ADA)
         assert held(other) == held(world)

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.models.circuit_breaker import (
+from hivelore.models.guarded_embedder import (
     FAILURES,
     FIRST_PAUSE,
     FIRST_WAITERS,

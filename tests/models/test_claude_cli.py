@@ -13,7 +13,7 @@ from hivelore.core.text import Clean
 from hivelore.errors import Unavailable
 from hivelore.models import claude_cli
 from hivelore.models.claude_cli import ClaudeCommand
-from hivelore.sessions.lessons.prompt import SCHEMA
+from hivelore.sessions.model_summarizer import SCHEMA
 from support.waiting import until
 
 PROMPT = Clean("What was learned? ä\n")
@@ -85,8 +85,8 @@ def test_an_answer_in_plain_words_will_do(tmp_path: Path) -> None:
         (printing({"is_error": True, "result": "Not logged in", "usage": USAGE}), "Not logged in", [112]),
         (f"{printing({'result': 'x', 'usage': USAGE})}; sys.exit(3)", "failed", [112]),
         ("sys.exit('no such option')", "no such option", []),
-        ("print('hello')", "no answer", []),
-        ("print('[' * 100_000)", "no answer", []),
+        ("print('hello')", "without an answer", []),
+        ("print('[' * 100_000)", "without an answer", []),
         ("os.kill(os.getpid(), 9)", "-9", []),
     ],
 )

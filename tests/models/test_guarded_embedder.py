@@ -11,7 +11,7 @@ import pytest
 from hivelore.core.text import Clean
 from hivelore.errors import Invalid, Unavailable
 from hivelore.indexing.model import Vector
-from hivelore.models import circuit_breaker, guarded_embedder
+from hivelore.models import guarded_embedder
 from hivelore.models.guarded_embedder import GuardedEmbedder
 from hivelore.models.hashing import HashingEmbedder
 from hivelore.runtime.clock import SystemClock
@@ -39,8 +39,8 @@ class Hanging(FaultyEmbedder):
 
 @pytest.fixture(autouse=True)
 def in_a_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(circuit_breaker, "SILENCE", 0.1)
-    monkeypatch.setattr(circuit_breaker, "FIRST_PAUSE", 0.2)
+    monkeypatch.setattr(guarded_embedder, "SILENCE", 0.1)
+    monkeypatch.setattr(guarded_embedder, "FIRST_PAUSE", 0.2)
     monkeypatch.setattr(guarded_embedder, "PROBE_PATIENCE", 0.1)
 
 
@@ -69,7 +69,7 @@ def seconds(call: Callable[[], object]) -> tuple[float, bool]:
 def fail(inner: Hanging, embedder: GuardedEmbedder) -> None:
     """Open the breaker."""
     inner.down_for = None
-    for _ in range(circuit_breaker.FAILURES):
+    for _ in range(guarded_embedder.FAILURES):
         with pytest.raises(Unavailable):
             embedder.embed_query(TEXT)
 
@@ -87,7 +87,7 @@ def test_of_many_at_the_same_time_few_wait_for_a_server_that_hangs(inner: Hangin
     with ThreadPoolExecutor(24) as pool:
         waited = list(pool.map(seconds, [lambda: embedder.embed_query(TEXT)] * 24))
     assert not any(is_answered for _, is_answered in waited)
-    assert sum(took > ITS_TIME / 2 for took, _ in waited) <= circuit_breaker.FIRST_WAITERS
+    assert sum(took > ITS_TIME / 2 for took, _ in waited) <= guarded_embedder.FIRST_WAITERS
     assert embedder.outage is not None
 
 
@@ -97,7 +97,7 @@ def test_after_failures_in_a_row_nobody_waits_and_the_reason_is_said(inner: Hang
     with pytest.raises(Unavailable, match=r"The embedder is down for this test \(2 times in a row") as refused:
         embedder.embed_query(TEXT)
     assert (inner.calls, str(refused.value)) == (calls, f"{embedder.outage}.")
-    assert 0.0 < (refused.value.retry_after or 0.0) <= circuit_breaker.FIRST_PAUSE
+    assert 0.0 < (refused.value.retry_after or 0.0) <= guarded_embedder.FIRST_PAUSE
 
 
 def test_one_question_in_a_pause_is_a_probe_and_waits_a_moment_only(inner: Hanging, embedder: GuardedEmbedder) -> None:
@@ -121,12 +121,12 @@ def test_questions_that_were_under_way_before_the_answer_do_not_open_it_again(
     inner: Hanging, embedder: GuardedEmbedder
 ) -> None:
     inner.hangs = True
-    with ThreadPoolExecutor(circuit_breaker.FAILURES) as pool:
-        late = [pool.submit(seconds, lambda: embedder.embed_query(TEXT)) for _ in range(circuit_breaker.FAILURES)]
-        until(lambda: inner.calls == circuit_breaker.FAILURES)
+    with ThreadPoolExecutor(guarded_embedder.FAILURES) as pool:
+        late = [pool.submit(seconds, lambda: embedder.embed_query(TEXT)) for _ in range(guarded_embedder.FAILURES)]
+        until(lambda: inner.calls == guarded_embedder.FAILURES)
         inner.hangs = False
         embedder.embed_query(TEXT)
-    assert [one.result()[1] for one in late] == [False] * circuit_breaker.FAILURES
+    assert [one.result()[1] for one in late] == [False] * guarded_embedder.FAILURES
     assert embedder.outage is None
 
 
@@ -152,7 +152,7 @@ def test_documents_that_fail_as_a_probe_put_off_the_next_one(inner: Hanging, emb
     until(lambda: seconds(lambda: embedder.embed_documents([TEXT])) and inner.calls > calls)
     with pytest.raises(Unavailable) as refused:
         embedder.embed_query(TEXT)
-    assert (inner.calls, (refused.value.retry_after or 0.0) > circuit_breaker.FIRST_PAUSE) == (calls + 1, True)
+    assert (inner.calls, (refused.value.retry_after or 0.0) > guarded_embedder.FIRST_PAUSE) == (calls + 1, True)
 
 
 def test_a_text_that_is_refused_is_no_failure_of_the_server(inner: Hanging, embedder: GuardedEmbedder) -> None:

@@ -9,9 +9,9 @@ import pytest
 from hivelore.core.text import Clean
 from hivelore.errors import HiveloreError, Invalid, Unavailable
 from hivelore.models.anthropic.messages import AnthropicModel
-from hivelore.models.openai.chat import ChatModel, unmeasured
+from hivelore.models.openai.chat import ChatModel, without_string_lengths
 from hivelore.runtime.clock import SystemClock
-from hivelore.sessions.lessons.prompt import SCHEMA
+from hivelore.sessions.model_summarizer import SCHEMA
 from support.language_server import LanguageServer
 from support.remote_embedder import KEY
 
@@ -84,7 +84,7 @@ def test_openai_itself_is_given_the_limit_by_its_new_name() -> None:
 
 def test_openai_itself_is_given_no_lengths_of_strings_in_a_schema() -> None:
     assert "maxLength" in orjson.dumps(SCHEMA).decode()
-    given = unmeasured(SCHEMA)
+    given = without_string_lengths(SCHEMA)
     assert "maxLength" not in orjson.dumps(given).decode()
     assert given["required"] == ["points"]
     assert '"maxItems":7' in orjson.dumps(given).decode()
@@ -140,7 +140,7 @@ def test_an_answer_that_is_none(server: LanguageServer, model: Model, body: str)
     server.raw = body.encode()
     error, spent = refused(model)
     assert isinstance(error, Unavailable)
-    assert "no answer" in str(error)
+    assert "unknown format" in str(error)
     assert spent == []
 
 

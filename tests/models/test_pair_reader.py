@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from hivelore.core.text import Clean
 from hivelore.errors import Broken
 from hivelore.models.onnx.pairs import OnnxPairReader
-from hivelore.observations.outcomes import Stance
+from hivelore.observations.outcomes import PairScores
 
 SHIPPED = Path(str(files("hivelore.models.onnx")))
 READER = OnnxPairReader()
 
 
-def stance(one: str, other: str) -> Stance:
+def stance(one: str, other: str) -> PairScores:
     return READER.stance(Clean(one), Clean(other))
 
 

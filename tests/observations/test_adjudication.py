@@ -14,7 +14,7 @@ from hivelore.memories.drafts import Edit
 from hivelore.memories.model import MemoryId
 from hivelore.models.openai.chat import ChatModel
 from hivelore.models.quota import TokenQuota
-from hivelore.observations.adjudication import ADJUDICATING, LEASE, Adjudicator
+from hivelore.observations.adjudication import LEASE, LEASE_NAME, Adjudicator
 from hivelore.observations.model import ObservationKind
 from hivelore.observations.outcomes import Effect
 from hivelore.review.model import Decision, Proposal, ProposalKind
@@ -58,7 +58,7 @@ def judged_by(world: World, model: ChatModel, cap: int = CAP, holder: str = "one
         review_inbox=world.review_inbox,
         model=model,
         token_quota=TokenQuota(world.store, world.clock, cap),
-        leader_lease=LeaderLease(world.store, world.clock, holder, ADJUDICATING, LEASE),
+        leader_lease=LeaderLease(world.store, world.clock, holder, LEASE_NAME, LEASE),
     )
 
 
@@ -90,7 +90,7 @@ def test_a_contradiction_that_the_model_is_sure_of_is_accepted(
     assert proposal.decided.interface is Interface.SERVICE
     assert proposal.decided.reason == "openai small: conflict: another host"
     assert (confidence(world, older), confidence(world, newer)) == (0.5, 0.7)
-    (*_, last) = world.curation.life(older, AS_OPERATOR).observations
+    (*_, last) = world.curation.timeline(older, AS_OPERATOR).observations
     assert (last.kind, last.interface, last.text) == (ObservationKind.DISPROVED, Interface.SERVICE, NEWER)
     (asked,) = server.asked
     assert OLDER in asked[2]["messages"][0]["content"]

@@ -13,14 +13,14 @@ from hivelore.core.text import Clean
 from hivelore.observations.confidence import (
     Lifecycle,
     Step,
-    after,
-    clamped,
+    apply_observation,
+    clamp,
     confidence_at,
-    drawn,
+    decay_points,
     is_active,
-    line,
-    point,
-    replayed,
+    point_at,
+    replay,
+    step_points,
 )
 from hivelore.observations.model import (
     GENERAL,
@@ -31,14 +31,14 @@ from hivelore.observations.model import (
     ObservationKind,
     Operational,
 )
-from hivelore.observations.outcomes import Point, State
+from hivelore.observations.outcomes import State, TimelinePoint
 
 NOW = datetime(2026, 11, 1, 12, 0, tzinfo=UTC)
 DAY = timedelta(days=1)
 DOCUMENTED = Lifecycle()
 
 instants = st.timedeltas(timedelta(), timedelta(days=2_000)).map(lambda age: NOW + age)
-bases = st.floats(0.0, 1.0).map(clamped)
+bases = st.floats(0.0, 1.0).map(clamp)
 
 
 def known(base: float = 0.7, since: datetime = NOW, *, persistent: bool = False, is_off: bool = False) -> Operational:
@@ -53,12 +53,12 @@ def seen(kind: ObservationKind, at: datetime = NOW, to: float | None = None) -> 
 
 def then(what: Operational, *observations: Observation) -> Operational:
     for one in observations:
-        what = after(what, one, DOCUMENTED)
+        what = apply_observation(what, one, DOCUMENTED)
     return what
 
 
 def last(*told: Observation) -> Step:
-    *_, step = replayed(known(), told, DOCUMENTED)
+    *_, step = replay(known(), told, DOCUMENTED)
     return step
 
 
@@ -141,12 +141,12 @@ def test_the_figures_are_settings() -> None:
     other = Lifecycle(grace=DAY, decay=0.7, threshold=0.5, reinforcement=0.2, contradiction=0.4)
     assert confidence_at(known(), NOW + 2 * DAY, other) == pytest.approx(0.6)
     assert not is_active(known(0.45), NOW, other)
-    assert after(known(), seen(ObservationKind.CONTRADICTED), other).held.base == pytest.approx(0.3)
+    assert apply_observation(known(), seen(ObservationKind.CONTRADICTED), other).held.base == pytest.approx(0.3)
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("-inf"), -0.1])
 def test_what_is_no_confidence_becomes_the_least(value: float) -> None:
-    assert clamped(value) == 0.0
+    assert clamp(value) == 0.0
 
 
 @given(any_known, st.lists(observations, max_size=20), instants)
@@ -177,8 +177,8 @@ def test_the_opposite_never_raises_now_or_later(what: Operational, at: datetime,
 def test_the_order_in_which_observations_arrive_changes_nothing(arrived: list[Observation]) -> None:
     created = seen(ObservationKind.CREATED, NOW, 0.7)
     later = [replace(one, at=one.at + timedelta(microseconds=place)) for place, one in enumerate(arrived)]
-    straight = list(replayed(known(), [created, *later], DOCUMENTED))
-    assert list(replayed(known(), [*reversed(later), created], DOCUMENTED)) == straight
+    straight = list(replay(known(), [created, *later], DOCUMENTED))
+    assert list(replay(known(), [*reversed(later), created], DOCUMENTED)) == straight
 
 
 @given(any_known, st.lists(st.just(ObservationKind.CONTRADICTED), max_size=3), instants)
@@ -232,7 +232,7 @@ def test_replayed_it_is_what_it_was() -> None:
         seen(ObservationKind.SET, NOW + 3 * DAY, 0.4),
         seen(ObservationKind.REINFORCED, NOW + 40 * DAY),
     ]
-    assert [(one.seen, one.after) for one in replayed(known(), story, DOCUMENTED)] == [
+    assert [(one.observation, one.after) for one in replay(known(), story, DOCUMENTED)] == [
         (one, then(known(), *story[1 : number + 1])) for number, one in enumerate(story)
     ]
 
@@ -241,18 +241,18 @@ def test_replayed_it_is_what_it_was() -> None:
 def test_whether_it_was_persistent_is_told_by_what_changed_it(*, is_persistent: bool) -> None:
     story = [seen(ObservationKind.CREATED, NOW, 0.7), seen(ObservationKind.REINFORCED, NOW + 100 * DAY)]
     changed = seen(ObservationKind.MADE_PASSING if is_persistent else ObservationKind.MADE_PERSISTENT, NOW + 101 * DAY)
-    told = [one.after for one in replayed(known(persistent=not is_persistent), [*story, changed], DOCUMENTED)]
+    told = [one.after for one in replay(known(persistent=not is_persistent), [*story, changed], DOCUMENTED)]
     assert [one.persistent for one in told] == [is_persistent, is_persistent, not is_persistent]
     assert told[1].held.base == (0.8 if is_persistent else 0.7)
 
 
 def test_what_was_seen_before_it_was_created_counts_from_then() -> None:
     told = list(
-        replayed(
+        replay(
             known(), [seen(ObservationKind.REINFORCED, NOW - DAY), seen(ObservationKind.CREATED, NOW, 0.7)], DOCUMENTED
         )
     )
-    assert [(one.seen.kind, one.at, one.after.held.base) for one in told] == [
+    assert [(one.observation.kind, one.at, one.after.held.base) for one in told] == [
         (ObservationKind.CREATED, NOW, 0.7),
         (ObservationKind.REINFORCED, NOW, 0.8),
     ]
@@ -262,13 +262,13 @@ def test_what_was_seen_before_it_was_created_counts_from_then() -> None:
 # the line of its life (C38)
 
 
-def life(*told: Observation, until: datetime) -> list[Point]:
-    steps = list(replayed(known(), told, DOCUMENTED))
-    points = [one for step in steps for one in drawn(step, DOCUMENTED)]
-    return [*points, *line(steps[-1].after, steps[-1].at, until, DOCUMENTED)]
+def life(*told: Observation, until: datetime) -> list[TimelinePoint]:
+    steps = list(replay(known(), told, DOCUMENTED))
+    points = [one for step in steps for one in step_points(step, DOCUMENTED)]
+    return [*points, *decay_points(steps[-1].after, steps[-1].at, until, DOCUMENTED)]
 
 
-def shown(points: list[Point]) -> list[tuple[float, float, bool]]:
+def shown(points: list[TimelinePoint]) -> list[tuple[float, float, bool]]:
     return [((one.at - NOW) / DAY, round(one.confidence, 4), one.state is State.ACTIVE) for one in points]
 
 
@@ -323,7 +323,7 @@ def test_what_an_operator_does_is_drawn() -> None:
 @given(st.lists(observations, max_size=8), instants, st.floats(0.001, 0.999))
 def test_the_line_is_straight_from_point_to_point(told: list[Observation], until: datetime, share: float) -> None:
     created = seen(ObservationKind.CREATED, NOW, 0.7)
-    steps = list(replayed(known(), [created, *told], DOCUMENTED))
+    steps = list(replay(known(), [created, *told], DOCUMENTED))
     until = max(until, steps[-1].at)
     points = life(created, *told, until=until)
     assert points == sorted(points, key=lambda one: one.at)
@@ -332,7 +332,7 @@ def test_the_line_is_straight_from_point_to_point(told: list[Observation], until
         at = one.at + (other.at - one.at) * share
         if one.at < at < other.at:
             stood = next(step.after for step in reversed(steps) if step.at <= at)
-            between = point(stood, at, DOCUMENTED)
+            between = point_at(stood, at, DOCUMENTED)
             assert between.confidence == pytest.approx(
                 one.confidence + (other.confidence - one.confidence) * share, abs=1e-6
             )

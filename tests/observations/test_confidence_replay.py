@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hivelore.core.agents import AgentId, Interface
 from hivelore.core.text import Clean
-from hivelore.observations.confidence import Lifecycle, confidence_at, is_active, replayed
+from hivelore.observations.confidence import Lifecycle, confidence_at, is_active, replay
 from hivelore.observations.model import Confidence, Held, Observation, ObservationKind, Operational
 
 NOW = datetime(2026, 11, 1, 12, 0, tzinfo=UTC)
@@ -28,7 +28,7 @@ def seen(kind: ObservationKind, actor: str | None, day: int = 0, session: str | 
 
 
 def stands(told: Sequence[Observation]) -> Operational:
-    *_, last = replayed(KNOWN, told, DOCUMENTED)
+    *_, last = replay(KNOWN, told, DOCUMENTED)
     return last.after
 
 

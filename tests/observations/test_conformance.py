@@ -8,17 +8,17 @@ import pytest
 
 from hivelore.core.token_count import estimate
 from hivelore.memories.model import MemoryId
-from hivelore.observations.curation import Choice
+from hivelore.observations.curation import RatedQuery
 from hivelore.observations.marker_ingest import MarkerIngest
-from hivelore.observations.markers import CATEGORIES, ObservationMarker, Reader, texts
-from hivelore.observations.outcomes import Change, Effect, Matching, Rated, State
+from hivelore.observations.markers import CATEGORIES, MarkerReader, ObservationMarker, assistant_texts
+from hivelore.observations.outcomes import Change, Effect, MatchingMode, RatedMemory, State
 from support.world import AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, World
 
 SLOW = "Takes 60s to start"
 
 
 def marked(text: str) -> list[ObservationMarker]:
-    reader = Reader(CATEGORIES)
+    reader = MarkerReader(CATEGORIES)
     return [one for one in (*reader.read(text), *reader.end()) if isinstance(one, ObservationMarker)]
 
 
@@ -28,7 +28,7 @@ def made(world: World, text: str = SLOW, confidence: float | None = None, servic
     ).memory.id
 
 
-def now(world: World, memory: MemoryId) -> Rated:
+def now(world: World, memory: MemoryId) -> RatedMemory:
     return world.curation.get(memory, AS_ADA)
 
 
@@ -40,10 +40,10 @@ def told(world: World, budget: int = 2_000) -> str:
 
 
 def test_a_marker_with_a_category_and_a_service_is_stored(world: World) -> None:
-    MarkerIngest(world.observation_service, world.events, world.cooldowns, CATEGORIES).take(
+    MarkerIngest(world.observation_service, world.events, world.cooldowns, CATEGORIES).ingest(
         f"[MEMORY:timing:jellyfin] {SLOW}", AS_ADA, "s-1", world.clock.now()
     )
-    (one,) = world.curation.page(Choice(), AS_ADA, None).memories
+    (one,) = world.curation.page(RatedQuery(), AS_ADA, None).memories
     assert one.memory.operational is not None
     assert (one.memory.operational.service, one.memory.category, one.memory.content) == ("jellyfin", "timing", SLOW)
     assert (one.memory.session, one.confidence, one.state) == ("s-1", 0.7, State.ACTIVE)
@@ -67,7 +67,7 @@ def test_a_marker_in_the_result_of_a_tool_or_in_what_a_user_says_is_not_stored()
         {"type": "user", "message": {"content": line}},
         {"type": "result", "result": line},
     ]
-    assert [text for event in events for text in texts(json.loads(json.dumps(event)))] == []
+    assert [text for event in events for text in assistant_texts(json.loads(json.dumps(event)))] == []
 
 
 # confidence
@@ -150,7 +150,7 @@ def test_another_category_does_not_reinforce(world: World) -> None:
 
 
 def test_by_the_letter_any_text_of_the_same_service_and_category_reinforces(world: World) -> None:
-    letter = World(world.store, world.keywords, world.clock, matching=Matching.STRUCTURAL, first_id=9_000)
+    letter = World(world.store, world.keywords, world.clock, matching=MatchingMode.STRUCTURAL, first_id=9_000)
     first = letter.observe(SLOW)
     assert letter.observe("Something quite different", session="another").memory.id == first.memory.id
     assert now(world, first.memory.id).confidence == 0.8
@@ -220,7 +220,7 @@ def test_a_persistent_memory_is_not_worn_off(world: World) -> None:
 
 def test_an_inactive_memory_is_kept(world: World) -> None:
     first = made(world, confidence=0.1)
-    (one,) = world.curation.page(Choice(state=State.INACTIVE), AS_ADA, None).memories
+    (one,) = world.curation.page(RatedQuery(state=State.INACTIVE), AS_ADA, None).memories
     assert one.memory.id == first
 
 
@@ -242,7 +242,7 @@ def test_an_operator_edits_the_text_and_the_confidence_stays(world: World) -> No
 
 def test_an_operator_deletes(world: World) -> None:
     assert world.curation.forget([made(world)], AS_OPERATOR) == 1
-    assert world.curation.page(Choice(), AS_ADA, None).memories == ()
+    assert world.curation.page(RatedQuery(), AS_ADA, None).memories == ()
 
 
 def test_a_new_memory_is_told_as_an_event_and_reinforcement_is_not(world: World) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hivelore.observations.contradiction.constants import Constants
 from hivelore.observations.contradiction.judging import Verdict, judge, may_be_same
 from hivelore.observations.contradiction.pieces import LONGEST
-from hivelore.observations.outcomes import Stance
+from hivelore.observations.outcomes import PairScores
 from support.laws import examples
 
 STATEMENTS = Path(__file__).parents[2] / "bench" / "data" / "statements.jsonl"
@@ -125,8 +125,8 @@ def test_a_cautious_judge_takes_no_rewording_and_no_other_note_for_a_conflict() 
     assert Verdict.CONFLICT not in verdicts
 
 
-def stance(**shares: float) -> Stance:
-    return Stance(**{"same": 0.0, "conflict": 0.0, "different": 0.0, **shares})
+def stance(**shares: float) -> PairScores:
+    return PairScores(**{"same": 0.0, "conflict": 0.0, "different": 0.0, **shares})
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def stance(**shares: float) -> Stance:
         (stance(conflict=0.4, different=0.6), Verdict.UNCERTAIN),
     ],
 )
-def test_a_denial_contradicts_only_where_the_model_that_read_both_agrees(told: Stance, verdict: Verdict) -> None:
+def test_a_denial_contradicts_only_where_the_model_that_read_both_agrees(told: PairScores, verdict: Verdict) -> None:
     pair = ("Anonymous access is enabled", "Anonymous access is disabled")
     assert judge(*pair, None, stance=told).verdict is verdict
 
@@ -150,7 +150,7 @@ def test_a_denial_contradicts_only_where_the_model_that_read_both_agrees(told: S
         (stance(different=0.6, conflict=0.4), Verdict.UNCERTAIN),
     ],
 )
-def test_quantities_contradict_unless_the_model_finds_different_things(told: Stance, verdict: Verdict) -> None:
+def test_quantities_contradict_unless_the_model_finds_different_things(told: PairScores, verdict: Verdict) -> None:
     assert judge("Retention is 7 days", "Retention is 30 days", None, stance=told).verdict is verdict
 
 
@@ -165,7 +165,7 @@ def test_quantities_contradict_unless_the_model_finds_different_things(told: Sta
     ],
 )
 def test_a_conflict_that_the_rules_do_not_see_is_one_where_the_model_is_very_sure(
-    newer: str, told: Stance, verdict: Verdict
+    newer: str, told: PairScores, verdict: Verdict
 ) -> None:
     older = "A backup takes 60 s"
     doubted = Verdict.UNCERTAIN if "backup" in newer else Verdict.DIFFERENT
@@ -175,7 +175,7 @@ def test_a_conflict_that_the_rules_do_not_see_is_one_where_the_model_is_very_sur
 
 @given(st.sampled_from(PAIRS), st.floats(0, 1), st.floats(0, 1))
 def test_the_model_makes_a_conflict_only_where_it_is_very_sure(pair: dict[str, str], one: float, other: float) -> None:
-    told = Stance(same=one, conflict=other, different=0.0)
+    told = PairScores(same=one, conflict=other, different=0.0)
     alone, both = (judge(pair["older"], pair["newer"], None, stance=given).verdict for given in (None, told))
     assert both in (alone, Verdict.CONFLICT, Verdict.UNCERTAIN)
     assert (both is Verdict.CONFLICT) <= (alone is Verdict.CONFLICT or other >= Constants().found)

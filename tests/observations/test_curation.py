@@ -14,10 +14,10 @@ from hivelore.errors import Forbidden, Invalid, NotFound, Proposed, Stale
 from hivelore.memories.drafts import Draft, Edit
 from hivelore.memories.model import Action, MemoryId, Scope
 from hivelore.observations.confidence import Lifecycle
-from hivelore.observations.curation import Choice
+from hivelore.observations.curation import RatedQuery
 from hivelore.observations.model import Confidence, Held, ObservationKind, Operational
-from hivelore.observations.outcomes import Change, Rated, State
-from hivelore.observations.records import note
+from hivelore.observations.outcomes import Change, RatedMemory, State
+from hivelore.observations.records import add_observations
 from support.memories import an_observation
 from support.stores import present
 from support.world import AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, World
@@ -25,13 +25,13 @@ from support.world import AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, World
 SLOW = "Takes 60s to start"
 
 
-def made(world: World, text: str = SLOW, **more: Any) -> Rated:
+def made(world: World, text: str = SLOW, **more: Any) -> RatedMemory:
     about: dict[str, Any] = {"service": "jellyfin", "confidence": None, "persistent": False, **more}
     return world.curation.create(text, about.pop("category", "timing"), AS_OPERATOR, **about)
 
 
 def shown(world: World, **choice: Any) -> list[str]:
-    page = world.curation.page(Choice(**choice), AS_ADA, None)
+    page = world.curation.page(RatedQuery(**choice), AS_ADA, None)
     return [one.memory.content for one in page.memories]
 
 
@@ -77,7 +77,7 @@ def test_what_is_private_is_for_who_sees_it_and_told_to_its_owner_alone(world: W
     memory = world.observe(SLOW).memory.id
     world.memory_service.edit(memory, Edit(scope=Scope.AGENT), AS_OPERATOR)
     for viewer, sees in ((AS_ADA, True), (AS_BOB, False), (AS_LEA, True), (AS_OPERATOR, True)):
-        listed = [one.memory.id for one in world.curation.page(Choice(), viewer, None).memories]
+        listed = [one.memory.id for one in world.curation.page(RatedQuery(), viewer, None).memories]
         assert listed == ([memory] if sees else [])
         assert world.curation.block(viewer, 2_000).total == (1 if viewer is AS_ADA else 0)
 
@@ -87,8 +87,8 @@ def test_what_others_read_of_what_is_private_is_in_the_audit_trail(world: World)
     world.memory_service.edit(memory, Edit(scope=Scope.AGENT), AS_OPERATOR)
     reads: list[Callable[[Viewer], object]] = [
         lambda viewer: world.curation.get(memory, viewer),
-        lambda viewer: world.curation.life(memory, viewer),
-        lambda viewer: world.curation.page(Choice(), viewer, None),
+        lambda viewer: world.curation.timeline(memory, viewer),
+        lambda viewer: world.curation.page(RatedQuery(), viewer, None),
     ]
     for read in reads:
         before = len(world.audit())
@@ -102,7 +102,7 @@ def test_an_agent_that_asks_for_one_by_its_id_counts_as_reading_it(world: World)
     memory = world.observe(SLOW).memory.id
     for viewer in (AS_BOB, AS_OPERATOR):
         world.curation.get(memory, viewer)
-        world.curation.page(Choice(), viewer, None)
+        world.curation.page(RatedQuery(), viewer, None)
     world.write_buffer.flush()
     assert world.curation.get(memory, AS_OPERATOR).memory.access_count == 1
 
@@ -186,7 +186,7 @@ def test_what_an_operator_makes_is_of_tier_0_and_of_no_session(world: World) -> 
     memory = made(world, confidence=0.4).memory
     assert memory.operational is not None
     assert (memory.operational.tier, memory.session, memory.owner) == (0, None, None)
-    (seen,) = world.curation.life(memory.id, AS_ADA).observations
+    (seen,) = world.curation.timeline(memory.id, AS_ADA).observations
     assert (seen.kind, seen.to, seen.actor) == (ObservationKind.CREATED, 0.4, None)
 
 
@@ -208,7 +208,7 @@ def test_the_life_of_what_was_remembered_begins_as_sure_as_it_was_said_to_be(wor
     told = Draft(content=SLOW, category="timing", scope=Scope.SWARM, operational=known)
     memory = world.memory_service.remember(told, AS_OPERATOR).memory
     world.observe(SLOW, viewer=AS_BOB)
-    life = world.curation.life(memory.id, AS_ADA)
+    life = world.curation.timeline(memory.id, AS_ADA)
     assert [one.kind for one in life.observations] == [ObservationKind.CREATED, ObservationKind.REINFORCED]
     assert [one.at for one in life.timeline[:-1]] == [life.observations[place].at for place in (0, 1, 1)]
     assert [one.confidence for one in life.timeline] == [0.5, 0.5, 0.6, 0.6]
@@ -222,8 +222,8 @@ def test_pages_of_a_life_hold_every_observation_once_oldest_first(world: World, 
     for place, minute in enumerate((2, 1, 2, 2, 0, 5)):
         stored, text = present(world.store, memory), f"Number {place}."
         seen = an_observation(at=began + timedelta(minutes=minute), text=text)
-        world.store.write(lambda tx, stored=stored, seen=seen: note(tx, stored, [seen], Lifecycle()))
-    whole = world.curation.life(memory.id, AS_ADA)
+        world.store.write(lambda tx, stored=stored, seen=seen: add_observations(tx, stored, [seen], Lifecycle()))
+    whole = world.curation.timeline(memory.id, AS_ADA)
     assert [one.text for one in whole.observations[1:]] == [f"Number {place}." for place in (4, 1, 0, 2, 3, 5)]
     pages = [listed_life(world.curation, memory.id, AS_ADA, limit=limit)]
     while pages[-1].next is not None:
@@ -259,7 +259,7 @@ def test_a_memory_that_is_told_again_of_running_things_begins_its_life_then(worl
     for _ in range(2):
         world.memory_service.remember(again, replace(AS_ADA, role=Role.OPERATOR))
     assert world.curation.get(plain.id, AS_ADA).memory.operational == Operational(held=held)
-    seen = world.curation.life(plain.id, AS_ADA).observations
+    seen = world.curation.timeline(plain.id, AS_ADA).observations
     assert [one.kind for one in seen] == [ObservationKind.CREATED, ObservationKind.SWITCHED_OFF]
 
 
@@ -278,7 +278,7 @@ def test_everything_else_can_be_changed_at_once(world: World) -> None:
     assert after.memory.operational is not None
     assert (after.memory.category, after.memory.operational.service) == ("behavior", "caddy")
     assert (after.confidence, after.memory.operational.persistent) == (0.9, True)
-    assert world.curation.life(memory.id, AS_ADA).observations[-1].text == "Seen it."
+    assert world.curation.timeline(memory.id, AS_ADA).observations[-1].text == "Seen it."
     general = world.curation.change(memory.id, Change(service=None), AS_OPERATOR)
     assert general.memory.operational is not None
     assert general.memory.operational.service is None
@@ -333,9 +333,9 @@ def test_a_page_has_what_is_asked_for_and_leads_to_the_next(world: World) -> Non
         world.clock.advance(timedelta(seconds=1))
     assert shown(world, service="s1") == ["Note 5", "Note 3", "Note 1"]
     assert shown(world, state=State.INACTIVE) == ["Note 2", "Note 1", "Note 0"]
-    first = world.curation.page(Choice(limit=3, state=State.ACTIVE), AS_ADA, None)
+    first = world.curation.page(RatedQuery(limit=3, state=State.ACTIVE), AS_ADA, None)
     last = first.memories[-1].memory
-    rest = world.curation.page(Choice(limit=3, state=State.ACTIVE), AS_ADA, (last.created_at, last.id))
+    rest = world.curation.page(RatedQuery(limit=3, state=State.ACTIVE), AS_ADA, (last.created_at, last.id))
     assert [one.memory.content for one in (*first.memories, *rest.memories)] == [f"Note {n}" for n in (6, 5, 4, 3)]
     assert (first.next is None, rest.next) == (False, None)
 
@@ -345,6 +345,6 @@ def test_what_is_no_such_memory_says_so(world: World) -> None:
     with pytest.raises(NotFound, match="not about running things"):
         world.curation.get(plain, AS_ADA)
     with pytest.raises(NotFound):
-        world.curation.life(MemoryId("nowhere"), AS_ADA)
+        world.curation.timeline(MemoryId("nowhere"), AS_ADA)
     with pytest.raises(NotFound):
         world.curation.get(plain, AS_BOB)

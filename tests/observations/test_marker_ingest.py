@@ -7,7 +7,7 @@ from threading import Barrier
 
 import pytest
 
-from hivelore.observations.curation import Choice
+from hivelore.observations.curation import RatedQuery
 from hivelore.observations.marker_ingest import MarkerIngest
 from hivelore.observations.markers import CATEGORIES
 from support.fences import fenced
@@ -28,11 +28,11 @@ def marking(world: World) -> MarkerIngest:
 
 
 def known(world: World) -> list[str]:
-    return [one.memory.content for one in world.curation.page(Choice(), AS_OPERATOR, None).memories]
+    return [one.memory.content for one in world.curation.page(RatedQuery(), AS_OPERATOR, None).memories]
 
 
 def test_each_kind_is_kept(world: World, marking: MarkerIngest) -> None:
-    assert marking.take(SAID, AS_ADA, "s-1", world.clock.now()) == 3
+    assert marking.ingest(SAID, AS_ADA, "s-1", world.clock.now()) == 3
     assert known(world) == ["Takes 60s to start"]
     late, recorded = world.events.page(AS_BOB, None, 10).events
     assert {late.text, recorded.text} == {
@@ -44,7 +44,7 @@ def test_each_kind_is_kept(world: World, marking: MarkerIngest) -> None:
 
 
 def test_what_we_told_ourselves_is_none(world: World, marking: MarkerIngest) -> None:
-    assert marking.take(f"Look: {fenced(SAID)}", AS_ADA, "s-1", world.clock.now()) == 0
+    assert marking.ingest(f"Look: {fenced(SAID)}", AS_ADA, "s-1", world.clock.now()) == 0
     assert known(world) == []
 
 
@@ -53,7 +53,7 @@ def test_one_that_cannot_be_kept_is_logged_and_the_others_are(
 ) -> None:
     said = f"[MEMORY:weather] Rain\n[MEMORY:timing] a\0b\n{SAID}"
     with caplog.at_level(logging.WARNING, "hivelore"):
-        assert marking.take(said, AS_ADA, "s-1", world.clock.now()) == 3
+        assert marking.ingest(said, AS_ADA, "s-1", world.clock.now()) == 3
     assert "There is no category weather" in caplog.text
     assert "A marker was not kept" in caplog.text
 
@@ -67,7 +67,7 @@ def counted(world: World) -> tuple[list[str], list[int]]:
 def test_what_a_session_says_twice_within_an_hour_counts_once(world: World, marking: MarkerIngest) -> None:
     began = world.clock.now()
     for _ in range(3):
-        assert marking.take(SAID, AS_ADA, "s-1", world.clock.now()) == 3
+        assert marking.ingest(SAID, AS_ADA, "s-1", world.clock.now()) == 3
         world.clock.advance(MINUTE)
     assert counted(world) == (["The backup is late"], [1])
     assert world.cooldowns.active()[0].until == began + 30 * MINUTE
@@ -80,9 +80,9 @@ def test_what_another_session_says_or_the_same_otherwise_or_later_counts_again(
     world: World, marking: MarkerIngest, session: str, later: timedelta, said: str
 ) -> None:
     first = SAID.replace("30", "90")
-    marking.take(first, AS_ADA, "s-1", world.clock.now())
+    marking.ingest(first, AS_ADA, "s-1", world.clock.now())
     world.clock.advance(later)
-    marking.take(said.replace("30", "90"), AS_ADA, session, world.clock.now())
+    marking.ingest(said.replace("30", "90"), AS_ADA, session, world.clock.now())
     events, counts = counted(world)
     assert (len(events), counts) == (2, [2])
 
@@ -90,12 +90,12 @@ def test_what_another_session_says_or_the_same_otherwise_or_later_counts_again(
 def test_what_is_told_late_rests_from_when_it_was_said(world: World, marking: MarkerIngest) -> None:
     said_at = world.clock.now()
     world.clock.advance(10 * MINUTE)
-    marking.take(SAID, AS_ADA, "s-1", said_at)
+    marking.ingest(SAID, AS_ADA, "s-1", said_at)
     (one,) = world.cooldowns.active()
     assert (one.set_at, one.until) == (said_at, said_at + 30 * MINUTE)
     world.cooldowns.clear("jellyfin", None, AS_OPERATOR)
     world.clock.advance(20 * MINUTE)
-    marking.take(SAID, AS_ADA, "s-1", said_at)
+    marking.ingest(SAID, AS_ADA, "s-1", said_at)
     assert world.cooldowns.active() == []
 
 
@@ -107,18 +107,18 @@ def test_what_arrives_twice_at_the_same_time_counts_once(world: World, marking: 
 
         def take(_: int, together: Barrier = together, session: str = f"s-{number}", said: str = said) -> int:
             together.wait(60)
-            return marking.take(said, AS_ADA, session, at)
+            return marking.ingest(said, AS_ADA, session, at)
 
         with ThreadPoolExecutor(4) as threads:
             assert list(threads.map(take, range(4))) == [3] * 4
         events, counts = counted(world)
         assert (len(events), counts) == (number + 1, [number + 1])
-        known = world.curation.page(Choice(), AS_OPERATOR, None).memories
+        known = world.curation.page(RatedQuery(), AS_OPERATOR, None).memories
         assert [one.confidence for one in known] == [0.7] * (number + 1)
 
 
 def test_the_same_text_again_is_no_new_observation(world: World, marking: MarkerIngest) -> None:
     for _ in range(2):
-        marking.take("[MEMORY:timing:jellyfin] Takes 60s to start", AS_ADA, "s-1", world.clock.now())
-    (one,) = world.curation.page(Choice(), AS_OPERATOR, None).memories
+        marking.ingest("[MEMORY:timing:jellyfin] Takes 60s to start", AS_ADA, "s-1", world.clock.now())
+    (one,) = world.curation.page(RatedQuery(), AS_OPERATOR, None).memories
     assert one.confidence == 0.7

@@ -12,17 +12,17 @@ from markdown_it import MarkdownIt
 
 from hivelore.events.model import Level
 from hivelore.observations.markers import (
-    LONGEST,
-    LONGEST_COOLDOWN,
-    LONGEST_LINE,
-    LONGEST_NAME,
+    MAX_COOLDOWN_MINUTES,
+    MAX_LINE,
+    MAX_NAME,
+    MAX_TEXT,
     CooldownMarker,
     EventMarker,
     InvalidMarker,
     Marker,
+    MarkerReader,
     ObservationMarker,
-    Reader,
-    texts,
+    assistant_texts,
 )
 from support.laws import examples
 
@@ -30,7 +30,7 @@ SLOW = ObservationMarker("timing", "jellyfin", "Takes 60s to start")
 
 
 def found(*pieces: str, categories: Sequence[str] | None = None) -> list[Marker]:
-    reader = Reader() if categories is None else Reader(categories)
+    reader = MarkerReader() if categories is None else MarkerReader(categories)
     return [one for piece in pieces for one in reader.read(piece)] + list(reader.end())
 
 
@@ -50,7 +50,7 @@ def found(*pieces: str, categories: Sequence[str] | None = None) -> list[Marker]
         ("It` slow: [MEMORY:timing:jellyfin] Takes 60s to start", SLOW),
         ("It`` slow: [MEMORY:timing:jellyfin] Takes 60s to start", SLOW),
         ("A \\` and [MEMORY:timing:a] another `", ObservationMarker("timing", "a", "another `")),
-        (f"[MEMORY:timing:{'a' * LONGEST_NAME}] slow", ObservationMarker("timing", "a" * LONGEST_NAME, "slow")),
+        (f"[MEMORY:timing:{'a' * MAX_NAME}] slow", ObservationMarker("timing", "a" * MAX_NAME, "slow")),
         ("[EVENT:warning:backup] It is late", EventMarker(Level.WARNING, "backup", "It is late")),
         ("[EVENT:critical] The disk is full", EventMarker(Level.CRITICAL, None, "The disk is full")),
         ("[COOLDOWN:jellyfin:restart] 30", CooldownMarker("jellyfin", "restart", 30)),
@@ -102,24 +102,24 @@ def test_what_is_no_marker_or_is_only_shown_is_passed_over(text: str) -> None:
         "[MEMORY:timing:a:b] Takes 60s",
         "[MEMORY:timing:küche] Dauert 60 s",
         "[EVENT:info:auth/api] Done",
-        f"[MEMORY:timing:{'a b' * LONGEST_NAME}] Slow",
+        f"[MEMORY:timing:{'a b' * MAX_NAME}] Slow",
         "[EVENT:panic] All is lost",
         "[COOLDOWN:jellyfin] 30",
         "[COOLDOWN:jellyfin:restart] soon",
         "[COOLDOWN:jellyfin:restart] -1",
         "[COOLDOWN:jellyfin:restart] 0",
         "[COOLDOWN:jellyfin:restart] 30.5",
-        f"[COOLDOWN:jellyfin:restart] {LONGEST_COOLDOWN + 1}",
-        f"[MEMORY:timing:{'a' * (LONGEST_NAME + 1)}] Slow",
-        f"[EVENT:info:{'a' * (LONGEST_NAME + 1)}] Done",
-        f"[COOLDOWN:jellyfin:{'a' * (LONGEST_NAME + 1)}] 30",
+        f"[COOLDOWN:jellyfin:restart] {MAX_COOLDOWN_MINUTES + 1}",
+        f"[MEMORY:timing:{'a' * (MAX_NAME + 1)}] Slow",
+        f"[EVENT:info:{'a' * (MAX_NAME + 1)}] Done",
+        f"[COOLDOWN:jellyfin:{'a' * (MAX_NAME + 1)}] 30",
     ],
 )
 def test_what_was_meant_as_a_marker_is_told_with_what_is_wrong(text: str) -> None:
     (wrong,) = found(text)
     assert isinstance(wrong, InvalidMarker)
     assert wrong.why
-    assert len(wrong.marker) < LONGEST_NAME * 2
+    assert len(wrong.marker) < MAX_NAME * 2
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_three_backticks_that_open_and_close_on_one_line_open_no_block() -> None
 
 
 def test_each_text_begins_outside_of_code() -> None:
-    reader = Reader()
+    reader = MarkerReader()
     assert [*reader.read("```\n"), *reader.end(), *reader.read("[MEMORY:timing:jellyfin] Takes 60s to start")] == []
     assert list(reader.end()) == [SLOW]
 
@@ -168,7 +168,7 @@ def test_categories_are_a_setting() -> None:
 
 
 def test_a_marker_is_told_as_soon_as_its_line_ends() -> None:
-    reader = Reader()
+    reader = MarkerReader()
     assert list(reader.read("[MEMORY:timing:jellyfin] Takes 60s")) == []
     assert list(reader.read(" to start\n")) == [SLOW]
 
@@ -176,8 +176,8 @@ def test_a_marker_is_told_as_soon_as_its_line_ends() -> None:
 def test_a_very_long_line_is_looked_at_as_far_as_is_worth_it() -> None:
     (marker,) = found("[MEMORY:timing:jellyfin] " + "x" * 10_000_000)
     assert isinstance(marker, ObservationMarker)
-    assert len(marker.text) == LONGEST
-    assert found("x" * LONGEST_LINE + "[MEMORY:timing:jellyfin] Takes 60s") == []
+    assert len(marker.text) == MAX_TEXT
+    assert found("x" * MAX_LINE + "[MEMORY:timing:jellyfin] Takes 60s") == []
 
 
 MARKDOWN = MarkdownIt("commonmark")
@@ -255,10 +255,13 @@ def test_any_text_can_be_read(text: str) -> None:
 def test_only_what_the_assistant_says_is_read_of_a_stream() -> None:
     said = {"type": "text", "text": "[MEMORY:timing:jellyfin] Takes 60s to start"}
     answered = {"type": "tool_result", "content": [said], "text": said["text"]}
-    assert list(texts({"type": "assistant", "message": {"content": [said, answered, said]}})) == [said["text"]] * 2
-    assert list(texts({"type": "assistant", "message": {"content": said["text"]}})) == [said["text"]]
-    assert list(texts({"type": "user", "message": {"content": [said]}})) == []
-    assert list(texts({"type": "result", "result": said["text"]})) == []
+    assert (
+        list(assistant_texts({"type": "assistant", "message": {"content": [said, answered, said]}}))
+        == [said["text"]] * 2
+    )
+    assert list(assistant_texts({"type": "assistant", "message": {"content": said["text"]}})) == [said["text"]]
+    assert list(assistant_texts({"type": "user", "message": {"content": [said]}})) == []
+    assert list(assistant_texts({"type": "result", "result": said["text"]})) == []
 
 
 json_values = st.recursive(
@@ -277,4 +280,4 @@ def test_any_event_can_be_read(value: object) -> None:
         {"type": "assistant", "message": {"content": [value]}},
         {"type": "assistant", "message": {"content": [{"type": "text", "text": value}]}},
     ):
-        assert all(isinstance(text, str) for text in texts(json.loads(json.dumps(event))))
+        assert all(isinstance(text, str) for text in assistant_texts(json.loads(json.dumps(event))))

@@ -8,15 +8,15 @@ from hypothesis import strategies as st
 
 from hivelore.core.text import Clean, Harmless
 from hivelore.core.token_count import estimate
-from hivelore.observations.block import Block, block
+from hivelore.observations.block import Block, build_block
 from hivelore.observations.model import Confidence
-from hivelore.observations.outcomes import Rated, State
+from hivelore.observations.outcomes import RatedMemory, State
 from support.memories import a_memory, operational
 
 
-def line(service: str | None, category: str, text: str, confidence: float) -> Rated:
+def line(service: str | None, category: str, text: str, confidence: float) -> RatedMemory:
     memory = a_memory(text, category=Clean(category), operational=operational(service))
-    return Rated(memory, Confidence(confidence), State.ACTIVE)
+    return RatedMemory(memory, Confidence(confidence), State.ACTIVE)
 
 
 LINES = [
@@ -30,7 +30,7 @@ LINES = [
 
 
 def test_it_has_the_documented_form() -> None:
-    told = block(LINES, 2_000)
+    told = build_block(LINES, 2_000)
     assert told.text == (
         "## Operational Memory (6 of 6 memories, ~163 tokens)\n"
         "\n"
@@ -51,27 +51,27 @@ def test_it_has_the_documented_form() -> None:
         "- [remediation] DNS checks sometimes fail during reconnects -- retry once (confidence: 0.97)"
     )
     assert (told.included, told.total) == (6, 6)
-    assert [LINES.index(one) for memory in told.told for one in LINES if one.memory == memory] == [2, 3, 1, 5, 4, 0]
+    assert [LINES.index(one) for memory in told.memories for one in LINES if one.memory == memory] == [2, 3, 1, 5, 4, 0]
 
 
 def test_what_was_told_before_counts_and_is_told_again_only_when_it_has_changed() -> None:
     known = {(one.memory.id, one.memory.version) for one in LINES[:5]}
-    told = block(LINES, 2_000, known=known)
-    assert (told.included, told.total, told.told) == (1, 6, (LINES[5].memory,))
+    told = build_block(LINES, 2_000, known=known)
+    assert (told.included, told.total, told.memories) == (1, 6, (LINES[5].memory,))
     assert told.text.startswith("## Operational Memory (1 of 6 memories, ~")
-    assert block(LINES[:5], 2_000, known=known) == Block(Harmless(""), 0, 5, 0)
-    assert block(LINES, 2_000, known={(one, version + 1) for one, version in known}).included == 6
+    assert build_block(LINES[:5], 2_000, known=known) == Block(Harmless(""), 0, 5, 0)
+    assert build_block(LINES, 2_000, known={(one, version + 1) for one, version in known}).included == 6
 
 
 def test_nothing_to_tell_is_an_empty_text() -> None:
-    assert block([], 2_000) == Block(Harmless(""), 0, 0, 0)
-    assert block(LINES, 0) == Block(Harmless(""), 0, 6, 0)
-    assert block([line("a", "timing", "x" * 100_000, 0.9)], 2_000).text == ""
+    assert build_block([], 2_000) == Block(Harmless(""), 0, 0, 0)
+    assert build_block(LINES, 0) == Block(Harmless(""), 0, 6, 0)
+    assert build_block([line("a", "timing", "x" * 100_000, 0.9)], 2_000).text == ""
 
 
 def test_a_line_that_is_too_long_is_passed_over_and_those_after_it_are_told() -> None:
     long = line("jellyfin", "timing", "very " * 5_000, 1.0)
-    told = block([long, *LINES], 2_000)
+    told = build_block([long, *LINES], 2_000)
     assert (told.included, told.total) == (6, 7)
 
 
@@ -79,16 +79,16 @@ def test_a_line_that_is_too_long_is_passed_over_and_those_after_it_are_told() ->
     ("confidence", "shown"), [(1.0, "1.0"), (0.95, "0.95"), (0.3, "0.3"), (0.666666, "0.67"), (0.8000001, "0.8")]
 )
 def test_a_confidence_has_two_decimals_at_most(confidence: float, shown: str) -> None:
-    assert f"(confidence: {shown})" in block([line("a", "timing", "x", confidence)], 2_000).text
+    assert f"(confidence: {shown})" in build_block([line("a", "timing", "x", confidence)], 2_000).text
 
 
 def test_thousands_have_a_comma() -> None:
-    told = block([line("a", "timing", f"word {number}", 0.9) for number in range(400)], 9_000)
+    told = build_block([line("a", "timing", f"word {number}", 0.9) for number in range(400)], 9_000)
     assert re.match(r"## Operational Memory \(400 of 400 memories, ~\d,\d\d\d tokens\)\n", told.text)
 
 
 def test_no_text_can_forge_a_line_or_a_heading() -> None:
-    told = block([line("a", "timing", "x\n\n### b\r\n- [timing] y\u2028z", 0.9)], 2_000)
+    told = build_block([line("a", "timing", "x\n\n### b\r\n- [timing] y\u2028z", 0.9)], 2_000)
     assert len(told.text.splitlines()) == 4
 
 
@@ -103,8 +103,8 @@ lines = st.builds(
 
 
 @given(st.lists(lines, max_size=20), st.integers(0, 400))
-def test_it_keeps_within_its_budget_and_says_what_it_took(lines: list[Rated], budget: int) -> None:
-    told = block(lines, budget)
+def test_it_keeps_within_its_budget_and_says_what_it_took(lines: list[RatedMemory], budget: int) -> None:
+    told = build_block(lines, budget)
     assert told.tokens <= budget
     assert told.total == len(lines)
     if told.text:
@@ -117,18 +117,18 @@ def test_it_keeps_within_its_budget_and_says_what_it_took(lines: list[Rated], bu
 
 
 @given(st.lists(lines, max_size=20), st.integers(0, 400))
-def test_what_is_less_sure_never_takes_the_room_of_what_is_surer(lines: list[Rated], budget: int) -> None:
+def test_what_is_less_sure_never_takes_the_room_of_what_is_surer(lines: list[RatedMemory], budget: int) -> None:
     """What a line takes away can only be missed by those that are not surer."""
-    told = block(lines, budget)
+    told = build_block(lines, budget)
     for place, one in enumerate(lines):
         surer = [other for other in lines if other.confidence > one.confidence]
-        without = block([other for at, other in enumerate(lines) if at != place], budget)
+        without = build_block([other for at, other in enumerate(lines) if at != place], budget)
         for other in surer:
             shown = f"- [{other.memory.category}] {other.memory.content} (confidence: {round(other.confidence, 2)})"
             assert (shown in without.text) <= (shown in told.text) or _heading_is_longer(lines)
 
 
-def _heading_is_longer(lines: list[Rated]) -> bool:
+def _heading_is_longer(lines: list[RatedMemory]) -> bool:
     """One memory more may need one digit more in the heading."""
     return len(str(len(lines))) != len(str(len(lines) - 1))
 
@@ -138,7 +138,7 @@ hostile = st.text(st.characters(codec="utf-8") | st.sampled_from("\n\r\v\x1c\x85
 
 @given(service=hostile, category=hostile, text=hostile.filter(str.strip))
 def test_nothing_forges_a_line_or_a_confidence(service: str, category: str, text: str) -> None:
-    told = block([line(service, category, text, 0.6)], 2_000).text
+    told = build_block([line(service, category, text, 0.6)], 2_000).text
     heading, blank, group, said = told.splitlines()
     assert (heading[:3], blank, group[:4]) == ("## ", "", "### ")
     assert re.fullmatch(r"- \[[^\[\]]*\] .*\(confidence: 0\.6\)", said)

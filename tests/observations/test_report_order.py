@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from hivelore.core.agents import Viewer
 from hivelore.core.text import Clean
-from hivelore.observations.curation import Choice
+from hivelore.observations.curation import RatedQuery
 from hivelore.observations.model import ObservationKind
-from hivelore.observations.outcomes import Effect, ObservationInput, Stance
+from hivelore.observations.outcomes import Effect, ObservationInput, PairScores
 from hivelore.observations.service import ATTEMPTS
 from support.clocks import START, SteppingClock
 from support.laws import examples
@@ -52,7 +52,7 @@ def known(world: World, told: Sequence[Told]) -> set[tuple[object, ...]]:
     service = next(_services)
     for one in told:
         world.observe(one.text, service=service, viewer=one.viewer, at=one.at, session=one.session)
-    page = world.curation.page(Choice(service=service), AS_OPERATOR, None)
+    page = world.curation.page(RatedQuery(service=service), AS_OPERATOR, None)
     return {
         (
             one.memory.content,
@@ -64,7 +64,7 @@ def known(world: World, told: Sequence[Told]) -> set[tuple[object, ...]]:
             one.memory.operational.held.since if one.memory.operational else None,
             frozenset(
                 (seen.kind, seen.at, seen.actor, seen.session, seen.text, seen.to)
-                for seen in world.curation.life(one.memory.id, AS_OPERATOR).observations
+                for seen in world.curation.timeline(one.memory.id, AS_OPERATOR).observations
             ),
         )
         for one in page.memories
@@ -96,9 +96,9 @@ def test_what_was_seen_earlier_in_other_words_takes_the_place_of_what_is_there(w
     other = world.observe("Takes 55 s to start", at=now - DAY / 2, viewer=AS_BOB).memory
     done = world.observe("Takes 60s to start", at=now - 2 * DAY, viewer=AS_BOB)
     assert (done.effect, done.memory.id, done.memory.content) == (Effect.REINFORCED, first.id, "Takes 60s to start")
-    (only,) = world.curation.page(Choice(service="jellyfin"), AS_ADA, None).memories
+    (only,) = world.curation.page(RatedQuery(service="jellyfin"), AS_ADA, None).memories
     assert (only.memory.id, only.memory.owner, only.confidence) == (first.id, "bob", 0.8)
-    kinds = [one.kind for one in world.curation.life(first.id, AS_ADA).observations]
+    kinds = [one.kind for one in world.curation.timeline(first.id, AS_ADA).observations]
     assert kinds == [ObservationKind.CREATED, ObservationKind.REINFORCED, ObservationKind.REINFORCED]
     assert world.found("takes 60s to start") == ["Takes 60s to start"]
     assert [(one.action, one.memory) for one in world.audit()[:2]] == [("forgotten", other.id), ("edited", first.id)]
@@ -121,14 +121,14 @@ class Interrupting:
         self.world: World | None = None
         self._left = times
 
-    def stance(self, one: Clean, other: Clean) -> Stance:
+    def stance(self, one: Clean, other: Clean) -> PairScores:
         if self._left and self.world is not None:
             self._left -= 1
             text, at = f"Listens on port {9_000 + self._left}", self.world.clock.now() - timedelta(milliseconds=500)
             self.world.observation_service.observe(
                 ObservationInput(text=text, category="timing", service="jellyfin", at=at), AS_BOB
             )
-        return Stance(same=0.0, conflict=1.0, different=0.0)
+        return PairScores(same=0.0, conflict=1.0, different=0.0)
 
 
 @pytest.mark.parametrize("times", [1, ATTEMPTS + 2])
@@ -138,6 +138,6 @@ def test_what_comes_while_it_is_compared_is_compared_as_well(times: int) -> None
     world.observe(PORT)
     reader.world = world
     done = world.observe(OTHER_PORT)
-    others = {one.memory.id for one in world.curation.page(Choice(), AS_OPERATOR, None).memories} - {done.memory.id}
+    others = {one.memory.id for one in world.curation.page(RatedQuery(), AS_OPERATOR, None).memories} - {done.memory.id}
     assert (done.effect, set(done.about)) == (Effect.CONTRADICTED, others)
     assert len(others) == 1 + times

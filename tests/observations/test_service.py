@@ -13,10 +13,10 @@ from hivelore.core.agents import LeadSees
 from hivelore.core.text import Clean
 from hivelore.errors import Broken, Invalid, TooLarge, Unavailable
 from hivelore.memories.model import MemoryId, Scope
-from hivelore.observations.comparison import MOST_NEAR
-from hivelore.observations.curation import Choice
+from hivelore.observations.comparison import MAX_NEAR
+from hivelore.observations.curation import RatedQuery
 from hivelore.observations.model import ObservationKind
-from hivelore.observations.outcomes import Effect, Matching, ObservationInput, ObservationResult, Stance
+from hivelore.observations.outcomes import Effect, MatchingMode, ObservationInput, ObservationResult, PairScores
 from hivelore.review.model import ProposalKind
 from support.clocks import SteppingClock
 from support.fake_secrets import shapes
@@ -40,7 +40,7 @@ def test_what_is_new_is_kept_for_the_whole_swarm(world: World) -> None:
     assert rated.memory.operational is not None
     assert (rated.memory.operational.service, rated.memory.operational.tier) == ("jellyfin", 1)
     assert (rated.confidence, rated.state) == (0.7, "active")
-    (seen,) = world.curation.life(done.memory.id, AS_ADA).observations
+    (seen,) = world.curation.timeline(done.memory.id, AS_ADA).observations
     assert (seen.kind, seen.session, seen.text, seen.actor) == (ObservationKind.CREATED, "run-1", SLOW, "ada")
 
 
@@ -50,7 +50,7 @@ def test_what_says_the_same_makes_it_surer(world: World, again: str) -> None:
     done = world.observe(again, session="run-2", viewer=AS_BOB)
     assert (done.effect, done.memory.id) == (Effect.REINFORCED, first.memory.id)
     assert confidence(world, first.memory.id) == 0.8
-    assert [one.text for one in world.curation.life(first.memory.id, AS_ADA).observations] == [SLOW, again]
+    assert [one.text for one in world.curation.timeline(first.memory.id, AS_ADA).observations] == [SLOW, again]
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_what_is_told_twice_is_noted_once(world: World) -> None:
     at = world.clock.now()
     first = world.observe(SLOW, at=at)
     assert world.observe(SLOW, at=at).effect is Effect.KNOWN
-    assert len(world.curation.life(first.memory.id, AS_ADA).observations) == 1
+    assert len(world.curation.timeline(first.memory.id, AS_ADA).observations) == 1
 
 
 def test_the_sessions_of_another_agent_have_one_voice(world: World) -> None:
@@ -191,7 +191,7 @@ def test_one_of_the_future_is_of_now(world: World) -> None:
 def test_secrets_in_it_are_masked(world: World) -> None:
     secret = shapes("observing")["github-token"][0]
     done = world.observe(f"The password of the share is {secret}", session="s")
-    told = repr(world.curation.life(done.memory.id, AS_ADA)) + repr(done)
+    told = repr(world.curation.timeline(done.memory.id, AS_ADA)) + repr(done)
     assert secret not in told
 
 
@@ -211,7 +211,7 @@ def test_what_cannot_be_taken_in_changes_nothing(
     seen = replace(ObservationInput(text=SLOW, category="timing", service="jellyfin"), **wrong)
     with pytest.raises(error, match=says):
         world.observation_service.observe(seen, AS_ADA)
-    assert not world.curation.page(Choice(), AS_OPERATOR, None).memories
+    assert not world.curation.page(RatedQuery(), AS_OPERATOR, None).memories
 
 
 def test_a_new_memory_is_an_event_and_a_reinforced_one_is_none(world: World) -> None:
@@ -248,7 +248,7 @@ def test_an_observation_that_nobody_is_asked_about_says_so(cautious: World, monk
     cautious.observe("Backups are enabled by default", session="a")
     done = cautious.observe("Backups are disabled by default", session="b")
     assert (done.effect, done.dropped) == (Effect.UNCERTAIN, 1)
-    assert [one[:23] for one in done.unasked] == ["1 not put to review: to"]
+    assert [one[:23] for one in done.dropped_message] == ["1 not put to review: to"]
     assert cautious.review_inbox.page(AS_OPERATOR, None, 10).dropped == 1
 
 
@@ -260,7 +260,7 @@ STATEMENTS = ("Takes 60s to start", "takes about a minute to start", "Listens on
 def test_whatever_is_seen_each_memory_is_as_sure_as_its_observations_say(world: World, seen: list[str]) -> None:
     done: list[ObservationResult] = [world.observe(text, service=f"s{len(seen)}") for text in seen]
     for memory in {one.memory.id for one in done}:
-        rated, life = world.curation.get(memory, AS_ADA), world.curation.life(memory, AS_ADA)
+        rated, life = world.curation.get(memory, AS_ADA), world.curation.timeline(memory, AS_ADA)
         assert 0.0 <= rated.confidence <= 1.0
         assert life.timeline[-1].confidence == life.timeline[-2].confidence == rated.confidence
         assert life.observations[0].kind is ObservationKind.CREATED
@@ -268,29 +268,29 @@ def test_whatever_is_seen_each_memory_is_as_sure_as_its_observations_say(world: 
 
 @pytest.fixture
 def cautious(world: World) -> World:
-    return World(world.store, world.keywords, world.clock, matching=Matching.CAUTIOUS, first_id=7_000)
+    return World(world.store, world.keywords, world.clock, matching=MatchingMode.CAUTIOUS, first_id=7_000)
 
 
 @pytest.fixture
 def structural(world: World) -> World:
-    return World(world.store, world.keywords, world.clock, matching=Matching.STRUCTURAL, first_id=9_000)
+    return World(world.store, world.keywords, world.clock, matching=MatchingMode.STRUCTURAL, first_id=9_000)
 
 
 class Reader:
     """Has one and the same opinion of all, or fails."""
 
-    def __init__(self, told: Stance | Exception) -> None:
+    def __init__(self, told: PairScores | Exception) -> None:
         self._told = told
         self.read: list[tuple[str, str]] = []
 
-    def stance(self, one: Clean, other: Clean) -> Stance:
+    def stance(self, one: Clean, other: Clean) -> PairScores:
         self.read.append((one, other))
         if isinstance(self._told, Exception):
             raise self._told
         return self._told
 
 
-def world_with(told: Stance | Exception, matching: Matching = Matching.MEANING) -> tuple[World, Reader]:
+def world_with(told: PairScores | Exception, matching: MatchingMode = MatchingMode.MEANING) -> tuple[World, Reader]:
     clock, reader = SteppingClock(), Reader(told)
     store = ReferenceStore(clock)
     return World(store, ReferenceKeywords(), clock, embedder=hashing(), matching=matching, reader=reader), reader
@@ -298,7 +298,7 @@ def world_with(told: Stance | Exception, matching: Matching = Matching.MEANING) 
 
 @pytest.mark.parametrize(("agrees", "effect"), [(True, Effect.CONTRADICTED), (False, Effect.UNCERTAIN)])
 def test_a_contradiction_is_one_only_where_the_model_that_reads_both_agrees(agrees: bool, effect: Effect) -> None:
-    world, reader = world_with(Stance(same=1.0 - agrees, conflict=float(agrees), different=0.0))
+    world, reader = world_with(PairScores(same=1.0 - agrees, conflict=float(agrees), different=0.0))
     world.observe("Anonymous access is enabled")
     assert world.observe("Anonymous access is disabled").effect is effect
     assert [set(pair) for pair in reader.read] == [{"Anonymous access is enabled", "Anonymous access is disabled"}]
@@ -313,7 +313,7 @@ def test_where_the_model_fails_rules_judge_alone(error: Exception) -> None:
 
 
 def test_what_has_nothing_in_common_is_not_read() -> None:
-    world, reader = world_with(Stance(same=0.0, conflict=1.0, different=0.0))
+    world, reader = world_with(PairScores(same=0.0, conflict=1.0, different=0.0))
     world.observe(SLOW)
     world.embed()
     assert world.observe("The disk is in bay 7").effect is Effect.NEW
@@ -323,7 +323,7 @@ def test_what_has_nothing_in_common_is_not_read() -> None:
 def test_a_rewording_that_the_rules_do_not_see_reinforces_where_the_model_finds_the_same() -> None:
     older, newer = "The scanner locks the library table", "The library table is held by the scanner"
     for share, effect in ((0.9, Effect.REINFORCED), (0.3, Effect.UNCERTAIN)):
-        world, reader = world_with(Stance(same=share, conflict=0.0, different=1.0 - share))
+        world, reader = world_with(PairScores(same=share, conflict=0.0, different=1.0 - share))
         world.observe(older)
         world.embed()
         assert world.observe(newer, session="s").effect is effect
@@ -332,14 +332,14 @@ def test_a_rewording_that_the_rules_do_not_see_reinforces_where_the_model_finds_
 
 @pytest.mark.parametrize(("share", "effect"), [(0.97, Effect.CONTRADICTED), (0.92, Effect.UNCERTAIN)])
 def test_what_the_rules_take_for_the_same_is_read_as_well(share: float, effect: Effect) -> None:
-    world, _ = world_with(Stance(same=1 - share, conflict=share, different=0.0))
+    world, _ = world_with(PairScores(same=1 - share, conflict=share, different=0.0))
     world.observe("Anonymous access is enabled")
     world.embed()
     assert world.observe("Anonymous access is always enabled").effect is effect
 
 
 def test_the_same_words_need_no_reader() -> None:
-    world, reader = world_with(Stance(same=0.0, conflict=1.0, different=0.0))
+    world, reader = world_with(PairScores(same=0.0, conflict=1.0, different=0.0))
     world.observe(SLOW)
     world.embed()
     assert world.observe(SLOW, session="another").effect is Effect.REINFORCED
@@ -347,18 +347,18 @@ def test_the_same_words_need_no_reader() -> None:
 
 
 def test_only_the_nearest_are_read() -> None:
-    world, reader = world_with(Stance(same=0.0, conflict=0.0, different=1.0))
-    for number in range(MOST_NEAR + 3):
+    world, reader = world_with(PairScores(same=0.0, conflict=0.0, different=1.0))
+    for number in range(MAX_NEAR + 3):
         world.observe(f"The scanner locks the library table of shelf{number}")
     reader.read.clear()
     world.embed()
     world.observe("The library table is held by the scanner")
-    assert len(reader.read) == MOST_NEAR
+    assert len(reader.read) == MAX_NEAR
 
 
-@pytest.mark.parametrize("matching", [Matching.CAUTIOUS, Matching.STRUCTURAL])
-def test_no_model_is_asked_where_it_is_to_have_no_say(matching: Matching) -> None:
-    world, reader = world_with(Stance(same=0.0, conflict=1.0, different=0.0), matching)
+@pytest.mark.parametrize("matching", [MatchingMode.CAUTIOUS, MatchingMode.STRUCTURAL])
+def test_no_model_is_asked_where_it_is_to_have_no_say(matching: MatchingMode) -> None:
+    world, reader = world_with(PairScores(same=0.0, conflict=1.0, different=0.0), matching)
     world.observe(SLOW)
     world.observe("Takes 10 minutes to start")
     assert reader.read == []

@@ -11,10 +11,10 @@ from hivelore.api.requests import listed_life
 from hivelore.maintenance.model import MaintenancePlan
 from hivelore.memories.drafts import UNSET
 from hivelore.memories.model import Memory
-from hivelore.observations.confidence import Lifecycle, replayed
+from hivelore.observations.confidence import Lifecycle, replay
 from hivelore.observations.model import Observation, ObservationKind
 from hivelore.observations.outcomes import Change, State
-from hivelore.observations.records import note
+from hivelore.observations.records import add_observations
 from hivelore.review.model import Decision
 from support.laws import examples
 from support.memories import START, an_observation
@@ -32,14 +32,14 @@ def made(world: World, text: str = SLOW, *, persistent: bool = False) -> Memory:
 
 def arrives(world: World, memory: Memory, *seen: Observation) -> None:
     stored = present(world.store, memory)
-    world.store.write(lambda tx: note(tx, stored, seen, Lifecycle()))
+    world.store.write(lambda tx: add_observations(tx, stored, seen, Lifecycle()))
 
 
 def test_the_timeline_tells_what_time_wore_off(world: World) -> None:
     memory, began = made(world), world.clock.now()
     world.clock.advance(timedelta(days=54))
     arrives(world, memory, an_observation(ObservationKind.CONTRADICTED, world.clock.now()))
-    told = world.curation.life(memory.id, AS_ADA).timeline
+    told = world.curation.timeline(memory.id, AS_ADA).timeline
     assert [round(one.confidence, 3) for one in told] == [0.7, 0.7, 0.357, 0.157, 0.157]
     assert [one.state is State.ACTIVE for one in told] == [True, True, True, False, False]
     assert told[1].at - began == pytest.approx(timedelta(days=30), abs=timedelta(seconds=1))
@@ -70,7 +70,7 @@ def test_what_was_seen_before_an_operator_judged_does_not_bring_it_back(
     world.curation.change(memory.id, judgement, AS_OPERATOR)
     if is_late:
         arrives(world, memory, before)
-    rated, life = world.curation.get(memory.id, AS_ADA), world.curation.life(memory.id, AS_ADA)
+    rated, life = world.curation.get(memory.id, AS_ADA), world.curation.timeline(memory.id, AS_ADA)
     assert (rated.state, rated.confidence) == (State.INACTIVE, confidence)
     assert [one.kind for one in life.observations][:2] == [ObservationKind.CREATED, ObservationKind.REINFORCED]
     world.clock.advance(timedelta(days=1))
@@ -86,7 +86,7 @@ def test_what_becomes_persistent_by_a_merge_says_so(world: World) -> None:
     world.maintenance.apply(MaintenancePlan(merge=True), AS_OPERATOR)
     (proposal,) = world.review_inbox.page(AS_OPERATOR, None, 10, is_open=True).proposals
     world.review_inbox.decide(proposal.id, Decision.ACCEPTED, AS_OPERATOR)
-    life = world.curation.life(newer.id, AS_ADA)
+    life = world.curation.timeline(newer.id, AS_ADA)
     assert [one.kind for one in life.observations] == [
         ObservationKind.CREATED,
         ObservationKind.REINFORCED,
@@ -95,7 +95,7 @@ def test_what_becomes_persistent_by_a_merge_says_so(world: World) -> None:
     known = life.memory.operational
     assert known is not None
     assert known.persistent
-    *_, last = replayed(known, life.observations, Lifecycle())
+    *_, last = replay(known, life.observations, Lifecycle())
     assert last.after == known
 
 
@@ -124,9 +124,9 @@ def test_whatever_arrives_and_when_the_timeline_ends_where_the_memory_stands(
             world.curation.change(memory.id, one, AS_OPERATOR)
         else:
             arrives(world, memory, replace(one, at=min(one.at, world.clock.now())))
-        known, life = present(world.store, memory).memory.operational, world.curation.life(memory.id, AS_ADA)
+        known, life = present(world.store, memory).memory.operational, world.curation.timeline(memory.id, AS_ADA)
         assert known is not None
-        *_, last = replayed(known, life.observations, Lifecycle())
+        *_, last = replay(known, life.observations, Lifecycle())
         assert last.after == known
         rated, end = world.curation.get(memory.id, AS_ADA), life.timeline[-1]
         assert (end.confidence, end.state) == (rated.confidence, rated.state)

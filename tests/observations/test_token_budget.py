@@ -5,19 +5,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hivelore.errors import Invalid
-from hivelore.observations.token_budget import MOST, budget
+from hivelore.observations.token_budget import MAX_TOKENS, parse_budget
 
 
 def test_one_number_is_for_all() -> None:
-    assert budget("2000").of() == budget(" 2000 ").of("claude-opus", 1) == 2000
-    assert budget("0").of() == 0
+    assert parse_budget("2000").tokens_for() == parse_budget(" 2000 ").tokens_for("claude-opus", 1) == 2000
+    assert parse_budget("0").tokens_for() == 0
 
 
 def test_a_table_is_by_tier_and_by_a_part_of_the_name_of_the_model() -> None:
-    table = budget("2000, tier1=800, tier3=4000, opus=6000, opus-4=5000, haiku=500")
-    assert (table.of(), table.of("sonnet"), table.of(tier=2)) == (2000, 2000, 2000)
-    assert (table.of(tier=1), table.of("sonnet", 3)) == (800, 4000)
-    assert (table.of("Claude-OPUS-5"), table.of("claude-opus-4-1", 1), table.of("haiku", 3)) == (6000, 5000, 500)
+    table = parse_budget("2000, tier1=800, tier3=4000, opus=6000, opus-4=5000, haiku=500")
+    assert (table.tokens_for(), table.tokens_for("sonnet"), table.tokens_for(tier=2)) == (2000, 2000, 2000)
+    assert (table.tokens_for(tier=1), table.tokens_for("sonnet", 3)) == (800, 4000)
+    assert (
+        table.tokens_for("Claude-OPUS-5"),
+        table.tokens_for("claude-opus-4-1", 1),
+        table.tokens_for("haiku", 3),
+    ) == (6000, 5000, 500)
 
 
 @pytest.mark.parametrize(
@@ -43,10 +47,10 @@ def test_a_table_is_by_tier_and_by_a_part_of_the_name_of_the_model() -> None:
 )
 def test_what_is_no_budget_is_refused_with_an_example(wrong: str) -> None:
     with pytest.raises(Invalid, match="2000"):
-        budget(wrong)
+        parse_budget(wrong)
 
 
-@given(st.integers(0, MOST), st.dictionaries(st.integers(0, 3), st.integers(0, MOST)), st.integers(0, 3))
+@given(st.integers(0, MAX_TOKENS), st.dictionaries(st.integers(0, 3), st.integers(0, MAX_TOKENS)), st.integers(0, 3))
 def test_every_tier_has_what_the_table_says(of_all: int, tiers: dict[int, int], tier: int) -> None:
     told = ",".join((str(of_all), *(f"tier{name}={tokens}" for name, tokens in tiers.items())))
-    assert budget(told).of(tier=tier) == tiers.get(tier, of_all)
+    assert parse_budget(told).tokens_for(tier=tier) == tiers.get(tier, of_all)

@@ -287,7 +287,7 @@ def test_merging_a_contradiction_reinforces_the_older_one_and_keeps_the_words_of
     older, newer, proposal = doubt(world)
     again = an_observation(at=world.clock.now(), text="Took 91 s.")
     key, held = present(world.store, newer).key, operational().held
-    world.store.write(lambda tx: tx.observe(key, held, again))
+    world.store.write(lambda tx: tx.add_observation(key, held, again))
     decide(world, proposal.id, "merged")
     assert confidence(world, older) == pytest.approx(0.8)  # Both are of Bob.
     assert not is_there(world, newer)

@@ -58,10 +58,10 @@ def test_what_one_embeds_another_one_does_not(both: tuple[Service, Service]) -> 
     one.memory_service.remember(Draft(content="leased"), AS_ADA)
     model = one.store.write(lambda tx: tx.register_model(one.embedder.fingerprint, one.embedder.dimension))
     lease = timedelta(minutes=1)
-    taken = one.store.write(lambda tx: tx.lease_waiting(model, one.clock.now(), 9, lease=lease))
+    taken = one.store.write(lambda tx: tx.lease_passages(model, one.clock.now(), 9, lease=lease))
     assert len(taken) == 1
     assert other.embedding.step() == 0
-    one.store.write(lambda tx: tx.release([passage.passage for passage in taken]))
+    one.store.write(lambda tx: tx.release_passages([passage.passage for passage in taken]))
     assert other.embedding.step() == 1
 
 
@@ -107,8 +107,8 @@ def test_changes_are_told_in_the_order_in_which_they_were_made(both: tuple[Servi
     moment = BEGINNING
     for number, service in enumerate((other, one, other), start=2):
         with service.store.read() as view:
-            assert view.moment().number > moment.number
-            moment = view.moment()
+            assert view.change_cursor().number > moment.number
+            moment = view.change_cursor()
         service.memory_service.edit(memory.id, Edit(content=f"edit {number}"), AS_ADA, version=number - 1)
         for each in both:
             assert each.reading.get(memory.id, AS_ADA).content == f"edit {number}"

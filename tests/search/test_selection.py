@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hivelore.core.text import Clean
 from hivelore.core.token_count import estimate
-from hivelore.indexes.vectors.exact import ExactVectors
+from hivelore.indexes.vectors.brute_force import ExactVectors
 from hivelore.indexing.model import DocumentKey, Neighbours, Vector
 from hivelore.memories.model import Memory, MemoryId, RankFeatures
 from hivelore.search.model import Filter, Query, RetrievalMode, Score

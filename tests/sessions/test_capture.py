@@ -13,7 +13,7 @@ from hivelore.memories.drafts import Edit
 from hivelore.memories.model import Scope, Source
 from hivelore.observations.outcomes import Change
 from hivelore.sessions.fence import unfenced
-from hivelore.sessions.model import AgentEvent, Ended, EventId, EventKind, Origin, SubAgent, Task
+from hivelore.sessions.model import AgentEvent, EventId, EventKind, Origin, SessionEnd, SubAgent, Task
 from support.fences import fenced, inside
 from support.world import AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, World
 
@@ -50,13 +50,13 @@ class Told:
         return self.take(self.event(kind, text, **more))
 
     def take(self, event: AgentEvent) -> str:
-        return self.world.capture.take(event, self.viewer).context or ""
+        return self.world.capture.handle(event, self.viewer).context or ""
 
     def starts(self, **more: Any) -> str:
         return self(EventKind.STARTED, **more)
 
     def asks(self, text: str = ABOUT_PROXY, **more: Any) -> str:
-        return self(EventKind.ASKED, text, **more)
+        return self(EventKind.PROMPTED, text, **more)
 
 
 @pytest.fixture
@@ -219,7 +219,7 @@ def test_what_is_known_of_running_things_is_told_again_where_it_did_not_arrive(w
     world.observe(PROXY, service="proxy")
     lost = told.event(EventKind.STARTED)
     assert PROXY in told.take(lost)
-    world.capture.take_late(lost, AS_ADA)
+    world.capture.handle_late(lost, AS_ADA)
     assert PROXY in told.asks()
 
 
@@ -259,11 +259,11 @@ def test_the_same_session_of_another_agent_is_another_one(world: World, told: To
 
 def test_a_reply_that_did_not_arrive_is_told_again(world: World, told: Told) -> None:
     world.remember(PROXY, project=HERE)
-    lost = told.event(EventKind.ASKED, ABOUT_PROXY)
+    lost = told.event(EventKind.PROMPTED, ABOUT_PROXY)
     assert PROXY in told.take(lost)
-    world.capture.take_late(lost, AS_ADA)
+    world.capture.handle_late(lost, AS_ADA)
     assert PROXY in told.asks()
-    world.capture.take_late(lost, AS_ADA)
+    world.capture.handle_late(lost, AS_ADA)
     assert told.asks() == ""
 
 
@@ -271,7 +271,7 @@ def test_a_start_that_is_told_late_undoes_nothing(world: World, told: Told) -> N
     world.remember(PROXY, project=HERE)
     start = told.event(EventKind.STARTED)
     told.asks()
-    world.capture.take_late(start, AS_ADA)
+    world.capture.handle_late(start, AS_ADA)
     assert told.asks() == ""
 
 
@@ -369,7 +369,7 @@ def test_an_end_that_says_nothing_of_what_was_said_is_not_handed_over(
 
 
 @pytest.mark.parametrize(
-    ("kind", "goes_on"),
+    ("kind", "is_partial"),
     [
         (EventKind.ANSWERED, True),
         (EventKind.ADVANCED, True),
@@ -378,7 +378,9 @@ def test_an_end_that_says_nothing_of_what_was_said_is_not_handed_over(
         (EventKind.ENDED, False),
     ],
 )
-def test_what_is_over_is_handed_over_to_be_distilled(world: World, told: Told, kind: EventKind, goes_on: bool) -> None:
+def test_what_is_over_is_handed_over_to_be_distilled(
+    world: World, told: Told, kind: EventKind, is_partial: bool
+) -> None:
     world.remember(PROXY, project=HERE)
     subagent = SUBAGENT if kind is EventKind.SUBAGENT_ENDED else None
     task = Task("T-7", "Move the proxy")
@@ -386,7 +388,7 @@ def test_what_is_over_is_handed_over_to_be_distilled(world: World, told: Told, k
     event = told.event(kind, "Moved.", subagent=subagent, task=task, transcript="/t/s1.jsonl")
     assert told.take(event) == ""
     (ended,) = world.handed_over
-    assert ended == Ended(
+    assert ended == SessionEnd(
         id=event.id,
         program="claude-code",
         session="s1",
@@ -396,16 +398,16 @@ def test_what_is_over_is_handed_over_to_be_distilled(world: World, told: Told, k
         project=HERE,
         task=task,
         subagent=subagent,
-        goes_on=goes_on,
+        is_partial=is_partial,
     )
-    world.capture.take_late(event, AS_ADA)
+    world.capture.handle_late(event, AS_ADA)
     assert world.handed_over == [ended, ended]
 
 
 @pytest.mark.parametrize("begins", ["never", "for another", "for both"])
 def test_the_transcript_of_a_session_of_others_is_not_read(world: World, told: Told, begins: str) -> None:
     if begins != "never":
-        world.capture.take(told.event(EventKind.STARTED), AS_BOB)
+        world.capture.handle(told.event(EventKind.STARTED), AS_BOB)
     if begins == "for both":
         told(EventKind.STARTED)
     with pytest.raises(Forbidden, match="not read for you"):
@@ -417,18 +419,18 @@ def test_the_transcript_of_a_session_of_others_is_not_read(world: World, told: T
 
 def test_who_names_a_session_later_does_not_keep_its_agent_from_it(world: World, told: Told) -> None:
     told(EventKind.STARTED)
-    world.capture.take(replace(told.event(EventKind.STARTED), at=world.clock.now() - timedelta(days=9)), AS_BOB)
+    world.capture.handle(replace(told.event(EventKind.STARTED), at=world.clock.now() - timedelta(days=9)), AS_BOB)
     told(EventKind.STARTED)
     told.take(told.event(EventKind.ENDED, transcript="/t/s1.jsonl"))
     assert [one.transcript for one in world.handed_over] == ["/t/s1.jsonl"]
     with pytest.raises(Forbidden, match="not read for you"):
-        world.capture.take(told.event(EventKind.ENDED, transcript="/t/s1.jsonl"), AS_BOB)
+        world.capture.handle(told.event(EventKind.ENDED, transcript="/t/s1.jsonl"), AS_BOB)
 
 
 def test_this_machines_agent_names_any_transcript(world: World, told: Told) -> None:
     local = world.agents.local_agent()
     viewer = Viewer(role=local.role, agent=local.id, interface=Interface.HOOK)
-    world.capture.take(told.event(EventKind.ENDED, transcript="/t/other.jsonl"), viewer)
+    world.capture.handle(told.event(EventKind.ENDED, transcript="/t/other.jsonl"), viewer)
     assert [one.transcript for one in world.handed_over] == ["/t/other.jsonl"]
 
 

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.sessions.lessons.claims import claim_of, claims, is_said
-from hivelore.sessions.lessons.gate import prompted, worth
+from hivelore.sessions.lessons.claims import is_stated, parse_claim, parse_claims, parse_prompts, select_points
 
 
 @pytest.mark.parametrize(
@@ -26,7 +25,7 @@ from hivelore.sessions.lessons.gate import prompted, worth
     ],
 )
 def test_the_same_in_another_dress_is_the_same(one: str, other: str) -> None:
-    assert claim_of(one).repeats(claim_of(other))
+    assert parse_claim(one).repeats(parse_claim(other))
 
 
 @pytest.mark.parametrize(
@@ -51,9 +50,9 @@ def test_the_same_in_another_dress_is_the_same(one: str, other: str) -> None:
     ],
 )
 def test_whatever_is_claimed_otherwise_is_another_claim(one: str, other: str) -> None:
-    assert not claim_of(one).repeats(claim_of(other))
-    assert not is_said(one, claims(other))
-    assert not is_said(other, claims(one))
+    assert not parse_claim(one).repeats(parse_claim(other))
+    assert not is_stated(one, parse_claims(other))
+    assert not is_stated(other, parse_claims(one))
 
 
 _WORDS = "port 8080 30s not never before after api/v1 --no-cache Maria staging 不 nicht runs"
@@ -62,23 +61,25 @@ words = st.lists(st.sampled_from(_WORDS.split()), min_size=1)
 
 @given(said=words, other=words)
 def test_claims_of_other_words_or_in_another_order_never_repeat(said: list[str], other: list[str]) -> None:
-    assert claim_of(" ".join(said)).repeats(claim_of(" ".join(other))) == (said == other)
+    assert parse_claim(" ".join(said)).repeats(parse_claim(" ".join(other))) == (said == other)
 
 
 @given(text=st.text(max_size=200))
 def test_any_text_has_a_claim_that_repeats_itself_or_none(text: str) -> None:
-    claim = claim_of(text)
-    assert claim.repeats(claim) == claim.echoes(claim) == bool(claim.words)
+    claim = parse_claim(text)
+    assert claim.repeats(claim) == claim.is_contained_in(claim) == bool(claim.words)
 
 
 def test_a_point_of_several_sentences_is_said_where_all_of_them_are() -> None:
-    known = claims("The cache is in Redis. The queue is in Kafka. Both run on staging.")
-    assert is_said("The queue is in Kafka. The cache is in Redis.", known)
-    assert not is_said("The queue is in Kafka. The cache is in Memcached.", known)
-    assert not is_said("", known)
+    known = parse_claims("The cache is in Redis. The queue is in Kafka. Both run on staging.")
+    assert is_stated("The queue is in Kafka. The cache is in Redis.", known)
+    assert not is_stated("The queue is in Kafka. The cache is in Memcached.", known)
+    assert not is_stated("", known)
 
 
 def test_what_an_answer_changes_in_the_words_of_the_prompt_is_worth_keeping() -> None:
-    prompts = prompted(["The upload has to give up after 30 seconds without an answer. Never retry it."])
+    prompts = parse_prompts(["The upload has to give up after 30 seconds without an answer. Never retry it."])
     changed = ["The upload has to give up after 90 seconds without an answer.", "It is safe: always retry the upload."]
-    assert [*worth([*changed, "The upload has to give up after 30 seconds without an answer."], prompts)] == changed
+    assert [
+        *select_points([*changed, "The upload has to give up after 30 seconds without an answer."], prompts)
+    ] == changed

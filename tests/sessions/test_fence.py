@@ -69,7 +69,7 @@ def test_what_is_left_of_a_fence_that_was_cut_off_is_dropped(text: str, at: int)
 def test_a_text_may_arrive_in_lines(text: str) -> None:
     whole, by_lines = f"before\n{fenced(text)}\nafter", Unfencer()
     assert [said for line in whole.split("\n") if (said := by_lines.read(line).strip())] == ["before", "after"]
-    assert not by_lines.is_inside
+    assert not by_lines.is_inside_fence
 
 
 def test_a_fence_without_a_beginning_takes_back_no_piece_before() -> None:

@@ -4,18 +4,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.sessions.lessons.extractive import MOST, distilled
-from hivelore.sessions.lessons.gate import says_something
-from hivelore.sessions.lessons.tool_use import error_line, plain, work_of
-from hivelore.sessions.model import NOTHING_LEARNED, Does, Tool, Transcript, Turn, Who
-from hivelore.sessions.transcripts import transcript
+from hivelore.sessions.lessons.claims import is_informative
+from hivelore.sessions.lessons.extractive import MAX_POINTS, extract_summary
+from hivelore.sessions.lessons.tool_use import analyze_tool_use, error_line, simplify_command
+from hivelore.sessions.model import EMPTY_SUMMARY, Speaker, Tool, ToolEffect, Transcript, Turn
+from hivelore.sessions.transcripts import read_conversation
 from support.sessions import ClaudeSession, a_fix
 
 IDLE = "Here is some talk that only makes the conversation long enough to be looked at all, and nothing more than that."
 
 
 def points(session: ClaudeSession) -> list[str]:
-    return list(distilled(transcript("claude-code", session.lines)).points)
+    return list(extract_summary(read_conversation("claude-code", session.lines)).points)
 
 
 def talked(*said: str) -> list[str]:
@@ -38,7 +38,7 @@ def test_a_fix_is_told_as_a_person_would_note_it() -> None:
 
 
 def test_a_short_conversation_says_nothing() -> None:
-    assert distilled(Transcript(())) == NOTHING_LEARNED
+    assert extract_summary(Transcript(())) == EMPTY_SUMMARY
     assert points(ClaudeSession().says("The root cause was the cache of the build.")) == []
 
 
@@ -139,7 +139,7 @@ def test_there_are_never_more_than_seven_points() -> None:
         session.runs(f"{word} up", f"Error: {word} is down", failed=True).writes(f"{word}.yml").runs(f"{word} up")
         session.runs(f"make test-{word}")
     found = points(session)
-    assert len(found) == MOST
+    assert len(found) == MAX_POINTS
     assert found[-1].startswith("Passed: ")
 
 
@@ -147,30 +147,37 @@ def test_there_are_never_more_than_seven_points() -> None:
 
 
 def ran(command: str, output: str = "", *, failed: bool = False) -> list[Turn]:
-    tool = Tool("Bash", Does.RUN, command)
-    return [Turn(who=Who.CALL, text="", tool=tool), Turn(who=Who.RESULT, text=output, tool=tool, failed=failed)]
+    tool = Tool("Bash", ToolEffect.RUN, command)
+    return [
+        Turn(speaker=Speaker.CALL, text="", tool=tool),
+        Turn(speaker=Speaker.RESULT, text=output, tool=tool, failed=failed),
+    ]
 
 
 def test_a_command_that_works_later_tells_what_helped() -> None:
-    work = work_of([*ran("npm start", "Error: no module x", failed=True), *ran("npm install x"), *ran("npm start")])
-    (trouble,) = work.troubles
-    assert (trouble.error, trouble.ran, trouble.solved) == ("Error: no module x", ["npm install x"], True)
+    work = analyze_tool_use(
+        [*ran("npm start", "Error: no module x", failed=True), *ran("npm install x"), *ran("npm start")]
+    )
+    (trouble,) = work.failures
+    assert (trouble.error, trouble.commands, trouble.solved) == ("Error: no module x", ["npm install x"], True)
 
 
 def test_looking_around_does_not_help() -> None:
     looking = [*ran("cat package.json"), *ran("git status"), *ran("grep -r x .")]
-    (trouble,) = work_of([*ran("npm start", "Error: x", failed=True), *looking, *ran("npm start")]).troubles
-    assert trouble.ran == []
+    (trouble,) = analyze_tool_use([*ran("npm start", "Error: x", failed=True), *looking, *ran("npm start")]).failures
+    assert trouble.commands == []
 
 
 def test_a_check_that_fails_in_the_end_has_not_passed() -> None:
-    assert work_of([*ran("make test"), *ran("make test", "Error: x", failed=True)]).passed == []
-    assert work_of([*ran("make test", "Error: x", failed=True), *ran("make test")]).passed == ["make test"]
+    assert analyze_tool_use([*ran("make test"), *ran("make test", "Error: x", failed=True)]).passed_checks == []
+    assert analyze_tool_use([*ran("make test", "Error: x", failed=True), *ran("make test")]).passed_checks == [
+        "make test"
+    ]
 
 
 def test_what_a_person_refused_is_no_trouble() -> None:
     refused = "The user doesn't want to proceed with this tool use. The tool use was rejected."
-    assert work_of(ran("rm -rf build", refused, failed=True)).troubles == []
+    assert analyze_tool_use(ran("rm -rf build", refused, failed=True)).failures == []
 
 
 @pytest.mark.parametrize(
@@ -186,7 +193,7 @@ def test_what_a_person_refused_is_no_trouble() -> None:
     ],
 )
 def test_a_command_is_told_without_what_only_sorts_its_output(command: str, expected: str) -> None:
-    assert plain(command) == expected
+    assert simplify_command(command) == expected
 
 
 @pytest.mark.parametrize(
@@ -209,7 +216,7 @@ def test_the_line_that_says_what_went_wrong_is_found(output: str, expected: str 
     "sentence", ["", "Done.", "I fixed it.", "Would you like me to go on with the next one?", "你好！"]
 )
 def test_what_says_nothing(sentence: str) -> None:
-    assert not says_something(sentence)
+    assert not is_informative(sentence)
 
 
 texts = st.lists(
@@ -221,15 +228,15 @@ texts = st.lists(
 ).map(" ".join)
 turns = st.builds(
     Turn,
-    who=st.sampled_from(Who),
+    speaker=st.sampled_from(Speaker),
     text=texts,
-    tool=st.none() | st.builds(Tool, st.sampled_from(["Bash", "Edit"]), st.sampled_from(Does), texts),
+    tool=st.none() | st.builds(Tool, st.sampled_from(["Bash", "Edit"]), st.sampled_from(ToolEffect), texts),
     failed=st.booleans(),
 )
 
 
 @given(st.lists(turns, max_size=8))
 def test_any_session_gives_a_few_single_lines_or_nothing(said: list[Turn]) -> None:
-    summary = distilled(Transcript(tuple(said)))
-    assert len(summary.points) <= MOST
+    summary = extract_summary(Transcript(tuple(said)))
+    assert len(summary.points) <= MAX_POINTS
     assert all(point and "\n" not in point for point in summary.points)

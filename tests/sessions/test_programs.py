@@ -9,14 +9,11 @@ from hypothesis import strategies as st
 
 from hivelore.core.text import Clean
 from hivelore.errors import Invalid
-from hivelore.sessions.model import NOTHING, AgentEvent, EventId, EventKind, Origin, Reply, SubAgent
-from hivelore.sessions.programs import PROGRAMS
-from hivelore.sessions.programs.claude_code import CLAUDE_CODE
-from hivelore.sessions.programs.dialect import LONGEST, Circumstances, Dialect
-from hivelore.sessions.programs.envelope import opened
+from hivelore.sessions.model import NO_REPLY, AgentEvent, EventId, EventKind, Origin, Reply, SubAgent
+from hivelore.sessions.programs import CLAUDE_CODE, MAX_FIELD, PROGRAMS, Dialect, EventContext, parse_envelope
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
-ABOUT = Circumstances(id=EventId("e1"), at=NOW, project=Clean("example.com/bees/hive"))
+ABOUT = EventContext(id=EventId("e1"), at=NOW, project=Clean("example.com/bees/hive"))
 BASE = {"session_id": "s1", "transcript_path": "/t/s1.jsonl", "cwd": "/w", "permission_mode": "default"}
 json = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),
@@ -30,14 +27,14 @@ def clean(text: str) -> Clean:
 
 
 def understood(name: str, dialect: Dialect = CLAUDE_CODE, **payload: Any) -> AgentEvent | None:
-    return dialect.event(name, {**BASE, "hook_event_name": name, **payload}, ABOUT, clean)
+    return dialect.parse_event(name, {**BASE, "hook_event_name": name, **payload}, ABOUT, clean)
 
 
 @pytest.mark.parametrize(
     ("name", "payload", "kind", "text"),
     [
         ("SessionStart", {"source": "startup"}, EventKind.STARTED, None),
-        ("UserPromptSubmit", {"prompt": "Fix it"}, EventKind.ASKED, "Fix it"),
+        ("UserPromptSubmit", {"prompt": "Fix it"}, EventKind.PROMPTED, "Fix it"),
         ("Stop", {"last_assistant_message": "Done", "stop_hook_active": False}, EventKind.ANSWERED, "Done"),
         ("TaskCompleted", {"task_id": "3", "task_subject": "Move the proxy"}, EventKind.ADVANCED, None),
         ("PreCompact", {"trigger": "auto", "custom_instructions": "x"}, EventKind.COMPACTING, None),
@@ -67,7 +64,7 @@ OF_SUBAGENT = {"agentId": "a1", "agentType": "explore", "parentAgentId": "s1"}
     ("name", "payload", "kind", "text"),
     [
         ("sessionStart", {"source": "new", "initialPrompt": "Fix it"}, EventKind.STARTED, None),
-        ("userPromptSubmitted", {"prompt": "Fix it"}, EventKind.ASKED, "Fix it"),
+        ("userPromptSubmitted", {"prompt": "Fix it"}, EventKind.PROMPTED, "Fix it"),
         ("agentStop", {"transcriptPath": "/t/e.jsonl", "stopReason": "end_turn"}, EventKind.ANSWERED, None),
         ("preCompact", {"transcriptPath": "/t/e.jsonl", "trigger": "auto"}, EventKind.COMPACTING, None),
         ("subagentStart", {"agentName": "explore", **OF_SUBAGENT}, EventKind.SUBAGENT_STARTED, None),
@@ -83,8 +80,8 @@ def test_what_copilot_tells_is_understood(
     name: str, payload: dict[str, Any], kind: EventKind, text: str | None
 ) -> None:
     dialect = PROGRAMS["copilot"]
-    event = dialect.event(name, {**COPILOT, **payload}, ABOUT, clean)
-    assert dialect.name_of({**COPILOT, **payload}) is None
+    event = dialect.parse_event(name, {**COPILOT, **payload}, ABOUT, clean)
+    assert dialect.read_event_name({**COPILOT, **payload}) is None
     assert event is not None
     assert (event.kind, event.text, event.session, event.program) == (kind, text, "s1", "copilot")
     assert event.subagent == (SubAgent("a1", "explore") if name.startswith("subagent") else None)
@@ -95,14 +92,14 @@ def test_what_copilot_tells_is_understood(
 @pytest.mark.parametrize("name", ["userPromptSubmitted", "agentStop", "preCompact"])
 def test_what_happens_within_a_sub_agent_is_none_of_the_sessions_events(name: str) -> None:
     told = {**COPILOT, "prompt": "Look", "transcriptPath": "/t/e.jsonl"}
-    assert PROGRAMS["copilot"].event(name, told, ABOUT, clean) is not None
-    assert PROGRAMS["copilot"].event(name, {**told, **OF_SUBAGENT}, ABOUT, clean) is None
+    assert PROGRAMS["copilot"].parse_event(name, told, ABOUT, clean) is not None
+    assert PROGRAMS["copilot"].parse_event(name, {**told, **OF_SUBAGENT}, ABOUT, clean) is None
 
 
 @pytest.mark.parametrize(
     ("name", "payload", "kind", "text"),
     [
-        ("chat.message", {"prompt": "Fix it"}, EventKind.ASKED, "Fix it"),
+        ("chat.message", {"prompt": "Fix it"}, EventKind.PROMPTED, "Fix it"),
         ("session.idle", {"last_assistant_message": "Done"}, EventKind.ANSWERED, "Done"),
         ("session.compacting", {}, EventKind.COMPACTING, None),
         ("session.compacted", {"compact_summary": "All of it"}, EventKind.COMPACTED, "All of it"),
@@ -124,7 +121,7 @@ def test_what_the_plugin_for_opencode_tells_is_understood(
     name: str, payload: dict[str, Any], kind: EventKind, text: str | None
 ) -> None:
     told = {"hook_event_name": name, "session_id": "s1", "cwd": "/w", **payload}
-    event = PROGRAMS["opencode"].event(name, told, ABOUT, clean)
+    event = PROGRAMS["opencode"].parse_event(name, told, ABOUT, clean)
     assert event is not None
     assert (event.kind, event.text, event.session, event.program) == (kind, text, "s1", "opencode")
     assert event.subagent == (SubAgent("s2", "general") if name.startswith("subagent") else None)
@@ -137,14 +134,14 @@ CURSOR = {"conversation_id": "s1", "generation_id": "g1", "workspace_roots": ["/
     ("name", "payload", "kind", "text"),
     [
         ("sessionStart", {"session_id": "s1", "composer_mode": "agent"}, EventKind.STARTED, None),
-        ("beforeSubmitPrompt", {"prompt": "Fix it", "attachments": []}, EventKind.ASKED, "Fix it"),
+        ("beforeSubmitPrompt", {"prompt": "Fix it", "attachments": []}, EventKind.PROMPTED, "Fix it"),
         ("afterAgentResponse", {"text": "Done"}, EventKind.ANSWERED, "Done"),
         ("preCompact", {"trigger": "auto", "context_usage_percent": 85}, EventKind.COMPACTING, None),
         ("subagentStop", {"subagent_type": "explore", "summary": "Done"}, EventKind.SUBAGENT_ENDED, "Done"),
     ],
 )
 def test_what_cursor_tells_is_understood(name: str, payload: dict[str, Any], kind: EventKind, text: str | None) -> None:
-    event = PROGRAMS["cursor"].event(name, {**CURSOR, "hook_event_name": name, **payload}, ABOUT, clean)
+    event = PROGRAMS["cursor"].parse_event(name, {**CURSOR, "hook_event_name": name, **payload}, ABOUT, clean)
     assert event is not None
     assert (event.kind, event.text, event.session, event.program) == (kind, text, "s1", "cursor")
     # It has no id of its own there.
@@ -154,10 +151,10 @@ def test_what_cursor_tells_is_understood(name: str, payload: dict[str, Any], kin
 
 def test_cursor_is_told_to_go_on_with_a_prompt_beside_what_it_is_told() -> None:
     dialect = PROGRAMS["cursor"]
-    event = dialect.event("beforeSubmitPrompt", {**CURSOR, "prompt": "Fix it"}, ABOUT, clean)
+    event = dialect.parse_event("beforeSubmitPrompt", {**CURSOR, "prompt": "Fix it"}, ABOUT, clean)
     assert event is not None
     said = {"continue": True, "additional_context": "Mind the gap."}
-    assert dialect.answer("beforeSubmitPrompt", event, Reply(context="Mind the gap.")) == said
+    assert dialect.format_reply("beforeSubmitPrompt", event, Reply(context="Mind the gap.")) == said
 
 
 GEMINI = {**BASE, "timestamp": "2026-11-22T17:44:34.047Z"}
@@ -167,7 +164,7 @@ GEMINI = {**BASE, "timestamp": "2026-11-22T17:44:34.047Z"}
     ("name", "payload", "kind", "text"),
     [
         ("SessionStart", {"source": "startup"}, EventKind.STARTED, None),
-        ("BeforeAgent", {"prompt": "<hook_context>&lt;x&gt;</hook_context>\n\nFix it"}, EventKind.ASKED, "Fix it"),
+        ("BeforeAgent", {"prompt": "<hook_context>&lt;x&gt;</hook_context>\n\nFix it"}, EventKind.PROMPTED, "Fix it"),
         ("AfterAgent", {"prompt": "Fix it", "prompt_response": "Done"}, EventKind.ANSWERED, "Done"),
         ("SessionEnd", {"reason": "exit"}, EventKind.ENDED, None),
     ],
@@ -175,7 +172,7 @@ GEMINI = {**BASE, "timestamp": "2026-11-22T17:44:34.047Z"}
 def test_what_gemini_cli_tells_is_understood(
     name: str, payload: dict[str, Any], kind: EventKind, text: str | None
 ) -> None:
-    event = PROGRAMS["gemini"].event(name, {**GEMINI, "hook_event_name": name, **payload}, ABOUT, clean)
+    event = PROGRAMS["gemini"].parse_event(name, {**GEMINI, "hook_event_name": name, **payload}, ABOUT, clean)
     assert event is not None
     assert (event.kind, (event.text or "").strip(), event.session, event.program) == (kind, text or "", "s1", "gemini")
     assert event.transcript == "/t/s1.jsonl"
@@ -223,14 +220,16 @@ def test_what_claude_code_puts_into_a_prompt_was_not_asked_by_anybody() -> None:
 def test_a_program_hears_words_only_where_it_takes_them(dialect: Dialect) -> None:
     for name, kind in dialect.kinds.items():
         event = AgentEvent(id=EventId("e"), kind=kind, program=dialect.program, session=Clean("s"), at=NOW)
-        assert dialect.answer(name, event, NOTHING) is None
-        answer = dialect.answer(name, event, Reply(context="Mind the gap."))
-        if kind in dialect.listens:
-            said = {**dialect.beside.get(kind, {}), dialect.context: "Mind the gap."}
-            assert answer == ({"hookSpecificOutput": {"hookEventName": name, **said}} if dialect.enveloped else said)
+        assert dialect.format_reply(name, event, NO_REPLY) is None
+        answer = dialect.format_reply(name, event, Reply(context="Mind the gap."))
+        if kind in dialect.accepts_context:
+            said = {**dialect.extra_fields.get(kind, {}), dialect.context_field: "Mind the gap."}
+            assert answer == (
+                {"hookSpecificOutput": {"hookEventName": name, **said}} if dialect.wraps_context else said
+            )
         else:
             assert answer is None
-    assert not dialect.listens & {
+    assert not dialect.accepts_context & {
         EventKind.ANSWERED,
         EventKind.ADVANCED,
         EventKind.SUBAGENT_ENDED,
@@ -241,16 +240,16 @@ def test_a_program_hears_words_only_where_it_takes_them(dialect: Dialect) -> Non
 
 @given(st.sampled_from([*CLAUDE_CODE.kinds, "Other"]), st.dictionaries(st.sampled_from([*BASE, "prompt"]), json))
 def test_whatever_a_program_tells_is_an_event_or_none(name: str, payload: dict[str, Any]) -> None:
-    event = CLAUDE_CODE.event(name, payload, ABOUT, clean)
+    event = CLAUDE_CODE.parse_event(name, payload, ABOUT, clean)
     assert event is None or (event.kind is CLAUDE_CODE.kinds[name] and event.session.strip())
 
 
 def test_a_text_is_one_that_can_be_kept_and_not_too_long() -> None:
-    event = understood("UserPromptSubmit", prompt="a\0b\ud800" + "x" * 2 * LONGEST)
+    event = understood("UserPromptSubmit", prompt="a\0b\ud800" + "x" * 2 * MAX_FIELD)
     assert event is not None
     assert event.text is not None
     assert event.text.startswith("ab?xxx")
-    assert len(event.text) < LONGEST
+    assert len(event.text) < MAX_FIELD
 
 
 def test_what_was_put_aside_is_read_as_it_was_meant() -> None:
@@ -262,7 +261,7 @@ def test_what_was_put_aside_is_read_as_it_was_meant() -> None:
         "taskFile": '{"id": "T-1", "task": "Paint"}',
         "payload": {"session_id": "s1"},
     }
-    envelope = opened(told)
+    envelope = parse_envelope(told)
     assert (envelope.program, envelope.id, envelope.project) == ("codex", "e1", "p")
     assert envelope.at == datetime(2026, 11, 1, 12, 0, 0, 250_000, tzinfo=UTC)
     assert envelope.task() == ("T-1", "Paint")
@@ -272,9 +271,9 @@ def test_what_was_put_aside_is_read_as_it_was_meant() -> None:
 @given(json)
 def test_what_is_no_envelope_is_refused(told: Any) -> None:
     with pytest.raises(Invalid):
-        opened(told)
+        parse_envelope(told)
 
 
 @pytest.mark.parametrize("at", [None, "", "yesterday", 17, "9999-12-31T23:59:59-23:59"])
 def test_an_instant_that_is_none_counts_as_absent(at: object) -> None:
-    assert opened({"program": "codex", "id": "e", "payload": {}, "at": at}).at is None
+    assert parse_envelope({"program": "codex", "id": "e", "payload": {}, "at": at}).at is None

@@ -7,8 +7,8 @@ import pytest
 from hivelore.core.redaction import Redactor
 from hivelore.errors import Invalid, Unavailable
 from hivelore.memories.model import Json
-from hivelore.sessions.hook_service import HookService
-from hivelore.sessions.spool import SpoolDrain
+from hivelore.sessions.capture import HookService
+from hivelore.sessions.spool import SpoolDelivery
 from support.world import AS_OPERATOR, BOB, World
 
 URL = "http://127.0.0.1:4483"
@@ -51,7 +51,7 @@ def compacted(summary: str, session: str = "s1", **more: Json) -> Json:
 
 def drained(world: World, spool: Listed, url: str | None = URL) -> int:
     hooks = HookService(world.capture, Redactor(b"a key for tests only"), world.clock)
-    return SpoolDrain(spool, hooks, world.agents, url).drain()
+    return SpoolDelivery(spool, hooks, world.agents, url).deliver()
 
 
 def kept(world: World) -> list[str]:
@@ -118,13 +118,13 @@ def test_another_port_is_another_service(world: World, url: str) -> None:
 def test_what_is_for_another_service_is_read_once(world: World) -> None:
     spool = Listed(compacted(FIRST, url="http://elsewhere"))
     hooks = HookService(world.capture, Redactor(b"a key for tests only"), world.clock)
-    spool_drain = SpoolDrain(spool, hooks, world.agents, URL)
-    assert spool_drain.drain() == 0
+    spool_drain = SpoolDelivery(spool, hooks, world.agents, URL)
+    assert spool_drain.deliver() == 0
     spool.works = False
-    assert spool_drain.drain() == 0
+    assert spool_drain.deliver() == 0
     spool.works = True
     spool.events = {"001": compacted(SECOND)}
-    assert spool_drain.drain() == 1
+    assert spool_drain.deliver() == 1
 
 
 def test_what_cannot_be_kept_now_waits_with_all_behind_it(world: World) -> None:
@@ -139,5 +139,5 @@ def test_what_cannot_be_kept_now_waits_with_all_behind_it(world: World) -> None:
 
 def test_it_says_how_many_wait_and_how_many_were_lost(world: World) -> None:
     hooks = HookService(world.capture, Redactor(b"a key for tests only"), world.clock)
-    spool_drain = SpoolDrain(Listed(compacted(FIRST), None), hooks, world.agents, None)
+    spool_drain = SpoolDelivery(Listed(compacted(FIRST), None), hooks, world.agents, None)
     assert (spool_drain.waiting(), spool_drain.lost()) == (2, 3)

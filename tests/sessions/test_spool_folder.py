@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hivelore.errors import Invalid
-from hivelore.sessions.spool_folder import SpoolFolder
+from hivelore.sessions.spool import SpoolFolder
 
 
 def _too_large(file: Path) -> None:

@@ -16,13 +16,13 @@ from hivelore.feedback.implicit import ImplicitFeedback
 from hivelore.feedback.model import Use
 from hivelore.memories.model import Json, Memory, Scope, Source, Trust
 from hivelore.models.extractive import ExtractiveSummarizer
-from hivelore.observations.curation import Choice
+from hivelore.observations.curation import RatedQuery
 from hivelore.observations.marker_ingest import MarkerIngest
 from hivelore.observations.markers import CATEGORIES
-from hivelore.sessions.lessons.summary_draft import READ
+from hivelore.sessions.lessons.summary_draft import MAX_SUMMARISED
 from hivelore.sessions.model import AgentEvent, EventId, EventKind, HandoverState, SubAgent, Summary, Task, Transcript
 from hivelore.sessions.ports import Summarizer
-from hivelore.sessions.summaries import ATTEMPTS, DISTILLING, FIRST_PAUSE, KEPT, LAG, LEASE, SessionSummaries
+from hivelore.sessions.summaries import ATTEMPTS, FIRST_PAUSE, LAG, LEASE, LEASE_NAME, RETENTION, SessionSummaries
 from hivelore.sessions.transcript_files import TranscriptFiles
 from hivelore.storage.leader_lease import LeaderLease
 from support.clocks import START, SteppingClock
@@ -69,10 +69,10 @@ class Service:
             fallback=ExtractiveSummarizer(),
             redactor=Redactor(b"a key for tests only"),
             clock=self.clock,
-            leader_lease=LeaderLease(self.store, self.clock, "one", DISTILLING, LEASE),
+            leader_lease=LeaderLease(self.store, self.clock, "one", LEASE_NAME, LEASE),
             marked=MarkerIngest(
                 self.world.observation_service, self.world.events, self.world.cooldowns, CATEGORIES
-            ).take,
+            ).ingest,
         )
         return self.session_summaries
 
@@ -89,13 +89,13 @@ class Service:
         """What a prompt of a session is told."""
         event = AgentEvent(
             id=EventId(f"asked-{session}"),
-            kind=EventKind.ASKED,
+            kind=EventKind.PROMPTED,
             program="claude-code",
             session=Clean(session),
             text=Clean(text),
             at=START,
         )
-        return self.world.capture.take(event, AS_ADA).context or ""
+        return self.world.capture.handle(event, AS_ADA).context or ""
 
     def memories(self) -> list[Memory]:
         with self.store.read() as view:
@@ -210,7 +210,7 @@ def test_the_same_summary_again_is_no_new_version_but_lives_on(service: Service)
     path = service.file(a_fix())
     for minute in range(9):
         service.session_summaries.hand_over(
-            an_end(path, at=START + timedelta(minutes=minute), goes_on=minute < 8), AS_ADA
+            an_end(path, at=START + timedelta(minutes=minute), is_partial=minute < 8), AS_ADA
         )
         service.work()
         service.clock.advance(timedelta(minutes=1))
@@ -219,24 +219,24 @@ def test_the_same_summary_again_is_no_new_version_but_lives_on(service: Service)
     assert memory.expires_at == service.clock.now() - timedelta(minutes=1) + timedelta(days=3)
 
 
-@pytest.mark.parametrize("goes_on", [True, False])
-def test_a_turn_that_is_heard_of_late_does_not_take_the_place_of_the_end(service: Service, goes_on: bool) -> None:
+@pytest.mark.parametrize("is_partial", [True, False])
+def test_a_turn_that_is_heard_of_late_does_not_take_the_place_of_the_end(service: Service, is_partial: bool) -> None:
     session = a_fix().user("And the speed?").says(SAID)
     service.session_summaries.hand_over(an_end(service.file(session), at=START + timedelta(minutes=2)), AS_ADA)
     service.work()
     earlier = service.file(a_fix(), "earlier.jsonl")
     service.session_summaries.hand_over(
-        an_end(earlier, at=START + timedelta(minutes=1), goes_on=goes_on, last_message="So."), AS_ADA
+        an_end(earlier, at=START + timedelta(minutes=1), is_partial=is_partial, last_message="So."), AS_ADA
     )
     service.work()
     (memory,) = service.memories()
-    assert (SAID in memory.content) == goes_on
+    assert (SAID in memory.content) == is_partial
 
 
 @pytest.mark.parametrize("noted", ["yesterday", 7, None, "2999-01-01T00:00:00"])
 def test_when_a_session_ended_may_be_noted_in_other_words(service: Service, noted: Json) -> None:
     service.world.remember("Old.", external_id="session:claude-code:s1", metadata={"ended": noted})
-    service.session_summaries.hand_over(an_end(service.file(a_fix()), goes_on=True, last_message="So."), AS_ADA)
+    service.session_summaries.hand_over(an_end(service.file(a_fix()), is_partial=True, last_message="So."), AS_ADA)
     service.work()
     (memory,) = service.memories()
     assert "currency" in memory.content
@@ -364,12 +364,12 @@ def test_what_fails_again_and_again_is_given_up_and_counted(service: Service, er
     assert service.states() == {HandoverState.FAILED: 1}
     assert [memory.metadata["summarizer"] for memory in service.memories()] == ["extractive"]
     with service.store.read() as view:
-        assert SAID not in str(view.handovers_behind(an_end().id.__class__(""), 9))
+        assert SAID not in str(view.handovers_after(an_end().id.__class__(""), 9))
 
 
 def test_while_a_session_goes_on_no_model_is_asked_and_its_file_may_be_behind(service: Service) -> None:
     service.with_summarizer(failing := Failing(Unavailable("down"), 99))
-    service.session_summaries.hand_over(an_end(service.folder / "s1.jsonl", goes_on=True), AS_ADA)
+    service.session_summaries.hand_over(an_end(service.folder / "s1.jsonl", is_partial=True), AS_ADA)
     assert not service.session_summaries.step()
     service.file(a_fix())
     service.clock.advance(LAG)
@@ -402,11 +402,11 @@ def test_an_end_that_kills_the_process_is_not_tried_for_ever(service: Service) -
 
 def test_markers_of_a_long_last_message_count_wherever_they_stand(service: Service) -> None:
     """Only its end is summarised."""
-    code = "\n".join(["```", *["make all"] * (READ // 5), "[MEMORY:timing:shop] An example", "```"])
+    code = "\n".join(["```", *["make all"] * (MAX_SUMMARISED // 5), "[MEMORY:timing:shop] An example", "```"])
     said = f"[MEMORY:timing:cart] Takes 60s to start\n{code}\n[MEMORY:timing:till] Takes 10s to start\n"
     service.session_summaries.hand_over(an_end(last_message=said), AS_ADA)
     service.work()
-    known = service.world.curation.page(Choice(), AS_ADA, None).memories
+    known = service.world.curation.page(RatedQuery(), AS_ADA, None).memories
     assert {one.memory.content for one in known} == {"Takes 60s to start", "Takes 10s to start"}
 
 
@@ -424,7 +424,7 @@ def test_a_session_needs_a_name_that_can_be_kept(service: Service, session: str)
 def test_what_was_distilled_is_forgotten_after_a_while(service: Service) -> None:
     service.session_summaries.hand_over(an_end(text=SAID), AS_ADA)
     service.work()
-    service.clock.advance(KEPT + timedelta(seconds=1))
+    service.clock.advance(RETENTION + timedelta(seconds=1))
     service.work()
     assert service.states() == {}
 

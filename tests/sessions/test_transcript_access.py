@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from hivelore.core.agents import Interface, Role, Viewer
-from hivelore.sessions.transcript_access import is_file_of, may_read_transcript
+from hivelore.sessions.transcript_files import is_session_file, may_read_transcript
 from support.memories import ADA, BOB, instant
 
 ID = "5973b6c0-94b8-487b-a530-2aeb6098ae0e"
@@ -27,7 +27,7 @@ WORKER = Viewer(role=Role.WORKER, agent=BOB, interface=Interface.HOOK)
     ],
 )
 def test_a_file_is_that_of_the_session_that_it_is_called_after(path: str, session: str, is_its: bool) -> None:
-    assert is_file_of(path, session) is is_its
+    assert is_session_file(path, session) is is_its
 
 
 def test_others_name_the_file_of_a_session_that_began_for_them_alone() -> None:

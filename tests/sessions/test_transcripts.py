@@ -6,26 +6,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.sessions.model import Does, Tool, Transcript, Turn, Who
-from hivelore.sessions.transcripts import READERS, latest, transcript
+from hivelore.sessions.model import Speaker, Tool, ToolEffect, Transcript, Turn
+from hivelore.sessions.transcripts import READERS, last_turns, read_conversation
 from support.fences import fenced
 from support.sessions import FOLDER, ClaudeSession, CodexSession, CopilotSession, GeminiSession, a_fix
 
 
 def claude(session: ClaudeSession, *, of_subagent: bool = False) -> list[Turn]:
-    return list(transcript("claude-code", session.lines, of_subagent=of_subagent).turns)
+    return list(read_conversation("claude-code", session.lines, of_subagent=of_subagent).turns)
 
 
 def codex(session: CodexSession) -> list[Turn]:
-    return list(transcript("codex", session.lines).turns)
+    return list(read_conversation("codex", session.lines).turns)
 
 
 def gemini(session: GeminiSession) -> list[Turn]:
-    return list(transcript("gemini", session.lines).turns)
+    return list(read_conversation("gemini", session.lines).turns)
 
 
-def heard(turns: list[Turn]) -> list[tuple[Who, str]]:
-    return [(turn.who, turn.text or (turn.tool.on if turn.tool else "")) for turn in turns]
+def heard(turns: list[Turn]) -> list[tuple[Speaker, str]]:
+    return [(turn.speaker, turn.text or (turn.tool.target if turn.tool else "")) for turn in turns]
 
 
 def test_a_session_of_claude_code_is_read_turn_by_turn() -> None:
@@ -39,16 +39,16 @@ def test_a_session_of_claude_code_is_read_turn_by_turn() -> None:
     )
     turns = claude(session)
     assert heard(turns) == [
-        (Who.USER, "Please fix it."),
-        (Who.ASSISTANT, "I will."),
-        (Who.CALL, "pytest -q"),
-        (Who.RESULT, "1 failed"),
-        (Who.CALL, "shop/cart.py"),
-        (Who.RESULT, "ok"),
-        (Who.USER, "Thanks."),
+        (Speaker.USER, "Please fix it."),
+        (Speaker.ASSISTANT, "I will."),
+        (Speaker.CALL, "pytest -q"),
+        (Speaker.RESULT, "1 failed"),
+        (Speaker.CALL, "shop/cart.py"),
+        (Speaker.RESULT, "ok"),
+        (Speaker.USER, "Thanks."),
     ]
-    assert turns[2].tool == turns[3].tool == Tool("Bash", Does.RUN, "pytest -q")
-    assert turns[4].tool == Tool("Edit", Does.WRITE, "shop/cart.py")
+    assert turns[2].tool == turns[3].tool == Tool("Bash", ToolEffect.RUN, "pytest -q")
+    assert turns[4].tool == Tool("Edit", ToolEffect.WRITE, "shop/cart.py")
     assert [turn.failed for turn in turns] == [False, False, False, True, False, False, False]
     assert all(turn.at is not None for turn in turns)
 
@@ -66,17 +66,17 @@ def test_a_session_of_codex_is_read_turn_by_turn() -> None:
     )
     turns = codex(session)
     assert heard(turns) == [
-        (Who.USER, "Please fix it."),
-        (Who.ASSISTANT, "I will."),
-        (Who.CALL, "pytest -q"),
-        (Who.RESULT, "1 failed"),
-        (Who.CALL, "shop/cart.py\nshop/new.py"),
-        (Who.RESULT, "Success. Updated the following files:"),
+        (Speaker.USER, "Please fix it."),
+        (Speaker.ASSISTANT, "I will."),
+        (Speaker.CALL, "pytest -q"),
+        (Speaker.RESULT, "1 failed"),
+        (Speaker.CALL, "shop/cart.py\nshop/new.py"),
+        (Speaker.RESULT, "Success. Updated the following files:"),
     ]
     assert [turn.failed for turn in turns] == [False, False, False, True, False, False]
-    assert turns[2].tool == Tool("exec_command", Does.RUN, "pytest -q")
+    assert turns[2].tool == Tool("exec_command", ToolEffect.RUN, "pytest -q")
     assert turns[4].tool is not None
-    assert turns[4].tool.does is Does.WRITE
+    assert turns[4].tool.effect is ToolEffect.WRITE
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_codex_has_told_of_commands_in_several_ways(
     session.item({"type": "function_call_output", "call_id": "c", "output": output})
     call, result = codex(session)
     assert call.tool is not None
-    assert (call.tool.on, result.failed) == (command, failed)
+    assert (call.tool.target, result.failed) == (command, failed)
     assert result.text in ("No rule", "a b", "fine")
 
 
@@ -119,7 +119,7 @@ def test_a_file_of_an_early_codex_has_no_envelope() -> None:
         json.dumps({"id": "x", "timestamp": "2025-05-01T10:00:00Z", "instructions": None}),
         json.dumps({"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Go on."}]}),
     ]
-    assert heard(list(transcript("codex", lines).turns)) == [(Who.USER, "Go on.")]
+    assert heard(list(read_conversation("codex", lines).turns)) == [(Speaker.USER, "Go on.")]
 
 
 def test_what_the_program_put_in_is_left_out() -> None:
@@ -135,7 +135,7 @@ def test_what_the_program_put_in_is_left_out() -> None:
         .line("system", content="Stopped.")
         .line("summary", summary="A title")
     )
-    assert heard(claude(session)) == [(Who.USER, "Go on.")]
+    assert heard(claude(session)) == [(Speaker.USER, "Go on.")]
 
 
 def test_what_we_put_in_is_left_out_and_what_we_answered() -> None:
@@ -147,7 +147,7 @@ def test_what_we_put_in_is_left_out_and_what_we_answered() -> None:
         .uses("Read", f"a file {fenced('an old note')}", file_path="a.md")
     )
     turns = claude(session)
-    assert heard(turns) == [(Who.USER, "Go on."), (Who.CALL, "a.md"), (Who.RESULT, "a file")]
+    assert heard(turns) == [(Speaker.USER, "Go on."), (Speaker.CALL, "a.md"), (Speaker.RESULT, "a file")]
 
 
 def test_a_side_conversation_is_read_only_where_it_is_asked_for() -> None:
@@ -165,14 +165,14 @@ def test_a_long_answer_of_a_tool_keeps_its_ends() -> None:
 
 def test_files_elsewhere_keep_their_whole_path() -> None:
     session = ClaudeSession().uses("Write", file_path="/etc/hosts").uses("Write", file_path=f"{FOLDER}/a b/c.py")
-    assert [turn.tool.on for turn in claude(session) if turn.tool and turn.who is Who.CALL] == [
+    assert [turn.tool.target for turn in claude(session) if turn.tool and turn.speaker is Speaker.CALL] == [
         "/etc/hosts",
         "a b/c.py",
     ]
 
 
 def test_the_file_of_an_unknown_program_says_nothing() -> None:
-    assert transcript("other", a_fix().lines) == Transcript(())
+    assert read_conversation("other", a_fix().lines) == Transcript(())
 
 
 def test_a_session_of_gemini_cli_is_read_turn_by_turn() -> None:
@@ -189,20 +189,20 @@ def test_a_session_of_gemini_cli_is_read_turn_by_turn() -> None:
     )
     turns = gemini(session)
     assert [(who, text.splitlines()[0]) for who, text in heard(turns)] == [
-        (Who.USER, "Please fix it."),
-        (Who.ASSISTANT, "I will."),
-        (Who.CALL, "pytest -q"),
-        (Who.RESULT, "Output: 1 failed"),
-        (Who.CALL, "shop/cart.py"),
-        (Who.RESULT, "Successfully created"),
-        (Who.CALL, "shop/none.py"),
-        (Who.RESULT, "no such file"),
-        (Who.ASSISTANT, "Done."),
+        (Speaker.USER, "Please fix it."),
+        (Speaker.ASSISTANT, "I will."),
+        (Speaker.CALL, "pytest -q"),
+        (Speaker.RESULT, "Output: 1 failed"),
+        (Speaker.CALL, "shop/cart.py"),
+        (Speaker.RESULT, "Successfully created"),
+        (Speaker.CALL, "shop/none.py"),
+        (Speaker.RESULT, "no such file"),
+        (Speaker.ASSISTANT, "Done."),
     ]
-    assert [turn.failed for turn in turns if turn.who is Who.RESULT] == [True, False, True]
-    assert turns[2].tool == Tool("run_shell_command", Does.RUN, "pytest -q")
+    assert [turn.failed for turn in turns if turn.speaker is Speaker.RESULT] == [True, False, True]
+    assert turns[2].tool == Tool("run_shell_command", ToolEffect.RUN, "pytest -q")
     assert turns[0].text == "Please fix it."
-    assert all(turn.at is not None for turn in turns if turn.who is not Who.RESULT)
+    assert all(turn.at is not None for turn in turns if turn.speaker is not Speaker.RESULT)
 
 
 @pytest.mark.parametrize(("back", "left"), [("m1002", ["One."]), ("m1001", []), ("unknown", [])])
@@ -226,23 +226,23 @@ def test_a_session_of_copilot_is_read_turn_by_turn_without_its_sub_agents() -> N
         .event("tool.execution_complete", {"toolCallId": "t", "success": False, "error": {"message": "No such file"}})
         .says("Done.")
     )
-    turns = list(transcript("copilot", session.lines).turns)
+    turns = list(read_conversation("copilot", session.lines).turns)
     assert [(who, text.splitlines()[0]) for who, text in heard(turns)] == [
-        (Who.USER, "Please fix it."),
-        (Who.ASSISTANT, "I will."),
-        (Who.CALL, "pytest -q"),
-        (Who.RESULT, "1 failed"),
-        (Who.CALL, "shop/cart.py"),
-        (Who.RESULT, "Created file"),
-        (Who.CALL, "none.py"),
-        (Who.RESULT, "No such file"),
-        (Who.ASSISTANT, "Done."),
+        (Speaker.USER, "Please fix it."),
+        (Speaker.ASSISTANT, "I will."),
+        (Speaker.CALL, "pytest -q"),
+        (Speaker.RESULT, "1 failed"),
+        (Speaker.CALL, "shop/cart.py"),
+        (Speaker.RESULT, "Created file"),
+        (Speaker.CALL, "none.py"),
+        (Speaker.RESULT, "No such file"),
+        (Speaker.ASSISTANT, "Done."),
     ]
-    assert [turn.failed for turn in turns if turn.who is Who.RESULT] == [True, False, True]
-    assert [turn.tool.does for turn in turns if turn.tool and turn.who is Who.CALL] == [
-        Does.RUN,
-        Does.WRITE,
-        Does.WRITE,
+    assert [turn.failed for turn in turns if turn.speaker is Speaker.RESULT] == [True, False, True]
+    assert [turn.tool.effect for turn in turns if turn.tool and turn.speaker is Speaker.CALL] == [
+        ToolEffect.RUN,
+        ToolEffect.WRITE,
+        ToolEffect.WRITE,
     ]
 
 
@@ -280,7 +280,7 @@ GOOD = {"claude-code": ClaudeSession, "codex": CodexSession, "gemini": GeminiSes
 )
 def test_a_line_that_makes_no_sense_is_passed_over(program: str, line: str) -> None:
     good = GOOD[program]().user("Go on.")
-    assert heard(list(transcript(program, [line, *good.lines, line]).turns)) == [(Who.USER, "Go on.")]
+    assert heard(list(read_conversation(program, [line, *good.lines, line]).turns)) == [(Speaker.USER, "Go on.")]
 
 
 json_values = st.recursive(
@@ -302,16 +302,16 @@ json_values = st.recursive(
 
 @given(entries=st.lists(json_values | st.text(), max_size=6), program=st.sampled_from(sorted(READERS)))
 def test_any_lines_can_be_read(entries: list[object], program: str) -> None:
-    transcript(program, [json.dumps(entry) for entry in entries], of_subagent=True)
+    read_conversation(program, [json.dumps(entry) for entry in entries], of_subagent=True)
 
 
-turns = st.builds(Turn, who=st.just(Who.USER), text=st.text("ab", min_size=1, max_size=9))
+turns = st.builds(Turn, speaker=st.just(Speaker.USER), text=st.text("ab", min_size=1, max_size=9))
 
 
 @given(said=st.lists(turns, max_size=6), characters=st.integers(0, 60))
 def test_the_latest_turns_are_the_end_of_what_was_said(said: list[Turn], characters: int) -> None:
     whole = Transcript(tuple(said))
-    end = latest(whole, characters)
+    end = last_turns(whole, characters)
     text, kept = ("".join(turn.text for turn in some.turns) for some in (whole, end))
     assert kept == text[max(len(text) - characters, 0) :]
     assert end.cut == (len(text) > characters)

@@ -63,9 +63,9 @@ def write(service: Service, size: int) -> list[str]:
 
 def release_all(service: Service) -> None:
     def work(tx: Transaction) -> None:
-        model = tx.model(service.embedder.fingerprint)
+        model = tx.model_key(service.embedder.fingerprint)
         assert model is not None
-        tx.release([one.passage for one in tx.waiting(model, service.clock.now(), 100)])
+        tx.release_passages([one.passage for one in tx.queued_passages(model, service.clock.now(), 100)])
 
     service.store.write(work)
 

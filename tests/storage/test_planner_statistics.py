@@ -26,7 +26,7 @@ class Looking(ReferenceStore):
         super().__init__(SteppingClock())
         self.looks = 0
 
-    def learn(self) -> None:
+    def analyze(self) -> None:
         self.looks += 1
 
 
@@ -47,10 +47,10 @@ def a_world(store: Looking) -> World:
 
 def test_a_small_load_is_not_worth_a_look(store: Looking) -> None:
     load = PlannerStatistics(store)
-    load.wrote(MANY - 1)
-    load.ended()
+    load.rows_written(MANY - 1)
+    load.load_ended()
     assert store.looks == 0
-    load.wrote(1)
+    load.rows_written(1)
     assert store.looks == 1
 
 
@@ -60,13 +60,13 @@ def test_it_looks_seldom_and_never_knows_less_than_half_of_a_great_load(counts: 
         load, known, written = PlannerStatistics(store), 0, 0
         for count in counts:
             looks = store.looks
-            load.wrote(count)
+            load.rows_written(count)
             written += count
             known = written if store.looks > looks else known
             assert written < known + max(known, MANY)
         assert store.looks <= 1 + (written // MANY).bit_length()
         looks = store.looks
-        load.ended()
+        load.load_ended()
         assert store.looks - looks == (written - known >= MANY)
 
 

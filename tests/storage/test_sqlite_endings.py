@@ -86,16 +86,16 @@ def test_a_walk_that_was_not_finished_does_not_keep_its_reader_in_the_past(
 
     store.write(embed)
     with store.read() as view:
-        model = view.model("m")
+        model = view.model_key("m")
         assert model is not None
         walk = view.all_embedded(model)
         next(walk)
     with store.read() as view:
-        before = view.moment().number
+        before = view.change_cursor().number
     add(store, a_memory("new"))
     with store.read() as view:
-        assert view.moment().number == before + 1
-    with pytest.raises(Unavailable, match="is over"):
+        assert view.change_cursor().number == before + 1
+    with pytest.raises(Unavailable, match="has ended"):
         list(walk)
 
 
@@ -107,9 +107,9 @@ def test_a_view_is_over_with_its_snapshot_and_a_transaction_with_its_unit(store:
     with store.read() as view:
         pass
     transaction = store.write(lambda tx: tx)
-    with pytest.raises(Unavailable, match="is over"):
+    with pytest.raises(Unavailable, match="has ended"):
         view.page(EVERYTHING, None, 10)
-    with pytest.raises(Unavailable, match="is over"):
+    with pytest.raises(Unavailable, match="has ended"):
         transaction.add(a_memory("too late"), ())
     assert contents(store) == ["new"]
 
@@ -127,7 +127,7 @@ def test_every_write_that_waits_at_the_end_is_stored_or_told(tmp_path: Path, sto
     with closing(SqliteStore(tmp_path / "hivelore.db", clock=SystemClock())) as again:
         assert len(again.check()) == 0
         with again.read() as view:
-            assert len(view.matching(EVERYTHING)) == len(accepted)
+            assert len(view.matching_keys(EVERYTHING)) == len(accepted)
 
 
 def test_a_closed_store_says_so_and_leaves_one_file(tmp_path: Path, store: SqliteStore) -> None:

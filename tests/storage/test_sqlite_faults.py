@@ -41,8 +41,8 @@ def store(tmp_path: Path, disk: Disk) -> Iterator[SqliteStore]:
 
 WRITE_FAULTS = [
     (Deed.WRITE, Kind.LOG, apsw.FullError, "disk is full"),
-    (Deed.WRITE, Kind.LOG, apsw.IOError, "refused to read or write"),
-    (Deed.SYNC, Kind.LOG, apsw.IOError, "refused to read or write"),
+    (Deed.WRITE, Kind.LOG, apsw.IOError, "failed to read or write"),
+    (Deed.SYNC, Kind.LOG, apsw.IOError, "failed to read or write"),
 ]
 
 
@@ -148,11 +148,11 @@ def test_a_disk_that_fails_in_the_middle_of_a_unit_undoes_the_group_whatever_the
 
 
 def test_a_read_that_the_disk_refuses_says_so_and_the_next_one_is_fine(store: SqliteStore, disk: Disk) -> None:
-    with disk.failing(Deed.READ, Kind.DATABASE, apsw.IOError), pytest.raises(Unavailable, match="refused to read"):
+    with disk.failing(Deed.READ, Kind.DATABASE, apsw.IOError), pytest.raises(Unavailable, match="failed to read"):
         listed(store)
     assert listed(store) == []
     add(store, a_memory("new"))
-    with disk.failing(Deed.READ, Kind.LOG, apsw.IOError), pytest.raises(Unavailable, match="refused to read"):
+    with disk.failing(Deed.READ, Kind.LOG, apsw.IOError), pytest.raises(Unavailable, match="failed to read"):
         listed(store)
     assert contents(store) == ["new"]
 

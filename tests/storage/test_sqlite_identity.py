@@ -121,7 +121,7 @@ def test_what_is_restored_into_the_same_file_is_noticed_by_looking_inside(
     backup = copied(file, tmp_path / "backup")
     add(store, a_memory("later"))
     store.verify()
-    store.tidy()
+    store.purge_log()
     way(backup if of == "a former one" else made(tmp_path / "other" / FILE, *"another"), file)
     with pytest.raises(Unavailable, match="removed, replaced or restored"):
         store.verify()
@@ -189,7 +189,7 @@ def test_two_that_look_at_the_same_time_do_not_mistake_it_for_another(
 
 
 def test_a_database_of_another_program_counts_as_another(store: SqliteStore, file: Path, tmp_path: Path) -> None:
-    store.tidy()
+    store.purge_log()
     with closing(apsw.Connection(str(tmp_path / "theirs"))) as theirs:
         run_script(theirs, "CREATE TABLE theirs (a)")
     written_over(tmp_path / "theirs", file)
@@ -202,7 +202,7 @@ def test_what_nobody_touches_stays_as_it_is_through_all_upkeep(store: SqliteStor
         add(store, a_memory(f"memory {number}"))
         store.verify()
     store.vacuum()
-    store.tidy()
+    store.purge_log()
     assert store.check() == []
     add(store, a_memory("after"))
     store.verify()

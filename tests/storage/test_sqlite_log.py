@@ -136,7 +136,7 @@ def test_every_unit_of_a_group_that_is_cut_is_answered_and_stored(store: SqliteS
 def test_what_is_wiped_leaves_the_log_beside_reads_that_overlap(store: SqliteStore, tmp_path: Path) -> None:
     add(store, a_memory("to be wiped"))
     with overlapping_reads(store, 0.01):
-        assert store.tidy()
+        assert store.purge_log()
         assert log_of(tmp_path).stat().st_size == 0
 
 
@@ -146,9 +146,9 @@ def test_a_reader_of_another_program_is_not_waited_for(store: SqliteStore, tmp_p
         run_script(other, "BEGIN; SELECT count(*) FROM memory")
         add(store, a_memory("new"))
         began = time.monotonic()
-        assert not store.tidy()
+        assert not store.purge_log()
         assert time.monotonic() - began < 2.0
-    assert store.tidy()
+    assert store.purge_log()
 
 
 def test_closing_does_not_wait_for_a_log_that_a_read_keeps(tmp_path: Path, small: None) -> None:
@@ -172,7 +172,7 @@ def test_closing_does_not_wait_for_a_log_that_a_read_keeps(tmp_path: Path, small
     assert time.monotonic() - began < 3.0
     assert all(write.result(0) is None for write in writes)
     with pytest.raises(Unavailable):
-        store.tidy()
+        store.purge_log()
 
 
 @given(st.integers(0, 1 << 40), st.integers(0, 1 << 40))

@@ -159,8 +159,8 @@ def of_few_bytes(path: Path) -> None:
         (with_our_name_and_nothing_else_of_ours, "no such table"),
         (of_a_newer_version, "written by a newer Hivelore"),
         (with_another_first_migration, "differs from the one of this Hivelore"),
-        (of_text, "damaged or no database at all"),
-        (of_few_bytes, "damaged or no database at all"),
+        (of_text, "damaged, or the file is not a database"),
+        (of_few_bytes, "damaged, or the file is not a database"),
     ],
 )
 def test_a_file_that_is_not_ours_is_refused_and_left_as_it_is(

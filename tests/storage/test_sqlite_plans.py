@@ -22,8 +22,8 @@ from hivelore.observations.model import GENERAL
 from hivelore.review.model import ProposalFilter, ProposalKind
 from hivelore.runtime.clock import SystemClock
 from hivelore.search.model import Filter, Visibility
-from hivelore.storage.sql import batches, events, proposals, recalls
-from hivelore.storage.sql.where import Params, condition, parts
+from hivelore.storage.sql import filters
+from hivelore.storage.sql.filters import Params, condition, parts
 from hivelore.storage.sqlite.connection import connect, rows
 from hivelore.storage.sqlite.store import SqliteStore
 from hivelore.storage.sqlite.view import SQL, SqliteView
@@ -97,7 +97,7 @@ FRAGMENTS = {
     "{free}": ("", "free"),
     "{locked}": ("locked",),
     "{asked}": tuple(
-        recalls.condition(where, document, SQL["recall_gave"])[0] + behind
+        filters.recall_condition(where, document, SQL["recall_gave"])[0] + behind
         for where in ASKED_BY
         for document in (None, DocumentKey(1))
         for behind in ("", " AND (r.at, r.id) < (:after_at, :after_id)")
@@ -105,20 +105,21 @@ FRAGMENTS = {
     "{gave}": ("recall_gave",),
     "{decided_with}": ("decided_with",),
     "{narrowed}": tuple(
-        events.condition(where, after)[0] + f" AND (e.document IS NULL OR (m.key IS NOT NULL{condition(seen)[0]}))"
+        filters.event_condition(where, after)[0]
+        + f" AND (e.document IS NULL OR (m.key IS NOT NULL{condition(seen)[0]}))"
         for where in HAPPENED
         for after in (None, (instant(0), LoggedId("e")))
         for seen in (Filter(visibility=EVERYBODY), Filter(visibility=WORKER))
     ),
     "{proposed}": tuple(
-        proposals.asked(ProposalFilter(seen=EVERYBODY, actor=actor, open=is_open, kind=kind))[0] + behind
+        filters.proposal_condition(ProposalFilter(seen=EVERYBODY, actor=actor, open=is_open, kind=kind))[0] + behind
         for actor in (None, ADA)
         for is_open in (None, True)
         for kind in (None, ProposalKind.SHARING)
         for behind in ("", " AND (pr.at, pr.id) < (:after_at, :after_id)")
     ),
     "{batched}": tuple(
-        batches.asked(BatchFilter(seen=seen, memory=memory, undone=undone), after)[0]
+        filters.batch_condition(BatchFilter(seen=seen, memory=memory, undone=undone), after)[0]
         for seen in (EVERYBODY, WORKER, OWN)
         for memory in (None, MemoryId("m"))
         for undone in (None, False)
@@ -339,14 +340,14 @@ def test_what_took_the_place_of_a_memory_is_found_by_it(connection: Connection) 
 
 
 def test_the_recalls_of_one_agent_are_found_by_who_asked(connection: Connection) -> None:
-    sql, _ = recalls.condition(RecallFilter(seen=OWN, agent=ADA), None, SQL["recall_gave"])
+    sql, _ = filters.recall_condition(RecallFilter(seen=OWN, agent=ADA), None, SQL["recall_gave"])
     (step,) = steps(connection, SQL["recalls"].replace("{asked}", sql))
     assert (step.index, step.columns) == ("recall_agent", ("namespace", "agent"))
 
 
 @pytest.mark.parametrize("where", HAPPENED, ids=repr)
 def test_events_are_found_by_what_narrows_them_and_in_order(connection: Connection, where: EventFilter) -> None:
-    sql, _ = events.condition(where, None)
+    sql, _ = filters.event_condition(where, None)
     step, memory = steps(connection, SQL["events"].replace("{narrowed}", sql))
     by = "service" if where.service else "session" if where.session else "at"
     assert step.index == f"event_{by}"
@@ -377,8 +378,8 @@ def test_a_statement_is_planned_once_whatever_is_asked(tmp_path: Path) -> None:
         view._connection.authorizer = watch
         counts: list[int] = []
         for number, memory in enumerate(census()):
-            view.same_statement(memory.statement)
-            view.at_path(None, Clean(memory.id))
+            view.memory_with_statement(memory.statement)
+            view.memories_at_path(None, Clean(memory.id))
             view.chunks(DocumentKey(number))
             counts.append(len(planned))
         view._connection.authorizer = None
@@ -391,7 +392,7 @@ def test_a_common_tag_lists_what_a_rare_one_would(tmp_path: Path, monkeypatch: p
         for memory in census():
             store.write(lambda tx, memory=memory: tx.add(memory, ()))
         rare, by_list = pages_by_tag(store)
-        monkeypatch.setattr("hivelore.storage.sql.view._COMMON", 1)
+        monkeypatch.setattr("hivelore.storage.sql.view._COMMON_TAG", 1)
         common, by_walking = pages_by_tag(store)
         assert common == rare
         assert any(rare)
@@ -422,7 +423,7 @@ def test_what_a_model_has_embedded_is_marked_so_when_it_is_used_again(tmp_path: 
             )
         marks: list[list[int]] = []
         for after in (PassageKey(0), keys[0]):
-            store.write(lambda tx, after=after: tx.take_up(model, after, 1))
+            store.write(lambda tx, after=after: tx.adopt_vectors(model, after, 1))
             with store.read() as view:
                 assert isinstance(view, SqliteView)
                 marks.append([row[0] for row in view.rows("SELECT model FROM passage ORDER BY key")])

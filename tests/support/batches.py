@@ -12,7 +12,7 @@ from hivelore.changes.model import Batch, BatchFilter, BatchId, BatchKind, Preim
 from hivelore.core.agents import AgentId, Interface
 from hivelore.core.text import Clean
 from hivelore.indexing.model import Stored
-from hivelore.storage.change_recorder import former
+from hivelore.storage.change_recorder import capture_state
 from hivelore.storage.ports import MemoryStore
 from support.clocks import START
 from support.memories import ADA, EVERYTHING, agents, instants, texts
@@ -44,7 +44,7 @@ def a_batch(**parts: Unpack[Parts]) -> Batch:
 def a_preimage(store: MemoryStore, stored: Stored, after: str = "m", owner: AgentId | None = ADA) -> Preimage:
     """Of a memory as it is now."""
     with store.read() as view:
-        return Preimage(stored.key, stored.memory.id, former(view, stored.key), after, owner)
+        return Preimage(stored.key, stored.memory.id, capture_state(view, stored.key), after, owner)
 
 
 def put_batch(store: MemoryStore, batch: Batch, preimages: Sequence[Preimage] = ()) -> None:

@@ -26,7 +26,7 @@ from hivelore.embeddings import queue
 from hivelore.embeddings.active_model import ActiveModel, EmbeddingModel
 from hivelore.embeddings.queue import EmbeddingQueue
 from hivelore.indexes.keywords.postings.engine import Postings
-from hivelore.indexes.vectors.exact import ExactVectors
+from hivelore.indexes.vectors.brute_force import ExactVectors
 from hivelore.indexing.model import Vector
 from hivelore.indexing.writer import IndexWriter
 from hivelore.memories.drafts import Draft, Edit

@@ -148,7 +148,7 @@ class NamingGathering(Compaction):
 class NamingPostings(Postings):
     def __init__(self, halt: Halt) -> None:
         super().__init__(SIZES)
-        self._gathering = NamingGathering(SIZES, halt)
+        self._compaction = NamingGathering(SIZES, halt)
 
 
 def say(*words: object) -> None:
@@ -179,8 +179,8 @@ def live(path: Path, number: int, halt: Halt) -> None:
             last = written.is_set()
             house.run_step()
             with store.read() as view:
-                tidy = keywords.is_tidy(view)
-            if last and tidy and not keywords.settle(store):
+                tidy = keywords.is_purged(view)
+            if last and tidy and not keywords.compact(store):
                 say("idle")
                 Event().wait()
 

@@ -20,7 +20,7 @@ class Desk:
     def __init__(self, world: World, root: Path) -> None:
         self.world, self.root = world, root
         self.files = WorkspaceFiles(root, root / "nowhere")
-        self.files.make()
+        self.files.create_folders()
         local = world.agents.local_agent()
         self.local = Viewer(role=local.role, agent=local.id, interface=Interface.CLI)
         self.restart()
@@ -45,7 +45,7 @@ class Desk:
         """Twice, as what is new or gone has to be seen twice."""
         for _ in range(2):
             self.world.clock.advance(timedelta(seconds=1))
-            self.service.look()
+            self.service.scan()
 
     def write(self, path: str, content: str | bytes) -> Path:
         file = self.root / path
@@ -56,7 +56,7 @@ class Desk:
     def memory(self, path: str, home: str | None = None) -> Memory:
         """What is kept of a file, of the shared ones unless told otherwise."""
         with self.world.store.read() as view:
-            (stored,) = view.at_path(None if home is None else self.local.agent, Clean(f"{self.root}/{path}"))
+            (stored,) = view.memories_at_path(None if home is None else self.local.agent, Clean(f"{self.root}/{path}"))
         return stored.memory
 
     def all(self) -> Sequence[Memory]:

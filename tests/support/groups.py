@@ -6,9 +6,9 @@ from datetime import datetime
 
 from hivelore.core.agents import AgentId, Interface
 from hivelore.core.text import Clean
-from hivelore.observations.confidence import Lifecycle, order_of, replayed
+from hivelore.observations.confidence import Lifecycle, order_key, replay
 from hivelore.observations.contradiction.judging import Verdict
-from hivelore.observations.grouping import Group, Judge, is_known, placed
+from hivelore.observations.grouping import Group, Judge, find_group, place_observation
 from hivelore.observations.model import Confidence, Held, Observation, ObservationKind, Operational
 
 DEFAULT = Confidence(0.7)
@@ -28,37 +28,37 @@ def seen(text: str, at: datetime, actor: str = "ada", session: str | None = None
 
 def in_order_of_time(told: Iterable[Observation], judge: Judge) -> list[Group]:
     groups: list[Group] = []
-    for one in sorted({order_of(one): one for one in told}.values(), key=order_of):
+    for one in sorted({order_key(one): one for one in told}.values(), key=order_key):
         assert one.text is not None
         judged = [judge(group.text, one.text) for group in groups]
         same = [number for number, found in enumerate(judged) if found.verdict is Verdict.SAME]
-        home = min(same, key=lambda number: (-judged[number].confidence, order_of(groups[number].first)), default=None)
+        home = min(same, key=lambda number: (-judged[number].confidence, order_key(groups[number].first)), default=None)
         against = replace(one, kind=ObservationKind.CONTRADICTED)
         for number, found in enumerate(judged):
             if found.verdict is Verdict.CONFLICT:
-                groups[number] = replace(groups[number], others=(*groups[number].others, against))
+                groups[number] = replace(groups[number], others=(*groups[number].other_observations, against))
         if home is None:
             first = replace(one, kind=ObservationKind.CREATED, to=DEFAULT)
             groups.append(Group(memory=None, text=one.text, project=None, first=first))
         else:
-            groups[home] = replace(groups[home], again=(*groups[home].again, one))
+            groups[home] = replace(groups[home], again=(*groups[home].reinforcements, one))
     return groups
 
 
 def as_they_arrive(told: Sequence[Observation], judge: Judge) -> list[Group]:
     groups: list[Group] = []
     for one in told:
-        if is_known(groups, one) is None:
-            done = placed(groups, one, None, judge, DEFAULT)
-            began = {order_of(group.first) for group in done.groups}
-            before = [group for group in groups if order_of(group.first) not in began]
+        if find_group(groups, one) is None:
+            done = place_observation(groups, one, None, judge, DEFAULT)
+            began = {order_key(group.first) for group in done.groups}
+            before = [group for group in groups if order_key(group.first) not in began]
             ended = _members(done.groups) - began
-            groups = [group for group in before if order_of(group.first) not in ended] + list(done.groups)
+            groups = [group for group in before if order_key(group.first) not in ended] + list(done.groups)
     return groups
 
 
 def _members(groups: Iterable[Group]) -> set[object]:
-    return {order_of(one) for group in groups for one in group.seen}
+    return {order_key(one) for group in groups for one in group.supporting}
 
 
 def stand(groups: Iterable[Group], lifecycle: Lifecycle) -> set[object]:
@@ -66,9 +66,9 @@ def stand(groups: Iterable[Group], lifecycle: Lifecycle) -> set[object]:
     return {
         (
             group.text,
-            order_of(group.first),
-            frozenset(map(order_of, group.again)),
-            frozenset(map(order_of, group.others)),
+            order_key(group.first),
+            frozenset(map(order_key, group.reinforcements)),
+            frozenset(map(order_key, group.other_observations)),
             held(group, lifecycle),
         )
         for group in groups
@@ -77,5 +77,5 @@ def stand(groups: Iterable[Group], lifecycle: Lifecycle) -> set[object]:
 
 def held(group: Group, lifecycle: Lifecycle) -> Held:
     known = Operational(held=Held(base=DEFAULT, since=group.first.at))
-    *_, last = replayed(known, [group.first, *group.again, *group.others], lifecycle)
+    *_, last = replay(known, [group.first, *group.reinforcements, *group.other_observations], lifecycle)
     return last.after.held

@@ -54,7 +54,7 @@ class Indexed:
 
     def settle(self) -> None:
         """Do all that the engine would do by and by."""
-        while self.index.settle(self.store):
+        while self.index.compact(self.store):
             pass
 
     def put(self, stored: Stored, chunk: ChunkKey, columns: Columns | str) -> None:

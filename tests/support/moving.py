@@ -21,7 +21,7 @@ from hivelore.indexing.model import DocumentKey, PassageKey
 from hivelore.memories.model import Action, Memory, Scope
 from hivelore.observations.model import Confidence, Held
 from hivelore.runtime.clock import SystemClock
-from hivelore.storage.change_recorder import former
+from hivelore.storage.change_recorder import capture_state
 from hivelore.storage.ports import MemoryStore, Snapshots, Transaction
 from hivelore.transfer.migrate.copy import Comparison, Migrator
 from support.batches import a_batch
@@ -65,10 +65,12 @@ def everything(store: MemoryStore) -> object:
     """All that moves, but for the jobs, with the places of the audit trail."""
     with store.read() as view:
         seen = {name: value for name, value in observed(view, MODELS).items() if name != "jobs"}
-        keys = sorted(view.matching(EVERYTHING))
+        keys = sorted(view.matching_keys(EVERYTHING))
         parts = {key: list(view.chunks(key)) for key in keys}
         passages = [passage for chunks in parts.values() for chunk in chunks for passage in chunk.passages]
-        tokens = {name: view.tokens(model, passages)() for name in MODELS if (model := view.model(name)) is not None}
+        tokens = {
+            name: view.token_codes(model, passages)() for name in MODELS if (model := view.model_key(name)) is not None
+        }
         settings = {name: view.setting(name) for name in SETTINGS}
         return seen, parts, tokens, view.audit_after(0, 10_000), logged(store), settings
 
@@ -111,20 +113,20 @@ def do(store: MemoryStore, deed: Deed) -> None:
 
 
 def _do(tx: Transaction, deed: Deed) -> None:
-    keys = sorted(tx.matching(EVERYTHING))
+    keys = sorted(tx.matching_keys(EVERYTHING))
     key = keys[deed.which % len(keys)] if keys else None
     match deed.what:
         case "add":
             _add(tx, deed)
         case "recall":
-            memories = tx.admitted(keys[: deed.which], EVERYTHING).values()
+            memories = tx.memories_of(keys[: deed.which], EVERYTHING).values()
             tx.log_recalls([a_recall(*(one.id for one in memories), at=instant(deed.number))])
         case "decide":
             for one in inbox_of(tx)[: deed.number]:
                 tx.put_proposal(replace(one, decided=a_decision()))
         case "audit":
             memory = a_memory().id
-            tx.record(AuditEntry(at=START, actor=ADA, interface=Interface.MCP, action=Action.READ, memory=memory))
+            tx.record_audit(AuditEntry(at=START, actor=ADA, interface=Interface.MCP, action=Action.READ, memory=memory))
         case "swarm":
             _join(tx, deed)
         case "drop":
@@ -138,7 +140,7 @@ def _do(tx: Transaction, deed: Deed) -> None:
 def _do_more(tx: Transaction, deed: Deed, key: DocumentKey | None) -> None:
     match deed.what:
         case "event":
-            told_of = [*tx.admitted([] if key is None else [key], EVERYTHING).values()] if deed.number else []
+            told_of = [*tx.memories_of([] if key is None else [key], EVERYTHING).values()] if deed.number else []
             tx.log_events([an_event(at=instant(deed.number), memory=one.id) for one in told_of] or [an_event()])
         case "prune events":
             tx.prune_events(instant(deed.number), 5, 1)
@@ -147,7 +149,7 @@ def _do_more(tx: Transaction, deed: Deed, key: DocumentKey | None) -> None:
         case "clear":
             tx.drop_cooldown(Clean(f"s{deed.which}"), Clean("restart"))
         case _ if key is not None:
-            _do_to(tx, deed, key, tx.admitted([key], EVERYTHING)[key])
+            _do_to(tx, deed, key, tx.memories_of([key], EVERYTHING)[key])
         case _:
             pass
 
@@ -198,25 +200,25 @@ def _do_to(tx: Transaction, deed: Deed, key: DocumentKey, memory: Memory) -> Non
             tx.put_vectors(model, vectors, {PassageKey(passages[0]): bytes([deed.number + 1])})
         case "observe" if memory.operational is not None:
             held = Held(base=Confidence(0.25 * deed.number), since=instant(deed.which), is_off=deed.which == 3)
-            tx.observe(key, held, an_observation(at=instant(deed.number), text=f"{next(_numbers)}"))
+            tx.add_observation(key, held, an_observation(at=instant(deed.number), text=f"{next(_numbers)}"))
         case "observe":
             pass
         case "keep":
-            was = former(tx, key) if deed.number else None
+            was = capture_state(tx, key) if deed.number else None
             tx.put_batch(a_batch(at=instant(deed.number)), [Preimage(key, memory.id, was, "m", memory.owner)])
         case "let go":
             tx.drop_preimages(key)
             tx.prune_batches(instant(deed.number), 1)
         case "propose":
-            about = tx.admitted({key, *sorted(tx.matching(EVERYTHING))[: deed.number]}, EVERYTHING).values()
+            about = tx.memories_of({key, *sorted(tx.matching_keys(EVERYTHING))[: deed.number]}, EVERYTHING).values()
             tx.put_proposal(a_proposal(*about, at=instant(deed.number)))
         case "use":
             signs = list(Sign)[deed.number :: 3]
             tx.add_evidence({key: [evidence(sign, f"s{deed.which}") for sign in signs]})
         case "read":
-            tx.touch({key: (1 + deed.number, instant(deed.number))})
+            tx.count_reads({key: (1 + deed.number, instant(deed.number))})
         case _:
-            tx.renew(key, instant(deed.number))
+            tx.set_expiry(key, instant(deed.number))
 
 
 def some_deeds(rounds: int) -> list[Deed]:

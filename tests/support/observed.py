@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from hivelore.indexing.model import DocumentKey, ModelKey, PassageKey
 from hivelore.memories.model import Memory, MemoryId, Topic
 from hivelore.storage.ports import View
-from hivelore.transfer.migrate.batches import everything
+from hivelore.transfer.migrate.copy import all_batches
 from support.happenings import ALL_EVENTS
 from support.memories import EVERYTHING, instant
 from support.proposals import inbox_of
@@ -16,11 +16,11 @@ ALL = 10_000
 def observed(view: View, fingerprints: tuple[str, ...] = ()) -> Mapping[str, object]:
     memories = view.page(EVERYTHING, None, ALL)
     keys = {memory.id: _key(view, memory) for memory in memories}
-    models = {name: model for name in fingerprints if (model := view.model(name)) is not None}
+    models = {name: model for name in fingerprints if (model := view.model_key(name)) is not None}
     return {
         "memories": list(memories),
         "documents": {memory: _document(view, key) for memory, key in keys.items()},
-        "superseding": {memory: [stored.memory.id for stored in view.superseding(memory)] for memory in keys},
+        "superseding": {memory: [stored.memory.id for stored in view.successors_of(memory)] for memory in keys},
         "facts": {topic: _facts(view, topic) for memory in memories if (topic := memory.topic) is not None},
         "models": {name: _embedded(view, model, keys) for name, model in models.items()},
         "agents": list(view.agents()),
@@ -30,7 +30,7 @@ def observed(view: View, fingerprints: tuple[str, ...] = ()) -> Mapping[str, obj
         "events": list(view.events(ALL_EVENTS, None, ALL)),
         "cooldowns": list(view.cooldowns(instant(-1))),
         "proposals": inbox_of(view),
-        "batches": list(everything(view)),
+        "batches": list(all_batches(view)),
     }
 
 
@@ -47,9 +47,9 @@ def _document(view: View, key: DocumentKey) -> Mapping[str, object]:
         "observations": list(view.observations(key)),
         "evidence": list(view.evidence(key)),
         "chunks": [stored.chunk for stored in view.chunks(key)],
-        "before": [stored.memory.id for stored in view.before(key, ALL)],
-        "after": [stored.memory.id for stored in view.after(key, ALL)],
-        "facts beside": [None if stored is None else stored.memory.id for stored in view.facts_beside(key)],
+        "before": [stored.memory.id for stored in view.earlier_in_session(key, ALL)],
+        "after": [stored.memory.id for stored in view.later_in_session(key, ALL)],
+        "facts beside": [None if stored is None else stored.memory.id for stored in view.adjacent_facts(key)],
     }
 
 
@@ -67,8 +67,8 @@ def _embedded(view: View, model: ModelKey, keys: Mapping[MemoryId, DocumentKey])
     }
     return {
         "vectors": vectors,
-        "waiting": [(ids[one.document], one.text) for one in view.waiting(model, instant(0), ALL)],
-        "pending": view.pending(model),
+        "waiting": [(ids[one.document], one.text) for one in view.queued_passages(model, instant(0), ALL)],
+        "pending": view.count_pending(model),
         "stats": view.stats(EVERYTHING, model, instant(0)),
     }
 

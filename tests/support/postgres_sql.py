@@ -7,7 +7,7 @@ import psycopg
 
 from hivelore.indexes.keywords.postings import sql as postings
 from hivelore.storage.postgres.view import SQL
-from hivelore.storage.sql.names import load
+from hivelore.storage.sql.statements import load
 from support.missing import missing
 from support.postgres import needs_index
 

@@ -4,7 +4,7 @@ import json
 from itertools import count
 from typing import Any
 
-from hivelore.sessions.model import Ended, EventId
+from hivelore.sessions.model import EventId, SessionEnd
 from support.clocks import START
 
 FOLDER = "/home/ada/shop"
@@ -170,7 +170,7 @@ def a_fix() -> ClaudeSession:
     )
 
 
-def an_end(transcript: object = None, **more: Any) -> Ended:
+def an_end(transcript: object = None, **more: Any) -> SessionEnd:
     """The end of session s1; each has an event id of its own."""
     given: dict[str, Any] = {
         "id": EventId(f"e{next(_numbers):05}"),
@@ -179,4 +179,4 @@ def an_end(transcript: object = None, **more: Any) -> Ended:
         "at": START,
     }
     given["transcript"] = None if transcript is None else str(transcript)
-    return Ended(**given | more)
+    return SessionEnd(**given | more)

@@ -15,7 +15,7 @@ from hivelore.indexes.ports import KeywordIndex
 from hivelore.indexing.model import BEGINNING, Change, ChangeCursor, DocumentKey, Stored, StoredChunk
 from hivelore.memories.model import Action, Chunk, Memory, Version
 from hivelore.search.model import Filter
-from hivelore.storage.ports import MemoryStore, MemoryView
+from hivelore.storage.ports import MemoryStore, View
 from hivelore.storage.sqlite.store import SqliteStore
 from support import partitions, postgres
 from support.laws import examples
@@ -129,6 +129,6 @@ def listed(store: MemoryStore, where: Filter = EVERYTHING) -> Sequence[Memory]:
         return view.page(where, None, 1_000)
 
 
-def told(view: MemoryView, since: ChangeCursor = BEGINNING) -> list[Change]:
+def told(view: View, since: ChangeCursor = BEGINNING) -> list[Change]:
     """The changes that a view shows and ``since`` did not."""
     return [change for _, batch in view.changes(since) for change in batch]

@@ -3,7 +3,7 @@
 from hashlib import sha256
 
 from hivelore.search.model import EVERYTHING
-from hivelore.transfer.jsonl import _print
+from hivelore.transfer.jsonl import _memory_digest
 from support.observed import observed
 from support.world import World
 
@@ -14,7 +14,7 @@ def export_hash(world: World) -> str:
     """As ``hivelore export --hash`` prints it, of everything."""
     with world.store.read() as view:
         memories = view.page(EVERYTHING, None, ALL)
-    return sha256(b"".join(sorted(_print(memory) for memory in memories))).hexdigest()
+    return sha256(b"".join(sorted(_memory_digest(memory) for memory in memories))).hexdigest()
 
 
 def known(world: World) -> object:

@@ -11,11 +11,9 @@ import pytest
 
 from hivelore.core.text import Clean
 from hivelore.indexes.ports import VectorIndex
-from hivelore.indexes.vectors.capped import CappedVectors
-from hivelore.indexes.vectors.exact import ExactVectors
-from hivelore.indexes.vectors.in_database import sqlite_vec
+from hivelore.indexes.vectors.brute_force import ExactVectors, sqlite_vec
 from hivelore.indexes.vectors.pgvector import PgVectors
-from hivelore.indexes.vectors.scan import ScanVectors
+from hivelore.indexes.vectors.scan import CappedVectors, ScanVectors
 from hivelore.indexes.vectors.slabs import bytes_per_slot
 from hivelore.indexing.model import DocumentKey, ModelKey, Neighbours, PassageKey, Vector
 from hivelore.memories.model import Action, Chunk, Memory, Passage
@@ -187,11 +185,11 @@ class Library:
 
     def keys(self) -> Sequence[DocumentKey]:
         with self.store.read() as view:
-            return sorted(view.matching(EVERYTHING))
+            return sorted(view.matching_keys(EVERYTHING))
 
     def memory(self, key: DocumentKey) -> Memory:
         with self.store.read() as view:
-            return view.admitted([key], EVERYTHING)[key]
+            return view.memories_of([key], EVERYTHING)[key]
 
     def nearest(
         self, query: Vector, where: Filter = EVERYTHING, limit: int = 10, also: Collection[DocumentKey] = ()
@@ -237,7 +235,7 @@ def assert_right(
     assert all(document in also or best.get(document, -3.0) >= last - tie for document in found)
     assert len(found) >= min(limit, len(best))
     assert [near.cosine for near in answer.nearest] == sorted((near.cosine for near in answer.nearest), reverse=True)
-    model_key = view.model(model)
+    model_key = view.model_key(model)
     for near in answer.nearest:
         is_near = best[near.document] >= last - tie
         assert abs(near.cosine - best[near.document]) <= (tie if is_near else NEARLY)

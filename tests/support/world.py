@@ -17,13 +17,13 @@ from hivelore.embeddings.active_model import ActiveModel, EmbeddingModel
 from hivelore.events.model import LoggedId
 from hivelore.identity.service import IdSource
 from hivelore.indexes.ports import KeywordIndex, VectorIndex
-from hivelore.indexes.vectors.exact import ExactVectors
+from hivelore.indexes.vectors.brute_force import ExactVectors
 from hivelore.maintenance.jobs import MaintenanceJobs
 from hivelore.memories.drafts import Draft
 from hivelore.memories.model import Memory, MemoryId
 from hivelore.models.hashing import HashingEmbedder
 from hivelore.models.ports import EmbeddingProvider, PairReader
-from hivelore.observations.outcomes import Matching, ObservationInput, ObservationResult
+from hivelore.observations.outcomes import MatchingMode, ObservationInput, ObservationResult
 from hivelore.review.model import ProposalId
 from hivelore.runtime.services import Ids, Services
 from hivelore.runtime.settings import Embedder, Settings, load
@@ -33,7 +33,7 @@ from hivelore.search.model import Query, RecallId, RecallResult
 from hivelore.search.recency_conflicts import RecencyConflicts
 from hivelore.search.scoring import Ranking
 from hivelore.search.service import SearchService
-from hivelore.sessions.model import Ended
+from hivelore.sessions.model import SessionEnd
 from hivelore.storage.ports import MemoryStore
 from support.clocks import SteppingClock
 from support.fences import NONCE
@@ -46,7 +46,7 @@ AS_OPERATOR = Viewer(role=Role.OPERATOR, agent=None, interface=Interface.CLI)
 
 
 @cache
-def _settings(lead_sees: LeadSees, matching: Matching, share: float, logged_for: timedelta) -> Settings:
+def _settings(lead_sees: LeadSees, matching: MatchingMode, share: float, logged_for: timedelta) -> Settings:
     return load(
         lead_sees=lead_sees,
         reinforce=matching,
@@ -72,7 +72,7 @@ class World(Services):
         keywords_complete: Callable[[], bool] = lambda: True,
         logged_for: timedelta = timedelta(days=30),
         first_id: int = 1,
-        matching: Matching = Matching.MEANING,
+        matching: MatchingMode = MatchingMode.MEANING,
         share: float = 0.05,
         reader: PairReader | None = None,
     ) -> None:
@@ -98,7 +98,7 @@ class World(Services):
             ),
         )
         self.clock: SteppingClock = clock
-        self.handed_over: list[Ended] = []
+        self.handed_over: list[SessionEnd] = []
         self._ranking, self._keywords_complete, self._reader = ranking, keywords_complete, reader
         self._processes = count(1)
         for agent, role in ((ADA, Role.WORKER), (BOB, Role.WORKER), (LEA, Role.LEAD)):
@@ -108,7 +108,7 @@ class World(Services):
     def make_pair_reader(self) -> PairReader | None:
         return self._reader
 
-    def hand_over(self, ended: Ended, viewer: Viewer) -> None:
+    def hand_over(self, ended: SessionEnd, viewer: Viewer) -> None:
         self.handed_over.append(ended)
 
     def are_keywords_complete(self) -> bool:

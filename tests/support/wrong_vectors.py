@@ -6,8 +6,8 @@ from operator import itemgetter
 
 import numpy as np
 
+from hivelore.indexes.vectors.brute_force import ExactVectors
 from hivelore.indexes.vectors.cosines import best_per_document, cosines, neighbours, spread
-from hivelore.indexes.vectors.exact import ExactVectors
 from hivelore.indexing.model import ChunkKey, DocumentKey, Neighbour, Neighbours, PassageKey, Vector
 from hivelore.search.model import Filter
 from hivelore.storage.ports import View
@@ -18,7 +18,7 @@ Row = tuple[DocumentKey, ChunkKey, PassageKey, Vector]
 
 
 def rows_of(view: View, fingerprint: str) -> list[Row]:
-    model = view.model(fingerprint)
+    model = view.model_key(fingerprint)
     batches = () if model is None else view.all_embedded(model)
     return [
         (DocumentKey(document), ChunkKey(chunk), PassageKey(passage), vector)
@@ -36,7 +36,7 @@ class FiltersAfterwards(ExactVectors):
         self, view: View, query: Vector, where: Filter, limit: int, also: Collection[DocumentKey] = ()
     ) -> Neighbours:
         answer = super().nearest(view, query, EVERYTHING, limit, also)
-        admitted = view.admitted([near.document for near in answer.nearest], where)
+        admitted = view.memories_of([near.document for near in answer.nearest], where)
         nearest = tuple(near for near in answer.nearest if near.document in admitted)
         return Neighbours(nearest, answer.count, answer.mean, answer.deviation)
 

@@ -22,7 +22,7 @@ from hivelore.search.query_analysis import query_terms
 from hivelore.sessions.model import EventId, Handover, HandoverState
 from hivelore.storage.migration_state import MOVE, MigrationState, refuse_unfinished
 from hivelore.storage.ports import MemoryStore, Transaction
-from hivelore.transfer.migrate.copy import ENDED_BY_MOVE, Migrator
+from hivelore.transfer.migrate.copy import CANCELLED_BY_MOVE, Migrator
 from support.clocks import START, FixedClock, SteppingClock
 from support.laws import examples
 from support.memories import EVERYTHING, a_memory, memory_id, whole
@@ -113,7 +113,7 @@ def test_ends_of_sessions_that_wait_arrive_and_so_does_what_became_of_them(ends:
     ends.source.write(lambda tx: tx.put_handover(done))
     assert moved(ends.source, ends.target, ends.index).is_equal
     with ends.target.read() as view:
-        assert list(view.handovers_behind(EventId(""), 9)) == [done, *waiting[1:]]
+        assert list(view.handovers_after(EventId(""), 9)) == [done, *waiting[1:]]
 
 
 @pytest.mark.usefixtures("few_at_a_time")
@@ -128,7 +128,7 @@ def test_what_is_known_of_files_arrives_and_what_was_dropped_meanwhile_goes(ends
     ends.source.write(lambda tx: tx.drop_files(":/w", [files[2].path]))
     assert moved(ends.source, ends.target, ends.index).is_equal
     with ends.target.read() as view:
-        assert list(view.files_behind("", "", 9)) == [*files[:2], *files[3:]]
+        assert list(view.files_after("", "", 9)) == [*files[:2], *files[3:]]
 
 
 @settings(law, max_examples=examples(60))
@@ -171,7 +171,7 @@ def _indexed(store: MemoryStore, index: KeywordIndex) -> dict[str, list[tuple[in
 def _indexed_anew(store: MemoryStore, index: KeywordIndex) -> dict[str, list[tuple[int, int, float]]]:
     def work(tx: Transaction) -> None:
         index.clear(tx)
-        found = tx.admitted(sorted(tx.matching(EVERYTHING)), EVERYTHING)
+        found = tx.memories_of(sorted(tx.matching_keys(EVERYTHING)), EVERYTHING)
         IndexWriter(index).index_all(tx, [Stored(key, memory) for key, memory in found.items()])
 
     store.write(work)
@@ -250,7 +250,7 @@ def test_a_job_that_was_going_on_is_over_and_says_why(ends: Ends) -> None:
     assert moved(ends.source, ends.target, ends.index).is_equal
     with ends.target.read() as view:
         (job,) = view.jobs()
-    assert (job.state, job.error) == (JobState.CANCELLED, ENDED_BY_MOVE)
+    assert (job.state, job.error) == (JobState.CANCELLED, CANCELLED_BY_MOVE)
 
 
 def test_facts_about_a_store_stay_with_it(ends: Ends) -> None:

@@ -262,11 +262,11 @@ def listed_life(
     _within(limit, PAGE_RANGE)
     position = position_of(after)
     if position is None:
-        return curation.life(memory, viewer, None, limit)
+        return curation.timeline(memory, viewer, None, limit)
     at, number = position
     if not (number.isascii() and number.isdigit() and len(number) < 10):
         raise _not_next()
-    return curation.life(memory, viewer, (at, int(number)), limit)
+    return curation.timeline(memory, viewer, (at, int(number)), limit)
 
 
 def project_of(redactor: Redactor, project: str | None) -> Clean | None:

@@ -62,7 +62,7 @@ class ChangeJournal:
     ) -> T:
         """Do a part of a unit of work, and keep what it changes as one batch: ``batch``, where there may be more of it.
         Inside another one, as a part of that."""
-        if tx.is_keeping or self._lifetime <= timedelta():
+        if tx.is_journaling or self._lifetime <= timedelta():
             return work()
         with tx.journal() as noted:
             done = work()
@@ -114,7 +114,7 @@ def previous_digest(was: PreviousState | None) -> str:
 def _build_preimages(
     tx: Transaction, noted: Mapping[DocumentKey, PreviousState | None], kind: BatchKind
 ) -> list[Preimage]:
-    now = tx.admitted(list(noted), EVERYTHING)
+    now = tx.memories_of(list(noted), EVERYTHING)
     observations = tx.observations_of(list(now))
     found: list[Preimage] = []
     for key, was in noted.items():

@@ -77,7 +77,7 @@ class UndoService:
             known = self._get_visible(view, batch, viewer)
             parts = view.preimages(batch)
             seen = Filter(visibility=self._visible_batches(viewer).seen)
-            now = view.admitted([one.key for one in parts if one.before is None], seen)
+            now = view.memories_of([one.key for one in parts if one.before is None], seen)
         touched = [ChangedMemory(id=one.memory, name=_display_name(one, now.get(one.key))) for one in parts]
         return BatchDetail(batch=known, memories=tuple(touched))
 
@@ -110,7 +110,7 @@ class UndoService:
             tx.drop_batch(batch)
 
         self._store.write(work)
-        self._store.tidy()  # Where somebody still reads, the next one does.
+        self._store.purge_log()  # Where somebody still reads, the next one does.
 
     # steps
 
@@ -138,7 +138,7 @@ class UndoService:
                 memory=one.memory,
                 detail=detail,
             )
-            tx.record(entry)
+            tx.record_audit(entry)
         is_whole = not _changed_preimages(tx, batch.kind, tx.preimages(batch.id))
         after = replace(batch, undone_at=now, undone_by=viewer.agent) if is_whole else batch
         tx.put_batch(after)
@@ -175,7 +175,7 @@ class UndoService:
         return BatchFilter(seen=visible_to(viewer, self._lead_sees))
 
     def _check_permission(self, tx: Transaction, parts: Sequence[Preimage], viewer: Viewer) -> None:
-        now = tx.admitted([one.key for one in parts], EVERYTHING)
+        now = tx.memories_of([one.key for one in parts], EVERYTHING)
         before = [one.before.whole.memory for one in parts if one.before is not None]
         for memory in (*before, *now.values()):
             if may_affect(viewer, Effect.EDIT, memory) is not Ruling.ALLOWED:
@@ -245,7 +245,7 @@ def _changed_preimages(tx: Transaction, kind: BatchKind, parts: Sequence[Preimag
 
 def _current_digests(tx: Transaction, parts: Sequence[Preimage]) -> dict[int, str]:
     keys = [one.key for one in parts]
-    now, observations = tx.admitted(keys, EVERYTHING), tx.observations_of(keys)
+    now, observations = tx.memories_of(keys, EVERYTHING), tx.observations_of(keys)
     return {key: state_digest(now.get(key), observations.get(key, ())) for key in keys}
 
 

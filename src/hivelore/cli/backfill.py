@@ -9,7 +9,7 @@ from hivelore.cli.options import resolve_project
 from hivelore.errors import Invalid
 from hivelore.local import endpoint
 from hivelore.memories.drafts import Draft, WriteResult
-from hivelore.transfer.backfill import Kept, kept_by, read
+from hivelore.transfer.backfill import SourceFile, find_files, read_draft
 from hivelore.transfer.batched_writes import BatchedWriter
 from hivelore.transfer.files import Skipped
 
@@ -24,17 +24,17 @@ def import_from_program(
     home = endpoint.agent_homes().get(program)
     if home is None:
         raise Invalid("The home folder is unknown. Set HOME.", field="file")
-    files = kept_by(program, home, since)
+    files = find_files(program, home, since)
     return _preview(program, files, project, as_json) if dry_run else _store(program, files, project, agent, as_json)
 
 
-def _read(program: str, kept: Kept, project: str | None) -> Draft | Skipped | None:
+def _read(program: str, kept: SourceFile, project: str | None) -> Draft | Skipped | None:
     """Return None for a file of another project."""
-    found = read(program, kept, lambda folder: resolve_project(None, folder) or str(folder))
+    found = read_draft(program, kept, lambda folder: resolve_project(None, folder) or str(folder))
     return None if isinstance(found, Draft) and project is not None and found.project != project else found
 
 
-def _preview(program: str, files: list[Kept], project: str | None, as_json: bool) -> int:
+def _preview(program: str, files: list[SourceFile], project: str | None, as_json: bool) -> int:
     found = [_read(program, kept, project) for kept in files]
     drafts = [one for one in found if isinstance(one, Draft)]
     _report([one for one in found if isinstance(one, Skipped)])
@@ -47,7 +47,7 @@ def _preview(program: str, files: list[Kept], project: str | None, as_json: bool
     return 0
 
 
-def _store(program: str, files: list[Kept], project: str | None, agent: str | None, as_json: bool) -> int:
+def _store(program: str, files: list[SourceFile], project: str | None, agent: str | None, as_json: bool) -> int:
     counts = Counter[str]()
     refused: list[Skipped] = []
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from hivelore.memories.whole import Counts
     from hivelore.runtime.settings import Settings
     from hivelore.transfer.migrate.copy import Comparison, Migrator
-    from hivelore.transfer.migrate.endpoints import MigrationSource, MigrationTarget, Place
+    from hivelore.transfer.migrate.endpoints import DatabaseLocation, MigrationSource, MigrationTarget
 
 _ROUNDS = 10
 """Most rounds of copying while a service writes."""
@@ -52,19 +52,19 @@ def move(
 
     settings = load()
     with _naming("--from"):
-        origin = endpoints.configured(settings) if source is None else endpoints.named(source)
+        origin = endpoints.configured_location(settings) if source is None else endpoints.parse_location(source)
     with _naming("--to"):
-        goal = endpoints.named(to)
+        goal = endpoints.parse_location(to)
         if goal == origin:
             raise Invalid("Source and target are the same database.")
     if dry_run:
         return _show_preview(origin, goal, settings, as_json=json)
     with ExitStack() as stack:
         with _naming("--from"):
-            here = stack.enter_context(endpoints.source(origin, settings))
+            here = stack.enter_context(endpoints.open_source(origin, settings))
         with _naming("--to"):
-            there = stack.enter_context(endpoints.target(goal, settings))
-            moving = endpoints.moving(here, there, output.progress)
+            there = stack.enter_context(endpoints.open_target(goal, settings))
+            moving = endpoints.build_migrator(here, there, output.progress)
             finished_at = moving.begin().finished_at
         output.note(f"From {here.place} ({here.store.name}) to {there.place} ({there.store.name}).")
         try:
@@ -146,12 +146,12 @@ def _show_unfinished(source: "MigrationSource", target: "MigrationTarget", holde
     return exits.LEFT_OUT
 
 
-def _show_preview(origin: "Place", goal: "Place", settings: "Settings", *, as_json: bool) -> int:
+def _show_preview(origin: "DatabaseLocation", goal: "DatabaseLocation", settings: "Settings", *, as_json: bool) -> int:
     from hivelore.transfer.migrate import endpoints
 
     with ExitStack() as stack:
         with _naming("--from"):
-            source = stack.enter_context(endpoints.seen_source(origin, settings))
+            source = stack.enter_context(endpoints.open_source_read_only(origin, settings))
         with _naming("--to"):
             state = endpoints.examine_target(goal, settings, source.store)
         with source.store.read() as view:

@@ -154,8 +154,8 @@ def teach(*, short: Annotated[bool, Parameter(help="Three lines, for a CLAUDE.md
     if url is not None:
         with suppress(HiveloreError), closing(Client(url, endpoint.key(endpoint.OPERATOR_KEY, home))) as client:
             where = _locate(home, "user", None, client)
-    text = agent_instructions.lines if short else agent_instructions.teaching
-    folder = None if where.workspace is None else agent_instructions.at(str(where.workspace))
+    text = agent_instructions.instruction_lines if short else agent_instructions.instructions_page
+    folder = None if where.workspace is None else agent_instructions.format_path(str(where.workspace))
     output.say(text(where.tools, folder).rstrip("\n"))
 
 

@@ -16,7 +16,14 @@ from hivelore.cli import connection, exits, output
 from hivelore.cli.observations import Tier
 from hivelore.cli.options import ActingAgent, AsJson
 from hivelore.errors import HiveloreError, Overloaded, Unavailable
-from hivelore.observations.markers import CooldownMarker, EventMarker, Marker, ObservationMarker, Reader, texts
+from hivelore.observations.markers import (
+    CooldownMarker,
+    EventMarker,
+    Marker,
+    MarkerReader,
+    ObservationMarker,
+    assistant_texts,
+)
 from hivelore.python.client import Client
 from hivelore.sessions.fence import Unfencer
 
@@ -122,7 +129,7 @@ class StreamIngest:
         self._tier = tier
         self._format = format_
         self._categories: list[str] = self._client.call("GET", "/api/status")["categories"]
-        self._reader = Reader(self._categories)
+        self._reader = MarkerReader(self._categories)
         self._unfencing = Unfencer()
         self._fenced: dict[str, Unfencer] = {}
         """By message whose last block ended inside a fence."""
@@ -146,10 +153,10 @@ class StreamIngest:
         self._session = self._session or _session_of(event)
         message = _message_id(event)
         unfencing = self._fenced.pop(message, None) or Unfencer()
-        for block in texts(event):
-            reader = Reader(self._categories)
+        for block in assistant_texts(event):
+            reader = MarkerReader(self._categories)
             self._store_all([*reader.read(unfencing.read(block)), *reader.end()])
-        if message and unfencing.is_inside:
+        if message and unfencing.is_inside_fence:
             self._fenced[message] = unfencing
 
     def _store_all(self, markers: Iterable[Marker]) -> None:

@@ -18,8 +18,8 @@ from hivelore.local import endpoint, private_files
 from hivelore.memories import model
 from hivelore.memories.drafts import WriteResult
 from hivelore.transfer.batched_writes import BatchedWriter
-from hivelore.transfer.files import Skipped, draft_of, files_under, located
-from hivelore.transfer.jsonl import Report, export, fingerprint, import_lines
+from hivelore.transfer.files import Skipped, find_files, read_draft, resolve_path
+from hivelore.transfer.jsonl import ImportReport, export, fingerprint, import_lines
 
 _MOST_SHOWN = 100
 """Bad lines in the JSON of an import; stderr lists all of them."""
@@ -45,8 +45,8 @@ def index(
     """
     if not all((path, *paths)):
         raise Invalid("A path is empty.", field="path")
-    roots = [located(Path(name)) for name in (path, *paths)]
-    files = [(file, root) for root in roots for file in files_under(root)]
+    roots = [resolve_path(Path(name)) for name in (path, *paths)]
+    files = [(file, root) for root in roots for file in find_files(root)]
     counts = {"created": 0, "changed": 0, "unchanged": 0}
     skipped: list[Skipped] = []
     projects = {root: resolve_project(project, root) for root in roots}
@@ -58,7 +58,7 @@ def index(
         writer = BatchedWriter[Path](hive, kept=count, refused=lambda file, why: skipped.append(Skipped(file, why)))
         try:
             for number, (file, root) in enumerate(files, start=1):
-                found = file if isinstance(file, Skipped) else draft_of(file, model.Scope(scope), projects[root])
+                found = file if isinstance(file, Skipped) else read_draft(file, model.Scope(scope), projects[root])
                 if isinstance(found, Skipped):
                     skipped.append(found)
                 else:
@@ -120,12 +120,12 @@ def _import_lines(file: str, agent: str | None, *, as_json: bool) -> int:
         if len(shown) < _MOST_SHOWN:
             shown.append({"line": number, "reason": reason})
 
-    report = Report()
+    report = ImportReport()
     with _open(file) as (stream, size), connection.hive(agent) as hive:
         try:
             with output.progress("Importing", size) as advance:
 
-                def progress(far: Report) -> None:
+                def progress(far: ImportReport) -> None:
                     nonlocal report
                     report = far
                     if size is not None:
@@ -147,7 +147,7 @@ def _import_lines(file: str, agent: str | None, *, as_json: bool) -> int:
     return exits.LEFT_OUT if report.refused else 0
 
 
-def _counts(report: Report) -> dict[str, Any]:
+def _counts(report: ImportReport) -> dict[str, Any]:
     counts = asdict(report)
     return counts | {"assumedUtc": counts.pop("assumed_utc")}
 

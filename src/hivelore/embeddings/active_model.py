@@ -18,7 +18,7 @@ from hivelore.indexing.model import DocumentKey, ModelKey, Neighbour, Neighbours
 from hivelore.models.ports import EmbeddingProvider, TokenEmbedder
 from hivelore.search.late_interaction import maxsim, token_weights
 from hivelore.search.model import Filter
-from hivelore.storage.ports import Deferred, MemoryStore, MemoryView, View
+from hivelore.storage.ports import Deferred, MemoryStore, View
 
 SERVING = "model.serving"
 """The setting that names the fingerprint whose vectors answer questions."""
@@ -95,9 +95,9 @@ class ActiveModel:
             self._indexes_updated.set()
 
     def compact_indexes(self, store: MemoryStore, stopping: Callable[[], bool]) -> None:
-        """Let the indexes do what keeps them quick: see ``VectorIndex.settle``."""
+        """Let the indexes do what keeps them quick: see ``VectorIndex.maintain``."""
         for model in {id(model): model for model in (self._model, self._wanted) if model is not None}.values():
-            model.index.settle(store, stopping)
+            model.index.maintain(store, stopping)
 
     @property
     def ready(self) -> bool:
@@ -200,7 +200,7 @@ class ActiveModel:
     ) -> Mapping[PassageKey, Vector]:
         """Of the model that the question was embedded with. ``known``: those that need not be read."""
         missing = [passage for passage in passages if passage not in known]
-        key = None if query.model is None or not missing else view.model(query.model.provider.fingerprint)
+        key = None if query.model is None or not missing else view.model_key(query.model.provider.fingerprint)
         return known if key is None else {**known, **view.vectors(key, missing)}
 
     def token_scores(
@@ -208,10 +208,10 @@ class ActiveModel:
     ) -> Deferred[Mapping[DocumentKey, float]]:
         """How well passages meet the question token by token, of those whose tokens the same model has told.
         ``rarities`` are those of the words of the question."""
-        key = None if query.model is None else view.model(query.model.provider.fingerprint)
+        key = None if query.model is None else view.model_key(query.model.provider.fingerprint)
         if key is None or not nearest or not query.tokens.codes:
             return _no_scores
-        asked = view.tokens(key, [near.passage for near in nearest])
+        asked = view.token_codes(key, [near.passage for near in nearest])
 
         def scores() -> Mapping[DocumentKey, float]:
             known = asked()
@@ -222,8 +222,8 @@ class ActiveModel:
 
         return scores
 
-    def wanted_model(self, view: MemoryView) -> ModelKey | None:
-        return None if self._wanted is None else view.model(self._wanted.provider.fingerprint)
+    def wanted_model(self, view: View) -> ModelKey | None:
+        return None if self._wanted is None else view.model_key(self._wanted.provider.fingerprint)
 
 
 def _no_scores() -> Mapping[DocumentKey, float]:

@@ -18,7 +18,7 @@ from hivelore.errors import HiveloreError, Invalid, Unavailable
 from hivelore.indexing.model import ModelKey, PassageKey, QueuedPassage, TextEmbedding
 from hivelore.models.ports import EmbeddingProvider
 from hivelore.storage.planner_statistics import PlannerStatistics
-from hivelore.storage.ports import MemoryStore, MemoryView, Transaction
+from hivelore.storage.ports import MemoryStore, Transaction, View
 
 REUSED = "model.taken_up"
 """The setting that names the fingerprint whose vectors were all taken up since another model was used; absent or empty
@@ -79,7 +79,7 @@ class EmbeddingQueue:
         key = self._model_key(model.provider)
         waiting = self._take_batch(key)
         if not waiting:
-            self._statistics.ended()
+            self._statistics.load_ended()
             self._activate_if_complete(key)
             return 0
         if len(waiting) == BATCH:
@@ -90,7 +90,7 @@ class EmbeddingQueue:
             self._give_back(waiting)
             raise
         self.last_error = None
-        self._statistics.wrote(settled)
+        self._statistics.rows_written(settled)
         return settled
 
     def _take_batch(self, key: ModelKey) -> Sequence[QueuedPassage]:
@@ -104,7 +104,7 @@ class EmbeddingQueue:
     def _give_back(self, waiting: Sequence[QueuedPassage]) -> None:
         if self._store.is_shared:
             with suppress(HiveloreError):  # The lease ends by itself.
-                self._store.write(lambda tx: tx.release([one.passage for one in waiting]))
+                self._store.write(lambda tx: tx.release_passages([one.passage for one in waiting]))
 
     def reuse_vectors(self) -> int:
         """Where the wanted model is used again after another one, let its vectors be found as such, some at a time.
@@ -120,7 +120,7 @@ class EmbeddingQueue:
         after = self._reused_to
 
         def work(tx: Transaction) -> Sequence[PassageKey]:
-            seen = tx.take_up(key, after, REUSE_BATCH)
+            seen = tx.adopt_vectors(key, after, REUSE_BATCH)
             if len(seen) < REUSE_BATCH:
                 tx.set_setting(REUSED, fingerprint)
             return seen
@@ -164,13 +164,13 @@ class EmbeddingQueue:
 
     def pending(self) -> int:
         """How many passages wait for a vector of the wanted model and have not failed; 0 where none is wanted."""
-        return self._count(lambda view, key: view.pending(key))
+        return self._count(lambda view, key: view.count_pending(key))
 
     def failing(self) -> int:
         """How many passages failed and are tried again later; 0 where no model is wanted."""
-        return self._count(lambda view, key: view.failing(key))
+        return self._count(lambda view, key: view.count_failing(key))
 
-    def _count(self, count: Callable[[MemoryView, ModelKey], int]) -> int:
+    def _count(self, count: Callable[[View, ModelKey], int]) -> int:
         model = self._active_model.wanted
         if model is None:
             return 0
@@ -184,7 +184,7 @@ class EmbeddingQueue:
         if wanted is None or self._active_model.swapping:
             return 0
         with self._store.read() as view:
-            models = view.models()
+            models = view.model_keys()
         for fingerprint, key in models.items():
             if fingerprint == wanted.provider.fingerprint or key in self._emptied:
                 continue
@@ -197,7 +197,7 @@ class EmbeddingQueue:
     def _model_key(self, provider: EmbeddingProvider) -> ModelKey:
         if self._registered == provider.fingerprint:
             with self._store.read() as view:
-                known = view.model(provider.fingerprint)
+                known = view.model_key(provider.fingerprint)
             if known is not None:
                 return known
         key = self._store.write(lambda tx: _register_model(tx, provider))
@@ -250,7 +250,7 @@ class EmbeddingQueue:
         return len(waiting)
 
     def _record_failure(self, tx: Transaction, key: ModelKey, one: QueuedPassage, error: str) -> None:
-        pause = retry_pause(tx.attempts(key, one.passage) + 1)
+        pause = retry_pause(tx.embedding_attempts(key, one.passage) + 1)
         tx.embedding_failed(key, one.passage, Clean(error), self._clock.now() + pause)
 
     def _activate_if_complete(self, key: ModelKey) -> None:
@@ -259,7 +259,7 @@ class EmbeddingQueue:
         if model is None:
             return
         with self._store.read() as view:
-            if view.pending(key):
+            if view.count_pending(key):
                 return
             named = view.setting(SERVING)
         if named != model.provider.fingerprint:
@@ -278,22 +278,22 @@ def _register_model(tx: Transaction, provider: EmbeddingProvider) -> ModelKey:
     return tx.register_model(provider.fingerprint, provider.dimension)
 
 
-def _next_batch(view: MemoryView, key: ModelKey, now: datetime) -> Sequence[QueuedPassage]:
+def _next_batch(view: View, key: ModelKey, now: datetime) -> Sequence[QueuedPassage]:
     """What is embedded next."""
-    newest = view.waiting(key, now, NEWEST, newest_first=True)
+    newest = view.queued_passages(key, now, NEWEST, newest_first=True)
     if len(newest) < NEWEST:
         return newest
     chosen = {one.passage for one in newest}
-    oldest = [one for one in view.waiting(key, now, BATCH) if one.passage not in chosen]
+    oldest = [one for one in view.queued_passages(key, now, BATCH) if one.passage not in chosen]
     return [*newest, *oldest[: BATCH - NEWEST]]
 
 
 def _lease_batch(tx: Transaction, key: ModelKey, now: datetime) -> Sequence[QueuedPassage]:
     """The same of what nobody else has."""
-    newest = tx.lease_waiting(key, now, NEWEST, lease=LEASE, newest_first=True)
+    newest = tx.lease_passages(key, now, NEWEST, lease=LEASE, newest_first=True)
     if len(newest) < NEWEST:
         return newest
-    return [*newest, *tx.lease_waiting(key, now, BATCH - NEWEST, lease=LEASE)]
+    return [*newest, *tx.lease_passages(key, now, BATCH - NEWEST, lease=LEASE)]
 
 
 def _embeddings(model: EmbeddingModel, waiting: Sequence[QueuedPassage]) -> Sequence[TextEmbedding]:

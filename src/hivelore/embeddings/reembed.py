@@ -64,7 +64,7 @@ class Reembedder:
     def _find_running(self, tx: Transaction, key: ModelKey) -> Job | None:
         """The job that is not over yet. One that is, though nobody has looked since, is put down as done."""
         running = _running_jobs(tx)
-        if running and (tx.pending(key) or tx.setting(QUEUEING)):
+        if running and (tx.count_pending(key) or tx.setting(QUEUEING)):
             return running[0]
         now = self._clock.now()
         for over in running:
@@ -74,9 +74,9 @@ class Reembedder:
     def _start(self, tx: Transaction, key: ModelKey, everything: bool) -> Job:
         now = self._clock.now()
         if everything:
-            tx.leave_queue(key, QUEUE_BATCH)  # what was in it and failed: it is counted when it is put in anew
+            tx.cancel_requeue(key, QUEUE_BATCH)  # what was in it and failed: it is counted when it is put in anew
             tx.set_setting(QUEUEING, "0")
-        total = tx.pending(key)
+        total = tx.count_pending(key)
         state = JobState.RUNNING if total or everything else JobState.DONE
         job = Job(id=self._new_id(now), kind=KIND, state=state, created_at=now, updated_at=now, total=total)
         tx.put_job(job)
@@ -96,7 +96,7 @@ class Reembedder:
         if not after or running is None or key is None:
             tx.set_setting(QUEUEING, "")
             return False
-        queued = tx.queue_again(key, PassageKey(int(after)), QUEUE_BATCH)
+        queued = tx.requeue(key, PassageKey(int(after)), QUEUE_BATCH)
         tx.set_setting(QUEUEING, str(queued[-1]) if len(queued) == QUEUE_BATCH else "")
         tx.put_job(replace(running, total=running.total + len(queued), updated_at=self._clock.now()))
         return len(queued) == QUEUE_BATCH
@@ -107,7 +107,7 @@ class Reembedder:
         with self._store.read() as view:
             found = view.job(job)
             key = self._active_model.wanted_model(view)
-            pending = 0 if key is None else view.pending(key)
+            pending = 0 if key is None else view.count_pending(key)
             queueing = bool(view.setting(QUEUEING))
         if found is None or found.kind != KIND:
             raise NotFound(f"No job {job}.")
@@ -146,7 +146,7 @@ def _running_jobs(tx: Transaction) -> list[Job]:
 
 def _leave_queue(tx: Transaction, key: ModelKey) -> bool:
     """Whether there may be more."""
-    return tx.leave_queue(key, QUEUE_BATCH) == QUEUE_BATCH
+    return tx.cancel_requeue(key, QUEUE_BATCH) == QUEUE_BATCH
 
 
 def _require_operator(viewer: Viewer) -> None:

@@ -7,7 +7,7 @@ from itertools import accumulate
 
 from hivelore.core.agents import Role, Viewer
 from hivelore.events.model import MAX_COOLDOWN, Cooldown
-from hivelore.observations.repetition import is_repeated
+from hivelore.events.repetition import is_repeated
 
 MAX_WORKER_COOLDOWN = timedelta(days=1)
 """Everybody is told of it, so who sets a longer one has to be trusted with that."""

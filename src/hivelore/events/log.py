@@ -12,10 +12,10 @@ from hivelore.core.redaction import Redactor
 from hivelore.core.text import Clean
 from hivelore.errors import Forbidden, Invalid, NotFound, TooLarge
 from hivelore.events.model import TEXT_LENGTH, Event, EventFilter, EventPage, Level, LoggedId
+from hivelore.events.repetition import REPEAT_WINDOW
 from hivelore.memories.model import Memory, MemoryId
 from hivelore.memories.normalizer import CLOCK_SLACK, to_utc
 from hivelore.observations.model import GENERAL, SERVICE_LENGTH
-from hivelore.observations.repetition import WITHIN
 from hivelore.storage.ports import MemoryStore, Transaction
 
 ID_SHOWN = 100
@@ -49,11 +49,11 @@ class EventLog:
         deadline: float | None = None,
     ) -> Event:
         """Keep what happened, ``at`` (now) and told by ``viewer``; what the same session has told already
-        (``observations.repetition``) is answered as it was told first. Raises Invalid."""
+        (``events.repetition``) is answered as it was told first. Raises Invalid."""
         event = self.build(level, text, viewer, service=service, session=session, at=at)
 
         def work(tx: Transaction) -> Event:
-            known = tx.same_event(event, WITHIN)
+            known = tx.same_event(event, REPEAT_WINDOW)
             if known is None:
                 tx.log_events([event])
             return known or event

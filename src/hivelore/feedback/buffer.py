@@ -99,9 +99,9 @@ class WriteBehindBuffer:
             return False
 
         def write(tx: Transaction) -> None:
-            tx.touch(reads)
+            tx.count_reads(reads)
             for entry in entries:
-                tx.record(entry)
+                tx.record_audit(entry)
             tx.log_recalls(recalls)
             _add_opened(tx, opens)
 

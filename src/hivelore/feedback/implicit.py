@@ -15,8 +15,8 @@ from hivelore.indexing.model import DocumentKey
 from hivelore.memories.model import MemoryId
 from hivelore.search.model import EVERYTHING, RecallId
 from hivelore.search.tokenizer import STOP_WORDS, distinct_terms
-from hivelore.sessions.model import Ended, Session, Transcript, Turn, session_name
-from hivelore.sessions.transcripts import without_ours
+from hivelore.sessions.model import Session, SessionEnd, Transcript, Turn, session_key
+from hivelore.sessions.transcripts import without_own_tools
 from hivelore.storage.ports import MemoryStore, View
 
 LOOKED_AT = 1_000
@@ -30,17 +30,17 @@ class ImplicitFeedback:
         self._store = store
         self._keywords = keywords
 
-    def watch(self, ended: Ended, agent: AgentId, whole: Transcript) -> None:
+    def watch(self, ended: SessionEnd, agent: AgentId, whole: Transcript) -> None:
         """Note what a conversation, with our own tools in it, shows of the use of what was given to this agent."""
-        name = session_name(ended.program, ended.session, None if ended.subagent is None else ended.subagent.id)
+        name = session_key(ended.program, ended.session, None if ended.subagent is None else ended.subagent.id)
         with self._store.read() as view:
             lent = _lent(view, view.session(agent, name), agent, ended, whole.turns)
             if not lent.given:
                 return
             found = seen(whole.turns, list(lent.given.values()))
             rare = self._rare(view, found)
-        sees_all = ended.transcript is not None and bool(whole.turns) and not whole.cut and not ended.goes_on
-        ending = outcome(without_ours(whole).turns) if ended.task is not None and not ended.goes_on else None
+        sees_all = ended.transcript is not None and bool(whole.turns) and not whole.cut and not ended.is_partial
+        ending = outcome(without_own_tools(whole).turns) if ended.task is not None and not ended.is_partial else None
         noted: dict[DocumentKey, list[Evidence]] = {}
         for memory, one in found.items():
             for sign in _signs(one, rare, ending, is_recalled=memory in lent.recalled and sees_all):
@@ -65,7 +65,7 @@ class _Lent:
         """Those that were given as fitting, and the last recall that did so."""
 
 
-def _lent(view: View, session: Session | None, agent: AgentId, ended: Ended, turns: Sequence[Turn]) -> _Lent:
+def _lent(view: View, session: Session | None, agent: AgentId, ended: SessionEnd, turns: Sequence[Turn]) -> _Lent:
     shown = () if session is None else session.shown
     asked = recalls_in(turns)
     since = min([ended.at, *(turn.at for turn in turns if turn.at is not None), *(one.at for one in shown)]) - RECENT

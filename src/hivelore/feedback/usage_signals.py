@@ -16,9 +16,9 @@ from hivelore.folders.rules import PERSONAL, SHARED
 from hivelore.memories.model import MemoryId
 from hivelore.search.model import RecallId
 from hivelore.search.tokenizer import distinct_terms
-from hivelore.sessions.lessons.tool_use import work_of
-from hivelore.sessions.model import Does, Tool, Turn, Who
-from hivelore.sessions.transcripts.entries import is_ours
+from hivelore.sessions.lessons.tool_use import analyze_tool_use
+from hivelore.sessions.model import Speaker, Tool, ToolEffect, Turn
+from hivelore.sessions.transcripts.entries import is_own_tool
 
 RARE = 2.5
 """How much a word says at least that tells a memory from others (``search.tokenizer.rarity``): one of 7 in a hundred
@@ -91,8 +91,8 @@ def seen(turns: Iterable[Turn], given: Sequence[Given]) -> Mapping[MemoryId, See
             shown_at = one.given.shown_at
             one.is_given |= shown_at is not None and (turn.at is None or turn.at >= shown_at)
         if turn.tool is not None and _remembers(turn.tool):
-            _of_ours(turn, turn.tool.on.lower(), found)
-        elif turn.who in (Who.USER, Who.RESULT):
+            _of_ours(turn, turn.tool.target.lower(), found)
+        elif turn.speaker in (Speaker.USER, Speaker.RESULT):
             words = distinct_terms(turn.text)
             for one in found:
                 one.open -= words
@@ -103,10 +103,10 @@ def seen(turns: Iterable[Turn], given: Sequence[Given]) -> Mapping[MemoryId, See
 
 def _remembers(tool: Tool) -> bool:
     """Whether it is for looking into a memory, or writing into one."""
-    on = tool.on.lower()
-    if tool.does is Does.WRITE:
+    on = tool.target.lower()
+    if tool.effect is ToolEffect.WRITE:
         return any(f"{folder.path}/" in on for folder in (PERSONAL, SHARED))
-    return is_ours(tool) or (tool.does is Does.RUN and _OURS in on)
+    return is_own_tool(tool) or (tool.effect is ToolEffect.RUN and _OURS in on)
 
 
 def _of_ours(turn: Turn, on: str, found: Iterable[Seen]) -> None:
@@ -118,7 +118,7 @@ def _of_ours(turn: Turn, on: str, found: Iterable[Seen]) -> None:
 
 
 def _of_agent(turn: Turn, found: Iterable[Seen]) -> None:
-    text = turn.text if turn.tool is None else f"{turn.tool.on}\n{turn.tool.wrote}"
+    text = turn.text if turn.tool is None else f"{turn.tool.target}\n{turn.tool.written}"
     words, named = distinct_terms(text), text.lower()
     for one in found:
         if not one.is_given:
@@ -126,14 +126,14 @@ def _of_agent(turn: Turn, found: Iterable[Seen]) -> None:
             continue
         one.is_cited |= one.given.memory in named
         same = words & one.open
-        if same and turn.tool is not None and turn.tool.does in (Does.RUN, Does.WRITE):
+        if same and turn.tool is not None and turn.tool.effect in (ToolEffect.RUN, ToolEffect.WRITE):
             one.done.append(same)
         elif same and turn.tool is None and one.is_asked_for:
             one.said.append(same)
 
 
 def _recalls(turn: Turn) -> Iterable[RecallId]:
-    if turn.who is Who.RESULT and turn.tool is not None and _remembers(turn.tool):
+    if turn.speaker is Speaker.RESULT and turn.tool is not None and _remembers(turn.tool):
         yield from (RecallId(found) for found in _RECALL.findall(turn.text))
 
 
@@ -144,7 +144,7 @@ def _weight(words: Iterable[str]) -> int:
 def outcome(turns: Sequence[Turn]) -> Sign | None:
     """How the work of a session ended: with checks that passed and nothing left that fails, or with something that
     does; None where nobody can tell."""
-    work = work_of(turns)
-    if any(not trouble.solved for trouble in work.troubles):
+    work = analyze_tool_use(turns)
+    if any(not trouble.solved for trouble in work.failures):
         return Sign.FAILED
-    return Sign.SUCCEEDED if work.passed else None
+    return Sign.SUCCEEDED if work.passed_checks else None

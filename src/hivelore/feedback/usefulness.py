@@ -70,7 +70,7 @@ class Rating:
             stored = self._visible(tx, memory, viewer)
             if tx.evidence(stored.key):
                 tx.drop_evidence(stored.key)
-                tx.record(_taken_back(stored.memory.id, viewer, self._clock.now()))
+                tx.record_audit(_taken_back(stored.memory.id, viewer, self._clock.now()))
 
         self._store.write(work)
 

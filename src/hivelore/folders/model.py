@@ -32,7 +32,7 @@ class KnownFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class FolderScan:
     """What was found in the memory folders at one time. Links and whatever is no file are not in it."""
 
     marks: dict[str, str]
@@ -40,5 +40,5 @@ class Look:
     unread: tuple[str, ...] = ()
     """Folders that could not be looked into, or not to their end: what was in them may still be there. An empty path
     stands for all of them."""
-    trouble: str | None = None
+    problem: str | None = None
     """Why not, for people."""

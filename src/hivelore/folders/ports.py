@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from hivelore.folders.model import Look
+from hivelore.folders.model import FolderScan
 
 
 class Workspace(Protocol):
@@ -14,11 +14,11 @@ class Workspace(Protocol):
         """Where it is, with links followed."""
         ...
 
-    def make(self) -> None:
+    def create_folders(self) -> None:
         """See that it has folders for memories. Raises Unavailable."""
         ...
 
-    def look(self) -> Look:
+    def scan(self) -> FolderScan:
         """Which files there are now; 10,000 at most."""
         ...
 

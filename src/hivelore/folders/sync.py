@@ -13,9 +13,9 @@ from hivelore.core.supervisor import Report, unreported
 from hivelore.core.text import Clean
 from hivelore.errors import Conflict, HiveloreError, Invalid, NotFound, Unavailable
 from hivelore.folders import rules
-from hivelore.folders.model import KnownFile, Look, MemoryFolder
+from hivelore.folders.model import FolderScan, KnownFile, MemoryFolder
 from hivelore.folders.ports import Workspace
-from hivelore.folders.rules import Differences
+from hivelore.folders.rules import FolderChanges
 from hivelore.identity.service import Agents
 from hivelore.memories.drafts import UNSET, Draft, Edit
 from hivelore.memories.identity import same_record
@@ -26,37 +26,37 @@ from hivelore.storage.leader_lease import LeaderLease
 from hivelore.storage.ports import MemoryStore, Transaction
 
 _LOG = logging.getLogger("hivelore")
-EVERY = 1.0
+SCAN_INTERVAL = 1.0
 """Seconds between two looks, at least."""
-SHARE = 20
+SCAN_SHARE = 20
 """So many times what a look took passes before the next one."""
-MOST_BYTES = 4 * CONTENT_LENGTH
+MAX_BYTES = 4 * CONTENT_LENGTH
 """Of a file: so many at most are the characters that a memory may have."""
 PAGE = 1_000
-KEPT = 100
+FLUSH_AFTER = 100
 """Files after which what is known of them is written down."""
-AGAIN = 60.0
+RETRY_AFTER = 60.0
 """Seconds after which a file is tried again that could not be read, or that belongs to nobody."""
-_NEVER = Look({}, ("",))
+_NO_SCAN = FolderScan({}, ("",))
 """Before the first look: what nobody has looked for is not gone."""
 
 
 @dataclass(frozen=True, slots=True)
-class FileState:
+class FolderState:
     """How the folders are, for people; without names."""
 
     known: int = 0
-    passed_over: int = 0
-    looked_at: datetime | None = None
-    trouble: str | None = None
+    skipped: int = 0
+    scanned_at: datetime | None = None
+    problem: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class _Passed:
+class _SkippedFile:
     """A file that is no memory as it is."""
 
     mark: str
-    again: float | None = None
+    retry_at: float | None = None
     """When to try it again though it is as it was."""
 
 
@@ -85,71 +85,77 @@ class FolderSync:
         self._redactor = redactor
         self._clock = clock
         self._known: dict[str, KnownFile] | None = None
-        self._unwritten: dict[str, KnownFile | None] = {}
-        self._before = _NEVER
-        self._passed: dict[str, _Passed] = {}
-        self._unmade: str | None = None
-        self.standing = FileState()
+        self._pending: dict[str, KnownFile | None] = {}
+        self._previous_scan = _NO_SCAN
+        self._skipped: dict[str, _SkippedFile] = {}
+        self._creation_problem: str | None = None
+        self.state = FolderState()
 
     def run(self, stop: threading.Event, report: Report = unreported) -> None:
         """Look until stopped, and then let another service do so. ``report`` is told how each look went."""
         try:
-            self._workspace.make()
+            self._workspace.create_folders()
         except Unavailable as problem:
             _LOG.warning("%s", problem)
-            self._unmade = str(problem)
+            self._creation_problem = str(problem)
         while not stop.is_set():
             took = 0.0
             try:
-                took = self.look(stop.is_set)
+                took = self.scan(stop.is_set)
                 report(None)
             except HiveloreError as problem:  # The disk is full, say: the next look goes on.
-                self.standing = replace(self.standing, trouble=str(problem))
+                self.state = replace(self.state, problem=str(problem))
                 report(problem)
-            stop.wait(max(EVERY, SHARE * took))
+            stop.wait(max(SCAN_INTERVAL, SCAN_SHARE * took))
         try:
             self._leader_lease.release_lease()
         except HiveloreError as problem:
             _LOG.warning("%s", problem)
 
-    def look(self, stopping: Callable[[], bool] = lambda: False) -> float:
+    def scan(self, stopping: Callable[[], bool] = lambda: False) -> float:
         """See what has become of the files since the last look, and do likewise with their memories. What a file is
         counts once two looks agree. Answers how many seconds the looking took. Raises Unavailable where the rest has to
         wait for the next look."""
         if not self._leader_lease.is_leader():
-            self._known, self.standing = None, FileState()
+            self._known, self.state = None, FolderState()
             return 0.0
         if self._known is None:
-            self._known, self._before, self._passed = self._written_down(), _NEVER, {}
+            self._known, self._previous_scan, self._skipped = self._load_known(), _NO_SCAN, {}
         began = self._clock.monotonic()
-        now = self._workspace.look()
-        found = rules.differences(self._known, self._before, now)
+        now = self._workspace.scan()
+        found = rules.find_changes(self._known, self._previous_scan, now)
         took = self._clock.monotonic() - began
-        self._before = now
+        self._previous_scan = now
         try:
-            self._follow(found, self._known, now, stopping)
+            self._apply_changes(found, self._known, now, stopping)
         finally:
-            self._write_down()
-        self._passed = {path: one for path, one in self._passed.items() if path in now.marks}
-        self.standing = FileState(len(self._known), len(self._passed), self._clock.now(), now.trouble or self._unmade)
+            self._flush()
+        self._skipped = {path: one for path, one in self._skipped.items() if path in now.marks}
+        self.state = FolderState(
+            len(self._known), len(self._skipped), self._clock.now(), now.problem or self._creation_problem
+        )
         return took
 
-    def _follow(self, found: Differences, known: dict[str, KnownFile], now: Look, stopping: Callable[[], bool]) -> None:
-        gone: dict[str, KnownFile] = {file.path: file for file in found.gone}
+    def _apply_changes(
+        self, found: FolderChanges, known: dict[str, KnownFile], now: FolderScan, stopping: Callable[[], bool]
+    ) -> None:
+        gone: dict[str, KnownFile] = {file.path: file for file in found.deleted}
         for file, path in found.moved:
-            self._tried(path, file.mark, lambda file=file, path=path: self._move(known, file, path, file.mark))
+            self._isolate_errors(
+                path, file.mark, lambda file=file, path=path: self._move_file(known, file, path, file.mark)
+            )
         for path in found.written:
             if stopping() or not self._leader_lease.is_leader():
                 return
             mark = now.marks[path]
             if self._is_due(path, mark):
-                self._tried(path, mark, lambda path=path, mark=mark: self._take(known, gone, path, mark))
-            if len(self._unwritten) >= KEPT:
-                self._write_down()
+                self._isolate_errors(path, mark, lambda path=path, mark=mark: self._store_file(known, gone, path, mark))
+            if len(self._pending) >= FLUSH_AFTER:
+                self._flush()
         for file in gone.values():
-            self._tried(file.path, file.mark, lambda file=file: self._lose(known, file))
+            self._isolate_errors(file.path, file.mark, lambda file=file: self._expire_memory(known, file))
 
-    def _tried(self, path: str, mark: str, work: Callable[[], None]) -> None:
+    def _isolate_errors(self, path: str, mark: str, work: Callable[[], None]) -> None:
         """Whatever is wrong with one file is not in the way of others. Raises Unavailable where it is none of the
         file's."""
         try:
@@ -159,98 +165,98 @@ class FolderSync:
         except NotFound:
             return  # It is being written, or gone: the next look tells.
         except HiveloreError as problem:
-            self._pass_over(path, mark, str(problem))
+            self._skip(path, mark, str(problem))
 
     # what is done with one file
 
-    def _take(self, known: dict[str, KnownFile], gone: dict[str, KnownFile], path: str, mark: str) -> None:
+    def _store_file(self, known: dict[str, KnownFile], gone: dict[str, KnownFile], path: str, mark: str) -> None:
         """A file that is new, or was written."""
         self._refuse_secret(path)
-        folder, viewer = self._whose(path)
+        folder, viewer = self._folder_and_viewer(path)
         if viewer is None:
-            self._pass_over(path, mark, f"No agent is called {folder.agent!r}.", self._clock.monotonic() + AGAIN)
+            self._skip(path, mark, f"No agent is called {folder.agent!r}.", self._clock.monotonic() + RETRY_AFTER)
             return
         try:
-            found, content = self._workspace.read(path, MOST_BYTES)
+            found, content = self._workspace.read(path, MAX_BYTES)
         except Unavailable as problem:
-            self._pass_over(path, mark, str(problem), self._clock.monotonic() + AGAIN)
+            self._skip(path, mark, str(problem), self._clock.monotonic() + RETRY_AFTER)
             return
         if found != mark:
             return
-        digest, before = rules.digest_of(content), known.get(path)
+        digest, before = rules.content_digest(content), known.get(path)
         if before is not None and before.digest == digest:
             self._memory_service.renew(before.memory, viewer)
-            self._note(known, path, replace(before, mark=mark))
+            self._set_known(known, path, replace(before, mark=mark))
             return
-        elsewhere = None if before is not None else rules.same_content(gone.values(), path, digest)
+        elsewhere = None if before is not None else rules.find_renamed(gone.values(), path, digest)
         if elsewhere is not None:
             del gone[elsewhere.path]
-            self._move(known, elsewhere, path, mark)
+            self._move_file(known, elsewhere, path, mark)
             return
-        text = rules.text_of(content)
+        text = rules.decode_content(content)
         if not text.strip():
             if before is not None:
-                self._lose(known, before)
-            self._passed[path] = _Passed(mark)
+                self._expire_memory(known, before)
+            self._skipped[path] = _SkippedFile(mark)
             return
         draft = Draft(
             content=text,
-            name=rules.name_of(path),
+            name=rules.memory_name(path),
             scope=folder.scope,
             source=Source.FILE_INDEX,
-            source_path=self._source(path),
+            source_path=self._source_path(path),
         )
         # In one unit: of a file that is deleted while no service runs nothing else tells that it ever was.
         memory = self._memory_service.remember(
-            draft, viewer, beside=lambda tx, memory: tx.put_files([self._file(path, mark, digest, memory)])
+            draft, viewer, beside=lambda tx, memory: tx.put_files([self._known_file(path, mark, digest, memory)])
         ).memory
-        self._note(known, path, self._file(path, mark, digest, memory))
-        del self._unwritten[path]
+        self._set_known(known, path, self._known_file(path, mark, digest, memory))
+        del self._pending[path]
 
-    def _file(self, path: str, mark: str, digest: str, memory: Memory) -> KnownFile:
+    def _known_file(self, path: str, mark: str, digest: str, memory: Memory) -> KnownFile:
         return KnownFile(self._place, Clean(path), mark, digest, memory.id)
 
-    def _move(self, known: dict[str, KnownFile], file: KnownFile, path: str, mark: str) -> None:
+    def _move_file(self, known: dict[str, KnownFile], file: KnownFile, path: str, mark: str) -> None:
         """A file that is now called otherwise, or lies elsewhere."""
-        memory = self._memory(file)
-        old, owner = self._whose(file.path)
-        new, taker = self._whose(path)
+        memory = self._load_memory(file)
+        old, owner = self._folder_and_viewer(file.path)
+        new, taker = self._folder_and_viewer(path)
         viewer = owner if new.scope is Scope.SWARM else taker
         changes_owner = new.scope is Scope.AGENT and new != old
         is_own = memory is None or (viewer is not None and memory.owner == viewer.agent)
         if self._redactor.clean(path) != path or (changes_owner and not is_own):
-            self._lose(known, file)
-            self._take(known, {}, path, mark)
+            self._expire_memory(known, file)
+            self._store_file(known, {}, path, mark)
             return
         if memory is not None and viewer is not None:
-            named = memory.name == rules.name_of(file.path)
+            named = memory.name == rules.memory_name(file.path)
             edit = Edit(
-                name=rules.name_of(path) if named else UNSET,
+                name=rules.memory_name(path) if named else UNSET,
                 scope=new.scope if new.scope != old.scope else UNSET,
-                source_path=self._source(path),
+                source_path=self._source_path(path),
                 reason=f"Its file was moved: it was {file.path}.",
             )
-            self._edit_at(path, new, memory, edit, viewer)
-        self._note(known, file.path, None)
-        self._note(known, path, replace(file, path=Clean(path), mark=mark))
+            self._edit_with_path(path, new, memory, edit, viewer)
+        self._set_known(known, file.path, None)
+        self._set_known(known, path, replace(file, path=Clean(path), mark=mark))
 
-    def _lose(self, known: dict[str, KnownFile], file: KnownFile) -> None:
+    def _expire_memory(self, known: dict[str, KnownFile], file: KnownFile) -> None:
         """A file that is gone. Its memory is found no more, and can be restored, as it was or by its file."""
-        memory, (_, viewer) = self._memory(file), self._whose(file.path)
+        memory, (_, viewer) = self._load_memory(file), self._folder_and_viewer(file.path)
         now = self._clock.now()
         if memory is not None and viewer is not None and memory.is_live(now):
             edit = Edit(expires_at=now, reason="Its file is gone.")
             self._memory_service.edit(memory.id, edit, viewer)
-        self._note(known, file.path, None)
+        self._set_known(known, file.path, None)
 
-    def _edit_at(self, path: str, folder: MemoryFolder, memory: Memory, edit: Edit, viewer: Viewer) -> None:
+    def _edit_with_path(self, path: str, folder: MemoryFolder, memory: Memory, edit: Edit, viewer: Viewer) -> None:
         """Where a memory of before has the path, that one leaves it."""
         try:
             self._memory_service.edit(memory.id, edit, viewer)
         except Conflict:
             home = viewer.agent if folder.scope is Scope.AGENT else None
             with self._store.read() as view:
-                other = same_record(view.at_path(home, self._source(path)), memory.project)
+                other = same_record(view.memories_at_path(home, self._source_path(path)), memory.project)
             if other is not None:
                 freed = Edit(source_path=None, reason="Another file has its path now.")
                 self._memory_service.edit(other.memory.id, freed, viewer)
@@ -258,9 +264,9 @@ class FolderSync:
 
     # what is known
 
-    def _whose(self, path: str) -> tuple[MemoryFolder, Viewer | None]:
+    def _folder_and_viewer(self, path: str) -> tuple[MemoryFolder, Viewer | None]:
         """The folder of a file, and who speaks for it; None where there is no such agent."""
-        folder = rules.folder_of(path)
+        folder = rules.memory_folder(path)
         if folder is None:
             raise Invalid("It lies in no folder of memories.")
         if folder.agent is None:
@@ -272,62 +278,62 @@ class FolderSync:
                 return folder, None
         return folder, Viewer(role=agent.role, agent=agent.id, interface=Interface.SERVICE)
 
-    def _memory(self, file: KnownFile) -> Memory | None:
+    def _load_memory(self, file: KnownFile) -> Memory | None:
         """What a file became, unless it is gone or somebody has put it elsewhere since."""
         with self._store.read() as view:
             stored = view.get(file.memory)
-        is_there = stored is not None and stored.memory.source_path == self._source(file.path)
+        is_there = stored is not None and stored.memory.source_path == self._source_path(file.path)
         return stored.memory if stored is not None and is_there else None
 
-    def _source(self, path: str) -> Clean:
+    def _source_path(self, path: str) -> Clean:
         return self._redactor.clean(f"{self._workspace.path}/{path}")
 
     def _refuse_secret(self, path: str) -> None:
         if self._redactor.clean(path) != path:
             raise Invalid("Its name holds what looks like a secret: give it another one.")
 
-    def _pass_over(self, path: str, mark: str, why: str, again: float | None = None) -> None:
-        passed = self._passed.get(path)
+    def _skip(self, path: str, mark: str, why: str, again: float | None = None) -> None:
+        passed = self._skipped.get(path)
         if passed is None or passed.mark != mark:
             told = self._redactor.clean(f"The file {path!r} in {self._workspace.path} is passed over. {why}")
             _LOG.warning("%s", told)
-        self._passed[path] = _Passed(mark, again)
+        self._skipped[path] = _SkippedFile(mark, again)
 
     def _is_due(self, path: str, mark: str) -> bool:
-        passed = self._passed.get(path)
+        passed = self._skipped.get(path)
         if passed is None or passed.mark != mark:
             return True
-        return passed.again is not None and passed.again <= self._clock.monotonic()
+        return passed.retry_at is not None and passed.retry_at <= self._clock.monotonic()
 
-    def _note(self, known: dict[str, KnownFile], path: str, file: KnownFile | None) -> None:
-        self._unwritten[path] = file
+    def _set_known(self, known: dict[str, KnownFile], path: str, file: KnownFile | None) -> None:
+        self._pending[path] = file
         if file is None:
             known.pop(path, None)
         else:
             known[path] = file
-            self._passed.pop(path, None)
+            self._skipped.pop(path, None)
 
-    def _write_down(self) -> None:
+    def _flush(self) -> None:
         """What became of files that were known. What a killed process has not written down of it is found out anew, and
         changes nothing."""
-        if not self._unwritten:
+        if not self._pending:
             return
-        kept = [file for file in self._unwritten.values() if file is not None]
-        dropped = [path for path, file in self._unwritten.items() if file is None]
+        kept = [file for file in self._pending.values() if file is not None]
+        dropped = [path for path, file in self._pending.items() if file is None]
 
         def work(tx: Transaction) -> None:
             tx.put_files(kept)
             tx.drop_files(self._place, dropped)
 
         self._store.write(work)
-        self._unwritten = {}
+        self._pending = {}
 
-    def _written_down(self) -> dict[str, KnownFile]:
+    def _load_known(self) -> dict[str, KnownFile]:
         known: dict[str, KnownFile] = {}
         path = ""
         with self._store.read() as view:
-            while page := [file for file in view.files_behind(self._place, path, PAGE) if file.place == self._place]:
+            while page := [file for file in view.files_after(self._place, path, PAGE) if file.place == self._place]:
                 known.update((file.path, file) for file in page)
                 path = page[-1].path
-        self._unwritten = {}
+        self._pending = {}
         return known

@@ -10,11 +10,11 @@ from pathlib import Path
 
 from hivelore.errors import NotFound, TooLarge, Unavailable
 from hivelore.folders import rules
-from hivelore.folders.model import Look
+from hivelore.folders.model import FolderScan
 from hivelore.local import private_files
 
-MOST_FILES = 10_000
-MOST_ENTRIES = 50_000
+MAX_FILES = 10_000
+MAX_ENTRIES = 50_000
 """Names that are looked at, those included that are no memories."""
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # Not blocking: opening a pipe would wait for who writes into it.
@@ -22,7 +22,7 @@ _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _GONE = (FileNotFoundError, NotADirectoryError)
 
 
-def host() -> str:
+def host_name() -> str:
     """What this machine is called."""
     return socket.gethostname()
 
@@ -35,7 +35,7 @@ class WorkspaceFiles:
         self.path = os.path.realpath(root)
         self._home = home
 
-    def make(self) -> None:
+    def create_folders(self) -> None:
         try:
             if Path(self.path).is_relative_to(os.path.realpath(self._home)):
                 private_files.make_folder(Path(self.path))
@@ -43,62 +43,62 @@ class WorkspaceFiles:
                 Path(self.path).mkdir(parents=True, exist_ok=True)
             for folder in (rules.PERSONAL, rules.SHARED):
                 with ExitStack() as stack:
-                    self._made(folder.path.split("/"), stack)
+                    self._create_path(folder.path.split("/"), stack)
         except OSError as error:
             raise Unavailable(
                 f"The folders in {self.path} cannot be made ({error.strerror}); links in it do not count."
             ) from None
 
-    def look(self) -> Look:
+    def scan(self) -> FolderScan:
         walk = _Walk(self._home)
         try:
-            with _opened(self.path) as root:
-                walk.into(root, ())
-        except _TooMany:
+            with _open_folder(self.path) as root:
+                walk.scan_folder(root, ())
+        except _TooManyFilesError:
             walk.unread.append("")
-            walk.trouble = f"There are more than {MOST_FILES:,} files, or too many others: the rest is not looked at."
+            walk.problem = f"There are more than {MAX_FILES:,} files, or too many others: the rest is not looked at."
         except OSError as error:
             walk.unread.append("")
-            walk.trouble = f"The workspace {self.path} cannot be read ({error.strerror})."
-        return Look(walk.marks, tuple(walk.unread), walk.trouble)
+            walk.problem = f"The workspace {self.path} cannot be read ({error.strerror})."
+        return FolderScan(walk.marks, tuple(walk.unread), walk.problem)
 
     def read(self, path: str, most: int) -> tuple[str, bytes]:
         try:
             with ExitStack() as stack:
-                file = self._file(path, stack)
+                file = self._open_file(path, stack)
                 before = os.fstat(file)
                 if not stat.S_ISREG(before.st_mode):
                     raise NotFound("It is no file.")
                 if before.st_size > most:
                     raise TooLarge(f"It has {before.st_size:,} bytes; a file may have {most:,}.")
-                content = _content(file, before.st_size + 1)
-                after = _mark(os.fstat(file))
+                content = _read_bytes(file, before.st_size + 1)
+                after = _file_mark(os.fstat(file))
         except _GONE:
             raise NotFound("It is gone.") from None
         except OSError as error:
             raise Unavailable(f"It cannot be read ({error.strerror}).") from None
-        if after != _mark(before) or len(content) != before.st_size:
+        if after != _file_mark(before) or len(content) != before.st_size:
             raise NotFound("It is just being written.")
         return after, content
 
-    def _file(self, path: str, stack: ExitStack) -> int:
+    def _open_file(self, path: str, stack: ExitStack) -> int:
         *parts, name = path.split("/")
-        folder = stack.enter_context(_opened(self.path))
+        folder = stack.enter_context(_open_folder(self.path))
         for part in parts:
-            folder = stack.enter_context(_opened(part, folder))
+            folder = stack.enter_context(_open_folder(part, folder))
         file = os.open(name, _FILE, dir_fd=folder)
         stack.callback(os.close, file)
         return file
 
-    def _made(self, parts: list[str], stack: ExitStack) -> None:
-        folder = stack.enter_context(_opened(self.path))
+    def _create_path(self, parts: list[str], stack: ExitStack) -> None:
+        folder = stack.enter_context(_open_folder(self.path))
         for part in parts:
             with suppress(FileExistsError):
                 os.mkdir(part, dir_fd=folder)
-            folder = stack.enter_context(_opened(part, folder))
+            folder = stack.enter_context(_open_folder(part, folder))
 
 
-class _TooMany(Exception):
+class _TooManyFilesError(Exception):
     pass
 
 
@@ -108,47 +108,47 @@ class _Walk:
     def __init__(self, home: Path) -> None:
         self.marks: dict[str, str] = {}
         self.unread: list[str] = []
-        self.trouble: str | None = None
+        self.problem: str | None = None
         self._entries = 0
         self._home: tuple[int, int] | None = None
         with suppress(OSError):
             self._home = _identity(home.stat())
 
-    def into(self, folder: int, parts: tuple[str, ...]) -> None:
+    def scan_folder(self, folder: int, parts: tuple[str, ...]) -> None:
         with os.scandir(folder) as entries:
             for entry in entries:
                 self._entries += 1
-                if self._entries > MOST_ENTRIES:
-                    raise _TooMany
-                self._see(entry, folder, (*parts, entry.name))
+                if self._entries > MAX_ENTRIES:
+                    raise _TooManyFilesError
+                self._visit(entry, folder, (*parts, entry.name))
 
-    def _see(self, entry: "os.DirEntry[str]", folder: int, parts: tuple[str, ...]) -> None:
+    def _visit(self, entry: "os.DirEntry[str]", folder: int, parts: tuple[str, ...]) -> None:
         path = "/".join(parts)
         if entry.is_dir(follow_symlinks=False):
-            if rules.leads_on(parts):
+            if rules.is_scanned_folder(parts):
                 self._enter(entry.name, folder, parts)
-        elif entry.is_file(follow_symlinks=False) and rules.is_taken(path):
-            if len(self.marks) >= MOST_FILES:
-                raise _TooMany
+        elif entry.is_file(follow_symlinks=False) and rules.is_memory_file(path):
+            if len(self.marks) >= MAX_FILES:
+                raise _TooManyFilesError
             with suppress(FileNotFoundError):
-                self.marks[path] = _mark(entry.stat(follow_symlinks=False))
+                self.marks[path] = _file_mark(entry.stat(follow_symlinks=False))
 
     def _enter(self, name: str, above: int, parts: tuple[str, ...]) -> None:
         try:
-            with _opened(name, above) as folder:
+            with _open_folder(name, above) as folder:
                 if _identity(os.fstat(folder)) != self._home:
-                    self.into(folder, parts)
+                    self.scan_folder(folder, parts)
         except _GONE:
             return
         except OSError as error:
             path = "/".join(parts)
-            top = rules.folder_of(f"{path}/x")
+            top = rules.memory_folder(f"{path}/x")
             self.unread.append(path)
-            self.trouble = f"A folder in {path if top is None else top.path} cannot be read ({error.strerror})."
+            self.problem = f"A folder in {path if top is None else top.path} cannot be read ({error.strerror})."
 
 
 @contextmanager
-def _opened(name: str, above: int | None = None) -> Generator[int]:
+def _open_folder(name: str, above: int | None = None) -> Generator[int]:
     descriptor = os.open(name, _FOLDER, dir_fd=above)
     try:
         yield descriptor
@@ -156,7 +156,7 @@ def _opened(name: str, above: int | None = None) -> Generator[int]:
         os.close(descriptor)
 
 
-def _content(file: int, most: int) -> bytes:
+def _read_bytes(file: int, most: int) -> bytes:
     pieces: list[bytes] = []
     while most > 0 and (piece := os.read(file, most)):
         pieces.append(piece)
@@ -164,7 +164,7 @@ def _content(file: int, most: int) -> bytes:
     return b"".join(pieces)
 
 
-def _mark(told: os.stat_result) -> str:
+def _file_mark(told: os.stat_result) -> str:
     return f"{told.st_size}-{told.st_mtime_ns}-{told.st_ino}"
 
 

@@ -112,7 +112,7 @@ class Monitor:
     def _lease(self, holder: str) -> bool:
         """One that ends at once: it says nothing, and is no part of what is remembered."""
         now = self._clock.now()
-        return self._store.write(lambda tx: tx.lease(_LEASE, holder, now, timedelta()))
+        return self._store.write(lambda tx: tx.acquire_lease(_LEASE, holder, now, timedelta()))
 
     def _search(self) -> None:
         try:

@@ -1,4 +1,4 @@
-"""Finding the best few of very many scores without putting them in order."""
+"""Selection of the best few among very many scores, without sorting them all."""
 
 from math import ceil
 from typing import Any
@@ -11,22 +11,21 @@ _SLACK = 8
 
 
 def at_least(scores: NDArray[np.floating[Any]], take: int) -> NDArray[np.intp]:
-    """Where the best ``take`` are, and all that are as good as the last of them, ascending.
+    """Returns the positions of the best ``take`` scores and of all ties with the last of them, ascending.
 
-    A threshold is guessed from a sample, so that only what lies above it is looked at closer. That is sorted, not
-    partitioned: ``numpy.partition`` takes up to a hundred times as long where most scores are equal, as where few
-    chunks have a word.
+    A threshold is estimated from a sample, and only scores above it are sorted. They are not partitioned, because
+    ``numpy.partition`` takes up to a hundred times as long if most scores are equal, as when few chunks have a word.
     """
     if take >= len(scores):
         return np.arange(len(scores))
-    guess = _guessed(scores, take)
+    guess = _threshold(scores, take)
     if guess is None:
         return np.flatnonzero(scores >= _last(scores, take))
     above = np.flatnonzero(scores > guess)
     if len(above) >= take:
         among = scores[above]
         return above[among >= _last(among, take)]
-    # Where there are enough only with those that are as good as the guess, these are the last of them.
+    # If only ties with the threshold make up the number, they are the last of the best.
     found = np.flatnonzero(scores >= guess)
     return found if len(found) >= take else np.flatnonzero(scores >= _last(scores, take))
 
@@ -35,8 +34,8 @@ def _last(scores: NDArray[np.floating[Any]], take: int) -> np.floating[Any]:
     return np.sort(scores)[len(scores) - take]
 
 
-def _guessed(scores: NDArray[np.floating[Any]], take: int) -> np.floating[Any] | None:
-    """What about twice as many as ``take`` are as good as; None where guessing is of no use."""
+def _threshold(scores: NDArray[np.floating[Any]], take: int) -> np.floating[Any] | None:
+    """Estimates a score that about twice ``take`` scores reach; None if there are too few for a sample."""
     step = len(scores) // _SAMPLE
     if step < 2:
         return None

@@ -147,7 +147,7 @@ class IndexRebuild:
             began = self._clock.monotonic()
             while self._clock.monotonic() - began < STEP_SECONDS and not stopping():
                 if not self._step():
-                    self._statistics.ended()
+                    self._statistics.load_ended()
                     break
         self.refresh()
 
@@ -163,9 +163,9 @@ class IndexRebuild:
             state = _read_state(view)
             left = set[DocumentKey]()
             if state.rebuild is not None:
-                left.update(view.documents_below(state.rebuild.below, _MAX_KEY))
+                left.update(view.keys_below(state.rebuild.below, _MAX_KEY))
             if state.repair:
-                left.update(self._keywords.missing(view, _MIN_KEY, _MAX_KEY))
+                left.update(self._keywords.unindexed_documents(view, _MIN_KEY, _MAX_KEY))
         return len(left)
 
     @property
@@ -178,7 +178,7 @@ class IndexRebuild:
         rebuild = _read_state(view).rebuild
         if rebuild is not None and not rebuild.in_place:
             return 0
-        return len(self._keywords.missing(view, _MIN_KEY, _MAX_KEY))
+        return len(self._keywords.unindexed_documents(view, _MIN_KEY, _MAX_KEY))
 
     # steps
 
@@ -194,9 +194,9 @@ class IndexRebuild:
             if state.repair != self._current_repair:
                 self._current_repair, self._checked_to = state.repair, _MIN_KEY
             if state.rebuild is not None:
-                keys = view.documents_below(state.rebuild.below, STEP_DOCUMENTS)
+                keys = view.keys_below(state.rebuild.below, STEP_DOCUMENTS)
             else:
-                keys = self._keywords.missing(view, self._checked_to, STEP_DOCUMENTS)
+                keys = self._keywords.unindexed_documents(view, self._checked_to, STEP_DOCUMENTS)
             self._index_writer.precompute_entries(view, _existing(view, keys))
         if state.rebuild is not None:
             self._rebuild(state.rebuild, keys)
@@ -219,7 +219,7 @@ class IndexRebuild:
             return True
 
         if self._store.write(work):
-            self._statistics.wrote(len(keys))
+            self._statistics.rows_written(len(keys))
             self._answered_repair = None
 
     def _index_missing(self, keys: Sequence[DocumentKey]) -> None:
@@ -234,16 +234,16 @@ class IndexRebuild:
 
         if self._store.write(work):
             self._current_repair = _FIRST_REQUEST
-        self._statistics.wrote(len(keys))
+        self._statistics.rows_written(len(keys))
         self._checked_to = keys[-1]
 
     def _finish_repair(self) -> bool:
         """Whether there may be more: strays are let go of at the end, then nothing is left of the repair, but for what
         cannot be indexed."""
         with self._store.read() as view:
-            strays = self._keywords.strays(view, STEP_DOCUMENTS)
+            strays = self._keywords.orphaned_chunks(view, STEP_DOCUMENTS)
             asked = _read_state(view).repair
-            is_sound = not asked or not self._keywords.missing(view, _MIN_KEY, 1)
+            is_sound = not asked or not self._keywords.unindexed_documents(view, _MIN_KEY, 1)
         if strays:
             self._store.write(lambda tx: self._keywords.forget(tx, strays))
             return True
@@ -268,8 +268,8 @@ def _request_repair(tx: Transaction) -> None:
 
 
 def _newest_document(view: View) -> DocumentKey | None:
-    return next(iter(view.documents_below(DocumentKey(_MAX_KEY), 1)), None)
+    return next(iter(view.keys_below(DocumentKey(_MAX_KEY), 1)), None)
 
 
 def _existing(view: View, keys: Sequence[DocumentKey]) -> list[Stored]:
-    return [Stored(key, memory) for key, memory in view.admitted(keys, EVERYTHING).items()]
+    return [Stored(key, memory) for key, memory in view.memories_of(keys, EVERYTHING).items()]

@@ -87,7 +87,7 @@ class IndexWriter:
 
     def forget(self, tx: Transaction, stored: Stored) -> None:
         """For good, with all that is kept of what it was, unless what is done here is itself kept."""
-        if not tx.is_keeping:
+        if not tx.is_journaling:
             for key in (stored.key, *_redact_quotations(tx, stored)):
                 tx.drop_preimages(key)
         concerned = unlink(tx, stored, None)
@@ -100,12 +100,12 @@ class IndexWriter:
         self._remove(tx, stored, self._keywords.forget)
 
     def withdraw(self, tx: Transaction, stored: Stored) -> None:
-        """Take off a memory that is about to come back (``move_in``): its words need not be wiped."""
+        """Take off a memory that is about to come back (``import_memories``): its words need not be wiped."""
         self._remove(tx, stored, self._keywords.remove)
 
     def import_memories(self, tx: Transaction, memories: Sequence[WholeMemory]) -> None:
         """Put memories here as another store has them."""
-        tx.move_in(memories)
+        tx.import_memories(memories)
         moved = [Stored(one.key, one.memory) for one in memories]
         concerned = [*moved, *(other for stored in moved for other in self._context_dependents(tx, stored))]
         self._reindex(tx, {stored.key: stored for stored in concerned}.values())
@@ -134,7 +134,7 @@ class IndexWriter:
         """The documents whose context this one is a part of."""
         if stored.memory.session is None:
             return ()
-        return (*tx.before(stored.key, CHUNKS_AFTER), *tx.after(stored.key, CHUNKS_BEFORE))
+        return (*tx.earlier_in_session(stored.key, CHUNKS_AFTER), *tx.later_in_session(stored.key, CHUNKS_BEFORE))
 
     def _reindex(self, tx: Transaction, documents: Iterable[Stored]) -> None:
         self.index_all(tx, list(documents))
@@ -158,12 +158,12 @@ class IndexWriter:
     def _texts_around(self, view: View, stored: Stored) -> tuple[list[str], list[str]]:
         """The texts of the chunks just before a document in its session and just after it, in their order."""
         before: list[str] = []
-        for document in view.before(stored.key, CHUNKS_BEFORE):
+        for document in view.earlier_in_session(stored.key, CHUNKS_BEFORE):
             last = view.chunks(document.key)[-CHUNKS_BEFORE:]
             before = [_text(document.memory.content, one.chunk) for one in last] + before
         after = [
             _text(document.memory.content, one.chunk)
-            for document in view.after(stored.key, CHUNKS_AFTER)
+            for document in view.later_in_session(stored.key, CHUNKS_AFTER)
             for one in view.chunks(document.key)[:CHUNKS_AFTER]
         ]
         return before[-CHUNKS_BEFORE:], after[:CHUNKS_AFTER]
@@ -179,7 +179,7 @@ def _redact_quotations(tx: Transaction, stored: Stored) -> Sequence[DocumentKey]
         if one.kind in (ObservationKind.CREATED, ObservationKind.REINFORCED)
     )
     words = {stored.memory.content, *(version.content for version in tx.history(stored.key)), *filter(None, seen)}
-    return tx.unquote(words)
+    return tx.erase_quotes(words)
 
 
 def _neighbourhood(memory: Memory) -> tuple[object, ...]:

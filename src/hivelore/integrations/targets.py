@@ -138,8 +138,8 @@ def opencode_plugin(commands: Commands) -> bytes:
 
 
 def _skill(place: Place) -> bytes:
-    where = None if place.workspace is None else agent_instructions.at(str(place.workspace))
-    return agent_instructions.skill(place.tools, where).encode()
+    where = None if place.workspace is None else agent_instructions.format_path(str(place.workspace))
+    return agent_instructions.skill_file(place.tools, where).encode()
 
 
 def _tools(commands: Commands) -> dict[str, Any]:
@@ -154,8 +154,8 @@ def _json(value: Any) -> bytes:
 def hook_of(program: str, commands: Commands) -> Hook:
     """Return the prompt hook of a program, for the test."""
     dialect = PROGRAMS[program]
-    name = next(name for name, kind in dialect.kinds.items() if kind is model.EventKind.ASKED)
-    (prompt,) = dialect.texts[model.EventKind.ASKED]
+    name = next(name for name, kind in dialect.kinds.items() if kind is model.EventKind.PROMPTED)
+    (prompt,) = dialect.texts[model.EventKind.PROMPTED]
     session, *_ = dialect.session
     event = () if dialect.event_name else ("--event", name)
     return Hook((*commands.hook, program, *event), name, session, prompt)

@@ -46,7 +46,7 @@ class Duplicates:
         found: list[Pair] = []
         taken: set[DocumentKey] = set()
         with self._store.read() as view:
-            keys = sorted(view.matching(where), reverse=True)
+            keys = sorted(view.matching_keys(where), reverse=True)
             newest = keys[:COMPARED_BY_VECTOR]
             progress.expect(len(keys) + len(newest))
             for group in _groups_of_equal_text(view, keys, progress):
@@ -82,11 +82,11 @@ class Duplicates:
 
     def _candidates(self, view: View, keys: Sequence[DocumentKey], where: Filter) -> Iterator[_Candidate]:
         model = self._active_model.current
-        key_of_model = None if model is None else view.model(model.provider.fingerprint)
+        key_of_model = None if model is None else view.model_key(model.provider.fingerprint)
         if model is None or key_of_model is None or not model.index.ready:
             return
         model.index.follow(view)
-        memories = view.admitted(keys, where)
+        memories = view.memories_of(keys, where)
         first = {key: ours[0].passages[0] for key, ours in view.chunks_of(keys)().items() if ours and ours[0].passages}
         vectors = view.vectors(key_of_model, list(first.values()))
         for key in keys:
@@ -94,7 +94,7 @@ class Duplicates:
                 continue
             vector = vectors[first[key]]
             near = model.index.nearest(view, vector, _mergeable_with(memories[key], where), NEAREST).nearest
-            others = view.admitted([one.document for one in near if one.document != key], where)
+            others = view.memories_of([one.document for one in near if one.document != key], where)
             passages = {one.document: one.passage for one in near}
             known = view.vectors(key_of_model, [passages[other] for other in others])
             for other, memory in others.items():
@@ -128,13 +128,13 @@ def _mergeable_with(memory: Memory, where: Filter) -> Filter:
 def _groups_of_equal_text(view: View, keys: Iterable[DocumentKey], progress: Progress) -> Iterator[Sequence[Stored]]:
     known: defaultdict[object, list[DocumentKey]] = defaultdict(list)
     for some in in_batches(keys, _WORDS_BATCH):
-        for key, memory in view.admitted(some, EVERYTHING).items():
+        for key, memory in view.memories_of(some, EVERYTHING).items():
             words = hash(" ".join(memory.content.split()).casefold())
             known[memory.owner, memory.scope, memory.project, memory.category, words].append(key)
         progress.advance(len(some))
     for alike in known.values():
         if len(alike) > 1:
-            yield [Stored(*one) for one in view.admitted(alike[:_WORDS_BATCH], EVERYTHING).items()]
+            yield [Stored(*one) for one in view.memories_of(alike[:_WORDS_BATCH], EVERYTHING).items()]
 
 
 def _first_mergeable_pair(view: View, group: Sequence[Stored], now: datetime) -> tuple[Stored, Stored] | None:

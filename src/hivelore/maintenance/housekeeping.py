@@ -70,7 +70,7 @@ class Housekeeper:
             if self._clock.monotonic() >= self._rests_until:
                 self._purge_words(stopping)
         if self._log_left:
-            self._log_left = not self._store.tidy()
+            self._log_left = not self._store.purge_log()
         self._compact(stopping)
         self._prune()
 
@@ -79,12 +79,12 @@ class Housekeeper:
         is closed, which empties its log."""
         until = self._clock.monotonic() + within
         while not self._is_purged() and self._clock.monotonic() < until:
-            self._store.write(self._keywords.tidy)
+            self._store.write(self._keywords.purge_step)
 
     def _compact(self, stopping: Callable[[], bool]) -> None:
         began = self._clock.monotonic()
         while self._clock.monotonic() - began < COMPACTION_BUDGET and not stopping():
-            if not self._keywords.settle(self._store):
+            if not self._keywords.compact(self._store):
                 return
 
     def _prune(self) -> None:
@@ -108,7 +108,7 @@ class Housekeeper:
     def _purge_words(self, stopping: Callable[[], bool]) -> None:
         began = self._clock.monotonic()
         while self._clock.monotonic() - began < PURGE_BUDGET and not stopping():
-            self._store.write(self._keywords.tidy)
+            self._store.write(self._keywords.purge_step)
             if self._is_purged():
                 now = self._clock.monotonic()
                 self._rests_until = now + PURGE_REST_FACTOR * (self._spent + now - began)
@@ -118,4 +118,4 @@ class Housekeeper:
 
     def _is_purged(self) -> bool:
         with self._store.read() as view:
-            return self._keywords.is_tidy(view)
+            return self._keywords.is_purged(view)

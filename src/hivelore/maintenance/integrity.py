@@ -45,7 +45,7 @@ class IntegrityCheck:
             return IntegrityReport(problems, ())
         with self._store.read() as view:
             counts = view.counts()
-            lacking, lost = self._index_rebuild.missing_count(view), view.lost_vectors()
+            lacking, lost = self._index_rebuild.missing_count(view), view.count_lost_vectors()
         repairs: list[str] = []
         if lacking:
             self._index_rebuild.request_repair()
@@ -62,6 +62,6 @@ class IntegrityCheck:
         return IntegrityReport((), repairs, self._embedding.failing())
 
     def _queue_lost(self) -> None:
-        while self._store.write(lambda tx: tx.queue_lost(QUEUE_BATCH)) == QUEUE_BATCH:
+        while self._store.write(lambda tx: tx.requeue_lost(QUEUE_BATCH)) == QUEUE_BATCH:
             pass
         self._embedding.wake()

@@ -22,7 +22,7 @@ from hivelore.memories.model import Action, Memory
 from hivelore.memories.normalizer import MAX_TAGS
 from hivelore.observations.confidence import Lifecycle
 from hivelore.observations.model import Observation, ObservationKind, Operational
-from hivelore.observations.records import note
+from hivelore.observations.records import add_observations
 from hivelore.storage.ports import Transaction
 
 
@@ -51,7 +51,7 @@ def merge(
     _combine_observations(tx, older, newer, viewer, now, lifecycle)
     detail = Clean(f"merged: {older.memory.id} into {newer.memory.id}")
     for one in (older.memory, newer.memory):
-        tx.record(
+        tx.record_audit(
             AuditEntry(
                 at=now,
                 actor=viewer.agent,
@@ -111,7 +111,7 @@ def _combine_observations(
         seen.append(
             Observation(at=now, kind=ObservationKind.MADE_PERSISTENT, actor=viewer.agent, interface=viewer.interface)
         )
-    note(tx, newer, seen, lifecycle)
+    add_observations(tx, newer, seen, lifecycle)
 
 
 def as_reinforcements(tx: Transaction, other: Stored) -> list[Observation]:

@@ -106,8 +106,8 @@ class Maintenance:
     ) -> tuple[MaintenanceResult, Sequence[DocumentKey], Sequence[Pair]]:
         now = self._clock.now()
         with self._store.read() as view:
-            total = len(view.matching(EVERYTHING))
-            doomed = _removable(view, sorted(view.matching(_expired_at(now)))) if wish.purge_expired else []
+            total = len(view.matching_keys(EVERYTHING))
+            doomed = _removable(view, sorted(view.matching_keys(_expired_at(now)))) if wish.purge_expired else []
             examples = _examples(view, doomed)
             room = self._proposal_queue.remaining_capacity(view, viewer) if wish.merge else 0
         pairs = self._duplicates.find(now, room, progress) if room else []
@@ -137,7 +137,7 @@ class Maintenance:
     def _purge_some(self, tx: Transaction, keys: Sequence[DocumentKey], viewer: Viewer, batch: BatchId) -> int:
         """Without those that were renewed meanwhile."""
         now = self._clock.now()
-        there = tx.admitted(keys, _expired_at(now))
+        there = tx.memories_of(keys, _expired_at(now))
         detail = Clean(f"expired: batch {batch}")
 
         def work() -> None:
@@ -151,7 +151,7 @@ class Maintenance:
                     memory=memory.id,
                     detail=detail,
                 )
-                tx.record(entry)
+                tx.record_audit(entry)
 
         self._journal.record(tx, BatchKind.PURGED, viewer, work, reason=Clean("expired"), batch=batch)
         return len(there)
@@ -199,11 +199,11 @@ def _removable(view: View, keys: Sequence[DocumentKey]) -> list[DocumentKey]:
     since = {
         key: memory.holds_since
         for some in in_batches(keys, _PURGE_BATCH)
-        for key, memory in view.admitted(some, EVERYTHING).items()
+        for key, memory in view.memories_of(some, EVERYTHING).items()
     }
     going: dict[DocumentKey, _Predecessors] = {}
     for some in in_batches(sorted(since, key=lambda key: (since[key], key)), _PURGE_BATCH):
-        there = view.admitted(some, EVERYTHING)
+        there = view.memories_of(some, EVERYTHING)
         for key in some:
             places = _predecessors_after_removal(view, Stored(key, there[key]), going)
             if places is not None:
@@ -223,7 +223,7 @@ def _predecessors_after_removal(
         named = going[named].named
     if of_topic is not None and of_topic in going:
         of_topic = going[of_topic].of_topic
-    is_named = named is not None and bool(view.superseding(memory.id))
+    is_named = named is not None and bool(view.successors_of(memory.id))
     is_followed = newer is not None
     for place, is_taken in ((named, is_named), (of_topic, is_followed)):
         if place is not None and not is_taken and not (named == of_topic and (is_named or is_followed)):
@@ -238,7 +238,7 @@ def _reread(tx: Transaction, stored: Stored) -> Stored:
 
 def _examples(view: View, keys: Sequence[DocumentKey]) -> tuple[Expired, ...]:
     memories = (
-        memory for some in in_batches(keys, _PURGE_BATCH) for memory in view.admitted(some, EVERYTHING).values()
+        memory for some in in_batches(keys, _PURGE_BATCH) for memory in view.memories_of(some, EVERYTHING).values()
     )
     found = [Expired(id=one.id, name=one.name, expired_at=one.expires_at) for one in memories if one.expires_at]
     return tuple(sorted(found, key=lambda one: (one.expired_at, one.id))[:MAX_EXAMPLES])

@@ -50,7 +50,7 @@ class McpServer:
         server: Server[Any] = Server(
             "hivelore",
             version=__version__,
-            instructions=agent_instructions.instructions(),
+            instructions=agent_instructions.short_instructions(),
             on_list_tools=self._list,
             on_call_tool=self._call,
         )

@@ -291,12 +291,12 @@ async def _observe(caller: Caller, given: ObserveInput) -> Reply:
     )
     caller.context.metrics.writes.inc()
     data = {"effect": done.effect.value, "memoryId": done.memory.id, "about": list(done.about)}
-    return Reply("; ".join((*done.why, *done.unasked)) or "Kept.", data)
+    return Reply("; ".join((*done.why, *done.dropped_message)) or "Kept.", data)
 
 
 async def _context(caller: Caller, given: ContextInput) -> Reply:
     app, project = caller.app, caller.project
-    budget = app.memory_budget.of(given.model)
+    budget = app.memory_budget.tokens_for(given.model)
     block = await caller.run(
         Lane.READ,
         lambda _: app.curation.block(caller.viewer, budget, service=given.service, project=project),

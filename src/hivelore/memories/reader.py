@@ -74,7 +74,7 @@ class MemoryReader:
         with self._store.read(sees=self._visibility(viewer)) as view:
             key, found = self._get_visible(view, memory, viewer)
             _, newer = adjacent_facts(view, Stored(key, found))
-            after = {one.memory.id: one.memory for one in (*view.superseding(found.id), *((newer,) if newer else ()))}
+            after = {one.memory.id: one.memory for one in (*view.successors_of(found.id), *((newer,) if newer else ()))}
             seen = self._visibility(viewer)
             return History(
                 versions=tuple(view.history(key)),

@@ -35,8 +35,8 @@ from hivelore.memories.upsert import (
     merge_draft,
     without_placement,
 )
-from hivelore.observations.access import may_say_how_sure
-from hivelore.observations.records import begin
+from hivelore.observations.model import may_set_confidence
+from hivelore.observations.records import record_creation
 from hivelore.review.model import Deletion, Proposal, ProposalKind
 from hivelore.review.proposals import ProposalQueue, proposed_error
 from hivelore.storage.ports import MemoryStore, Transaction
@@ -182,7 +182,7 @@ class MemoryService:
         after = self._next_version(tx, before.memory, change, viewer)
         chunks = change.chunks if after.content != before.memory.content else None
         stored = self._index_writer.change(tx, before, after, chunks, edit_action(changes))
-        tx.record(_audit_entry(after, edit_action(changes), viewer, after.updated_at))
+        tx.record_audit(_audit_entry(after, edit_action(changes), viewer, after.updated_at))
         return stored
 
     def renew(self, memory: MemoryId, viewer: Viewer) -> None:
@@ -196,7 +196,7 @@ class MemoryService:
                 or not _is_allowed(viewer, Effect.EXPIRE, stored.memory)
             ):
                 return
-            tx.renew(stored.key, self._lifetimes.expiry(stored.memory.source, now))
+            tx.set_expiry(stored.key, self._lifetimes.expiry(stored.memory.source, now))
 
         self._store.write(work)
 
@@ -223,7 +223,7 @@ class MemoryService:
     def remove(self, tx: Transaction, stored: Stored, viewer: Viewer) -> None:
         """Forget a memory where that was allowed."""
         self._index_writer.forget(tx, stored)
-        tx.record(_audit_entry(stored.memory, Action.FORGOTTEN, viewer, self._clock.now()))
+        tx.record_audit(_audit_entry(stored.memory, Action.FORGOTTEN, viewer, self._clock.now()))
 
     def forget_path(
         self, path: str, viewer: Viewer, *, owner: AgentId | None = None, project: str | None = None
@@ -239,7 +239,7 @@ class MemoryService:
             found = [
                 stored
                 for index_writer in dict.fromkeys((None, whose))
-                for stored in tx.at_path(index_writer, clean)
+                for stored in tx.memories_at_path(index_writer, clean)
                 if seen.admits(stored.memory.owner, stored.memory.scope)
                 and _is_allowed(viewer, Effect.DELETE, stored.memory)
             ]
@@ -257,7 +257,7 @@ class MemoryService:
     def _normalize(
         self, drafts: Sequence[Draft], viewer: Viewer, target: AgentId | None = None
     ) -> list[NormalizedDraft]:
-        if any(draft.operational is not None for draft in drafts) and not may_say_how_sure(viewer):
+        if any(draft.operational is not None for draft in drafts) and not may_set_confidence(viewer):
             raise Forbidden(
                 "Only an operator says how sure something about running things is. Report what you saw, and it is "
                 "compared with what is known: POST /memories, memory-observe, or 'hivelore observe'."
@@ -279,9 +279,9 @@ class MemoryService:
         if others:
             return self._propose_placement(tx, others, memory, prepared, viewer)
         stored = self._index_writer.add(tx, memory, prepared.chunks)
-        begin(tx, stored, viewer)
+        record_creation(tx, stored, viewer)
         if viewer.agent != memory.owner:
-            tx.record(_audit_entry(memory, Action.CREATED, viewer, memory.updated_at))
+            tx.record_audit(_audit_entry(memory, Action.CREATED, viewer, memory.updated_at))
         return WriteResult(memory=stored.memory, created=True, changed=True)
 
     def _upsert(self, tx: Transaction, known: Stored, prepared: NormalizedDraft, viewer: Viewer) -> WriteResult:
@@ -297,7 +297,7 @@ class MemoryService:
         chunks = prepared.chunks if after.content != known.memory.content else None
         changed = self._index_writer.change(tx, known, after, chunks, Action.EDITED)
         if known.memory.operational is None:
-            begin(tx, changed, viewer)
+            record_creation(tx, changed, viewer)
         return WriteResult(memory=changed.memory, created=False, changed=True)
 
     def _propose_placement(
@@ -321,10 +321,10 @@ class MemoryService:
             if prepared.draft.expires_at is None:
                 return unchanged
             raise Forbidden(f"You may not say when memory {known.memory.id} expires: leave expiresAt out.")
-        tx.renew(known.key, expires_at)
-        # A renewal that nobody asked for is not reported as a change.
-        is_asked_for = prepared.draft.expires_at is not None
-        return WriteResult(memory=replace(known.memory, expires_at=expires_at), created=False, changed=is_asked_for)
+        tx.set_expiry(known.key, expires_at)
+        # Only a renewal that the caller asked for counts as a change.
+        changed = prepared.draft.expires_at is not None
+        return WriteResult(memory=replace(known.memory, expires_at=expires_at), created=False, changed=changed)
 
     def _find_existing(self, tx: Transaction, prepared: NormalizedDraft, viewer: Viewer) -> Stored | None:
         """The memory that this one is a new telling of: same path or external id on the same shelf and in the same
@@ -332,11 +332,11 @@ class MemoryService:
         memory = prepared.memory
         if memory.source_path is not None:
             # Whoever writes a shared file writes the one document of that path (A29), as far as they may.
-            known = same_record(tx.at_path(memory.home, memory.source_path), memory.project)
+            known = same_record(tx.memories_at_path(memory.home, memory.source_path), memory.project)
             check_upsert_allowed(known, prepared, viewer)
             return known
         if memory.external_id is not None:
-            known = same_record(tx.with_external_id(memory.home, memory.external_id), memory.project)
+            known = same_record(tx.memories_with_external_id(memory.home, memory.external_id), memory.project)
             known = known or _find_exported(tx, memory)
             check_upsert_allowed(known, prepared, viewer)
             return known
@@ -344,7 +344,7 @@ class MemoryService:
             known = self._find_same_fact(tx, prepared, viewer)
             if known is not None:
                 return known
-        known = tx.same_statement(memory.statement)
+        known = tx.memory_with_statement(memory.statement)
         is_open = (
             known is not None
             and known.memory.valid_until is None

@@ -49,9 +49,9 @@ def link(tx: Transaction, stored: Stored) -> Stored:
     if newer is not None:
         passed = None if older is None else older.memory.id
         if newer.memory.supersedes in (None, passed, memory.supersedes):
-            tx.link(newer.key, newer.memory.valid_until, memory.id)
+            tx.set_validity(newer.key, newer.memory.valid_until, memory.id)
     if memory.supersedes != stored.memory.supersedes:
-        tx.link(stored.key, memory.valid_until, memory.supersedes)
+        tx.set_validity(stored.key, memory.valid_until, memory.supersedes)
     if older is not None:
         _update_end(tx, older, memory)
     if named is not None and (older is None or older.key != named.key):
@@ -79,15 +79,15 @@ def adjacent_facts(view: View, stored: Stored) -> tuple[Stored | None, Stored | 
 
 def _same_instant(view: View, stored: Stored) -> tuple[Stored | None, list[Stored], Stored | None]:
     """The facts of its topic that hold since the same instant, in turn, and what came before and after these."""
-    before, after = view.facts_beside(stored.key)
+    before, after = view.adjacent_facts(stored.key)
     row = {stored.memory.id: stored}
     for _ in range(MAX_SAME_INSTANT):
         if before is not None and before.memory.holds_since == stored.memory.holds_since:
             row[before.memory.id] = before
-            before, _ = view.facts_beside(before.key)
+            before, _ = view.adjacent_facts(before.key)
         if after is not None and after.memory.holds_since == stored.memory.holds_since:
             row[after.memory.id] = after
-            _, after = view.facts_beside(after.key)
+            _, after = view.adjacent_facts(after.key)
     came = sorted(row.values(), key=lambda one: (one.memory.created_at, one.key))
     return before, [row[one.id] for one in order_by_supersession([one.memory for one in came])], after
 
@@ -101,7 +101,7 @@ def placement_neighbours(view: View, memory: Memory) -> list[Stored]:
         for side, beside_it in enumerate(view.facts_around(memory.topic, memory.holds_since)):
             other = beside_it
             while other is not None and other.memory.id == memory.id:
-                other = view.facts_beside(other.key)[side]
+                other = view.adjacent_facts(other.key)[side]
             if other is not None:
                 before, row, after = _same_instant(view, other)
                 is_same = other.memory.holds_since == memory.holds_since
@@ -120,10 +120,10 @@ def unlink(tx: Transaction, stored: Stored, after: Memory | None) -> set[MemoryI
     what is to be settled once it has."""
     memory = stored.memory
     older, _ = adjacent_facts(tx, stored)
-    for one in tx.superseding(memory.id):
+    for one in tx.successors_of(memory.id):
         by_topic = one.memory.topic is not None and one.memory.topic == memory.topic
         if after is None or by_topic or _is_ordered_by_time(one.memory, after) or not may_supersede(one.memory, after):
-            tx.link(one.key, one.memory.valid_until, memory.supersedes)
+            tx.set_validity(one.key, one.memory.valid_until, memory.supersedes)
     concerned = {memory.supersedes, None if older is None else older.memory.id}
     return {one for one in concerned if one is not None}
 
@@ -155,11 +155,11 @@ def recompute_ends(tx: Transaction, memories: Iterable[MemoryId]) -> None:
 def _update_end(tx: Transaction, stored: Stored, newer: Memory | None) -> Stored:
     """``newer``: the next one of its topic."""
     memory = stored.memory
-    successors = [one.memory for one in tx.superseding(memory.id)]
+    successors = [one.memory for one in tx.successors_of(memory.id)]
     end = end_of_validity(memory, successors if newer is None else [*successors, newer])
     if end == memory.valid_until:
         return stored
-    tx.link(stored.key, end, memory.supersedes)
+    tx.set_validity(stored.key, end, memory.supersedes)
     return Stored(stored.key, replace(memory, valid_until=end))
 
 
@@ -184,13 +184,13 @@ def _check_acyclic(tx: Transaction, stored: Stored) -> None:
 def _has_links_outside_topic(tx: Transaction, memory: Memory) -> bool:
     """Whether it is linked to others than the facts of its topic, which time alone keeps in a row."""
     replaced = None if memory.supersedes is None else tx.get(memory.supersedes)
-    named = [*tx.superseding(memory.id), *([] if replaced is None else [replaced])]
+    named = [*tx.successors_of(memory.id), *([] if replaced is None else [replaced])]
     return any(memory.topic is None or one.memory.topic != memory.topic for one in named)
 
 
 def _successors(tx: Transaction, stored: Stored) -> list[Stored]:
     _, newer = adjacent_facts(tx, stored)
-    return [*tx.superseding(stored.memory.id), *([] if newer is None else [newer])]
+    return [*tx.successors_of(stored.memory.id), *([] if newer is None else [newer])]
 
 
 def _is_ordered_by_time(one: Memory, other: Memory) -> bool:
@@ -200,10 +200,10 @@ def _is_ordered_by_time(one: Memory, other: Memory) -> bool:
 
 def _resolve_references(tx: Transaction, memory: Memory) -> None:
     """Let those of the same owner that name it by its external id, since they came before it, name it by its id."""
-    for one in tx.superseding(str(memory.external_id)):
+    for one in tx.successors_of(str(memory.external_id)):
         if one.memory.owner == memory.owner and may_supersede(one.memory, memory):
             older = adjacent_facts(tx, one)[0] if _is_ordered_by_time(one.memory, memory) else Stored(one.key, memory)
-            tx.link(one.key, one.memory.valid_until, None if older is None else older.memory.id)
+            tx.set_validity(one.key, one.memory.valid_until, None if older is None else older.memory.id)
 
 
 _SMALLEST_STEP = timedelta(microseconds=1)
@@ -259,7 +259,7 @@ def _find_superseded(tx: Transaction, memory: Memory, seen: Visibility) -> Store
     if told == memory.external_id:
         raise Invalid("A memory cannot take its own place.", field="supersedes")
     shelves = dict.fromkeys((memory.home, memory.owner))  # What is shared may take the place of a private one.
-    records = [tx.with_external_id(index_writer, Clean(told)) for index_writer in shelves]
+    records = [tx.memories_with_external_id(index_writer, Clean(told)) for index_writer in shelves]
     found = [tx.get(MemoryId(told.lower())), *(nearest_record(one, memory.project) for one in records)]
     if memory.external_id is not None:
         # What comes from elsewhere means what came from there, though we may have that, too.

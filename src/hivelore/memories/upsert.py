@@ -41,9 +41,9 @@ def _replace_content(before: Memory, prepared: NormalizedDraft) -> Memory:
 def _remove_explicit_successors(tx: Transaction, stored: Stored) -> Stored:
     """A memory whose place nothing takes any more because somebody said so."""
     memory = stored.memory
-    for one in tx.superseding(memory.id):
+    for one in tx.successors_of(memory.id):
         if one.memory.topic is None or one.memory.topic != memory.topic:
-            tx.link(one.key, one.memory.valid_until, None)
+            tx.set_validity(one.key, one.memory.valid_until, None)
     recompute_ends(tx, [memory.id])
     return tx.get(memory.id) or stored
 

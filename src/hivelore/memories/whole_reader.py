@@ -41,7 +41,7 @@ class MemoryBatch:
 def split_into_batches(view: View, keys: Iterable[DocumentKey]) -> Iterator[list[DocumentKey]]:
     """The same keys in the same order, each portion small enough for a load."""
     for some in in_batches(keys, _FEATURES_BATCH):
-        standings = view.standings(some, EVERYTHING)
+        standings = view.rank_features_of(some, EVERYTHING)
         portion, characters = list[DocumentKey](), 0
         for key in some:
             portion.append(key)
@@ -60,7 +60,7 @@ def in_batches(keys: Iterable[DocumentKey], size: int) -> Iterator[list[Document
 
 def read_memories(view: View, keys: Sequence[DocumentKey]) -> MemoryBatch:
     """What there is of these, by key."""
-    found = view.admitted(keys, EVERYTHING)
+    found = view.memories_of(keys, EVERYTHING)
     chunks, histories = view.chunks_of(found), view.histories(found)
     parts = chunks()
     observations, evidence = view.observations_of(found), view.evidence_of(found)
@@ -80,13 +80,15 @@ def read_memories(view: View, keys: Sequence[DocumentKey]) -> MemoryBatch:
     for fingerprint, model in list_models(view):
         vectors = view.vectors(model, passages)
         if vectors:
-            embedded[fingerprint] = ModelVectors(view.dimension(model), vectors, view.tokens(model, list(vectors))())
+            embedded[fingerprint] = ModelVectors(
+                view.dimension(model), vectors, view.token_codes(model, list(vectors))()
+            )
     return MemoryBatch(memories, embedded)
 
 
 def list_models(view: View) -> list[tuple[str, ModelKey]]:
     """Every model by its fingerprint, oldest first."""
-    return sorted(view.models().items(), key=lambda one: one[1])
+    return sorted(view.model_keys().items(), key=lambda one: one[1])
 
 
 def memory_digests(load: MemoryBatch) -> dict[DocumentKey, bytes]:

@@ -1,1 +1,1 @@
-"""Embedding models, language models and the pair model, with their ports, quota and circuit breaker."""
+"""Models: embeddings, language models and the pair model, with their ports, token quota and circuit breaker."""

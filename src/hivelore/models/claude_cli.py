@@ -1,7 +1,7 @@
-"""Claude by its command line, ``claude -p``: for who has a subscription and no key (A41).
+"""Claude through its command line, ``claude -p``: for users with a subscription and without a key (A41).
 
-It must never start what started it. Hooks, tools, MCP servers and saved sessions are off, our own hook client is told
-to return at once, and the variables that tie a process to a running session of Claude Code are not handed on.
+The process must not trigger Hivelore again. Hooks, tools, MCP servers and saved sessions are disabled, the hook client
+of Hivelore returns at once, and variables that bind a process to a session of Claude Code are not passed on.
 """
 
 import json
@@ -22,7 +22,7 @@ from hivelore.models.anthropic.messages import tokens_in
 
 TIMEOUT = 30.0
 AROUND = 20_000
-"""Tokens, at most, that the program puts around the prompt: its own instructions."""
+"""Upper bound of the tokens that the program adds to the prompt: its own instructions."""
 MOST_ANSWER = 2_000
 HOOKS_OFF = "HIVELORE_HOOK_DISABLED"
 _SHORT = {"CLAUDE_CODE_MAX_OUTPUT_TOKENS": str(MOST_ANSWER), "MAX_THINKING_TOKENS": "0"}
@@ -42,10 +42,10 @@ _OF_A_SESSION = (
 
 
 class ClaudeCommand:
-    """Implements ``storage.ports.LanguageModel``."""
+    """Implements ``models.ports.LanguageModel``."""
 
     def __init__(self, *, model: str, folder: Path, environment: Mapping[str, str], program: str = "claude") -> None:
-        """``folder``: where it is started, one without instructions for agents."""
+        """``folder`` is the working directory; it must not contain instructions for agents."""
         self._model = model
         self._folder = folder
         self._program = program
@@ -77,22 +77,22 @@ class ClaudeCommand:
             raise Unavailable(f"{self._program} cannot be started ({error}). Is Claude Code installed?") from error
         self._running = process
         if self._closed:
-            _tell(process, signal.SIGKILL)
+            _signal_group(process, signal.SIGKILL)
         try:
-            told, complaint = process.communicate(prompt.encode(), TIMEOUT)
+            output, complaint = process.communicate(prompt.encode(), TIMEOUT)
         except subprocess.TimeoutExpired:
-            _tell(process, signal.SIGKILL)
+            _signal_group(process, signal.SIGKILL)
             process.communicate()
             raise Unavailable(f"{self._program} did not answer in {TIMEOUT:g} s.") from None
         finally:
             self._running = None
-        return self._read(told, complaint, process.returncode, spent)
+        return self._read(output, complaint, process.returncode, spent)
 
     def close(self) -> None:
-        """End what runs: the call raises Unavailable. Closing twice is fine."""
+        """Kills a running process; its call raises Unavailable. Closing twice is allowed."""
         self._closed = True
         if (running := self._running) is not None:
-            _tell(running, signal.SIGKILL)
+            _signal_group(running, signal.SIGKILL)
 
     def _command(self, schema: Mapping[str, Json]) -> list[str]:
         options = {
@@ -103,17 +103,17 @@ class ClaudeCommand:
             "--tools": "",
             "--max-turns": "2",
         }
-        told = [word for option in options.items() for word in option]
-        return [self._program, "-p", *told, "--strict-mcp-config", "--no-session-persistence"]
+        arguments = [word for option in options.items() for word in option]
+        return [self._program, "-p", *arguments, "--strict-mcp-config", "--no-session-persistence"]
 
-    def _read(self, told: bytes, complaint: bytes, code: int, spent: Callable[[int], None]) -> str:
+    def _read(self, output: bytes, complaint: bytes, code: int, spent: Callable[[int], None]) -> str:
         try:
-            answer: Any = json.loads(told)
+            answer: Any = json.loads(output)
         except (ValueError, RecursionError):
             answer = None
         if not isinstance(answer, dict):
-            said = " ".join((complaint or told).decode(errors="replace").split())[:_LONGEST_QUOTE]
-            raise Unavailable(f"{self._program} ended with {code} and no answer ({said}).")
+            said = " ".join((complaint or output).decode(errors="replace").split())[:_LONGEST_QUOTE]
+            raise Unavailable(f"{self._program} exited with code {code} and without an answer ({said}).")
         known = cast(dict[str, Any], answer)
         if isinstance(known.get("usage"), dict):
             spent(tokens_in(known["usage"]))
@@ -123,7 +123,7 @@ class ClaudeCommand:
         return str(known.get("result", "")) if structured is None else orjson.dumps(structured).decode()
 
 
-def _tell(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
-    """And all that it has started."""
+def _signal_group(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
+    """Sends a signal to a process and all its children."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, number)

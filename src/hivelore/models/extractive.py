@@ -1,16 +1,16 @@
-"""Summaries without a model."""
+"""Session summaries made by rules, without a model."""
 
 from dataclasses import replace
 
-from hivelore.sessions.lessons.extractive import distilled
+from hivelore.sessions.lessons.extractive import extract_summary
 from hivelore.sessions.model import Summary, Task, Transcript
 
 
 class ExtractiveSummarizer:
-    """Implements ``storage.ports.Summarizer``."""
+    """Implements ``sessions.ports.Summarizer``."""
 
     name = "extractive"
 
     def summary(self, conversation: Transcript, task: Task | None) -> Summary:
         del task
-        return replace(distilled(conversation), by=self.name)
+        return replace(extract_summary(conversation), by=self.name)

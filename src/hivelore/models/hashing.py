@@ -1,4 +1,4 @@
-"""An embedder without a model, for tests: texts that share words and spellings are near each other."""
+"""An embedder without a model, for tests: texts with common words and spellings have similar vectors."""
 
 import re
 from collections.abc import Sequence
@@ -19,11 +19,11 @@ SPELLING_LENGTH = 3
 
 
 class HashingEmbedder:
-    """Counts hashed words and character trigrams; the same on every machine, some tens of microseconds a text.
+    """Counts hashed words and character trigrams. Results are the same on every machine and take some tens of
+    microseconds per text.
 
-    It knows spelling, not meaning, so it is for tests only and never a fallback: without a real
-    embedder a search goes by keywords and says so. Two with different ``salt`` stand for two models:
-    their vectors have nothing to do with each other.
+    It captures spelling, not meaning, so it is for tests only and never a fallback: without a real embedder, a search
+    uses keywords and reports that. Embedders with different ``salt`` act as different models with unrelated vectors.
     """
 
     def __init__(self, dimension: int = 256, *, salt: str = "") -> None:
@@ -53,7 +53,7 @@ class HashingEmbedder:
         return [self._vector(text) for text in texts]
 
     def _vector(self, text: str) -> Vector:
-        # The first number belongs to no feature: a text whose features cancel out still has a direction.
+        # The first number belongs to no feature, so that a text whose features cancel out still has a direction.
         numbers = [0.0] * self._dimension
         numbers[0] = SPELLING_WEIGHT
         for word in WORD.findall(text.casefold()):
@@ -64,10 +64,10 @@ class HashingEmbedder:
 
 @lru_cache(maxsize=65_536)
 def features(word: str, seed: int, slots: int) -> tuple[tuple[int, float], ...]:
-    """Where a word and its trigrams count, of so many slots, and how much."""
+    """Returns the slots and weights of a word and its trigrams."""
     spelled = f" {word} "
     trigrams = [spelled[start : start + SPELLING_LENGTH] for start in range(len(spelled) - SPELLING_LENGTH + 1)]
     weighted = [(spelled, WORD_WEIGHT), *((trigram, SPELLING_WEIGHT) for trigram in trigrams)]
     hashed = [(crc32(feature.encode(), seed), weight) for feature, weight in weighted]
-    # The sign keeps unrelated texts at a cosine around 0 although they collide.
+    # The sign keeps the cosine of unrelated texts around 0 in spite of collisions.
     return tuple(((bits >> 1) % slots, weight if bits & 1 else -weight) for bits, weight in hashed)

@@ -1,4 +1,4 @@
-"""Ports of the models: embeddings, a reader of text pairs, and language models."""
+"""Ports of the models: embedding providers, the pair reader and language models."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
@@ -10,64 +10,65 @@ from hivelore.indexing.model import (
     Vector,
 )
 from hivelore.memories.model import Json
-from hivelore.observations.outcomes import Stance
+from hivelore.observations.outcomes import PairScores
 
 
 class EmbeddingProvider(Protocol):
-    """Turns text into unit vectors of one model."""
+    """Converts texts to unit vectors of one model."""
 
     @property
     def fingerprint(self) -> str:
-        """Provider, model, dimension and prefixes: equal only where vectors may be compared."""
+        """Identifies provider, model, dimension and prefixes. Vectors are comparable only if fingerprints are equal."""
         ...
 
     @property
     def dimension(self) -> int: ...
 
     def embed_query(self, text: Clean) -> Vector:
-        """The vector of a question. Raises Unavailable, or Invalid where this text can never be embedded."""
+        """Returns the vector of a query. Raises Unavailable, or Invalid if the text can never be embedded."""
         ...
 
     def embed_documents(self, texts: Sequence[Clean]) -> Sequence[Vector]:
-        """One vector per text, same order. All or nothing: raises Unavailable when trying later may
-        help, Invalid when a text of the batch can never be embedded (``field`` is its position)."""
+        """Returns one vector per text, in order, or raises: Unavailable if a retry may help, Invalid if a text can
+        never be embedded (``field`` is its position)."""
         ...
 
 
 class TokenEmbedder(Protocol):
-    """What an embedding model can do besides that gives a vector for each token too (late interaction)."""
+    """An embedding model that also returns a vector for each token (late interaction)."""
 
     def embed_in_detail(self, texts: Sequence[Clean]) -> Sequence[TextEmbedding]:
-        """As ``EmbeddingProvider.embed_documents``, with the tokens."""
+        """Like ``EmbeddingProvider.embed_documents``, with token codes."""
         ...
 
     def query_tokens(self, text: Clean) -> QueryTokens:
-        """Of a question. Raises as ``EmbeddingProvider.embed_query``."""
+        """Returns the tokens of a query. Raises as ``EmbeddingProvider.embed_query``."""
         ...
 
 
 class PairReader(Protocol):
-    """Reads two notes together."""
+    """A model that reads two notes together."""
 
-    def stance(self, one: Clean, other: Clean) -> Stance:
-        """How they stand to each other, the same from either side. Raises Unavailable, or Broken for good."""
+    def stance(self, one: Clean, other: Clean) -> PairScores:
+        """Returns how two notes relate, independent of their order. Raises Unavailable, or Broken for a permanent
+        failure."""
         ...
 
 
 class LanguageModel(Protocol):
-    """A model that is asked in words, and costs tokens."""
+    """A language model, whose calls cost tokens."""
 
     @property
     def name(self) -> str:
-        """For people: ``anthropic claude-haiku-5-5``."""
+        """The model for people: ``anthropic claude-haiku-5-5``."""
         ...
 
     def most(self, prompt: Clean) -> int:
-        """So many tokens at most asking this can take, question and answer together."""
+        """Returns an upper bound of the tokens of a call, prompt and answer together."""
         ...
 
     def answer(self, prompt: Clean, schema: Mapping[str, Json], spent: Callable[[int], None]) -> str:
-        """JSON that follows the schema, as far as the model can be held to that. It is asked once. ``spent`` is told
-        how many tokens that took, 0 where the model did not begin; it is not told where nobody knows. Raises
-        Unavailable when trying later may help, Invalid for what can never be answered."""
+        """Returns JSON that should follow the schema. The model is called once. ``spent`` is called with the tokens
+        used, 0 if the model did not start, and not at all if the number is unknown. Raises Unavailable if a retry
+        may help, Invalid if the prompt can never be answered."""
         ...

@@ -1,16 +1,16 @@
-"""Spending: tokens of language models, counted before they are spent, so that no more than a day's cap is ever spent.
+"""Daily token quota of language models. Tokens are reserved before a call, so that the cap is never exceeded.
 
-The count is in the database: a restart, a kill and other processes on the same store change nothing about it.
+The count is stored in the database, so it survives restarts and is shared by all processes on the store.
 """
 
 from dataclasses import dataclass
 from datetime import date
 
 from hivelore.core.clock import Clock
-from hivelore.storage.ports import MemoryStore, SwarmView, Transaction
+from hivelore.storage.ports import MemoryStore, SettingReads, Transaction
 
 SPENT = "tokens.spent"
-"""The setting with the last day on which tokens were spent (UTC), and how many: ``2026-11-22 12345``."""
+"""The setting with the last day (UTC) with usage and its number of tokens: ``2026-11-22 12345``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,13 +21,13 @@ class Reserved:
 
 class TokenQuota:
     def __init__(self, store: MemoryStore, clock: Clock, cap: int) -> None:
-        """``cap``: tokens a day."""
+        """``cap`` is the number of tokens per day."""
         self._store = store
         self._clock = clock
         self.cap = cap
 
     def reserve(self, most: int) -> Reserved | None:
-        """Count so many tokens as spent; None where the day has not so many left."""
+        """Reserves tokens; returns None if the quota of the day does not allow it."""
         today = self._clock.now().date()
 
         def work(tx: Transaction) -> Reserved | None:
@@ -40,7 +40,7 @@ class TokenQuota:
         return self._store.write(work)
 
     def settle(self, reserved: Reserved, spent: int) -> None:
-        """Count what was really spent instead; on another day it is too late for that."""
+        """Replaces a reservation by the tokens actually used. It has no effect on another day."""
 
         def work(tx: Transaction) -> None:
             day, counted = _spent(tx, reserved.day)
@@ -54,8 +54,8 @@ class TokenQuota:
             return _spent(view, self._clock.now().date())[1]
 
 
-def _spent(view: SwarmView, today: date) -> tuple[date, int]:
-    """The day that counts, and what was spent on it. A clock that was set back does not bring a new day."""
+def _spent(view: SettingReads, today: date) -> tuple[date, int]:
+    """Returns the current day and its usage. A clock that was set back does not start a new day."""
     day, _, tokens = (view.setting(SPENT) or "").partition(" ")
     known = date.fromisoformat(day) if day else date.min
     return (known, int(tokens)) if known >= today else (today, 0)

@@ -21,8 +21,8 @@ from hivelore.review.model import Proposal, ProposalDetail, ProposalFilter, Prop
 from hivelore.storage.leader_lease import LeaderLease
 from hivelore.storage.ports import MemoryStore
 
-ADJUDICATING = "adjudicating"
-ASKED = "judge.asked"
+LEASE_NAME = "adjudicating"
+POSITION_SETTING = "judge.asked"
 """The setting with the last proposal that a model was asked about: its instant and id, ``...~...``."""
 PAGE = 100
 ATTEMPTS = 3
@@ -65,7 +65,7 @@ class Adjudicator:
                 done = self.step()
                 report(None)
             except Unavailable as error:  # The disk is full, say: it is asked again.
-                self._trouble(error)
+                self._note_failure(error)
                 done = False
                 report(error)
             if not done:
@@ -77,12 +77,12 @@ class Adjudicator:
     def step(self) -> bool:
         """Ask about the oldest that was not asked about. False where there is none, no token is left for it today,
         another process does it, or the model cannot be asked."""
-        waiting = self._oldest() if self._leader_lease.is_leader() else None
+        waiting = self._oldest_unasked() if self._leader_lease.is_leader() else None
         if waiting is None:
             return False
         try:
             case = self._review_inbox.detail(waiting.id, SERVICE)
-            told = self._opinion(case)
+            told = self._ask_model(case)
             if told is None:
                 return False
             self._failed, self.last_error = 0, None
@@ -91,14 +91,14 @@ class Adjudicator:
         except (Conflict, NotFound, Stale):  # It was decided, forgotten or changed meanwhile.
             pass
         except (Invalid, Unavailable) as error:
-            self._trouble(error)
+            self._note_failure(error)
             if isinstance(error, Unavailable) or self._failed < ATTEMPTS:
                 return False
         position = f"{waiting.at.isoformat()}~{waiting.id}"
-        self._store.write(lambda tx: tx.set_setting(ASKED, position))
+        self._store.write(lambda tx: tx.set_setting(POSITION_SETTING, position))
         return True
 
-    def _opinion(self, case: ProposalDetail) -> Opinion | None:
+    def _ask_model(self, case: ProposalDetail) -> Opinion | None:
         """None where the day has not so many tokens left."""
         older, newer = case.memories
         service = None if newer.operational is None else newer.operational.service
@@ -109,16 +109,16 @@ class Adjudicator:
         answer = self._model.answer(prompt, asking.SCHEMA, lambda tokens: self._token_quota.settle(reserved, tokens))
         return asking.opinion(answer)
 
-    def _trouble(self, error: HiveloreError) -> None:
+    def _note_failure(self, error: HiveloreError) -> None:
         self._failed += 1
         self.last_error = str(error)
 
-    def _oldest(self) -> Proposal | None:
+    def _oldest_unasked(self) -> Proposal | None:
         """Of those that wait, and came after the last one that was asked about."""
         where = ProposalFilter(seen=visible_to(SERVICE, LeadSees.ALL), open=True, kind=ProposalKind.CONTRADICTION)
         oldest, after = None, None
         with self._store.read(sees=where.seen) as view:
-            known = _position(view.setting(ASKED))
+            known = _parse_position(view.setting(POSITION_SETTING))
             while page := view.proposals(where, after, PAGE):
                 newer = [one for one in page if known is None or (one.at, one.id) > known]
                 oldest = newer[-1] if newer else oldest
@@ -128,7 +128,7 @@ class Adjudicator:
         return oldest
 
 
-def _position(setting: str | None) -> tuple[datetime, ProposalId] | None:
+def _parse_position(setting: str | None) -> tuple[datetime, ProposalId] | None:
     if setting is None:
         return None
     at, _, proposal = setting.partition("~")

@@ -9,9 +9,9 @@ from hivelore.core.text import Harmless, in_one_line
 from hivelore.core.token_count import estimate
 from hivelore.memories.model import Memory, MemoryId
 from hivelore.observations.model import GENERAL
-from hivelore.observations.outcomes import Rated
+from hivelore.observations.outcomes import RatedMemory
 
-_ROUND = str.maketrans("[]", "()")
+_BRACKETS = str.maketrans("[]", "()")
 """Nobody is to end the brackets early and go on with a confidence of his own."""
 
 
@@ -24,15 +24,15 @@ class Block:
     """Of all that might have been told."""
     tokens: int
     """Estimated; of the whole text, headings included."""
-    told: tuple[Memory, ...] = ()
+    memories: tuple[Memory, ...] = ()
     """Those that are included, as they stand in the text."""
 
 
 NO_BLOCK = Block(Harmless(""), 0, 0, 0)
 
 
-def block(
-    memories: Sequence[Rated],
+def build_block(
+    memories: Sequence[RatedMemory],
     budget: int,
     characters: int | None = None,
     known: Collection[tuple[MemoryId, int]] = (),
@@ -45,11 +45,11 @@ def block(
     total = len(memories)
     heading = _heading(total, total, budget)
     left, room = budget - estimate(heading), math.inf if characters is None else characters - len(heading)
-    groups: dict[str, list[Rated]] = {}
+    groups: dict[str, list[RatedMemory]] = {}
     new_ones = (one for one in memories if (one.memory.id, one.memory.version) not in known)
     for one in sorted(new_ones, key=lambda one: -one.confidence):
-        group = _group(one.memory)
-        new = [_shown(one)] if group in groups else [_group_heading(group), _shown(one)]
+        group = _service_group(one.memory)
+        new = [_format_line(one)] if group in groups else [_group_heading(group), _format_line(one)]
         cost, length = sum(map(estimate, new)), sum(len(line) + 2 for line in new)
         if cost <= left and length <= room:
             groups.setdefault(group, []).append(one)
@@ -57,18 +57,18 @@ def block(
     included = sum(map(len, groups.values()))
     if not included:
         return replace(NO_BLOCK, total=total)
-    tokens, order = budget - left, sorted(groups, key=_place(groups))
-    parts = ["\n".join((_group_heading(group), *map(_shown, groups[group]))) for group in order]
+    tokens, order = budget - left, sorted(groups, key=_group_order(groups))
+    parts = ["\n".join((_group_heading(group), *map(_format_line, groups[group]))) for group in order]
     told = tuple(one.memory for group in order for one in groups[group])
     text = harmless("\n\n".join((_heading(included, total, tokens), *parts)))
     return Block(text, included, total, tokens, told)
 
 
-def _group(memory: Memory) -> str:
+def _service_group(memory: Memory) -> str:
     return GENERAL if memory.operational is None else memory.operational.service or GENERAL
 
 
-def _place(groups: Mapping[str, Sequence[Rated]]) -> Callable[[str], tuple[bool, float, str]]:
+def _group_order(groups: Mapping[str, Sequence[RatedMemory]]) -> Callable[[str], tuple[bool, float, str]]:
     """Where a group stands: by its surest line, then by name; what holds for all comes last."""
     return lambda group: (group == GENERAL, -groups[group][0].confidence, group)
 
@@ -81,7 +81,7 @@ def _group_heading(group: str) -> str:
     return harmless(f"### {in_one_line(group)}")
 
 
-def _shown(one: Rated) -> str:
+def _format_line(one: RatedMemory) -> str:
     """In one line, whatever it holds."""
-    category = in_one_line(one.memory.category).translate(_ROUND)
+    category = in_one_line(one.memory.category).translate(_BRACKETS)
     return harmless(f"- [{category}] {in_one_line(one.memory.content)} (confidence: {round(one.confidence, 2)})")

@@ -17,20 +17,20 @@ from hivelore.models.ports import PairReader
 from hivelore.observations.contradiction import judging
 from hivelore.observations.contradiction.constants import Constants
 from hivelore.observations.contradiction.judging import Judgement, Verdict
-from hivelore.observations.outcomes import Matching, Stance
+from hivelore.observations.outcomes import MatchingMode, PairScores
 from hivelore.storage.ports import MemoryStore
 
-MOST_NEAR = 10
+MAX_NEAR = 10
 """Of those that are nearest to what was seen and do not clash, so many are read together with it by the model, some
 milliseconds each."""
-MOST_READ = 100
+MAX_READ = 100
 """Pairs that the model reads for one observation; of more, rules alone judge."""
-MOST_EMBEDDED = 50
+MAX_EMBEDDED = 50
 """Texts without a stored vector that are embedded for one observation; of more, words alone count."""
 _SAME = Judgement(Verdict.SAME, 1.0, ("the same service and category",))
 
 
-class Unjudged(Exception):
+class MissingVerdict(Exception):
     """Two texts were not compared beforehand."""
 
 
@@ -48,28 +48,28 @@ class Verdicts:
         known = self._known.get(pair)
         if known is None:
             if self.is_closed:
-                raise Unjudged
+                raise MissingVerdict
             known = self._known[pair] = self._judge(*pair)
         return known
 
 
 class ObservationComparison:
     def __init__(
-        self, store: MemoryStore, active_model: ActiveModel, matching: Matching, reader: PairReader | None
+        self, store: MemoryStore, active_model: ActiveModel, matching: MatchingMode, reader: PairReader | None
     ) -> None:
         """``reader``: where there is none, rules alone judge."""
         self._store = store
         self._active_model = active_model
         self._matching = matching
-        self._constants = Constants(only_measures=matching is Matching.CAUTIOUS)
-        self._reader = None if matching is Matching.CAUTIOUS else reader
+        self._constants = Constants(only_measures=matching is MatchingMode.CAUTIOUS)
+        self._reader = None if matching is MatchingMode.CAUTIOUS else reader
 
     def verdicts(
         self, text: Clean, known: Mapping[DocumentKey, Clean], service: str, deadline: float | None = None
     ) -> Verdicts:
         """Verdicts about ``text`` and each of the ``known`` ones; other pairs are compared when they are asked for."""
-        if self._matching is Matching.STRUCTURAL:
-            return Verdicts(_structural)
+        if self._matching is MatchingMode.STRUCTURAL:
+            return Verdicts(_always_same)
         pairs = _Pairs(self._active_model, self._constants, self._reader, service)
         if known and (embedded := pairs.embed(text)) is not None:
             with self._store.read(deadline) as view:
@@ -84,8 +84,8 @@ class ObservationComparison:
 
     def by_rules(self, service: str) -> Verdicts:
         """Verdicts without any model, which are found at once."""
-        if self._matching is Matching.STRUCTURAL:
-            return Verdicts(_structural)
+        if self._matching is MatchingMode.STRUCTURAL:
+            return Verdicts(_always_same)
         return Verdicts(_Pairs(ActiveModel(None), self._constants, None, service).judge)
 
 
@@ -108,39 +108,41 @@ class _Pairs:
 
     def embed(self, text: Clean) -> EmbeddedQuery | None:
         """Find the vector of a text; None: the model cannot be asked, or not for any more."""
-        if self._embedded >= MOST_EMBEDDED:
+        if self._embedded >= MAX_EMBEDDED:
             return None
-        embedded = self._active_model.embed_text(_beginning(text))
+        embedded = self._active_model.embed_text(_first_passage(text))
         is_same = self._model in (None, embedded.model)  # Another one may serve meanwhile.
         self._model = self._model or embedded.model
-        self._embedded = self._embedded + 1 if embedded.vector is not None and is_same else MOST_EMBEDDED
+        self._embedded = self._embedded + 1 if embedded.vector is not None and is_same else MAX_EMBEDDED
         self.vectors[text] = embedded.vector if is_same else None
         return embedded if self.vectors[text] is not None else None
 
     def nearest_first(self, text: Clean, others: Collection[Clean]) -> list[Clean]:
-        likeness = {other: self._likeness(text, other) for other in others}
+        likeness = {other: self._similarity(text, other) for other in others}
         return sorted(others, key=lambda other: (-(likeness[other] or -1.0), other))
 
     def judge(self, one: Clean, other: Clean) -> Judgement:
         """What the rules take for a contradiction is read once more by the model, where there is one; so is what is
         near, and may be the same or the opposite in other words."""
-        likeness = None if one == other else self._likeness(one, other)
-        judgement = self._judged(one, other, likeness)
+        likeness = None if one == other else self._similarity(one, other)
+        judgement = self._judge_texts(one, other, likeness)
         is_told = judgement.verdict is Verdict.SAME and judgement.confidence == 1.0
         is_clash = judgement.verdict is Verdict.CONFLICT
-        is_alike = likeness is not None and likeness >= self._constants.rewording_likeness and self._near < MOST_NEAR
-        if self._reader is None or is_told or self._read >= MOST_READ or not (is_clash or is_alike):
+        is_alike = likeness is not None and likeness >= self._constants.rewording_likeness and self._near < MAX_NEAR
+        if self._reader is None or is_told or self._read >= MAX_READ or not (is_clash or is_alike):
             return judgement
         self._read += 1
         self._near += not is_clash
         with suppress(Broken, Unavailable):  # What was seen is kept all the same.
-            return self._judged(one, other, likeness, self._reader.stance(one, other))
+            return self._judge_texts(one, other, likeness, self._reader.stance(one, other))
         return judgement
 
-    def _judged(self, one: Clean, other: Clean, likeness: float | None, stance: Stance | None = None) -> Judgement:
+    def _judge_texts(
+        self, one: Clean, other: Clean, likeness: float | None, stance: PairScores | None = None
+    ) -> Judgement:
         return judging.judge(one, other, likeness, self._constants, service=self._service, stance=stance)
 
-    def _likeness(self, one: Clean, other: Clean) -> float | None:
+    def _similarity(self, one: Clean, other: Clean) -> float | None:
         """The cosine of their vectors, where both can be had."""
         ours, theirs = self._vector(one), self._vector(other)
         return None if ours is None or theirs is None else cosine(ours, theirs)
@@ -151,11 +153,11 @@ class _Pairs:
         return self.vectors.get(text)
 
 
-def _structural(_one: Clean, _other: Clean) -> Judgement:
+def _always_same(_one: Clean, _other: Clean) -> Judgement:
     return _SAME
 
 
-def _beginning(text: Clean) -> Clean:
+def _first_passage(text: Clean) -> Clean:
     """The first passage, whose vector is stored."""
     passage = chunk(text)[0].passages[0]
     return Clean(text[passage.start : passage.stop])

@@ -22,20 +22,26 @@ from hivelore.memories.model import Action, Memory, MemoryId, Scope
 from hivelore.memories.normalizer import Normalizer
 from hivelore.memories.reader import page_cursor
 from hivelore.memories.service import MemoryService, memory_not_found
-from hivelore.observations.block import NO_BLOCK, Block, block
-from hivelore.observations.confidence import Lifecycle, confidence_at, is_active, point
+from hivelore.observations.block import NO_BLOCK, Block, build_block
+from hivelore.observations.confidence import Lifecycle, confidence_at, is_active, point_at
 from hivelore.observations.model import GENERAL, Confidence, Held, Observation, ObservationKind, Operational
-from hivelore.observations.outcomes import Change, ConfidenceTimeline, Rated, RatedPage, State
-from hivelore.observations.records import begin, note
-from hivelore.observations.timeline import life_of
-from hivelore.observations.validation import category_of, instant_of, line_of, service_asked_for, service_of
+from hivelore.observations.outcomes import Change, ConfidenceTimeline, RatedMemory, RatedPage, State
+from hivelore.observations.records import add_observations, record_creation
+from hivelore.observations.timeline import build_timeline
+from hivelore.observations.validation import (
+    check_category,
+    normalize_service,
+    normalize_text,
+    observation_time,
+    service_filter,
+)
 from hivelore.review.model import Proposal, ProposalKind
 from hivelore.review.proposals import ProposalQueue, proposed_error
 from hivelore.search.model import Filter, narrowed_to
 from hivelore.storage.ports import MemoryStore, Transaction, View
 
 PAGE = 500
-MOST_FORGOTTEN = 1_000
+MAX_FORGOTTEN = 1_000
 _DECAYED = "operational.decayed"
 """The setting that says until when it was counted what time has worn off."""
 _OPERATORS_ONLY = "Only an operator changes what is known about running things; agents observe (POST /memories)."
@@ -52,7 +58,7 @@ class PreparedChange:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class RatedQuery:
     """Which of what is known."""
 
     service: str | None = None
@@ -111,59 +117,63 @@ class CurationService:
         versions that it was told before."""
         if budget <= 0:
             return NO_BLOCK
-        now, where = self._clock.now(), self._where(viewer, Choice(project=project))
+        now, where = self._clock.now(), self._filter(viewer, RatedQuery(project=project))
         # Unasked, even a lead is told only what is its own or everybody's.
         where = replace(where, visibility=replace(where.visibility, others=False))
-        named = service_asked_for(service)
+        named = service_filter(service)
         wanted = None if named is None else {named, GENERAL}
         with self._store.read() as view:
-            rated = [self._rated(one, now) for one in _all(view, where) if wanted is None or _service(one) in wanted]
+            rated = [
+                self._rate(one, now)
+                for one in _all_memories(view, where)
+                if wanted is None or _service_name(one) in wanted
+            ]
         active = sorted(
             (one for one in rated if one.state is State.ACTIVE),
             key=lambda one: (-one.confidence, -one.memory.updated_at.timestamp(), one.memory.id),
         )
-        return block(active, budget, characters, known)
+        return build_block(active, budget, characters, known)
 
-    def page(self, choice: Choice, viewer: Viewer, after: tuple[datetime, MemoryId] | None) -> RatedPage:
+    def page(self, choice: RatedQuery, viewer: Viewer, after: tuple[datetime, MemoryId] | None) -> RatedPage:
         """Newest first."""
-        now, where = self._clock.now(), self._where(viewer, choice)
-        found: list[Rated] = []
+        now, where = self._clock.now(), self._filter(viewer, choice)
+        found: list[RatedMemory] = []
         with self._store.read() as view:
             while len(found) <= choice.limit and (memories := view.page(where, after, PAGE)):
-                rated = [self._rated(one, now) for one in memories]
+                rated = [self._rate(one, now) for one in memories]
                 found += [one for one in rated if choice.state in (None, one.state)]
                 after = memories[-1].created_at, memories[-1].id
         shown = tuple(replace(one, memory=memory_shown(viewer, one.memory)) for one in found[: choice.limit])
         self._write_buffer.note_reads((one.memory for one in shown), viewer, now)
         return RatedPage(shown, page_cursor(shown[-1].memory) if len(found) > choice.limit else None)
 
-    def rated(self, memory: Memory, viewer: Viewer) -> Rated:
+    def rated(self, memory: Memory, viewer: Viewer) -> RatedMemory:
         """As it stands now."""
-        return self._rated(memory_shown(viewer, memory), self._clock.now())
+        return self._rate(memory_shown(viewer, memory), self._clock.now())
 
-    def get(self, memory: MemoryId, viewer: Viewer) -> Rated:
+    def get(self, memory: MemoryId, viewer: Viewer) -> RatedMemory:
         """One of them. An agent's reading counts as an access (A25)."""
         now = self._clock.now()
         with self._store.read() as view:
-            stored = self._known(view, memory, viewer)
+            stored = self._load(view, memory, viewer)
         self._write_buffer.note_reads([stored.memory], viewer, now)
         self._write_buffer.note_opened(stored.key, memory, viewer, now)
-        return self._rated(memory_shown(viewer, stored.memory), now)
+        return self._rate(memory_shown(viewer, stored.memory), now)
 
-    def life(
+    def timeline(
         self, memory: MemoryId, viewer: Viewer, after: tuple[datetime, int] | None = None, limit: int = PAGE
     ) -> ConfidenceTimeline:
         """What was observed of it, that it was created first and then the oldest, and how sure it was all the while.
         ``after``: behind so many of that instant."""
         now = self._clock.now()
         with self._store.read() as view:
-            stored = self._known(view, memory, viewer)
+            stored = self._load(view, memory, viewer)
             seen = [
                 replace(one, session=session_shown(viewer, one.actor, one.session))
                 for one in view.observations(stored.key)
             ]
         self._write_buffer.note_reads([stored.memory], viewer, now)
-        return life_of(stored.memory, seen, after, limit, now, self._lifecycle)
+        return build_timeline(stored.memory, seen, after, limit, now, self._lifecycle)
 
     # what operators do
 
@@ -178,29 +188,29 @@ class CurationService:
         persistent: bool,
         project: str | None = None,
         at: datetime | None = None,
-    ) -> Rated:
+    ) -> RatedMemory:
         """As an operator says it, without a session (C01). ``at``: since when, if not now."""
-        _refuse_others(viewer)
+        _require_operator(viewer)
         now = self._clock.now()
-        since = instant_of(at, now)
-        sure = self._sure(self._lifecycle.default if confidence is None else confidence)
+        since = observation_time(at, now)
+        sure = self._clamp_confidence(self._lifecycle.default if confidence is None else confidence)
         held = Held(base=sure, since=since)
         draft = Draft(
-            content=line_of(text, self._normalizer),
+            content=normalize_text(text, self._normalizer),
             scope=Scope.SWARM,
-            category=category_of(category),
+            category=check_category(category),
             project=project,
             created_at=since,
-            operational=Operational(held=held, service=service_of(service), tier=0, persistent=persistent),
+            operational=Operational(held=held, service=normalize_service(service), tier=0, persistent=persistent),
         )
         prepared = self._normalizer.normalize(draft, viewer)
         memory = prepared.memory
 
         def work(tx: Transaction) -> None:
             stored = self._index_writer.add(tx, memory, prepared.chunks)
-            begin(tx, stored, viewer)
+            record_creation(tx, stored, viewer)
             tx.log_events([self._events.build_memory_event(memory, viewer)])
-            tx.record(
+            tx.record_audit(
                 AuditEntry(
                     at=now, actor=viewer.agent, interface=viewer.interface, action=Action.CREATED, memory=memory.id
                 )
@@ -208,17 +218,17 @@ class CurationService:
 
         self._store.write(work)
         self._written()
-        return self._rated(memory, now)
+        return self._rate(memory, now)
 
-    def change(self, memory: MemoryId, change: Change, viewer: Viewer, version: int | None = None) -> Rated:
+    def change(self, memory: MemoryId, change: Change, viewer: Viewer, version: int | None = None) -> RatedMemory:
         """All of it or nothing. The text alone does not touch how sure it is (C22). What an agent asks for is proposed
         to operators, and Proposed says so."""
-        prepared = self.prepared(change)
+        prepared = self.prepare(change)
 
         def work(tx: Transaction) -> Memory | Proposal:
             if viewer.role is Role.OPERATOR:
                 return self.change_within(tx, memory, prepared, viewer, version)
-            stored, edit = self._known(tx, memory, viewer), prepared.edit
+            stored, edit = self._load(tx, memory, viewer), prepared.edit
             return self._proposal_queue.propose(
                 tx, ProposalKind.OPERATIONAL, [stored], viewer, wanted=prepared.change, why=edit.reason
             )
@@ -227,47 +237,47 @@ class CurationService:
         self._written()
         if isinstance(done, Proposal):
             raise proposed_error(done)
-        return self._rated(done, self._clock.now())
+        return self._rate(done, self._clock.now())
 
-    def prepared(self, change: Change) -> PreparedChange:
+    def prepare(self, change: Change) -> PreparedChange:
         """Do what is slow about a change, before a unit of work begins."""
         given = change.changed_fields()
         if "category" in given:
-            category_of(given["category"])
-        content = line_of(given["observation"], self._normalizer) if "observation" in given else UNSET
+            check_category(given["category"])
+        content = normalize_text(given["observation"], self._normalizer) if "observation" in given else UNSET
         edit = Edit(content=content, category=change.category, project=change.project, reason=change.reason)
         prepared = self._memory_service.prepare_edit(edit)
         cleaned = {"observation": "content", "category": "category", "project": "project"}
         given |= {name: prepared.fields[field] for name, field in cleaned.items() if name in given}
         if "service" in given:
-            given["service"] = self._normalizer.field(service_of(given["service"]), "service")
+            given["service"] = self._normalizer.field(normalize_service(given["service"]), "service")
         if "confidence" in given:
-            given["confidence"] = self._sure(given["confidence"])
+            given["confidence"] = self._clamp_confidence(given["confidence"])
         return PreparedChange(Change(**given), prepared)
 
     def change_within(
         self, tx: Transaction, memory: MemoryId, change: PreparedChange, viewer: Viewer, version: int | None = None
     ) -> Memory:
         """``change`` as a part of a unit of work, by an operator."""
-        self._known(tx, memory, viewer)
+        self._load(tx, memory, viewer)
         was = self._memory_service.edit_within(tx, memory, change.edit, viewer, version)
-        stored = self._described(tx, was, change.change)
-        return self._judged(tx, was, stored, change, viewer).memory
+        stored = self._apply_description(tx, was, change.change)
+        return self._apply_confidence(tx, was, stored, change, viewer).memory
 
     def forget_one(self, memory: MemoryId, viewer: Viewer) -> None:
         """For good, what was purged too. What an agent asks for is proposed to operators, and Proposed says so."""
         with self._store.read() as view:
             if view.get(memory) is not None:
-                self._known(view, memory, viewer)
+                self._load(view, memory, viewer)
             elif (was := last_known_state(view, memory)) is None or was.memory.operational is None:
                 raise memory_not_found(memory)
         self._memory_service.forget(memory, viewer)
 
     def forget(self, memories: Sequence[MemoryId], viewer: Viewer) -> int:
         """For good, what was purged too. Answers how many there were; what is unknown is passed over."""
-        _refuse_others(viewer)
-        if len(memories) > MOST_FORGOTTEN:
-            raise Invalid(f"At most {MOST_FORGOTTEN:,} are deleted at once; these are {len(memories):,}.", field="ids")
+        _require_operator(viewer)
+        if len(memories) > MAX_FORGOTTEN:
+            raise Invalid(f"At most {MAX_FORGOTTEN:,} are deleted at once; these are {len(memories):,}.", field="ids")
 
         def work(tx: Transaction) -> int:
             found = (tx.get(memory) or last_known_state(tx, memory) for memory in dict.fromkeys(memories))
@@ -282,13 +292,13 @@ class CurationService:
         """How many time has worn off since this was asked last: active then, and no more (C14).
 
         Nothing is worn off by asking: it comes to the same once an hour or once a year (X17)."""
-        _refuse_others(viewer)
-        now, where = self._clock.now(), replace(self._where(viewer, Choice()), live_at=None)
+        _require_operator(viewer)
+        now, where = self._clock.now(), replace(self._filter(viewer, RatedQuery()), live_at=None)
 
         def work(tx: Transaction) -> int:
             before = tx.setting(_DECAYED)
             since = datetime.min.replace(tzinfo=UTC) if before is None else datetime.fromisoformat(before)
-            known = [one.operational for one in _all(tx, where) if one.operational is not None]
+            known = [one.operational for one in _all_memories(tx, where) if one.operational is not None]
             tx.set_setting(_DECAYED, now.isoformat())
             return sum(
                 is_active(one, max(since, one.held.since), self._lifecycle) and not is_active(one, now, self._lifecycle)
@@ -299,7 +309,7 @@ class CurationService:
 
     # steps
 
-    def _described(self, tx: Transaction, stored: Stored, change: Change) -> Stored:
+    def _apply_description(self, tx: Transaction, stored: Stored, change: Change) -> Stored:
         """What is no matter of how sure it is."""
         known = stored.memory.operational
         assert known is not None
@@ -311,7 +321,9 @@ class CurationService:
         memory = replace(stored.memory, operational=described, version=stored.memory.version + 1, updated_at=now)
         return self._index_writer.change(tx, stored, memory, None, Action.EDITED)
 
-    def _judged(self, tx: Transaction, was: Stored, stored: Stored, prepared: PreparedChange, viewer: Viewer) -> Stored:
+    def _apply_confidence(
+        self, tx: Transaction, was: Stored, stored: Stored, prepared: PreparedChange, viewer: Viewer
+    ) -> Stored:
         former, known, now = was.memory.operational, stored.memory.operational, self._clock.now()
         assert former is not None
         assert known is not None
@@ -344,21 +356,21 @@ class CurationService:
             )
             for kind in kinds
         ]
-        return note(tx, stored, judgements, self._lifecycle) if judgements else stored
+        return add_observations(tx, stored, judgements, self._lifecycle) if judgements else stored
 
-    def _sure(self, confidence: float) -> Confidence:
+    def _clamp_confidence(self, confidence: float) -> Confidence:
         """Clamped where it is out of its bounds (C01); Invalid for what is no number."""
         if confidence != confidence:
             raise Invalid("confidence is a number of 0 to 1.", field="confidence")
         return Confidence(min(max(confidence, 0.0), 1.0))
 
-    def _rated(self, memory: Memory, now: datetime) -> Rated:
+    def _rate(self, memory: Memory, now: datetime) -> RatedMemory:
         known = memory.operational
         assert known is not None
-        stands = point(known, now, self._lifecycle)
-        return Rated(memory, stands.confidence, stands.state)
+        stands = point_at(known, now, self._lifecycle)
+        return RatedMemory(memory, stands.confidence, stands.state)
 
-    def _known(self, view: View, memory: MemoryId, viewer: Viewer) -> Stored:
+    def _load(self, view: View, memory: MemoryId, viewer: Viewer) -> Stored:
         stored, seen = view.get(memory), visible_to(viewer, self._lead_sees)
         if stored is None or not seen.admits(stored.memory.owner, stored.memory.scope):
             raise memory_not_found(memory)
@@ -366,11 +378,11 @@ class CurationService:
             raise NotFound(f"Memory {memory} is not about running things: it is at /api/memory/{memory}.")
         return stored
 
-    def _where(self, viewer: Viewer, choice: Choice) -> Filter:
+    def _filter(self, viewer: Viewer, choice: RatedQuery) -> Filter:
         return Filter(
             visibility=visible_to(viewer, self._lead_sees),
             operational=True,
-            service=service_asked_for(choice.service),
+            service=service_filter(choice.service),
             category=self._normalizer.field(choice.category, "category"),
             project=narrowed_to(self._normalizer.field(choice.project, "project")),
             superseded=False,
@@ -378,16 +390,16 @@ class CurationService:
         )
 
 
-def _refuse_others(viewer: Viewer) -> None:
+def _require_operator(viewer: Viewer) -> None:
     if viewer.role is not Role.OPERATOR:
         raise Forbidden(_OPERATORS_ONLY)
 
 
-def _all(view: View, where: Filter) -> Iterator[Memory]:
-    keys = sorted(view.matching(where), reverse=True)
+def _all_memories(view: View, where: Filter) -> Iterator[Memory]:
+    keys = sorted(view.matching_keys(where), reverse=True)
     for start in range(0, len(keys), PAGE):
-        yield from view.admitted(keys[start : start + PAGE], where).values()
+        yield from view.memories_of(keys[start : start + PAGE], where).values()
 
 
-def _service(memory: Memory) -> Clean:
+def _service_name(memory: Memory) -> Clean:
     return GENERAL if memory.operational is None else memory.operational.service or GENERAL

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from hivelore.core.text import Clean
 from hivelore.memories.model import MemoryId
-from hivelore.observations.confidence import Order, order_of
+from hivelore.observations.confidence import Order, order_key
 from hivelore.observations.contradiction.judging import Judgement, Verdict
 from hivelore.observations.model import Confidence, Observation, ObservationKind
 
@@ -30,51 +30,51 @@ class Group:
     project: Clean | None
     first: Observation
     """That it was created."""
-    again: tuple[Observation, ...] = ()
+    reinforcements: tuple[Observation, ...] = ()
     """Where it was seen again."""
-    others: tuple[Observation, ...] = ()
+    other_observations: tuple[Observation, ...] = ()
     """Where the opposite was seen, and what was decided."""
     is_fixed: bool = False
     """Somebody who may decide it has a part in it: it stays as it is, whatever was seen before."""
 
     @property
-    def seen(self) -> tuple[Observation, ...]:
-        return self.first, *self.again
+    def supporting(self) -> tuple[Observation, ...]:
+        return self.first, *self.reinforcements
 
-    def takes(self, project: Clean | None) -> bool:
+    def applies_to(self, project: Clean | None) -> bool:
         """Whether what is seen in a project (None: for all of them) says something of it."""
         return self.project in (None, project)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Placed:
+class Placement:
     """What becomes of the groups with one more observation."""
 
-    home: Group
+    target: Group
     """The group that it belongs to."""
     groups: tuple[Group, ...]
     """Those that are new or differ from before, ``home`` among them."""
-    gone: tuple[tuple[MemoryId, Group], ...] = ()
+    merged: tuple[tuple[MemoryId, Group], ...] = ()
     """Memories that became a part of another group."""
-    against: tuple[Group, ...] = ()
+    contradicted: tuple[Group, ...] = ()
     """Those that it contradicts, as they were before."""
 
 
-def is_known(groups: Sequence[Group], seen: Observation) -> Group | None:
+def find_group(groups: Sequence[Group], seen: Observation) -> Group | None:
     """The group that has this very observation already."""
-    order = order_of(seen)
-    return next((group for group in groups if any(order_of(one) == order for one in group.seen)), None)
+    order = order_key(seen)
+    return next((group for group in groups if any(order_key(one) == order for one in group.supporting)), None)
 
 
-def placed(
+def place_observation(
     groups: Sequence[Group], seen: Observation, project: Clean | None, judge: Judge, default: Confidence
-) -> Placed:
+) -> Placement:
     """Find the place of an observation that is not known. ``default``: how sure a memory is at its beginning."""
-    return _Placing(groups, judge, default).place(seen, project)
+    return _Placer(groups, judge, default).place(seen, project)
 
 
 @dataclass(slots=True, eq=False)
-class _Open:
+class _OpenGroup:
     """A group while observations are placed."""
 
     before: Group | None
@@ -83,163 +83,165 @@ class _Open:
     text: Clean
     project: Clean | None
     first: Observation
-    again: list[Observation] = field(default_factory=list[Observation])
-    others: list[Observation] = field(default_factory=list[Observation])
+    reinforcements: list[Observation] = field(default_factory=list[Observation])
+    other_observations: list[Observation] = field(default_factory=list[Observation])
     is_fixed: bool = False
-    joined: "_Open | None" = None
+    merged_into: "_OpenGroup | None" = None
     """The group that it became a part of."""
 
     @classmethod
-    def of(cls, group: Group) -> "_Open":
-        again, others = list(group.again), list(group.others)
+    def open(cls, group: Group) -> "_OpenGroup":
+        again, others = list(group.reinforcements), list(group.other_observations)
         return cls(group, group.memory, group.text, group.project, group.first, again, others, group.is_fixed)
 
-    def takes(self, project: Clean | None) -> bool:
+    def applies_to(self, project: Clean | None) -> bool:
         return self.project in (None, project)
 
-    def closed(self) -> Group:
-        again, others = tuple(self.again), tuple(self.others)
+    def close(self) -> Group:
+        again, others = tuple(self.reinforcements), tuple(self.other_observations)
         if self.before is not None:
             # The order in which they were noted is no difference.
-            again = self.before.again if set(again) == set(self.before.again) else again
-            others = self.before.others if set(others) == set(self.before.others) else others
+            again = self.before.reinforcements if set(again) == set(self.before.reinforcements) else again
+            others = self.before.other_observations if set(others) == set(self.before.other_observations) else others
         return Group(
             memory=self.memory,
             text=self.text,
             project=self.project,
             first=self.first,
-            again=again,
-            others=others,
+            reinforcements=again,
+            other_observations=others,
             is_fixed=self.is_fixed,
         )
 
 
-class _Placing:
+class _Placer:
     def __init__(self, groups: Sequence[Group], judge: Judge, default: Confidence) -> None:
         self._judge = judge
         self._default = default
-        self._groups = [_Open.of(one) for one in groups]
-        self._begun: list[_Open] = []
-        self._orders = {order_of(one) for group in groups for one in group.seen}
+        self._groups = [_OpenGroup.open(one) for one in groups]
+        self._new_groups: list[_OpenGroup] = []
+        self._orders = {order_key(one) for group in groups for one in group.supporting}
 
-    def place(self, seen: Observation, project: Clean | None) -> Placed:
-        order = order_of(seen)
-        home = self._home(seen, project, self._groups)
-        later = [] if home is not None else sorted(self._later(order), key=lambda one: order_of(one[0]))
-        against = [one for one in self._groups if one is not home and self._clashes(seen, project, one)]
+    def place(self, seen: Observation, project: Clean | None) -> Placement:
+        order = order_key(seen)
+        home = self._find_group(seen, project, self._groups)
+        later = [] if home is not None else sorted(self._later_observations(order), key=lambda one: order_key(one[0]))
+        against = [one for one in self._groups if one is not home and self._contradicts(seen, project, one)]
         for one in against:
-            one.others.append(_as(ObservationKind.CONTRADICTED, seen))
+            one.other_observations.append(_with_kind(ObservationKind.CONTRADICTED, seen))
         if home is not None:
-            home.again.append(_as(ObservationKind.REINFORCED, seen))
+            home.reinforcements.append(_with_kind(ObservationKind.REINFORCED, seen))
         else:
-            home = self._begin(seen, project)
+            home = self._start_group(seen, project)
             self._place_again(later)
-            self._contradict()
-        return self._placed(home, against)
+            self._add_contradictions()
+        return self._result(home, against)
 
-    def _placed(self, home: _Open, against: Sequence[_Open]) -> Placed:
-        is_at: dict[int, Group] = {id(one): one.closed() for one in self._groups if one.joined is None}
-        changed = [is_at[id(one)] for one in self._groups if one.joined is None and is_at[id(one)] != one.before]
+    def _result(self, home: _OpenGroup, against: Sequence[_OpenGroup]) -> Placement:
+        is_at: dict[int, Group] = {id(one): one.close() for one in self._groups if one.merged_into is None}
+        changed = [is_at[id(one)] for one in self._groups if one.merged_into is None and is_at[id(one)] != one.before]
         gone = [
-            (one.memory, is_at[id(one.joined)])
+            (one.memory, is_at[id(one.merged_into)])
             for one in self._groups
-            if one.joined is not None and one.memory is not None and one.joined.memory != one.memory
+            if one.merged_into is not None and one.memory is not None and one.merged_into.memory != one.memory
         ]
         was = tuple(one.before for one in against if one.before is not None)
-        return Placed(home=is_at[id(home)], groups=tuple(changed), gone=tuple(gone), against=was)
+        return Placement(target=is_at[id(home)], groups=tuple(changed), merged=tuple(gone), contradicted=was)
 
     # placing
 
-    def _begin(self, seen: Observation, project: Clean | None) -> _Open:
+    def _start_group(self, seen: Observation, project: Clean | None) -> _OpenGroup:
         assert seen.text is not None
-        begun = _Open(None, None, seen.text, project, _as(ObservationKind.CREATED, seen, self._default))
+        begun = _OpenGroup(None, None, seen.text, project, _with_kind(ObservationKind.CREATED, seen, self._default))
         self._groups.append(begun)
-        self._begun.append(begun)
+        self._new_groups.append(begun)
         return begun
 
-    def _later(self, order: Order) -> Iterator[tuple[Observation, _Open]]:
+    def _later_observations(self, order: Order) -> Iterator[tuple[Observation, _OpenGroup]]:
         for group in self._groups:
-            for one in (group.first, *group.again):
-                if order_of(one) > order:
+            for one in (group.first, *group.reinforcements):
+                if order_key(one) > order:
                     yield one, group
 
-    def _place_again(self, later: Sequence[tuple[Observation, _Open]]) -> None:
+    def _place_again(self, later: Sequence[tuple[Observation, _OpenGroup]]) -> None:
         """What was seen later joins what begins now where it would have, had that been there at its time."""
         for one, group in later:
             if one is group.first:
-                if not group.is_fixed and (home := self._home(one, group.project, self._begun)) is not None:
-                    self._join(group, home)
-            elif group.joined is not None:
-                home = self._home(one, group.project, self._groups)
+                if not group.is_fixed and (home := self._find_group(one, group.project, self._new_groups)) is not None:
+                    self._merge(group, home)
+            elif group.merged_into is not None:
+                home = self._find_group(one, group.project, self._groups)
                 if home is None:
-                    self._begin(one, group.project)
+                    self._start_group(one, group.project)
                 else:
-                    home.again.append(one)
-            elif (home := self._better(one, group)) is not None:
-                group.again.remove(one)
-                home.again.append(one)
+                    home.reinforcements.append(one)
+            elif (home := self._better_group(one, group)) is not None:
+                group.reinforcements.remove(one)
+                home.reinforcements.append(one)
 
-    def _join(self, group: _Open, home: _Open) -> None:
+    def _merge(self, group: _OpenGroup, home: _OpenGroup) -> None:
         """The first of a group joins another one; the rest is placed anew in its turn, but for what came before it."""
-        order = order_of(group.first)
-        early = [one for one in group.again if order_of(one) < order]
-        home.again += [_as(ObservationKind.REINFORCED, group.first), *early]
-        home.others += [one for one in group.others if not self._follows(one)]
-        group.joined = home
+        order = order_key(group.first)
+        early = [one for one in group.reinforcements if order_key(one) < order]
+        home.reinforcements += [_with_kind(ObservationKind.REINFORCED, group.first), *early]
+        home.other_observations += [one for one in group.other_observations if not self._is_derived(one)]
+        group.merged_into = home
         if home.memory is None:
             home.memory = group.memory
 
-    def _follows(self, one: Observation) -> bool:
+    def _is_derived(self, one: Observation) -> bool:
         """Whether a contradiction follows from what was seen, so that it is found anew. Else it was decided, or what
         contradicted it is forgotten."""
-        return one.kind is ObservationKind.CONTRADICTED and order_of(one) in self._orders
+        return one.kind is ObservationKind.CONTRADICTED and order_key(one) in self._orders
 
-    def _better(self, one: Observation, group: _Open) -> _Open | None:
+    def _better_group(self, one: Observation, group: _OpenGroup) -> _OpenGroup | None:
         """The new group that one of another group is likelier to belong to, unless it was put there by a decision."""
-        home = self._home(one, group.project, self._begun)
+        home = self._find_group(one, group.project, self._new_groups)
         if home is None or group.is_fixed:
             return None
         here, there = self._rank(one, group), self._rank(one, home)
         return home if here is not None and there is not None and there < here else None
 
-    def _home(self, seen: Observation, project: Clean | None, among: Sequence[_Open]) -> _Open | None:
-        order = order_of(seen)
+    def _find_group(self, seen: Observation, project: Clean | None, among: Sequence[_OpenGroup]) -> _OpenGroup | None:
+        order = order_key(seen)
         found = [
             (rank, group)
             for group in among
-            if group.joined is None
-            and group.takes(project)
-            and (group.is_fixed or order_of(group.first) < order)
+            if group.merged_into is None
+            and group.applies_to(project)
+            and (group.is_fixed or order_key(group.first) < order)
             and (rank := self._rank(seen, group)) is not None
         ]
         return min(found, key=lambda one: one[0])[1] if found else None
 
-    def _rank(self, seen: Observation, group: _Open) -> tuple[float, Order] | None:
+    def _rank(self, seen: Observation, group: _OpenGroup) -> tuple[float, Order] | None:
         """The likeliest to be the same first, then the oldest; None: it is not the same."""
         if seen.text is None:
             return None
         judgement = self._judge(group.text, seen.text)
-        return (-judgement.confidence, order_of(group.first)) if judgement.verdict is Verdict.SAME else None
+        return (-judgement.confidence, order_key(group.first)) if judgement.verdict is Verdict.SAME else None
 
     # contradictions
 
-    def _clashes(self, seen: Observation, project: Clean | None, group: _Open) -> bool:
+    def _contradicts(self, seen: Observation, project: Clean | None, group: _OpenGroup) -> bool:
         return (
             seen.text is not None
-            and group.takes(project)
-            and order_of(group.first) < order_of(seen)
+            and group.applies_to(project)
+            and order_key(group.first) < order_key(seen)
             and self._judge(group.text, seen.text).verdict is Verdict.CONFLICT
         )
 
-    def _contradict(self) -> None:
+    def _add_contradictions(self) -> None:
         """What was seen after a group that begins now, and says the opposite."""
-        for begun in self._begun:
+        for begun in self._new_groups:
             for group in self._groups:
-                if group is begun or group.joined is not None:
+                if group is begun or group.merged_into is not None:
                     continue
-                clashing = (one for one in (group.first, *group.again) if self._clashes(one, group.project, begun))
-                begun.others += [_as(ObservationKind.CONTRADICTED, one) for one in clashing]
+                clashing = (
+                    one for one in (group.first, *group.reinforcements) if self._contradicts(one, group.project, begun)
+                )
+                begun.other_observations += [_with_kind(ObservationKind.CONTRADICTED, one) for one in clashing]
 
 
-def _as(kind: ObservationKind, seen: Observation, to: Confidence | None = None) -> Observation:
+def _with_kind(kind: ObservationKind, seen: Observation, to: Confidence | None = None) -> Observation:
     return replace(seen, kind=kind, to=to)

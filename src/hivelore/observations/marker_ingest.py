@@ -8,7 +8,14 @@ from hivelore.core.agents import Viewer
 from hivelore.errors import HiveloreError, Overloaded, Unavailable
 from hivelore.events.cooldowns import Cooldowns
 from hivelore.events.log import EventLog
-from hivelore.observations.markers import CooldownMarker, EventMarker, InvalidMarker, Marker, ObservationMarker, Reader
+from hivelore.observations.markers import (
+    CooldownMarker,
+    EventMarker,
+    InvalidMarker,
+    Marker,
+    MarkerReader,
+    ObservationMarker,
+)
 from hivelore.observations.outcomes import ObservationInput
 from hivelore.observations.service import ObservationService
 from hivelore.sessions.fence import unfenced
@@ -29,21 +36,21 @@ class MarkerIngest:
         self._cooldowns = cooldowns
         self._categories = categories
 
-    def take(self, text: str, viewer: Viewer, session: str, at: datetime) -> int:
+    def ingest(self, text: str, viewer: Viewer, session: str, at: datetime) -> int:
         """Keep what a text of the assistant says, but for what we had put into it. Answers how many markers were kept;
         one that cannot be is logged. Raises Unavailable where trying later may help."""
-        reader = Reader(self._categories)
+        reader = MarkerReader(self._categories)
         kept = 0
         for marker in [*reader.read(unfenced(text)), *reader.end()]:
             try:
-                kept += self._keep(marker, viewer, session, at)
+                kept += self._store(marker, viewer, session, at)
             except (Unavailable, Overloaded):
                 raise
             except HiveloreError as error:
                 _LOG.warning("A marker was not kept. %s", error)
         return kept
 
-    def _keep(self, marker: Marker, viewer: Viewer, session: str, at: datetime) -> bool:
+    def _store(self, marker: Marker, viewer: Viewer, session: str, at: datetime) -> bool:
         match marker:
             case ObservationMarker():
                 seen = ObservationInput(

@@ -22,19 +22,19 @@ from hivelore.observations.model import SERVICE_LENGTH
 
 CATEGORIES = ("timing", "dependency", "behavior", "remediation", "maintenance")
 """C04; a setting may name more."""
-LONGEST = TEXT_LENGTH
+MAX_TEXT = TEXT_LENGTH
 """Characters of a text that are kept."""
-LONGEST_LINE = 20_000
+MAX_LINE = 20_000
 """Of a longer line only the beginning is looked at."""
-LONGEST_COOLDOWN = model.MAX_COOLDOWN // timedelta(minutes=1)
+MAX_COOLDOWN_MINUTES = model.MAX_COOLDOWN // timedelta(minutes=1)
 """Minutes."""
 
-LONGEST_NAME = SERVICE_LENGTH
-MARKABLE = re.compile(rf"[a-zA-Z0-9_-]{{1,{LONGEST_NAME}}}")
+MAX_NAME = SERVICE_LENGTH
+NAME_PATTERN = re.compile(rf"[a-zA-Z0-9_-]{{1,{MAX_NAME}}}")
 """What a category or a service is called in a marker."""
 
 _MARKER = re.compile(r"\[(MEMORY|EVENT|COOLDOWN):([a-zA-Z0-9_-]+)(?::([a-zA-Z0-9_-]+))?\]")
-_LIKE_MARKER = re.compile(r"\[(?:MEMORY|EVENT|COOLDOWN):[^\[\]]+\]")
+_MALFORMED_MARKER = re.compile(r"\[(?:MEMORY|EVENT|COOLDOWN):[^\[\]]+\]")
 _ITEM = re.compile(r"(?:[-*+]|[0-9]{1,9}[.)])(?: {1,4}|$)")
 _FENCE = re.compile(r" *(`{3,}|~{3,})(.*)", re.DOTALL)
 _QUOTATION = re.compile(" *>")
@@ -109,7 +109,7 @@ class _Block:
         return not line.strip() or _indent(line) >= self.item
 
 
-class Reader:
+class MarkerReader:
     """Finds markers in one text that arrives in pieces of any length; ``end`` it after the last."""
 
     def __init__(self, categories: Collection[str] = CATEGORIES) -> None:
@@ -144,12 +144,12 @@ class Reader:
             return
         said = _SPAN.sub(lambda span: "`" * len(span[0]), line)
         if found := _MARKER.search(said):
-            yield _understood(found, line[found.end() :].strip(), self._categories)
-        elif found := _LIKE_MARKER.search(said):
-            yield InvalidMarker(found[0][:LONGEST_NAME], "The names in it, two at most, are of a-z, digits, _ and -.")
+            yield _parse_marker(found, line[found.end() :].strip(), self._categories)
+        elif found := _MALFORMED_MARKER.search(said):
+            yield InvalidMarker(found[0][:MAX_NAME], "The names in it, two at most, are of a-z, digits, _ and -.")
 
     def _add(self, piece: str) -> None:
-        self._line += piece[: LONGEST_LINE - len(self._line)]
+        self._line += piece[: MAX_LINE - len(self._line)]
 
     def _is_of_others(self, line: str) -> bool:
         """Whether an agent shows a line as what others said: a quotation, or in a code block, which may begin or end
@@ -184,13 +184,13 @@ def _indent(line: str) -> int:
     return len(line) - len(line.lstrip(" "))
 
 
-def _understood(found: re.Match[str], text: str, categories: Collection[str]) -> Marker:
+def _parse_marker(found: re.Match[str], text: str, categories: Collection[str]) -> Marker:
     kind, first, second = found.groups()
-    if max(len(first), len(second or "")) > LONGEST_NAME:
-        return InvalidMarker(f"{found[0][:LONGEST_NAME]}...", f"A name in it has at most {LONGEST_NAME} characters.")
+    if max(len(first), len(second or "")) > MAX_NAME:
+        return InvalidMarker(f"{found[0][:MAX_NAME]}...", f"A name in it has at most {MAX_NAME} characters.")
     if not text:
         return InvalidMarker(found[0], "Nothing stands behind it.")
-    text = text[:LONGEST]
+    text = text[:MAX_TEXT]
     if kind == "MEMORY":
         if first not in categories:
             return InvalidMarker(found[0], f"There is no category {first}; there are {', '.join(sorted(categories))}.")
@@ -201,14 +201,14 @@ def _understood(found: re.Match[str], text: str, categories: Collection[str]) ->
         except ValueError:
             return InvalidMarker(found[0], f"There is no level {first}; there are {', '.join(Level)}.")
     minutes = _MINUTES.match(text)
-    if second is None or minutes is None or not 1 <= int(minutes[0]) <= LONGEST_COOLDOWN:
+    if second is None or minutes is None or not 1 <= int(minutes[0]) <= MAX_COOLDOWN_MINUTES:
         return InvalidMarker(
             found[0], "It is written [COOLDOWN:service:action] minutes, with 1 at least and a year at most."
         )
     return CooldownMarker(first, second, int(minutes[0]))
 
 
-def texts(event: object) -> Iterator[str]:
+def assistant_texts(event: object) -> Iterator[str]:
     """The blocks in which the assistant itself speaks, of one event of Claude Code's ``stream-json``: none in what
     tools answered or users said."""
     if not isinstance(event, dict):

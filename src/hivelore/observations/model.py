@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import NewType
 
-from hivelore.core.agents import AgentId, Interface
+from hivelore.core.agents import AgentId, Interface, Role, Viewer
 from hivelore.core.text import Clean
 
 Confidence = NewType("Confidence", float)
@@ -98,3 +98,10 @@ class Operational:
             raise ValueError(f"the name of a service has 1 to {SERVICE_LENGTH} characters")
         if self.service == GENERAL:
             raise ValueError("what holds for all services names none")
+
+
+def may_set_confidence(viewer: Viewer) -> bool:
+    """Whether ``viewer`` may keep a memory about running things with a confidence of its own, compared with nothing:
+    who has an operator's key, also where it speaks for an agent, as in an import. What agents observe is compared with
+    what is known, and is as sure as that is."""
+    return viewer.role is Role.OPERATOR or viewer.acting

@@ -7,7 +7,14 @@ from typing import Any
 from hivelore.memories.codec import Object, instant
 from hivelore.memories.model import Memory
 from hivelore.observations.model import Observation
-from hivelore.observations.outcomes import ConfidenceTimeline, ObservationResult, Point, Rated, RatedPage, State
+from hivelore.observations.outcomes import (
+    ConfidenceTimeline,
+    ObservationResult,
+    RatedMemory,
+    RatedPage,
+    State,
+    TimelinePoint,
+)
 
 
 def _known(memory: Memory) -> Object:
@@ -30,7 +37,7 @@ def _known(memory: Memory) -> Object:
     }
 
 
-def rated(value: Rated) -> Object:
+def rated(value: RatedMemory) -> Object:
     """``confidence`` is that of the time of asking."""
     return {
         **_known(value.memory),
@@ -43,12 +50,12 @@ def rated_page(value: RatedPage) -> Object:
     return {"memories": [rated(one) for one in value.memories], "next": value.next}
 
 
-def observed(value: ObservationResult, now: Rated) -> Object:
+def observed(value: ObservationResult, now: RatedMemory) -> Object:
     """What became of an observation, and the memory that holds it."""
     return {
         "effect": value.effect.value,
         "about": list(value.about),
-        "why": [*value.why, *value.unasked],
+        "why": [*value.why, *value.dropped_message],
         "dropped": value.dropped,
         "memory": rated(now),
     }
@@ -66,7 +73,7 @@ def observation(value: Observation) -> Object:
     }
 
 
-def _point(value: Point) -> Object:
+def _point(value: TimelinePoint) -> Object:
     return {
         "at": instant(value.at),
         "confidence": round(value.confidence, 4),

@@ -28,7 +28,7 @@ class ObservationInput:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stance:
+class PairScores:
     """How two notes stand to each other, as a model has it that reads both: three shares of 1."""
 
     same: float
@@ -36,7 +36,7 @@ class Stance:
     different: float
 
 
-class Matching(StrEnum):
+class MatchingMode(StrEnum):
     """What is taken for the same observation (X8)."""
 
     MEANING = "meaning"
@@ -71,7 +71,7 @@ class ObservationResult:
     """How many of those nobody is asked about: the review inbox is full of what this agent proposed."""
 
     @property
-    def unasked(self) -> tuple[str, ...]:
+    def dropped_message(self) -> tuple[str, ...]:
         """What to tell of that."""
         if not self.dropped:
             return ()
@@ -86,7 +86,7 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class TimelinePoint:
     """How sure something was at a time."""
 
     at: datetime
@@ -100,7 +100,7 @@ class ConfidenceTimeline:
 
     memory: Memory
     observations: Sequence[Observation]
-    timeline: Sequence[Point]
+    timeline: Sequence[TimelinePoint]
     """Before and after each observation, where time begins and ends to wear it off or makes it inactive, and at the
     end now. From one point to the next it runs straight."""
     next: str | None
@@ -108,7 +108,7 @@ class ConfidenceTimeline:
 
 
 @dataclass(frozen=True, slots=True)
-class Rated:
+class RatedMemory:
     """An operational memory as it stands at the time of asking."""
 
     memory: Memory
@@ -118,7 +118,7 @@ class Rated:
 
 @dataclass(frozen=True, slots=True)
 class RatedPage:
-    memories: tuple[Rated, ...]
+    memories: tuple[RatedMemory, ...]
     next: str | None
     """Hand it back for the following page; None: there is none."""
 

@@ -6,12 +6,12 @@ from datetime import datetime
 from itertools import groupby
 
 from hivelore.memories.model import Memory
-from hivelore.observations.confidence import Lifecycle, drawn, line, replayed
+from hivelore.observations.confidence import Lifecycle, decay_points, replay, step_points
 from hivelore.observations.model import Observation
 from hivelore.observations.outcomes import ConfidenceTimeline
 
 
-def life_of(
+def build_timeline(
     memory: Memory,
     seen: Iterable[Observation],
     after: tuple[datetime, int] | None,
@@ -22,26 +22,26 @@ def life_of(
     """A page of the life until ``now``. ``after``: behind so many of that instant."""
     known = memory.operational
     assert known is not None
-    told = list(replayed(known, seen, lifecycle))
-    places = _places([one.at for one in told])
+    told = list(replay(known, seen, lifecycle))
+    places = _positions([one.at for one in told])
     first = 0 if after is None else bisect_right(places, after)
     page, is_last = told[first : first + limit], first + limit >= len(told)
-    points = [one for step in page for one in drawn(step, lifecycle)]
+    points = [one for step in page for one in step_points(step, lifecycle)]
     if is_last:
-        points += line(known, told[-1].at, now, lifecycle)
+        points += decay_points(known, told[-1].at, now, lifecycle)
     return ConfidenceTimeline(
         memory=memory,
-        observations=tuple(one.seen for one in page),
+        observations=tuple(one.observation for one in page),
         timeline=tuple(points),
-        next=None if is_last else _next(places[first + limit - 1]),
+        next=None if is_last else _format_position(places[first + limit - 1]),
     )
 
 
-def _places(times: Sequence[datetime]) -> list[tuple[datetime, int]]:
+def _positions(times: Sequence[datetime]) -> list[tuple[datetime, int]]:
     """Each of sorted times with how many of the same instant there are up to it."""
     return [(at, number) for at, some in groupby(times) for number, _ in enumerate(some, 1)]
 
 
-def _next(place: tuple[datetime, int]) -> str:
+def _format_position(place: tuple[datetime, int]) -> str:
     at, number = place
     return f"{at.isoformat()}~{number}"

@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 
 from hivelore.errors import Invalid
 
-MOST = 100_000
+MAX_TOKENS = 100_000
 _ENTRY = re.compile(r"(?:(?P<name>[^=]+)=)?(?P<tokens>[0-9]{1,6})")
 _TIER = re.compile(r"tier[0-3]")
-_LIKE_TIER = re.compile(r"tier[^a-z]*")
+_TIER_LIKE = re.compile(r"tier[^a-z]*")
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
+class TokenBudget:
     """Tokens; 0: nothing is told."""
 
     tokens: int
@@ -21,7 +21,7 @@ class Budget:
     by_model: Mapping[str, int] = field(default_factory=dict[str, int])
     """By a part of its name, in small letters."""
 
-    def of(self, model: str | None = None, tier: int | None = None) -> int:
+    def tokens_for(self, model: str | None = None, tier: int | None = None) -> int:
         """That of the model, by the longest name that fits, else that of the tier, else that of all."""
         name = (model or "").lower()
         fitting = [part for part in self.by_model if part in name]
@@ -30,23 +30,24 @@ class Budget:
         return self.tokens if tier is None else self.by_tier.get(tier, self.tokens)
 
 
-def budget(told: str) -> Budget:
+def parse_budget(told: str) -> TokenBudget:
     """``2000``, or a table like ``2000, tier1=800, opus=6000``; the number without a name is for all others."""
     told_of: dict[str, int] = {}
     for part in told.split(","):
         entry = _ENTRY.fullmatch(part.strip())
-        if entry is None or int(entry["tokens"]) > MOST:
+        if entry is None or int(entry["tokens"]) > MAX_TOKENS:
             raise Invalid(
-                f"{part.strip()!r} is no budget of up to {MOST:,} tokens. Write 2000, or a table: 2000, tier1=800."
+                f"Invalid token budget {part.strip()!r}. Use a number up to {MAX_TOKENS:,}, or a table: "
+                "2000, tier1=800."
             )
         name = (entry["name"] or "").strip().lower()
         if name in told_of:
             raise Invalid(f"{told!r} says twice how much {name or 'all others'} may have. Write 2000, without a comma.")
-        if _LIKE_TIER.fullmatch(name) and not _TIER.fullmatch(name):
+        if _TIER_LIKE.fullmatch(name) and not _TIER.fullmatch(name):
             raise Invalid(f"There is no {name}; there are tier0 to tier3. Write it like 2000, tier1=800.")
         told_of[name] = int(entry["tokens"])
     if "" not in told_of:
         raise Invalid("A table of budgets has a number for all others, too, like 2000, opus=6000.")
     tokens = told_of.pop("")
     tiers = {int(name[-1]): told_of.pop(name) for name in list(told_of) if _TIER.fullmatch(name)}
-    return Budget(tokens, tiers, told_of)
+    return TokenBudget(tokens, tiers, told_of)

@@ -7,15 +7,15 @@ from hivelore.errors import Invalid, TooLarge
 from hivelore.memories.normalizer import Normalizer, to_utc
 from hivelore.observations.model import GENERAL, SERVICE_LENGTH
 
-LONGEST = 4_000
+MAX_OBSERVATION = 4_000
 """Characters of what was seen: it is to be told in one line."""
 
 
-def line_of(text: str, normalizer: Normalizer) -> Clean:
+def normalize_text(text: str, normalizer: Normalizer) -> Clean:
     """What was seen, in one line."""
-    if len(text) > LONGEST:
+    if len(text) > MAX_OBSERVATION:
         raise TooLarge(
-            f"The observation has {len(text):,} characters; it may have {LONGEST:,}. Say it in a line, and "
+            f"The observation has {len(text):,} characters; it may have {MAX_OBSERVATION:,}. Say it in a line, and "
             "keep what is longer as a memory of its own.",
             field="observation",
         )
@@ -25,14 +25,14 @@ def line_of(text: str, normalizer: Normalizer) -> Clean:
     return line
 
 
-def category_of(name: str) -> str:
+def check_category(name: str) -> str:
     """To be cleaned yet."""
     if not name.strip():
         raise Invalid("An observation has a category, like timing.", field="category")
     return name
 
 
-def service_of(name: str | None) -> Clean | None:
+def normalize_service(name: str | None) -> Clean | None:
     """What is about no service in particular is about none. To be cleaned yet."""
     name = in_one_line(name or "")
     if len(name) > SERVICE_LENGTH:
@@ -40,11 +40,11 @@ def service_of(name: str | None) -> Clean | None:
     return None if name in ("", GENERAL) else Clean(name)
 
 
-def service_asked_for(name: str | None) -> Clean | None:
+def service_filter(name: str | None) -> Clean | None:
     """GENERAL: what holds for all; None: any, as where the name is empty."""
-    return (service_of(name) or GENERAL) if name and name.strip() else None
+    return (normalize_service(name) or GENERAL) if name and name.strip() else None
 
 
-def instant_of(told: datetime | None, now: datetime) -> datetime:
+def observation_time(told: datetime | None, now: datetime) -> datetime:
     """When it was seen. Clocks may differ: what was seen was not seen in the future."""
     return min(to_utc(told, "at") or now, now)

@@ -43,7 +43,7 @@ from hivelore.search.model import (
     ScopeChoice,
     Stats,
 )
-from hivelore.transfer.files import Skipped, drafts_under
+from hivelore.transfer.files import Skipped, read_drafts
 
 E = TypeVar("E", Scope, Source, ScopeChoice, Level, ProposalKind)
 ProposalStatus = Literal["open", "decided", "all"]
@@ -286,7 +286,7 @@ class Hive(FeedbackMethods, EventMethods, MaintenanceMethods, ABC):
         check(TEXT.or_none(), project=project)
         skipped: list[Skipped] = []
         memories: list[Memory] = []
-        for found in drafts_under(Path(path), choice(Scope, scope, "scope"), project):
+        for found in read_drafts(Path(path), choice(Scope, scope, "scope"), project):
             if isinstance(found, Skipped):
                 skipped.append(found)
             else:

@@ -25,7 +25,7 @@ from hivelore.observations.confidence import Lifecycle
 from hivelore.observations.curation import CurationService, PreparedChange
 from hivelore.observations.model import Observation, ObservationKind
 from hivelore.observations.outcomes import Change
-from hivelore.observations.records import note
+from hivelore.observations.records import add_observations
 from hivelore.review.model import (
     DECISIONS,
     Decision,
@@ -162,7 +162,7 @@ class ReviewInbox:
             decided = replace(known, decided=by)
             tx.put_proposal(decided)
             for entry in audit_entries(decided, Action.DECIDED, viewer, now, f"{known.kind} {how}"):
-                tx.record(entry)
+                tx.record_audit(entry)
             return decided
 
         done = self._store.write(work, deadline)
@@ -204,9 +204,9 @@ class ReviewInbox:
                 session=newer.memory.session,
                 text=newer.memory.content,
             )
-            note(tx, older, [judged], self._lifecycle)
+            add_observations(tx, older, [judged], self._lifecycle)
             return
-        note(tx, older, as_reinforcements(tx, newer), self._lifecycle)
+        add_observations(tx, older, as_reinforcements(tx, newer), self._lifecycle)
         self._memory_service.remove(tx, newer, matter.viewer)
 
     def _apply_wanted(self, tx: Transaction, matter: _Case) -> None:
@@ -228,7 +228,7 @@ class ReviewInbox:
             case Edit():
                 return self._memory_service.prepare_edit(replace(wanted, reason=reason))
             case Change():
-                return self._curation.prepared(replace(wanted, reason=reason))
+                return self._curation.prepare(replace(wanted, reason=reason))
             case Deletion() | None:
                 return None
 

@@ -35,7 +35,7 @@ def _count_dropped(tx: Transaction) -> None:
 
 def _make_room(tx: Transaction, kind: ProposalKind, about: Memory, viewer: Viewer) -> bool:
     waiting: list[tuple[Weight, Proposal]] = []
-    for one in tx.waiting_proposals(viewer.agent):
+    for one in tx.open_proposals(viewer.agent):
         first = tx.get(one.memories[0].memory)
         waiting.append((proposal_weight(one.kind, None if first is None else first.memory), one))
     lightest = choose_dropped(waiting, proposal_weight(kind, about))
@@ -53,7 +53,7 @@ class ProposalQueue:
 
     def remaining_capacity(self, view: View, viewer: Viewer) -> int:
         """How much more of this viewer may wait for a decision."""
-        return max(MAX_OPEN - view.open_proposals(viewer.agent), 0)
+        return max(MAX_OPEN - view.count_open_proposals(viewer.agent), 0)
 
     def propose_or_drop(
         self,
@@ -112,7 +112,7 @@ class ProposalQueue:
         )
         tx.put_proposal(proposal)
         for entry in audit_entries(proposal, Action.PROPOSED, viewer, now, kind):
-            tx.record(entry)
+            tx.record_audit(entry)
         return proposal
 
     def propose_placement(

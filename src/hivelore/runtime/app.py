@@ -16,7 +16,7 @@ from hivelore.core.text import Harmless
 from hivelore.errors import HiveloreError, Unauthenticated
 from hivelore.feedback.implicit import ImplicitFeedback
 from hivelore.folders.sync import FolderSync
-from hivelore.folders.workspace import WorkspaceFiles, host
+from hivelore.folders.workspace import WorkspaceFiles, host_name
 from hivelore.health.monitor import Monitor
 from hivelore.health.state import HealthState
 from hivelore.local import endpoint, private_files
@@ -28,24 +28,22 @@ from hivelore.models.ports import PairReader
 from hivelore.models.quota import TokenQuota
 from hivelore.observations import adjudication
 from hivelore.observations.marker_ingest import MarkerIngest
-from hivelore.observations.token_budget import Budget, budget
+from hivelore.observations.token_budget import TokenBudget, parse_budget
 from hivelore.runtime import engines, logs, status
 from hivelore.runtime.clock import SystemClock
 from hivelore.runtime.services import Ids, Services
 from hivelore.runtime.settings import Settings
 from hivelore.runtime.workers import BackgroundWorkers
 from hivelore.sessions import summaries
+from hivelore.sessions.capture import HookService
 from hivelore.sessions.fence import fenced
-from hivelore.sessions.hook_service import HookService
-from hivelore.sessions.model import Ended
-from hivelore.sessions.spool import SpoolDrain
-from hivelore.sessions.spool_folder import SpoolFolder
+from hivelore.sessions.model import SessionEnd
+from hivelore.sessions.spool import SpoolDelivery, SpoolFolder
 from hivelore.sessions.summaries import SessionSummaries
 from hivelore.sessions.transcript_files import TranscriptFiles
 from hivelore.storage.leader_lease import LeaderLease
 from hivelore.storage.migration_state import refuse_unfinished
-from hivelore.storage.notifier import Notification
-from hivelore.storage.ports import MemoryStore
+from hivelore.storage.ports import MemoryStore, Notification
 
 PURGE_SECONDS = 2.0
 """Most seconds that closing spends on purging forgotten text."""
@@ -99,14 +97,14 @@ class Application(Services):
     def make_pair_reader(self) -> PairReader | None:
         return engines.make_pair_reader(self.settings)
 
-    def hand_over(self, ended: Ended, viewer: Viewer) -> None:
+    def hand_over(self, ended: SessionEnd, viewer: Viewer) -> None:
         self.session_summaries.hand_over(ended, viewer)
 
     def on_agents_changed(self) -> None:
-        self.notifier.tell(Notification.AGENTS)
+        self.notifier.publish(Notification.AGENTS)
 
     def on_embedding_backlog(self) -> None:
-        self.notifier.tell(Notification.WAITING)
+        self.notifier.publish(Notification.WAITING)
 
     def _new_process_id(self) -> str:
         return self.ids.job(self.clock.now())
@@ -115,8 +113,8 @@ class Application(Services):
         return LeaderLease(self.store, self.clock, self._new_process_id(), name, length)
 
     @cached_property
-    def memory_budget(self) -> Budget:
-        return budget(self.settings.memory_budget)
+    def memory_budget(self) -> TokenBudget:
+        return parse_budget(self.settings.memory_budget)
 
     def _session_summaries(self) -> SessionSummaries:
         return SessionSummaries(
@@ -129,8 +127,8 @@ class Application(Services):
             fallback=ExtractiveSummarizer(),
             redactor=self.redactor,
             clock=self.clock,
-            leader_lease=self._lease(summaries.DISTILLING, summaries.LEASE),
-            marked=MarkerIngest(self.observation_service, self.events, self.cooldowns, self.settings.categories).take,
+            leader_lease=self._lease(summaries.LEASE_NAME, summaries.LEASE),
+            marked=MarkerIngest(self.observation_service, self.events, self.cooldowns, self.settings.categories).ingest,
         )
 
     def _adjudicator(self) -> adjudication.Adjudicator | None:
@@ -142,7 +140,7 @@ class Application(Services):
             review_inbox=self.review_inbox,
             model=model,
             token_quota=self.token_quota,
-            leader_lease=self._lease(adjudication.ADJUDICATING, adjudication.LEASE),
+            leader_lease=self._lease(adjudication.LEASE_NAME, adjudication.LEASE),
         )
 
     def _folders(self) -> FolderSync | None:
@@ -151,7 +149,7 @@ class Application(Services):
             return None
         workspace = WorkspaceFiles(self.settings.workspace_folder, self.settings.home)
         # A store that is not shared has one process, even if its machine was renamed.
-        place = self.redactor.clean(f"{host() if self.store.is_shared else ''}:{workspace.path}")
+        place = self.redactor.clean(f"{host_name() if self.store.is_shared else ''}:{workspace.path}")
         return FolderSync(
             store=self.store,
             workspace=workspace,
@@ -172,10 +170,10 @@ class Application(Services):
         return HookService(self.capture, self.redactor, self.clock)
 
     @cached_property
-    def spool_drain(self) -> SpoolDrain:
+    def spool_drain(self) -> SpoolDelivery:
         owner = self.lock.owner if self.lock is not None else None
         url = None if owner is None else owner.url
-        return SpoolDrain(SpoolFolder(self.settings.home), self.hooks, self.agents, url)
+        return SpoolDelivery(SpoolFolder(self.settings.home), self.hooks, self.agents, url)
 
     def fenced(self, text: Harmless) -> str:
         """Returns a text in a fence, which shows a model that it is data."""

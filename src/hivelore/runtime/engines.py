@@ -12,11 +12,9 @@ from hivelore.errors import Invalid
 from hivelore.indexes.keywords.fts5 import Fts5
 from hivelore.indexes.keywords.postings.engine import Postings
 from hivelore.indexes.ports import KeywordIndex, VectorIndex
-from hivelore.indexes.vectors.capped import CappedVectors
-from hivelore.indexes.vectors.exact import ExactVectors
-from hivelore.indexes.vectors.in_database import sqlite_vec
+from hivelore.indexes.vectors.brute_force import ExactVectors, sqlite_vec
 from hivelore.indexes.vectors.pgvector import PgVectors
-from hivelore.indexes.vectors.scan import ScanVectors
+from hivelore.indexes.vectors.scan import CappedVectors, ScanVectors
 from hivelore.local import endpoint
 from hivelore.models.extractive import ExtractiveSummarizer
 from hivelore.models.guarded_embedder import GuardedEmbedder
@@ -27,7 +25,7 @@ from hivelore.models.quota import TokenQuota
 from hivelore.runtime.settings import Embedder, Judges, Keywords, Settings, Summarizers, Vectors
 from hivelore.sessions.model_summarizer import ModelSummarizer
 from hivelore.sessions.ports import Summarizer
-from hivelore.storage.notifier import NullNotifier
+from hivelore.storage.null_objects import NullNotifier
 from hivelore.storage.ports import MemoryStore, Notifier, StoreWatch
 from hivelore.storage.sqlite.store import NAMESPACE, SqliteStore, TemporarySqliteStore
 

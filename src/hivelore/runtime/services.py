@@ -37,7 +37,7 @@ from hivelore.memories.service import MemoryService
 from hivelore.models.ports import PairReader
 from hivelore.observations.curation import CurationService
 from hivelore.observations.service import ObservationService
-from hivelore.observations.token_budget import budget
+from hivelore.observations.token_budget import parse_budget
 from hivelore.review.inbox import ReviewInbox
 from hivelore.review.model import ProposalId
 from hivelore.review.proposals import ProposalQueue
@@ -51,7 +51,7 @@ from hivelore.search.scoring import Ranking
 from hivelore.search.service import SearchService
 from hivelore.sessions.capture import CaptureService
 from hivelore.sessions.injection import Budgets, InjectionService
-from hivelore.sessions.model import Ended
+from hivelore.sessions.model import SessionEnd
 from hivelore.sessions.novelty import NoveltyFilter
 from hivelore.storage.ports import MemoryStore
 from hivelore.storage.sqlite.store import NAMESPACE
@@ -102,7 +102,7 @@ class Services:
         """Returns the model that compares two observations; None without one."""
         return None
 
-    def hand_over(self, ended: Ended, viewer: Viewer) -> None:
+    def hand_over(self, ended: SessionEnd, viewer: Viewer) -> None:
         """Queue an ended session for its summary."""
         raise NotImplementedError
 
@@ -340,7 +340,7 @@ class Services:
     @cached_property
     def capture(self) -> CaptureService:
         settings = self.settings
-        budgets = Budgets(settings.briefing_tokens, settings.prompt_tokens, budget(settings.memory_budget))
+        budgets = Budgets(settings.briefing_tokens, settings.prompt_tokens, parse_budget(settings.memory_budget))
         injection = InjectionService(
             self.search_service, self.reading, self.curation, self.cooldowns, budgets, self.ids.nonce
         )

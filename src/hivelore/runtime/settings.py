@@ -21,9 +21,9 @@ from hivelore.local import endpoint
 from hivelore.memories.model import Source
 from hivelore.memories.ttl import Lifetimes
 from hivelore.observations.confidence import Lifecycle
-from hivelore.observations.markers import CATEGORIES, MARKABLE
-from hivelore.observations.outcomes import Matching
-from hivelore.observations.token_budget import budget
+from hivelore.observations.markers import CATEGORIES, NAME_PATTERN
+from hivelore.observations.outcomes import MatchingMode
+from hivelore.observations.token_budget import parse_budget
 from hivelore.runtime import logs
 from hivelore.search.scoring import Profile, Ranking
 
@@ -393,12 +393,12 @@ class Settings(BaseSettings):
         "Categories of [MEMORY:category] markers, separated by commas.",
         default=CATEGORIES,
     )
-    reinforce: Matching = setting(
+    reinforce: MatchingMode = setting(
         "HIVELORE_REINFORCE",
         "Which observations reinforce an operational memory: `meaning`, one that says the same, while the "
         "opposite contradicts it; `cautious`, likewise, but only quantities contradict and the rest is proposed for "
         "review; `structural`, any of the same service and category.",
-        default=Matching.MEANING,
+        default=MatchingMode.MEANING,
     )
     judge: Judges = setting(
         "HIVELORE_JUDGE",
@@ -456,7 +456,7 @@ class Settings(BaseSettings):
     @classmethod
     def _check_budget(cls, value: str) -> str:
         try:
-            budget(value)
+            parse_budget(value)
         except Invalid as error:
             raise ValueError(str(error)) from None
         return value
@@ -467,7 +467,7 @@ class Settings(BaseSettings):
         if not value:
             raise ValueError("name one category at least")
         for name in value:
-            if not MARKABLE.fullmatch(name):
+            if not NAME_PATTERN.fullmatch(name):
                 raise ValueError(f"{name!r} cannot stand in a marker: use letters, digits, _ and -")
         return value
 

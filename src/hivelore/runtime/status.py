@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from hivelore import __version__
-from hivelore.folders.sync import FileState
+from hivelore.folders.sync import FolderState
 from hivelore.health import health_codec as wire
 from hivelore.review.proposals import dropped_count
 from hivelore.sessions.model import HandoverState
@@ -78,11 +78,11 @@ def _health(app: Application) -> dict[str, object]:
 
 
 def _folders(app: Application) -> dict[str, object]:
-    standing = FileState() if app.folders is None else app.folders.standing
+    standing = FolderState() if app.folders is None else app.folders.state
     return {
         "workspace": os.path.realpath(app.settings.workspace_folder),
         "filesKnown": standing.known,
-        "filesPassedOver": standing.passed_over,
-        "foldersLookedAt": None if standing.looked_at is None else standing.looked_at.isoformat(),
-        "foldersTrouble": standing.trouble,
+        "filesPassedOver": standing.skipped,
+        "foldersLookedAt": None if standing.scanned_at is None else standing.scanned_at.isoformat(),
+        "foldersTrouble": standing.problem,
     }

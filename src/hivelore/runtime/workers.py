@@ -38,7 +38,7 @@ class BackgroundWorkers:
         workers.start("tending", self._tend, TEND_EVERY)
         report = partial(workers.report, "distilling")
         workers.start("distilling", lambda: app.session_summaries.run(stop, IDLE_POLL, report))
-        workers.start("draining", lambda: app.spool_drain.drain(stop.is_set), TEND_EVERY)
+        workers.start("draining", lambda: app.spool_drain.deliver(stop.is_set), TEND_EVERY)
         if (judging := app.adjudicator) is not None:
             asked = partial(workers.report, "adjudicating")
             workers.start("adjudicating", lambda: judging.run(stop, IDLE_POLL, asked))

@@ -87,7 +87,7 @@ class _Reading:
     def __call__(self, keys: Sequence[DocumentKey]) -> Mapping[DocumentKey, Memory]:
         missing = [key for key in keys if key not in self._read]
         if missing:
-            self._read.update(self._view.admitted(missing, self._where))
+            self._read.update(self._view.memories_of(missing, self._where))
         return {key: self._read[key] for key in keys if key in self._read}
 
 
@@ -198,7 +198,7 @@ class SearchService:
         scored = [Candidate(*row) for place, row in enumerate(rows) if place < wanted or row[0] in nearest]
         looked_at = neighbours.nearest if self._fusion_weights.tokens > 0.0 else ()
         by_tokens = self._active_model.token_scores(view, embedded, looked_at, matched.rarities)
-        standings = view.standings({*nearest, *(one.document for one in scored)}, where)
+        standings = view.rank_features_of({*nearest, *(one.document for one in scored)}, where)
         relevance = fuse(
             {key: score for key, _, score in scored},
             {key: near.cosine for key, near in nearest.items()},

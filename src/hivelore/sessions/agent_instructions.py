@@ -6,11 +6,11 @@ from collections.abc import Collection
 
 from hivelore.folders.rules import PERSONAL, SHARED
 
-WHY = (
+PURPOSE = (
     "What you know now is gone when this session ends; what you write down is found again, by you and by others, in "
     "other words than yours."
 )
-KEEP = (
+OCCASIONS = (
     "a problem was solved: symptom, cause and what fixed it",
     "you found a pattern or convention of this codebase",
     "a mistake was made: what it was and how to avoid it",
@@ -18,7 +18,7 @@ KEEP = (
     "the user or your lead gave an instruction or corrected you",
 )
 """When to write something down."""
-LEAVE = (
+EXCLUSIONS = (
     "what only matters in one session, conclusions that nobody has verified, what the documentation says already, or "
     "secrets"
 )
@@ -27,7 +27,7 @@ EXAMPLE = (
     "The API requires a Bearer prefix on all auth headers. Without it requests fail with a misleading 403.",
     "auth-header-fix",
 )
-SOMEWHERE = "the folder that `hivelore status` calls workspace"
+UNKNOWN_WORKSPACE = "the folder that `hivelore status` calls workspace"
 """For who cannot say where that is."""
 _HEAD = """\
 ---
@@ -39,18 +39,18 @@ at the start of a task, after a problem was solved, and when the user states a p
 """
 
 
-def skill(tools: Collection[str], where: str | None) -> str:
+def skill_file(tools: Collection[str], where: str | None) -> str:
     """``teaching``, as agent programs want it in a file of its own."""
-    return f"{_HEAD}{teaching(tools, where)}"
+    return f"{_HEAD}{instructions_page(tools, where)}"
 
 
-def teaching(tools: Collection[str], where: str | None) -> str:
+def instructions_page(tools: Collection[str], where: str | None) -> str:
     """For an agent that has these tools. ``where``: in words, the workspace with the memory folders; None where nobody
     looks into any."""
-    parts = [f"# Memory\n\n{WHY}", _searching(tools), _writing(tools, where)]
+    parts = [f"# Memory\n\n{PURPOSE}", _search_section(tools), _write_section(tools, where)]
     parts.append(
-        f"**Do not write down** {LEAVE}. Sessions are summed up by themselves when they end; write no summaries of "
-        "your own."
+        f"**Do not write down** {EXCLUSIONS}. Hivelore summarizes each session when it ends; do not write session "
+        "summaries yourself."
     )
     wrong = [f"`{DELETE}` it"] * (DELETE in tools) + ["correct its file"] * (where is not None)
     if wrong:
@@ -58,7 +58,7 @@ def teaching(tools: Collection[str], where: str | None) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def lines(tools: Collection[str], where: str | None) -> str:
+def instruction_lines(tools: Collection[str], where: str | None) -> str:
     """The same in three lines at most, for a CLAUDE.md or AGENTS.md (A48)."""
     told: list[str] = []
     if SEARCH in tools:
@@ -72,19 +72,22 @@ def lines(tools: Collection[str], where: str | None) -> str:
     return "".join(f"- {line}\n" for line in told)
 
 
-def instructions() -> str:
+def short_instructions() -> str:
     """The same in short, for who has all tools and sees their descriptions."""
-    when = "; ".join(one.partition(":")[0] for one in KEEP)
-    return f"Your memory across sessions. {WHY} Search at the start of a task. Store when {when}. Do not store {LEAVE}."
+    when = "; ".join(one.partition(":")[0] for one in OCCASIONS)
+    return (
+        f"Your memory across sessions. {PURPOSE} Search at the start of a task. Store when {when}. "
+        f"Do not store {EXCLUSIONS}."
+    )
 
 
-def at(workspace: str) -> str:
+def format_path(workspace: str) -> str:
     """A path in words."""
     plain = workspace.isprintable() and "`" not in workspace
     return f"`{workspace}`" if plain else json.dumps(workspace)
 
 
-def _searching(tools: Collection[str]) -> str:
+def _search_section(tools: Collection[str]) -> str:
     if SEARCH not in tools:
         return ""
     get = f"; `{GET}` gives a memory in full" if GET in tools else ""
@@ -95,7 +98,7 @@ def _searching(tools: Collection[str]) -> str:
     )
 
 
-def _writing(tools: Collection[str], where: str | None) -> str:
+def _write_section(tools: Collection[str], where: str | None) -> str:
     content, name = EXAMPLE
     ways: list[str] = []
     example = f'    Write("{SHARED.path}/{name}.md", "{content}")'
@@ -109,7 +112,7 @@ def _writing(tools: Collection[str], where: str | None) -> str:
         )
     if not ways:
         return ""
-    when = "\n".join(f"{number}. {one};" for number, one in enumerate(KEEP, start=1))
+    when = "\n".join(f"{number}. {one};" for number, one in enumerate(OCCASIONS, start=1))
     how = "\n".join(ways)
     return (
         f"**Write down** what you learned as soon as one of these happens:\n\n{when[:-1]}.\n\n"

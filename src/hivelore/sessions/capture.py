@@ -3,40 +3,45 @@
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from datetime import datetime
 
 from hivelore.core.agents import AgentId, Viewer
 from hivelore.core.clock import Clock
+from hivelore.core.redaction import Redactor
 from hivelore.core.text import Clean
-from hivelore.errors import Forbidden, Unauthenticated, Unavailable
+from hivelore.errors import Forbidden, NotFound, Unauthenticated, Unavailable
 from hivelore.identity.service import LOCAL_AGENT
 from hivelore.memories.drafts import Draft
-from hivelore.memories.model import Source
+from hivelore.memories.model import Json, Source
+from hivelore.memories.normalizer import FIELD_LENGTH
 from hivelore.memories.service import MemoryService
 from hivelore.memories.summary import name_from_summary, summarise
 from hivelore.sessions.fence import unfenced
-from hivelore.sessions.injection import InjectionService
-from hivelore.sessions.injection_text import Note
-from hivelore.sessions.lessons.gate import LEAST, weight
+from hivelore.sessions.injection import InjectionService, Note
+from hivelore.sessions.lessons.claims import MIN_WEIGHT, text_weight
 from hivelore.sessions.model import (
     GOAL_LENGTH,
-    NOTHING,
-    SHOWN_LENGTH,
-    TOLD_LENGTH,
+    MAX_INJECTED,
+    MAX_SHOWN,
+    NO_REPLY,
     AgentEvent,
-    Ended,
+    EventId,
     EventKind,
     InjectedMemory,
     Origin,
     Reply,
     Session,
+    SessionEnd,
     ShownMemory,
-    session_name,
+    Task,
+    session_key,
 )
 from hivelore.sessions.novelty import NoveltyFilter
-from hivelore.sessions.transcript_access import may_read_transcript
+from hivelore.sessions.programs import PROGRAMS, Dialect, Envelope, EventContext, storable
+from hivelore.sessions.transcript_files import may_read_transcript
 from hivelore.storage.ports import MemoryStore
 
-_REPLIED_TO = (EventKind.STARTED, EventKind.ASKED, EventKind.SUBAGENT_STARTED)
+_WITH_REPLY = (EventKind.STARTED, EventKind.PROMPTED, EventKind.SUBAGENT_STARTED)
 
 
 class CaptureService:
@@ -46,39 +51,39 @@ class CaptureService:
         briefing: InjectionService,
         memory_service: MemoryService,
         novelty_filter: NoveltyFilter,
-        hand_over: Callable[[Ended, Viewer], None],
+        hand_over: Callable[[SessionEnd, Viewer], None],
         clock: Clock,
     ) -> None:
         """``hand_over``: see ``SessionSummaries``."""
         self._store = store
-        self._briefing = briefing
+        self._injection = briefing
         self._memory_service = memory_service
         self._novelty_filter = novelty_filter
         self._hand_over = hand_over
         self._clock = clock
 
-    def take(self, event: AgentEvent, viewer: Viewer, deadline: float | None = None) -> Reply:
+    def handle(self, event: AgentEvent, viewer: Viewer, deadline: float | None = None) -> Reply:
         """What the program is to be told at an event. What is to be kept of it is durable then; taking the same event
         again keeps nothing more. Raises Unauthenticated for who is no agent, Forbidden where nothing but a transcript
         that is not theirs tells what was said."""
-        agent = _agent(viewer)
-        if event.kind in _REPLIED_TO:
-            return self._replied(event, agent, viewer, deadline)
+        agent = _require_agent(viewer)
+        if event.kind in _WITH_REPLY:
+            return self._reply(event, agent, viewer, deadline)
         if event.kind is EventKind.COMPACTED:
-            self._keep_summary(event, agent, viewer, deadline)
+            self._store_compaction_summary(event, agent, viewer, deadline)
         elif event.transcript is not None or event.text is not None:
-            self._hand_over(_ended(self._readable(event, viewer)), viewer)
+            self._hand_over(_session_end(self._check_transcript(event, viewer)), viewer)
         if event.kind is EventKind.COMPACTING:
             with suppress(Unavailable):  # Then it is not told again what it knew, and that is all.
-                self._change(event, agent, lambda session: replace(session, briefed=None, told=()))
-        return NOTHING
+                self._update_session(event, agent, lambda session: replace(session, context_event=None, injected=()))
+        return NO_REPLY
 
-    def _readable(self, event: AgentEvent, viewer: Viewer) -> AgentEvent:
+    def _check_transcript(self, event: AgentEvent, viewer: Viewer) -> AgentEvent:
         """The event without a transcript that is not to be read for the viewer. Raises Forbidden where nothing else
         tells what was said."""
         if event.transcript is None:
             return event
-        name = _name(replace(event, subagent=None))
+        name = _session_key(replace(event, subagent=None))
         with self._store.read() as view:
             local = view.agent_named(LOCAL_AGENT)
             sessions = [view.session(one.id, name) for one in view.agents()]
@@ -93,32 +98,36 @@ class CaptureService:
             )
         return replace(event, transcript=None)
 
-    def take_late(self, event: AgentEvent, viewer: Viewer) -> None:
+    def handle_late(self, event: AgentEvent, viewer: Viewer) -> None:
         """As ``take``, for an event that nobody waits for any more: what was told in reply, if anything, has not
         arrived."""
-        agent = _agent(viewer)
-        if event.kind in _REPLIED_TO:
-            self._change(event, agent, lambda session: _untold(session, event))
+        agent = _require_agent(viewer)
+        if event.kind in _WITH_REPLY:
+            self._update_session(event, agent, lambda session: _remove_injection(session, event))
         else:
-            self.take(event, viewer)
+            self.handle(event, viewer)
 
-    def _replied(self, event: AgentEvent, agent: AgentId, viewer: Viewer, deadline: float | None) -> Reply:
-        session = _begun(self._session(event, agent), event)
+    def _reply(self, event: AgentEvent, agent: AgentId, viewer: Viewer, deadline: float | None) -> Reply:
+        session = _apply_event(self._load_session(event, agent), event)
         if event.subagent is not None:
-            parent = self._session(replace(event, subagent=None), agent)
-            session = replace(session, goal=parent.goal, asked=parent.asked)
-        briefed = self._briefing.of(event, session, viewer, deadline)
+            parent = self._load_session(replace(event, subagent=None), agent)
+            session = replace(session, goal=parent.goal, last_prompt=parent.last_prompt)
+        injection = self._injection.inject(event, session, viewer, deadline)
         with suppress(Unavailable):  # What cannot be noted may be told once more: better than not at all.
-            self._change(event, agent, lambda before: _told(_begun(before, event), event, briefed.told))
-        return Reply(context=briefed.text)
+            self._update_session(
+                event, agent, lambda before: _add_injection(_apply_event(before, event), event, injection.notes)
+            )
+        return Reply(context=injection.text)
 
-    def _keep_summary(self, event: AgentEvent, agent: AgentId, viewer: Viewer, deadline: float | None) -> None:
+    def _store_compaction_summary(
+        self, event: AgentEvent, agent: AgentId, viewer: Viewer, deadline: float | None
+    ) -> None:
         """The program's own summary of a conversation, which a later one of the same session takes the place of."""
         text = unfenced(event.text or "").strip()
-        if weight(text) <= LEAST:
+        if text_weight(text) <= MIN_WEIGHT:
             return
         name = Clean(f"compacted:{event.program}:{event.session}")
-        if known := self._novelty_filter.all_of(text, agent, event.project, besides=name):
+        if known := self._novelty_filter.memories_stating(text, agent, event.project, besides=name):
             self._novelty_filter.reinforce(known)
             return
         about = (event.task.text if event.task is not None else "") or summarise(text)
@@ -133,25 +142,27 @@ class CaptureService:
         )
         self._memory_service.remember(draft, viewer, deadline)
 
-    def _session(self, event: AgentEvent, agent: AgentId) -> Session:
+    def _load_session(self, event: AgentEvent, agent: AgentId) -> Session:
         with self._store.read() as view:
-            return view.session(agent, _name(event)) or self._new(event, agent)
+            return view.session(agent, _session_key(event)) or self._new_session(event, agent)
 
-    def _change(self, event: AgentEvent, agent: AgentId, change: Callable[[Session], Session]) -> None:
-        self._store.write(lambda tx: tx.put_session(change(tx.session(agent, _name(event)) or self._new(event, agent))))
+    def _update_session(self, event: AgentEvent, agent: AgentId, change: Callable[[Session], Session]) -> None:
+        self._store.write(
+            lambda tx: tx.put_session(change(tx.session(agent, _session_key(event)) or self._new_session(event, agent)))
+        )
 
-    def _new(self, event: AgentEvent, agent: AgentId) -> Session:
-        return Session(agent=agent, id=_name(event), updated_at=event.at, begun_at=self._clock.now())
+    def _new_session(self, event: AgentEvent, agent: AgentId) -> Session:
+        return Session(agent=agent, id=_session_key(event), updated_at=event.at, begun_at=self._clock.now())
 
 
-def _agent(viewer: Viewer) -> AgentId:
+def _require_agent(viewer: Viewer) -> AgentId:
     if viewer.agent is None:
         raise Unauthenticated("A hook needs an agent's key, or an operator's with X-Agent-ID.")
     return viewer.agent
 
 
-def _ended(event: AgentEvent) -> Ended:
-    return Ended(
+def _session_end(event: AgentEvent) -> SessionEnd:
+    return SessionEnd(
         id=event.id,
         program=event.program,
         session=event.session,
@@ -161,46 +172,103 @@ def _ended(event: AgentEvent) -> Ended:
         project=event.project,
         task=event.task,
         subagent=event.subagent,
-        goes_on=event.kind in (EventKind.ANSWERED, EventKind.ADVANCED, EventKind.COMPACTING),
+        is_partial=event.kind in (EventKind.ANSWERED, EventKind.ADVANCED, EventKind.COMPACTING),
     )
 
 
-def _name(event: AgentEvent) -> Clean:
-    return session_name(event.program, event.session, None if event.subagent is None else event.subagent.id)
+def _session_key(event: AgentEvent) -> Clean:
+    return session_key(event.program, event.session, None if event.subagent is None else event.subagent.id)
 
 
-def _begun(session: Session, event: AgentEvent) -> Session:
+def _apply_event(session: Session, event: AgentEvent) -> Session:
     """A session when an event has come, before anything is told in reply."""
     if event.kind is EventKind.STARTED and event.origin is not Origin.RESUMED:
         # The model knows nothing of what it was told before; after a compaction it goes on with the same work.
         goes_on = event.origin is Origin.COMPACTED
         anew = Session(agent=session.agent, id=session.id, updated_at=event.at, begun_at=session.begun_at)
         before = session if goes_on else anew
-        return replace(before, briefed=None, told=(), updated_at=event.at)
+        return replace(before, context_event=None, injected=(), updated_at=event.at)
     session = replace(session, updated_at=max(session.updated_at, event.at))
-    asked = unfenced(event.text or "").strip()[:GOAL_LENGTH] if event.kind is EventKind.ASKED else ""
-    return replace(session, goal=session.goal or Clean(asked), asked=Clean(asked)) if asked else session
+    asked = unfenced(event.text or "").strip()[:GOAL_LENGTH] if event.kind is EventKind.PROMPTED else ""
+    return replace(session, goal=session.goal or Clean(asked), last_prompt=Clean(asked)) if asked else session
 
 
-def _told(session: Session, event: AgentEvent, notes: Sequence[Note]) -> Session:
-    briefed = session.briefed if event.kind is EventKind.SUBAGENT_STARTED else session.briefed or event.id
-    told = (InjectedMemory(one.memory.id, one.memory.version, event.id) for one in notes)
+def _add_injection(session: Session, event: AgentEvent, notes: Sequence[Note]) -> Session:
+    context_event = (
+        session.context_event if event.kind is EventKind.SUBAGENT_STARTED else session.context_event or event.id
+    )
+    injected = (InjectedMemory(one.memory.id, one.memory.version, event.id) for one in notes)
     shown = (ShownMemory(one.memory.id, one.recall, event.id, event.at) for one in notes)
     return replace(
         session,
-        briefed=briefed,
-        told=(*session.told, *told)[-TOLD_LENGTH:],
-        shown=(*session.shown, *shown)[-SHOWN_LENGTH:],
+        context_event=context_event,
+        injected=(*session.injected, *injected)[-MAX_INJECTED:],
+        shown=(*session.shown, *shown)[-MAX_SHOWN:],
     )
 
 
-def _untold(session: Session, event: AgentEvent) -> Session:
+def _remove_injection(session: Session, event: AgentEvent) -> Session:
     """A session whose model has not been told what was said in reply to an event."""
-    asked = unfenced(event.text or "").strip()[:GOAL_LENGTH] if event.kind is EventKind.ASKED else ""
+    asked = unfenced(event.text or "").strip()[:GOAL_LENGTH] if event.kind is EventKind.PROMPTED else ""
     return replace(
         session,
         goal=session.goal or Clean(asked) or None,
-        briefed=None if session.briefed == event.id else session.briefed,
-        told=tuple(one for one in session.told if one.event != event.id),
+        context_event=None if session.context_event == event.id else session.context_event,
+        injected=tuple(one for one in session.injected if one.event != event.id),
         shown=tuple(one for one in session.shown if one.event != event.id),
     )
+
+
+class HookService:
+    def __init__(self, capture: CaptureService, redactor: Redactor, clock: Clock) -> None:
+        self._capture = capture
+        self._redactor = redactor
+        self._clock = clock
+
+    def handle(self, envelope: Envelope, viewer: Viewer, deadline: float | None = None) -> Json:
+        """What the program takes as an answer; None where it is to hear nothing."""
+        dialect, name = _dialect_and_event(envelope)
+        event = self._parse_event(dialect, name, envelope)
+        if event is None:
+            return None
+        return dialect.format_reply(name, event, self._capture.handle(event, viewer, deadline))
+
+    def handle_late(self, envelope: Envelope, viewer: Viewer) -> None:
+        """Likewise, where nobody waits for an answer any more."""
+        dialect, name = _dialect_and_event(envelope)
+        event = self._parse_event(dialect, name, envelope)
+        if event is not None:
+            self._capture.handle_late(event, viewer)
+
+    def _parse_event(self, dialect: Dialect, name: str, envelope: Envelope) -> AgentEvent | None:
+        task = envelope.task()
+        about = EventContext(
+            id=self._clean_id(envelope.id),
+            at=self._event_time(envelope),
+            project=None if envelope.project is None else self._clean_field(envelope.project),
+            task=None if task is None else self._clean_task(*task),
+        )
+        return dialect.parse_event(name, envelope.payload, about, self._redactor.clean)
+
+    def _clean_id(self, number: EventId) -> EventId:
+        """The id as it is kept. One that reads like a secret is replaced by its keyed digest, which is as unique."""
+        text = storable(number)
+        return EventId(text if self._redactor.clean(text) == text else self._redactor.digest(text))
+
+    def _event_time(self, envelope: Envelope) -> datetime:
+        """Clocks may differ: what has happened has not happened in the future."""
+        now = self._clock.now()
+        return now if envelope.at is None else min(envelope.at, now)
+
+    def _clean_task(self, number: str, text: str) -> Task:
+        return Task(id=self._clean_field(number), text=self._redactor.clean(storable(text)))
+
+    def _clean_field(self, text: str) -> Clean:
+        return Clean(self._redactor.clean(storable(text[:FIELD_LENGTH])).strip())
+
+
+def _dialect_and_event(envelope: Envelope) -> tuple[Dialect, str]:
+    dialect = PROGRAMS.get(envelope.program)
+    if dialect is None:
+        raise NotFound(f"No program {envelope.program[:40]!r} is known here; there are {', '.join(sorted(PROGRAMS))}.")
+    return dialect, envelope.event or dialect.read_event_name(envelope.payload) or ""

@@ -49,7 +49,7 @@ class Unfencer:
     fence without a beginning reaches back to the beginning of its piece at most."""
 
     def __init__(self) -> None:
-        self.is_inside = False
+        self.is_inside_fence = False
         """Of a fence that has begun."""
 
     def read(self, piece: str) -> str:
@@ -57,11 +57,11 @@ class Unfencer:
         start = 0
         for mark in _MARK.finditer(piece):
             begins = mark["end"] is None
-            if begins and not self.is_inside:
+            if begins and not self.is_inside_fence:
                 kept.append(piece[start : mark.start()])
-            self.is_inside, start = begins, mark.end()
+            self.is_inside_fence, start = begins, mark.end()
         if start == 0:
-            return "" if self.is_inside else piece
-        if not self.is_inside:
+            return "" if self.is_inside_fence else piece
+        if not self.is_inside_fence:
             kept.append(piece[start:])
         return "\n".join(part.strip() for part in kept if part.strip())

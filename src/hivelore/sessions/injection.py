@@ -1,27 +1,107 @@
-"""Briefing: what is worth telling a model that did not ask: when its session starts, when it is asked for something,
-and when it has another one begin something."""
+"""What a model is told without having asked: how memories read in there, and how much of it has room."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from hivelore.api.requests import QUERY_LENGTH
 from hivelore.core.agents import Role, Viewer
-from hivelore.core.text import Clean
+from hivelore.core.sanitizer import harmless
+from hivelore.core.text import Clean, Harmless
+from hivelore.core.token_count import estimate
 from hivelore.events.cooldowns import Cooldowns
 from hivelore.memories.model import Memory, MemoryId, Source
 from hivelore.memories.reader import MemoryReader
 from hivelore.observations.curation import CurationService
-from hivelore.observations.token_budget import Budget
-from hivelore.search.model import BUDGET_RANGE, Query
+from hivelore.observations.token_budget import TokenBudget
+from hivelore.search.model import BUDGET_RANGE, Query, RecallId
 from hivelore.search.service import SearchService
-from hivelore.sessions.injection_text import NOTHING, OPERATIONAL, Briefed, Note, Section, brief, opening, surroundings
+from hivelore.sessions.fence import fenced
 from hivelore.sessions.model import AgentEvent, EventKind, Origin, Session
 
-RELEVANT = 5
+MAX_CHARACTERS = 9_500
+"""Claude Code shows no more than 10,000 of what one hook says; the fence takes its part."""
+MAX_OPERATIONAL_CHARACTERS = 6_000
+"""Characters, of these, that what is known about running things may take, whatever its budget: the rest is for the task
+and for what else there is."""
+MAX_WHOLE_CHARACTERS = 700
+"""Characters of a memory that is shown whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A memory and what of it is shown."""
+
+    memory: Memory
+    text: str
+    recall: RecallId | None = None
+    """That gave it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    heading: str
+    notes: Sequence[Note]
+    text: str = ""
+    """What stands there besides; it counts, and is there at any rate."""
+
+
+@dataclass(frozen=True, slots=True)
+class Injection:
+    text: str | None
+    """None: there is nothing to tell."""
+    notes: Sequence[Note]
+
+
+NO_INJECTION = Injection(None, ())
+
+
+def excerpt(memory: Memory) -> Note:
+    """A memory nobody asked for in particular: all of it where it is short, else what it is about."""
+    whole = memory.content if len(memory.content) <= MAX_WHOLE_CHARACTERS else memory.summary
+    return Note(memory, whole.strip())
+
+
+def environment_line(what: str) -> Harmless:
+    """What an agent is told of its environment, in front of all else (C21); empty where there is nothing to tell."""
+    return harmless(f"Environment: {what}" if what else "")
+
+
+def compose(sections: Sequence[Section], tokens: int, nonce: str, before: Injection = NO_INJECTION) -> Injection:
+    """The sections within a fence, with as many notes, in their order, as have room in a number of tokens: one that is
+    too long for the rest is left out. A section without anything has no heading. ``before``: what stands there first,
+    at any rate, and is told with the rest; it takes room, and no tokens. ``nonce``: see ``fenced``."""
+    left, room = tokens, MAX_CHARACTERS - len(before.text or "")
+    parts = [before.text] if before.text else []
+    told = list(before.notes)
+    for section in sections:
+        lines: list[str] = [harmless(section.text)] if section.text else []
+        for note in section.notes:
+            line = harmless(_line(note))
+            if estimate(line) <= left and len(line) < room:
+                lines.append(line)
+                told.append(note)
+                left, room = left - estimate(line), room - len(line) - 1
+        if lines:
+            part = "\n".join((f"## {section.heading}", *lines))
+            parts.append(part)
+            room -= len(section.heading) + len(section.text) + 5
+    return Injection(fenced(harmless("\n\n".join(parts)), nonce) if parts else None, told)
+
+
+def _line(note: Note) -> str:
+    """Like ``- [2026-11-03] Ports: 8443 is taken by the proxy.``, with further lines under it."""
+    memory = note.memory
+    named = not note.text.startswith(memory.name.rstrip("…"))
+    text = f"{memory.name}: {note.text}" if named else note.text
+    more = "" if len(note.text) >= len(memory.content.strip()) else f" (in full: memory-get {memory.id})"
+    return f"- [{memory.updated_at:%Y-%m-%d}] {text}{more}".replace("\n", "\n  ")
+
+
+MAX_RELEVANT = 5
 """Memories that are told because of what was asked for (B11)."""
-LOOKED_AT = 50
+MAX_CANDIDATES = 50
 """Of the newest memories, so many are looked at for a briefing."""
-SUMMARIES = 2
+MAX_SUMMARIES = 2
 """Of earlier sessions, told in one briefing."""
 TASK_LENGTH = 2_000
 
@@ -32,7 +112,7 @@ class Budgets:
 
     start: int
     prompt: int
-    operational: Budget
+    operational: TokenBudget
     """Of what is known about running things, by model."""
 
 
@@ -48,41 +128,43 @@ class InjectionService:
     ) -> None:
         """``nonce``: see ``fenced``."""
         self._search_service = search_service
-        self._reading = reading
+        self._reader = reading
         self._curation = curation
         self._cooldowns = cooldowns
         self._budgets = budgets
         self._nonce = nonce
 
-    def of(self, event: AgentEvent, session: Session, viewer: Viewer, deadline: float | None = None) -> Briefed:
+    def inject(self, event: AgentEvent, session: Session, viewer: Viewer, deadline: float | None = None) -> Injection:
         """What to tell at an event, without what the model was told before. ``session``: as it is known by then."""
         # Unasked, even a lead gets only what is its own or everybody's.
         viewer = replace(viewer, role=Role.WORKER)
-        known = frozenset((one.memory, one.version) for one in session.told)
-        begins = event.kind is EventKind.STARTED or (event.kind is EventKind.ASKED and session.briefed is None)
+        known = frozenset((one.memory, one.version) for one in session.injected)
+        begins = event.kind is EventKind.STARTED or (event.kind is EventKind.PROMPTED and session.context_event is None)
         tokens = self._budgets.prompt if event.kind is not EventKind.STARTED else 0
         sections = [*_reminders(event, session)] if begins else []
-        running = self._running(event, known, viewer) if begins else NOTHING
-        known |= _versions(running.told)
-        relevant = self._relevant(_question(event, session), event, known, viewer, deadline)
+        running = self._operational_context(event, known, viewer) if begins else NO_INJECTION
+        known |= _versions(running.notes)
+        relevant = self._relevant_memories(_recall_query(event, session), event, known, viewer, deadline)
         sections.append(Section("Relevant Past Knowledge", relevant))
         if begins and self._budgets.start:
             tokens += self._budgets.start
-            sections += self._recent(event, known | _versions(relevant), viewer)
-        return brief(sections if tokens else (), tokens, self._nonce(), running)
+            sections += self._recent_memories(event, known | _versions(relevant), viewer)
+        return compose(sections if tokens else (), tokens, self._nonce(), running)
 
-    def _running(self, event: AgentEvent, known: frozenset[tuple[MemoryId, int]], viewer: Viewer) -> Briefed:
+    def _operational_context(
+        self, event: AgentEvent, known: frozenset[tuple[MemoryId, int]], viewer: Viewer
+    ) -> Injection:
         """What must wait (C42), and what is known about running things (C21)."""
-        budget = self._budgets.operational.of(event.model)
+        budget = self._budgets.operational.tokens_for(event.model)
         if not budget:
-            return NOTHING
-        environment = surroundings(self._cooldowns.format_for_agent())
-        room = OPERATIONAL - len(environment)
+            return NO_INJECTION
+        environment = environment_line(self._cooldowns.format_for_agent())
+        room = MAX_OPERATIONAL_CHARACTERS - len(environment)
         block = self._curation.block(viewer, budget, project=event.project, characters=room, known=known)
         text = "\n\n".join(part for part in (environment, block.text) if part)
-        return Briefed(text, [Note(memory, memory.content) for memory in block.told])
+        return Injection(text, [Note(memory, memory.content) for memory in block.memories])
 
-    def _relevant(
+    def _relevant_memories(
         self,
         question: str,
         event: AgentEvent,
@@ -95,7 +177,7 @@ class InjectionService:
             return ()
         query = Query(
             text=Clean(question[:QUERY_LENGTH]),
-            limit=RELEVANT,
+            limit=MAX_RELEVANT,
             project=event.project,
             only_fitting=True,
             budget=max(budget, BUDGET_RANGE[0]),
@@ -104,39 +186,41 @@ class InjectionService:
         answer = self._search_service.recall(query, viewer, deadline)
         return [Note(hit.memory, hit.passage.content, answer.id) for hit in answer.hits]
 
-    def _recent(self, event: AgentEvent, known: frozenset[tuple[MemoryId, int]], viewer: Viewer) -> Iterable[Section]:
+    def _recent_memories(
+        self, event: AgentEvent, known: frozenset[tuple[MemoryId, int]], viewer: Viewer
+    ) -> Iterable[Section]:
         """What was kept last: of the project first, then what belongs to none."""
         where = replace(
-            self._reading.widest_filter(viewer),
+            self._reader.widest_filter(viewer),
             project=event.project,
             operational=False,
             superseded=False,
-            live_at=self._reading.now(),
+            live_at=self._reader.now(),
         )
-        newest = self._reading.page(where, None, LOOKED_AT, viewer).memories
+        newest = self._reader.page(where, None, MAX_CANDIDATES, viewer).memories
         fresh = [one for one in newest if (one.id, one.version) not in known and one.project in (event.project, None)]
         fresh.sort(key=lambda one: one.project is None)  # Stable: within each the newest stays first.
         summaries = [one for one in fresh if one.source is Source.SESSION_SUMMARY and one.session != event.session]
         notes = [one for one in fresh if one.source is not Source.SESSION_SUMMARY]
-        yield Section("Earlier sessions", _opened(summaries[:SUMMARIES]))
-        yield Section("Notes", _opened(notes))
+        yield Section("Earlier sessions", _excerpts(summaries[:MAX_SUMMARIES]))
+        yield Section("Notes", _excerpts(notes))
 
 
 def _versions(notes: Iterable[Note]) -> frozenset[tuple[MemoryId, int]]:
     return frozenset((note.memory.id, note.memory.version) for note in notes)
 
 
-def _opened(memories: Iterable[Memory]) -> Sequence[Note]:
-    return [opening(memory) for memory in memories]
+def _excerpts(memories: Iterable[Memory]) -> Sequence[Note]:
+    return [excerpt(memory) for memory in memories]
 
 
-def _question(event: AgentEvent, session: Session) -> str:
+def _recall_query(event: AgentEvent, session: Session) -> str:
     """What memories are to have to do with."""
-    if event.kind is EventKind.ASKED:
+    if event.kind is EventKind.PROMPTED:
         return event.text or ""
     parts = [None if event.task is None else event.task.text]
     if event.kind is EventKind.SUBAGENT_STARTED or event.origin is Origin.COMPACTED:
-        parts += [session.goal, session.asked]
+        parts += [session.goal, session.last_prompt]
     return "\n".join(dict.fromkeys(part for part in parts if part))
 
 
@@ -144,8 +228,8 @@ def _reminders(event: AgentEvent, session: Session) -> Iterable[Section]:
     """The task, and after a compaction what was asked for (D25)."""
     if event.task is not None:
         yield Section("Current task", (), f"{event.task.id}: {event.task.text[:TASK_LENGTH]}".rstrip(": "))
-    compacted, asking = event.origin is Origin.COMPACTED, event.kind is EventKind.ASKED
-    if session.goal is not None and (compacted or (asking and session.goal != session.asked)):
+    compacted, asking = event.origin is Origin.COMPACTED, event.kind is EventKind.PROMPTED
+    if session.goal is not None and (compacted or (asking and session.goal != session.last_prompt)):
         yield Section("What the session is about", (), session.goal)
-    if compacted and session.asked not in (None, session.goal):
-        yield Section("What was asked for last", (), session.asked or "")
+    if compacted and session.last_prompt not in (None, session.goal):
+        yield Section("What was asked for last", (), session.last_prompt or "")

@@ -14,14 +14,14 @@ EventId = NewType("EventId", str)
 """Made by who hands over; the same one twice is the same event."""
 
 
-class Who(StrEnum):
+class Speaker(StrEnum):
     USER = "user"
     ASSISTANT = "assistant"
     CALL = "tool call"
     RESULT = "tool result"
 
 
-class Does(StrEnum):
+class ToolEffect(StrEnum):
     """What a tool is for, whatever a program calls it."""
 
     RUN = "run"
@@ -34,16 +34,16 @@ class Does(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Tool:
     name: str
-    does: Does
-    on: str
+    effect: ToolEffect
+    target: str
     """The input of interest: the command, the path of the file, the address, the question; may be empty."""
-    wrote: str = field(default="", compare=False)
+    written: str = field(default="", compare=False)
     """What was put into files, as far as that was seen."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    who: Who
+    speaker: Speaker
     text: str
     """What was said; of a result what the tool answered; empty for a call."""
     tool: Tool | None = None
@@ -55,7 +55,7 @@ class Turn:
     @property
     def size(self) -> int:
         """Characters."""
-        return len(self.text) + (0 if self.tool is None else len(self.tool.on))
+        return len(self.text) + (0 if self.tool is None else len(self.tool.target))
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class SubAgent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
+class SessionEnd:
     """A session, a sub-agent or a long turn came to its end."""
 
     id: EventId
@@ -105,7 +105,7 @@ class Ended:
     project: str | None = None
     task: Task | None = None
     subagent: SubAgent | None = None
-    goes_on: bool = False
+    is_partial: bool = False
     """Only a turn ended: what is made of it is replaced before long."""
 
     @property
@@ -126,7 +126,7 @@ class HandoverState(StrEnum):
 class Handover:
     """An end as a store keeps it until it is distilled; after that without what was said."""
 
-    ended: Ended
+    ended: SessionEnd
     """Its texts are clean."""
     by: Viewer
     state: HandoverState = HandoverState.WAITING
@@ -135,14 +135,14 @@ class Handover:
     """When it is to be looked at."""
 
 
-TOLD_LENGTH = 500
+MAX_INJECTED = 500
 """Of what was told in a session, so much is known at most: the newest."""
 GOAL_LENGTH = 1_000
-SHOWN_LENGTH = 500
+MAX_SHOWN = 500
 """Likewise of what was ever shown in it."""
 
 
-def session_name(program: str, session: str, subagent: str | None) -> Clean:
+def session_key(program: str, session: str, subagent: str | None) -> Clean:
     """What a session of a program is kept under, or that of a sub-agent in it."""
     name = f"{program}:{session}"
     return Clean(name if subagent is None else f"{name}:{subagent}")
@@ -180,11 +180,11 @@ class Session:
     """UTC, by the clock of the service, when it first heard of it; None: nobody has noted that."""
     goal: Clean | None = None
     """What was asked for first."""
-    asked: Clean | None = None
+    last_prompt: Clean | None = None
     """What was asked for last."""
-    briefed: EventId | None = None
+    context_event: EventId | None = None
     """With the reply to which what is known of the project was told."""
-    told: tuple[InjectedMemory, ...] = ()
+    injected: tuple[InjectedMemory, ...] = ()
     """Oldest first."""
     shown: tuple[ShownMemory, ...] = ()
     """Oldest first."""
@@ -204,13 +204,13 @@ class Summary:
         return "\n".join(f"- {point}" for point in self.points)
 
 
-NOTHING_LEARNED = Summary(())
+EMPTY_SUMMARY = Summary(())
 
 
 class EventKind(StrEnum):
     STARTED = "started"
     """A session has begun, or goes on."""
-    ASKED = "asked"
+    PROMPTED = "asked"
     """Somebody asked the agent for something."""
     ANSWERED = "answered"
     """The agent is done with what it was asked for."""
@@ -270,4 +270,4 @@ class Reply:
     """For the eyes of the model."""
 
 
-NOTHING = Reply()
+NO_REPLY = Reply()

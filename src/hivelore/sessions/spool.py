@@ -1,20 +1,89 @@
-"""Draining: taking the events that hooks could not hand over, in their order."""
+"""The folder in which hooks put events aside that they could not hand over."""
 
+import errno
+import json
 import logging
-from collections.abc import Callable
+import os
+import stat
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from hivelore.core.agents import Interface, Viewer
-from hivelore.errors import HiveloreError, Unavailable
+from hivelore.errors import HiveloreError, Invalid, Unavailable
 from hivelore.identity.service import Agents
-from hivelore.local.endpoint import is_same
-from hivelore.sessions.hook_service import HookService
+from hivelore.local.endpoint import SPOOL, SPOOL_LOST, is_same
+from hivelore.memories.model import Json
+from hivelore.sessions.capture import HookService
 from hivelore.sessions.ports import Spool
-from hivelore.sessions.programs.envelope import Envelope, opened
+from hivelore.sessions.programs import Envelope, parse_envelope
+
+_SUFFIX = ".json"
+_UNREADABLE = ".unreadable"
+_MAX_BYTES = 64_000_000
+"""Bytes of an event; hooks put less aside in all."""
+_TRANSIENT_ERRORS = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO, errno.EAGAIN, errno.EINTR)
+"""Reasons that have nothing to do with the file."""
+
+
+class SpoolFolder:
+    """Implements ``storage.ports.Spool``."""
+
+    def __init__(self, home: Path) -> None:
+        self._folder = home / SPOOL
+
+    def waiting(self) -> Sequence[str]:
+        try:
+            return sorted(file.name for file in self._folder.iterdir() if file.suffix == _SUFFIX)
+        except (FileNotFoundError, NotADirectoryError):
+            return ()
+        except OSError as error:
+            raise Unavailable(f"The folder {self._folder} cannot be read ({error.strerror}).") from None
+
+    def read(self, name: str) -> Json:
+        try:
+            return json.loads(_read_regular_file(self._folder / name))
+        except (ValueError, RecursionError) as error:
+            raise Invalid(f"{self._folder / name} is no event ({error}).") from None
+        except OSError as error:
+            kind = Unavailable if error.errno in _TRANSIENT_ERRORS else Invalid
+            raise kind(f"{self._folder / name} cannot be read ({error.strerror}).") from None
+
+    def remove(self, name: str) -> None:
+        try:
+            (self._folder / name).unlink(missing_ok=True)
+        except OSError as error:
+            raise Unavailable(f"{self._folder / name} cannot be removed ({error.strerror}).") from None
+
+    def set_aside(self, name: str) -> None:
+        file = self._folder / name
+        try:
+            file.rename(file.with_suffix(_UNREADABLE))
+        except FileNotFoundError:
+            pass  # A hook needed its room meanwhile.
+        except OSError as error:
+            raise Unavailable(f"{file} cannot be renamed ({error.strerror}).") from None
+
+    def lost(self) -> int:
+        try:
+            return (self._folder / SPOOL_LOST).stat().st_size
+        except OSError:
+            return 0
+
+
+def _read_regular_file(file: Path) -> bytes:
+    """Of a file proper; what else lies there might never end, or be another user's."""
+    descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as data:
+        told = os.fstat(descriptor)
+        if not stat.S_ISREG(told.st_mode) or told.st_size > _MAX_BYTES:
+            raise ValueError("no file, or too large")
+        return data.read(_MAX_BYTES)
+
 
 _LOG = logging.getLogger("hivelore")
 
 
-class SpoolDrain:
+class SpoolDelivery:
     def __init__(self, spool: Spool, hooks: HookService, agents: Agents, url: str | None) -> None:
         """``url``: where this service answers; None: nowhere."""
         self._spool = spool
@@ -24,7 +93,7 @@ class SpoolDrain:
         self._elsewhere: set[str] = set()
         """The names of events that are for other services: once read is enough."""
 
-    def drain(self, stopping: Callable[[], bool] = lambda: False) -> int:
+    def deliver(self, stopping: Callable[[], bool] = lambda: False) -> int:
         """Take what waits, and answer how many there were. An event is removed once what follows from it is durable:
         should that be twice, nothing follows the second time. Raises Unavailable where the rest has to wait."""
         taken = 0
@@ -34,7 +103,7 @@ class SpoolDrain:
             if stopping():
                 break
             if name not in self._elsewhere:
-                taken += self._take(name)
+                taken += self._deliver_event(name)
         return taken
 
     def waiting(self) -> int:
@@ -44,13 +113,13 @@ class SpoolDrain:
         """How many events could not even be put aside, since the folder was made."""
         return self._spool.lost()
 
-    def _take(self, name: str) -> bool:
+    def _deliver_event(self, name: str) -> bool:
         try:
-            envelope = opened(self._spool.read(name))
-            if not self._is_for_us(envelope):
+            envelope = parse_envelope(self._spool.read(name))
+            if not self._is_for_this_service(envelope):
                 self._elsewhere.add(name)
                 return False
-            self._hooks.told_late(envelope, self._viewer(envelope))
+            self._hooks.handle_late(envelope, self._viewer(envelope))
         except Unavailable:
             raise
         except HiveloreError as error:
@@ -60,7 +129,7 @@ class SpoolDrain:
         self._spool.remove(name)
         return True
 
-    def _is_for_us(self, envelope: Envelope) -> bool:
+    def _is_for_this_service(self, envelope: Envelope) -> bool:
         """What was meant for a service elsewhere is left where it is."""
         return envelope.url is None or self._url is None or is_same(envelope.url, self._url)
 

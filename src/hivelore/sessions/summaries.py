@@ -21,29 +21,29 @@ from hivelore.indexing.model import Stored
 from hivelore.memories.identity import same_record
 from hivelore.memories.service import MemoryService
 from hivelore.sessions.fence import unfenced
-from hivelore.sessions.lessons.extractive import lessons
-from hivelore.sessions.lessons.summary_draft import READ, draft_of, is_of_later_end
-from hivelore.sessions.model import Ended, Handover, HandoverState, Task, Transcript, Turn, Who
+from hivelore.sessions.lessons.extractive import without_activity
+from hivelore.sessions.lessons.summary_draft import MAX_SUMMARISED, build_draft, is_newer_than
+from hivelore.sessions.model import Handover, HandoverState, SessionEnd, Speaker, Task, Transcript, Turn
 from hivelore.sessions.novelty import NoveltyFilter
 from hivelore.sessions.ports import Summarizer, Transcripts
-from hivelore.sessions.transcripts import everything, latest, without_ours
+from hivelore.sessions.transcripts import last_turns, read_transcript, without_own_tools
 from hivelore.storage.leader_lease import LeaderLease
 from hivelore.storage.ports import MemoryStore, Transaction
 
-END_OF_FILE = 8_000_000
+MAX_TRANSCRIPT_BYTES = 8_000_000
 """Bytes of a transcript that are looked through for them: what tools answered takes most of it."""
 SESSION_LENGTH = 500
 ATTEMPTS = 3
 FIRST_PAUSE = timedelta(seconds=10)
 LAG = timedelta(seconds=2)
 """By which the file of a session that goes on may be behind what was said last, where that was not handed over, too."""
-DISTILLING = "distilling"
+LEASE_NAME = "distilling"
 LEASE = timedelta(minutes=2)
 """Longer than any summary takes."""
-KEPT = timedelta(days=7)
+RETENTION = timedelta(days=7)
 """So long an event is known after it was distilled, so that it is not taken again."""
-PRUNED = 250
-_AT_ONCE = 500
+PRUNE_BATCH = 250
+_BATCH = 500
 """Ends that are looked at together: of each session only the newest is distilled."""
 _UNSTORABLE = str.maketrans({"\0": "\ufffd"})
 
@@ -79,28 +79,28 @@ class SessionSummaries:
         self._redactor = redactor
         self._clock = clock
         self._leader_lease = leader_lease
-        self._marked = marked
-        self._news = threading.Event()
+        self._ingest_markers = marked
+        self._wake_up = threading.Event()
         self.last_error: str | None = None
         """Why the last summary failed, or had to do without the transcript."""
 
-    def hand_over(self, ended: Ended, viewer: Viewer) -> None:
+    def hand_over(self, ended: SessionEnd, viewer: Viewer) -> None:
         """Take an end to be distilled; durable when this returns. The same event again changes nothing.
 
         Raises Invalid for an operator who acts for no agent: the summary belongs to one."""
         if viewer.agent is None:
             raise Invalid("The end of a session needs an agent: its summary is private. Name one (X-Agent-ID).")
-        lags = ended.goes_on and ended.last_message is None and ended.transcript is not None
+        lags = ended.is_partial and ended.last_message is None and ended.transcript is not None
         not_before = self._clock.now() + (LAG if lags else timedelta(0))
-        handover = Handover(ended=self._cleaned(ended), by=viewer, not_before=not_before)
+        handover = Handover(ended=self._clean_end(ended), by=viewer, not_before=not_before)
         self._store.write(lambda tx: None if tx.handover(ended.id) else tx.put_handover(handover))
-        self._news.set()
+        self._wake_up.set()
 
     def run(self, stop: threading.Event, idle: float, report: Report = unreported) -> None:
         """Distil until ``stop`` is set (``wake`` after setting it); with nothing to do look again after an event, or
         after ``idle`` seconds. ``report`` is told how each round went."""
         while not stop.is_set():
-            self._news.clear()
+            self._wake_up.clear()
             try:
                 done = self.step()
                 report(None)
@@ -108,12 +108,12 @@ class SessionSummaries:
                 self.last_error, done = str(error), False
                 report(error)
             if not done:
-                self._news.wait(idle)
+                self._wake_up.wait(idle)
         with suppress(HiveloreError):  # The lease ends by itself.
             self._leader_lease.release_lease()
 
     def wake(self) -> None:
-        self._news.set()
+        self._wake_up.set()
 
     def step(self) -> bool:
         """Distil one end; False where none is due, or another process does it."""
@@ -121,23 +121,23 @@ class SessionSummaries:
             return False
         now = self._clock.now()
         with self._store.read() as view:
-            due = view.handovers_due(now, _AT_ONCE)
+            due = view.handovers_due(now, _BATCH)
         if not due:
-            self._store.write(lambda tx: tx.prune_handovers(now - KEPT, PRUNED))
+            self._store.write(lambda tx: tx.prune_handovers(now - RETENTION, PRUNE_BATCH))
             return False
-        last, before = _newest_of_first(due)
+        last, before = _select_newest(due)
         for one in (*before, last):
-            self._mark(one)
+            self._ingest_last_message(one)
         begun = replace(last, attempts=last.attempts + 1)
         tried = [replace(one, attempts=one.attempts + 1) for one in before]
-        self._store.write(lambda tx: _put(tx, [begun, *tried]))
-        state = self._tried(begun)
+        self._store.write(lambda tx: _put_handovers(tx, [begun, *tried]))
+        state = self._attempt(begun)
         now = self._clock.now()
         if state is HandoverState.WAITING:
             again = replace(begun, not_before=now + FIRST_PAUSE * 6**last.attempts)
             self._store.write(lambda tx: tx.put_handover(again))
         else:
-            self._store.write(lambda tx: _settle(tx, [begun, *before], state, now))
+            self._store.write(lambda tx: _finish_handovers(tx, [begun, *before], state, now))
         return True
 
     def counts(self) -> Mapping[HandoverState, int]:
@@ -145,96 +145,96 @@ class SessionSummaries:
         with self._store.read() as view:
             return view.handover_counts()
 
-    def _mark(self, one: Handover) -> None:
+    def _ingest_last_message(self, one: Handover) -> None:
         """Keep what was said in markers, as soon as it is heard of."""
         if one.attempts == 0 and one.ended.last_message:
-            self._marked(one.ended.last_message, one.by, one.ended.session, one.ended.at)
+            self._ingest_markers(one.ended.last_message, one.by, one.ended.session, one.ended.at)
 
-    def _tried(self, begun: Handover) -> HandoverState:
+    def _attempt(self, begun: Handover) -> HandoverState:
         """What became of it. An end in the middle of which the process was killed so often is tried once more without a
         model, and not again where that was the end of it, too."""
         if begun.attempts > ATTEMPTS + 1:
             return HandoverState.FAILED
         self.last_error = None
-        by_rules = begun.ended.goes_on or begun.attempts > ATTEMPTS
+        by_rules = begun.ended.is_partial or begun.attempts > ATTEMPTS
         try:
-            self._distil(begun.ended, begun.by, self._fallback if by_rules else self._summarizer)
+            self._summarise(begun.ended, begun.by, self._fallback if by_rules else self._summarizer)
         except HiveloreError as error:
             self.last_error = str(error)
             if begun.attempts < ATTEMPTS and isinstance(error, Unavailable):
                 return HandoverState.WAITING
             with suppress(HiveloreError):
-                self._distil(begun.ended, begun.by, self._fallback)
+                self._summarise(begun.ended, begun.by, self._fallback)
             self.last_error = str(error)
             return HandoverState.FAILED
         return HandoverState.DONE
 
-    def _distil(self, ended: Ended, viewer: Viewer, summarizer: Summarizer) -> None:
+    def _summarise(self, ended: SessionEnd, viewer: Viewer, summarizer: Summarizer) -> None:
         agent = viewer.agent
         if agent is None:
             return
         project = None if ended.project is None else Clean(ended.project)
-        before = self._summary_of(ended, agent, project)
-        if before is not None and ended.goes_on and is_of_later_end(before.memory, ended):
+        before = self._stored_summary(ended, agent, project)
+        if before is not None and ended.is_partial and is_newer_than(before.memory, ended):
             return  # Heard of late, it would only take the place of a better one.
-        whole = self._said(ended)
+        whole = self._read_transcript(ended)
         self._implicit_feedback.watch(ended, agent, whole)
-        conversation = self._conversation(ended, without_ours(whole))
+        conversation = self._conversation(ended, without_own_tools(whole))
         summary = summarizer.summary(conversation, ended.task)
-        new, known = self._novelty_filter.news(summary.points, agent, project, Clean(ended.thread))
+        new, known = self._novelty_filter.split_points(summary.points, agent, project, Clean(ended.thread))
         self._novelty_filter.reinforce(known)
-        if not lessons(new):
+        if not without_activity(new):
             return
-        draft = draft_of(ended, replace(summary, points=tuple(new)))
+        draft = build_draft(ended, replace(summary, points=tuple(new)))
         if before is not None and before.memory.content == draft.content:
             self._novelty_filter.renew(before)
         else:
             self._memory_service.remember(draft, viewer)
 
-    def _summary_of(self, ended: Ended, agent: AgentId, project: Clean | None) -> Stored | None:
+    def _stored_summary(self, ended: SessionEnd, agent: AgentId, project: Clean | None) -> Stored | None:
         with self._store.read() as view:
-            return same_record(view.with_external_id(agent, Clean(ended.thread)), project)
+            return same_record(view.memories_with_external_id(agent, Clean(ended.thread)), project)
 
-    def _conversation(self, ended: Ended, whole: Transcript) -> Transcript:
+    def _conversation(self, ended: SessionEnd, whole: Transcript) -> Transcript:
         """The last of what was said, clean; the last message where the file does not have it yet."""
-        turns = [self._clean_turn(turn) for turn in latest(whole, READ).turns]
-        last = (ended.last_message or "")[-READ:]
-        if last and not any(turn.who is Who.ASSISTANT and turn.text.strip() == last.strip() for turn in turns):
-            turns.append(Turn(who=Who.ASSISTANT, text=last, at=ended.at))
+        turns = [self._clean_turn(turn) for turn in last_turns(whole, MAX_SUMMARISED).turns]
+        last = (ended.last_message or "")[-MAX_SUMMARISED:]
+        if last and not any(turn.speaker is Speaker.ASSISTANT and turn.text.strip() == last.strip() for turn in turns):
+            turns.append(Turn(speaker=Speaker.ASSISTANT, text=last, at=ended.at))
         return Transcript(tuple(turns), whole.cut)
 
-    def _said(self, ended: Ended) -> Transcript:
+    def _read_transcript(self, ended: SessionEnd) -> Transcript:
         if ended.transcript is not None:
             try:
-                lines, cut = self._transcripts.end(ended.transcript, END_OF_FILE)
+                lines, cut = self._transcripts.end(ended.transcript, MAX_TRANSCRIPT_BYTES)
             except NotFound as error:
                 self.last_error = str(error)
             else:
-                return everything(ended.program, lines, cut=cut, of_subagent=ended.subagent is not None)
+                return read_transcript(ended.program, lines, cut=cut, of_subagent=ended.subagent is not None)
         if ended.text:
-            return Transcript((Turn(who=Who.ASSISTANT, text=ended.text, at=ended.at),))
+            return Transcript((Turn(speaker=Speaker.ASSISTANT, text=ended.text, at=ended.at),))
         return Transcript(())
 
-    def _cleaned(self, ended: Ended) -> Ended:
+    def _clean_end(self, ended: SessionEnd) -> SessionEnd:
         if not 0 < len(ended.session) <= SESSION_LENGTH:
             raise Invalid(f"A session has a name of 1 to {SESSION_LENGTH} characters.", field="session")
         task, subagent = ended.task, ended.subagent
         return replace(
             ended,
             session=self._clean(ended.session),
-            transcript=self._clean_or_none(ended.transcript),
-            text=self._clean_or_none(ended.text and unfenced(ended.text)[-READ:]),
-            last_message=self._clean_or_none(ended.last_message and unfenced(ended.last_message)),
-            project=self._clean_or_none(ended.project),
-            task=None if task is None else Task(self._clean(task.id), self._clean(task.text[:READ])),
+            transcript=self._clean_optional(ended.transcript),
+            text=self._clean_optional(ended.text and unfenced(ended.text)[-MAX_SUMMARISED:]),
+            last_message=self._clean_optional(ended.last_message and unfenced(ended.last_message)),
+            project=self._clean_optional(ended.project),
+            task=None if task is None else Task(self._clean(task.id), self._clean(task.text[:MAX_SUMMARISED])),
             subagent=None if subagent is None else replace(subagent, id=self._clean(subagent.id)),
         )
 
     def _clean_turn(self, turn: Turn) -> Turn:
-        tool = None if turn.tool is None else replace(turn.tool, on=self._clean(turn.tool.on), wrote="")
+        tool = None if turn.tool is None else replace(turn.tool, target=self._clean(turn.tool.target), written="")
         return replace(turn, text=self._clean(turn.text), tool=tool)
 
-    def _clean_or_none(self, text: str | None) -> str | None:
+    def _clean_optional(self, text: str | None) -> str | None:
         return None if text is None else self._clean(text)
 
     def _clean(self, text: str) -> str:
@@ -242,19 +242,19 @@ class SessionSummaries:
         return self._redactor.clean(text.translate(_UNSTORABLE).encode(errors="replace").decode())
 
 
-def _newest_of_first(due: Sequence[Handover]) -> tuple[Handover, list[Handover]]:
+def _select_newest(due: Sequence[Handover]) -> tuple[Handover, list[Handover]]:
     """Of the session that waits longest the newest end, and those before it, which it makes needless."""
     first = due[0]
     same = [one for one in due if (one.ended.thread, one.by.agent) == (first.ended.thread, first.by.agent)]
     return same[-1], same[:-1]
 
 
-def _put(tx: Transaction, handovers: Sequence[Handover]) -> None:
+def _put_handovers(tx: Transaction, handovers: Sequence[Handover]) -> None:
     for one in handovers:
         tx.put_handover(one)
 
 
-def _settle(tx: Transaction, handovers: Sequence[Handover], state: HandoverState, now: datetime) -> None:
+def _finish_handovers(tx: Transaction, handovers: Sequence[Handover], state: HandoverState, now: datetime) -> None:
     """What was said is not needed any more."""
     for one in handovers:
         ended = replace(one.ended, transcript=None, text=None, last_message=None, project=None, task=None)

@@ -1,1 +1,1 @@
-"""Ports of the stores and what every store shares."""
+"""Stores: their ports, the code all stores share, and the SQLite and PostgreSQL stores."""

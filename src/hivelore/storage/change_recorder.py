@@ -1,4 +1,4 @@
-"""Noting what memories were before a unit of work changes them, for every store alike."""
+"""Recording of memory states before a transaction changes them, for all stores."""
 
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
@@ -12,8 +12,8 @@ from hivelore.storage.ports import View
 
 
 class ChangeRecorder:
-    """The part of ``storage.ports.MemoryTransaction`` that keeps. Whatever changes a memory calls ``_note`` before
-    it does."""
+    """Implements ``journal`` of ``storage.ports.MemoryWrites``. Every method that changes a memory calls ``_note``
+    first."""
 
     _noted: dict[DocumentKey, PreviousState | None] | None = None
 
@@ -26,24 +26,24 @@ class ChangeRecorder:
             self._noted = None
 
     @property
-    def is_keeping(self) -> bool:
+    def is_journaling(self) -> bool:
         return self._noted is not None
 
     def _note(self, *keys: DocumentKey) -> None:
         if self._noted is not None:
             for key in keys:
                 if key not in self._noted:
-                    self._noted[key] = former(cast(View, self), key)
+                    self._noted[key] = capture_state(cast(View, self), key)
 
     def _note_new(self, key: DocumentKey) -> None:
-        """Of one that was put here just now."""
+        """Records that a memory did not exist before."""
         if self._noted is not None:
             self._noted.setdefault(key, None)
 
 
-def former(view: View, key: DocumentKey) -> PreviousState | None:
-    """A memory as the view shows it."""
-    memory = view.admitted([key], EVERYTHING).get(key)
+def capture_state(view: View, key: DocumentKey) -> PreviousState | None:
+    """Returns everything the view knows about a memory, or None if it does not exist."""
+    memory = view.memories_of([key], EVERYTHING).get(key)
     if memory is None:
         return None
     whole = WholeMemory(

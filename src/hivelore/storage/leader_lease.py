@@ -1,4 +1,4 @@
-"""Leading: which one of several processes on one store does what only one of them has to do."""
+"""Leader lease: one of several processes on a store runs the background jobs that only one must run."""
 
 from datetime import timedelta
 
@@ -7,41 +7,41 @@ from hivelore.storage.ports import MemoryStore
 
 TENDING = "tending"
 LEASE = timedelta(seconds=15)
-"""So long after a process was killed, another one takes over."""
+"""After a leader is killed, another process takes over once this time has passed."""
 RENEWED = 3.0
-"""Seconds after which a lease is renewed, and who does not lead asks again."""
+"""Seconds between attempts to renew or acquire the lease."""
 
 
 class LeaderLease:
-    """Not for many threads."""
+    """A lease for one thread. A store that is not shared needs none: its process always leads."""
 
     def __init__(
         self, store: MemoryStore, clock: Clock, holder: str, what: str = TENDING, lease: timedelta = LEASE
     ) -> None:
-        """``holder``: a name that no other process has. ``lease``: longer than any piece of work takes."""
+        """``holder`` is a unique name of this process. ``lease`` must be longer than any piece of work."""
         self._store = store
         self._clock = clock
         self._holder = holder
         self._what = what
         self._length = lease
-        self._asked: float | None = None
+        self._tried_at: float | None = None
         self._leads = not store.is_shared
 
     def is_leader(self) -> bool:
-        """To be asked again before each piece of work, which has to be shorter than the lease."""
+        """Acquires or renews the lease. Call it before each piece of work."""
         if not self._store.is_shared:
             return True
         now = self._clock.monotonic()
-        if self._asked is None or now - self._asked >= RENEWED:
+        if self._tried_at is None or now - self._tried_at >= RENEWED:
             self._leads = self._lease(self._length)
-            self._asked = now
+            self._tried_at = now
         return self._leads
 
     def release_lease(self) -> None:
-        """Let another one take over at once."""
+        """Lets another process take over at once."""
         if self._store.is_shared and self._leads:
             self._lease(timedelta())
             self._leads = False
 
     def _lease(self, lease: timedelta) -> bool:
-        return self._store.write(lambda tx: tx.lease(self._what, self._holder, self._clock.now(), lease))
+        return self._store.write(lambda tx: tx.acquire_lease(self._what, self._holder, self._clock.now(), lease))

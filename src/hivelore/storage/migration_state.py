@@ -1,4 +1,4 @@
-"""How far a move has come, as its target keeps it, and which target will do."""
+"""Progress of a migration, as its target stores it, and the check that a target is suitable."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -9,13 +9,13 @@ from hivelore.memories.whole import Counts
 from hivelore.storage.ports import View
 
 MOVE = "move"
-"""The setting of a target with all of that."""
+"""The setting of the target that holds the progress."""
 INCARNATION = "incarnation"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MigrationState:
-    """How far a move has come: the target has the memories up to the key ``upto``, as ``shown`` shows them."""
+    """Progress of a migration. The target has the memories up to the key ``upto`` as of the cursor ``shown``."""
 
     origin: str
     """The incarnation of the source."""
@@ -30,47 +30,49 @@ class MigrationState:
 
     @classmethod
     def of(cls, view: View) -> "MigrationState | None":
-        """That of a target; None where nothing was ever moved to it."""
+        """Reads the progress from a target; None if no migration to it ever began."""
         text = view.setting(MOVE)
         if not text:
             return None
-        told = json.loads(text)
-        shown = told.pop("shown")
-        return cls(**told, shown=None if shown is None else ChangeCursor(shown["upto"], tuple(shown["open"])))
+        fields = json.loads(text)
+        shown = fields.pop("shown")
+        return cls(**fields, shown=None if shown is None else ChangeCursor(shown["upto"], tuple(shown["open"])))
 
 
 def refuse_unfinished(view: View) -> None:
-    """Raises Conflict for a store that is not complete yet, since a move to it goes on or was interrupted."""
-    stand = MigrationState.of(view)
-    if stand is not None and stand.finished_at is None:
+    """Raises Conflict for a store that is incomplete, because a migration to it is running or was interrupted."""
+    state = MigrationState.of(view)
+    if state is not None and state.finished_at is None:
         raise Conflict(
-            f"A move to this database began at {stand.began_at} and is not finished. "
+            f"A move to this database began at {state.began_at} and is not finished. "
             "Run the same 'hivelore move' again, or choose another database."
         )
 
 
 def origin_of(view: View) -> str:
-    """By what the targets of a source know it. Raises Conflict where it is not complete itself."""
+    """Returns the incarnation of a source, by which targets identify it. Raises Conflict if it is incomplete."""
     refuse_unfinished(view)
     return view.setting(INCARNATION) or ""
 
 
 def fitting(view: View, origin: str) -> MigrationState | None:
-    """How far the move of this source to a target has come; None where it can begin. Raises Conflict where the target
-    is in use, or where another swarm moves or has moved to it, Invalid where both are the same."""
+    """Returns the progress of the migration from ``origin`` to this target; None if it can begin.
+
+    Raises Conflict if the target is in use or belongs to a migration of another swarm, and Invalid if source and target
+    are the same database."""
     if view.setting(INCARNATION) == origin:
         raise Invalid("Source and target are the same database.")
-    stand = MigrationState.of(view)
-    if stand is None:
+    state = MigrationState.of(view)
+    if state is None:
         _refuse_full(view.counts())
-    elif stand.origin != origin:
+    elif state.origin != origin:
         raise Conflict("Another swarm was moved to the target, or has begun to be. Choose an empty database.")
-    return stand
+    return state
 
 
 def _refuse_full(counts: Counts) -> None:
-    told = counts.audit or counts.recalls or counts.events or counts.cooldowns or counts.jobs
-    if counts.memories or counts.agents or counts.keys or told:
+    has_logs = counts.audit or counts.recalls or counts.events or counts.cooldowns or counts.jobs
+    if counts.memories or counts.agents or counts.keys or has_logs:
         raise Conflict(
             f"The target is in use: it has {counts.memories} memories, {counts.agents} agents and {counts.keys} keys. "
             "Choose an empty database or a new file."
@@ -78,7 +80,7 @@ def _refuse_full(counts: Counts) -> None:
 
 
 def known(view: View) -> MigrationState:
-    stand = MigrationState.of(view)
-    if stand is None:
-        raise Conflict("Somebody has emptied the target meanwhile. Begin again.")
-    return stand
+    state = MigrationState.of(view)
+    if state is None:
+        raise Conflict("The target was emptied in the meantime. Start the move again.")
+    return state

@@ -1,30 +1,29 @@
-"""Learning: a store looks at what it has once much is new, so that reads are not planned for what there was before."""
+"""Refreshes the statistics of the query planner (ANALYZE) while and after many rows are written."""
 
 from hivelore.storage.ports import MemoryStore
 
 MANY = 2_000
-"""Fewer than so many are not worth a look."""
+"""New rows below this number do not need new statistics."""
 
 
 class PlannerStatistics:
-    """Lets a store look whenever it was given as many as before, and when a great load has ended."""
+    """Analyzes a store whenever its rows have doubled, and at the end of a bulk load."""
 
     def __init__(self, store: MemoryStore) -> None:
         self._store = store
         self._known = 0
         self._new = 0
 
-    def wrote(self, count: int) -> None:
+    def rows_written(self, count: int) -> None:
         self._new += count
         if self._new >= max(MANY, self._known):
-            self._learn()
+            self._analyze()
 
-    def ended(self) -> None:
-        """Nothing more comes for now."""
+    def load_ended(self) -> None:
         if self._new >= MANY:
-            self._learn()
+            self._analyze()
 
-    def _learn(self) -> None:
+    def _analyze(self) -> None:
         self._known += self._new
         self._new = 0
-        self._store.learn()
+        self._store.analyze()

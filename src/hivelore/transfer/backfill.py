@@ -13,28 +13,28 @@ from pathlib import Path
 from hivelore.local.endpoint import SESSIONS
 from hivelore.memories.drafts import Draft
 from hivelore.memories.model import NAME_LENGTH, Source
-from hivelore.sessions.lessons.extractive import distilled
-from hivelore.sessions.lessons.gate import LEAST
-from hivelore.sessions.lessons.summary_draft import READ, draft_of
-from hivelore.sessions.model import Ended, EventId
-from hivelore.sessions.transcripts import about, latest, transcript
-from hivelore.transfer.files import LARGEST, Skipped
+from hivelore.sessions.lessons.claims import MIN_WEIGHT
+from hivelore.sessions.lessons.extractive import extract_summary
+from hivelore.sessions.lessons.summary_draft import MAX_SUMMARISED, build_draft
+from hivelore.sessions.model import EventId, SessionEnd
+from hivelore.sessions.transcripts import last_turns, read_conversation, session_and_folder
+from hivelore.transfer.files import MAX_BYTES, Skipped
 
-END_OF_FILE = 8_000_000
+MAX_TRANSCRIPT_BYTES = 8_000_000
 """Bytes of a transcript that are read: the last ones."""
-NOTHING = "nothing was learned in it"
+NOTHING_LEARNED = "nothing was learned in it"
 _SESSIONS = {"claude-code": "*/*.jsonl", "codex": "**/*.jsonl"}
 _NOTES = {"claude-code": "projects/*/memory/*.md", "codex": "memories/*.md"}
-_OF_SUBAGENTS = "agent-"
+_SUBAGENT_PREFIX = "agent-"
 _INDEX = "MEMORY.md"
 _FRONT = re.compile(r"\A---\r?\n(.*?)\r?\n---\r?\n", re.DOTALL)
 _FIELD = re.compile(r"^(?:metadata:\s*)?\s*(name|description|type):\s*(.+?)\s*$", re.MULTILINE)
-_LINK = re.compile(r"^\s*[-*]\s*\[[^\]]*\]\([^)\s]+\.md\).*$", re.MULTILINE)
+_INDEX_LINK = re.compile(r"^\s*[-*]\s*\[[^\]]*\]\([^)\s]+\.md\).*$", re.MULTILINE)
 """A line of the index that only leads to another note."""
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class SourceFile:
     """A file in which a program keeps something."""
 
     path: Path
@@ -42,63 +42,65 @@ class Kept:
     changed_at: datetime
 
 
-def kept_by(program: str, home: Path, since: datetime | None) -> list[Kept]:
+def find_files(program: str, home: Path, since: datetime | None) -> list[SourceFile]:
     """The files of a program that were changed since an instant, oldest first."""
     sessions = (home / SESSIONS[program]).glob(_SESSIONS[program])
     found = [
-        *(_kept(path, True) for path in sessions if not path.name.startswith(_OF_SUBAGENTS)),
-        *(_kept(path, False) for path in home.glob(_NOTES[program])),
+        *(_source_file(path, True) for path in sessions if not path.name.startswith(_SUBAGENT_PREFIX)),
+        *(_source_file(path, False) for path in home.glob(_NOTES[program])),
     ]
     there = [one for one in found if one is not None and (since is None or one.changed_at >= since)]
     return sorted(there, key=lambda one: (one.changed_at, one.path))
 
 
-def _kept(path: Path, is_session: bool) -> Kept | None:
+def _source_file(path: Path, is_session: bool) -> SourceFile | None:
     try:
-        return Kept(path, is_session, datetime.fromtimestamp(path.stat().st_mtime, UTC)) if path.is_file() else None
+        return (
+            SourceFile(path, is_session, datetime.fromtimestamp(path.stat().st_mtime, UTC)) if path.is_file() else None
+        )
     except OSError:
         return None
 
 
-def read(program: str, kept: Kept, project_of: Callable[[Path], str | None]) -> Draft | Skipped:
+def read_draft(program: str, kept: SourceFile, project_of: Callable[[Path], str | None]) -> Draft | Skipped:
     """A file as a draft, or why it is none. ``project_of``: of a folder that somebody worked in."""
     try:
-        return (_session if kept.is_session else _note)(program, kept, project_of)
+        return (_session_draft if kept.is_session else _note_draft)(program, kept, project_of)
     except OSError as error:
         return Skipped(kept.path, error.strerror or str(error))
 
 
-def _session(program: str, kept: Kept, project_of: Callable[[Path], str | None]) -> Draft | Skipped:
-    lines, cut = _end(kept.path)
-    session, folder = about(program, lines)
-    whole = latest(transcript(program, lines, cut=cut), READ)
-    summary = replace(distilled(whole), by="extractive")
+def _session_draft(program: str, kept: SourceFile, project_of: Callable[[Path], str | None]) -> Draft | Skipped:
+    lines, cut = _read_end(kept.path)
+    session, folder = session_and_folder(program, lines)
+    whole = last_turns(read_conversation(program, lines, cut=cut), MAX_SUMMARISED)
+    summary = replace(extract_summary(whole), by="extractive")
     if not summary.points:
-        return Skipped(kept.path, NOTHING, expected=True)
-    ended = Ended(
+        return Skipped(kept.path, NOTHING_LEARNED, expected=True)
+    ended = SessionEnd(
         id=EventId(""),
         program=program,
         session=session or kept.path.stem,
         at=next((turn.at for turn in reversed(whole.turns) if turn.at is not None), kept.changed_at),
         project=None if folder is None else project_of(Path(folder)),
     )
-    return _imported(draft_of(ended, summary), kept, ended.at)
+    return _as_imported(build_draft(ended, summary), kept, ended.at)
 
 
-def _note(program: str, kept: Kept, project_of: Callable[[Path], str | None]) -> Draft | Skipped:
+def _note_draft(program: str, kept: SourceFile, project_of: Callable[[Path], str | None]) -> Draft | Skipped:
     """A memory of the program's own, with its frontmatter ``name``, ``description`` and ``type``."""
     data = kept.path.read_bytes()
-    if len(data) > LARGEST:
-        return Skipped(kept.path, f"larger than {LARGEST:,} bytes")
+    if len(data) > MAX_BYTES:
+        return Skipped(kept.path, f"larger than {MAX_BYTES:,} bytes")
     text = data.decode(errors="replace").replace("\0", "\ufffd")
     front = _FRONT.match(text)
     fields = dict(_FIELD.findall(front[1])) if front else {}
     content = (text[front.end() :] if front else text).strip()
     if kept.path.name == _INDEX:
-        content = _LINK.sub("", content).strip()
-    if len(content) <= LEAST:
-        return Skipped(kept.path, NOTHING, expected=True)
-    folder = _folder_of_notes(program, kept.path)
+        content = _INDEX_LINK.sub("", content).strip()
+    if len(content) <= MIN_WEIGHT:
+        return Skipped(kept.path, NOTHING_LEARNED, expected=True)
+    folder = _project_folder(program, kept.path)
     draft = Draft(
         content=content,
         name=(fields.get("name") or kept.path.stem).strip("\"'")[:NAME_LENGTH],
@@ -108,30 +110,30 @@ def _note(program: str, kept: Kept, project_of: Callable[[Path], str | None]) ->
         external_id=f"memory:{program}:{kept.path.parent.parent.name}/{kept.path.name}",
         metadata={"program": program},
     )
-    return _imported(draft, kept, kept.changed_at)
+    return _as_imported(draft, kept, kept.changed_at)
 
 
-def _folder_of_notes(program: str, path: Path) -> Path | None:
+def _project_folder(program: str, path: Path) -> Path | None:
     """Where the sessions worked beside which a note lies."""
     for session in sorted(path.parent.parent.glob("*.jsonl")) if program == "claude-code" else ():
-        folder = about(program, _end(session)[0])[1]
+        folder = session_and_folder(program, _read_end(session)[0])[1]
         if folder is not None:
             return Path(folder)
     return None
 
 
-def _imported(draft: Draft, kept: Kept, at: datetime) -> Draft:
+def _as_imported(draft: Draft, kept: SourceFile, at: datetime) -> Draft:
     """What somebody takes over on purpose stays: it has the source of what is written by hand."""
     origin = str(kept.path).encode(errors="replace").decode()
     metadata = {**(draft.metadata or {}), "origin": origin}
     return replace(draft, source=Source.MANUAL, created_at=at, tags=("imported",), metadata=metadata)
 
 
-def _end(path: Path) -> tuple[list[str], bool]:
+def _read_end(path: Path) -> tuple[list[str], bool]:
     """The last whole lines of a file, and whether there is more before them."""
     with path.open("rb") as file:
         size = file.seek(0, 2)
-        start = max(size - END_OF_FILE, 0)
+        start = max(size - MAX_TRANSCRIPT_BYTES, 0)
         file.seek(start)
-        lines = file.read(END_OF_FILE).decode(errors="replace").split("\n")
+        lines = file.read(MAX_TRANSCRIPT_BYTES).decode(errors="replace").split("\n")
     return (lines[1:] if start else lines), bool(start)

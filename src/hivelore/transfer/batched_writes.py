@@ -20,19 +20,19 @@ class BatchedWriter(Generic[K]):
         self._hive = hive
         self._kept = kept
         self._refused = refused
-        self._waiting: list[tuple[K, Draft]] = []
+        self._pending: list[tuple[K, Draft]] = []
         self._size = 0
 
     def add(self, name: K, draft: Draft, size: int) -> None:
         """``size``: bytes or characters that it takes, at least those of its content."""
-        if len(self._waiting) == UNIT or self._size + size > UNIT_CHARACTERS:
+        if len(self._pending) == UNIT or self._size + size > UNIT_CHARACTERS:
             self.flush()
-        self._waiting.append((name, draft))
+        self._pending.append((name, draft))
         self._size += size
 
     def flush(self) -> None:
         """Store what waits. It is durable when this returns."""
-        unit, self._waiting, self._size = self._waiting, [], 0
+        unit, self._pending, self._size = self._pending, [], 0
         if unit:
             self._store(unit)
 

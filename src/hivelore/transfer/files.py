@@ -17,10 +17,10 @@ from hivelore.memories.model import NAME_LENGTH, Scope, Source
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
-LARGEST = 2_000_000
+MAX_BYTES = 2_000_000
 """Bytes of a file that is still indexed."""
 _SNIFFED = 8_192
-_NEVER = (".git/", ".hg/", ".svn/", "node_modules/", "__pycache__/", ".venv/")
+_ALWAYS_IGNORED = (".git/", ".hg/", ".svn/", "node_modules/", "__pycache__/", ".venv/")
 _IGNORE = ".gitignore"
 
 
@@ -34,19 +34,19 @@ class Skipped:
     """There is no text in it that could be indexed."""
 
 
-def drafts_under(path: Path, scope: Scope, project: str | None) -> Iterator[Draft | Skipped]:
+def read_drafts(path: Path, scope: Scope, project: str | None) -> Iterator[Draft | Skipped]:
     """The file at ``path``, or every file below it in a stable order that no .gitignore excludes."""
-    for file in files_under(path):
-        yield file if isinstance(file, Skipped) else draft_of(file, scope, project)
+    for file in find_files(path):
+        yield file if isinstance(file, Skipped) else read_draft(file, scope, project)
 
 
-def files_under(path: Path) -> Iterator[Path | Skipped]:
+def find_files(path: Path) -> Iterator[Path | Skipped]:
     """What ``drafts_under`` reads, each as ``located``."""
-    root = located(path)
-    return _files(root) if root.is_dir() else iter([root])
+    root = resolve_path(path)
+    return _walk_files(root) if root.is_dir() else iter([root])
 
 
-def located(path: Path) -> Path:
+def resolve_path(path: Path) -> Path:
     """The one path of a file or folder, whichever way it is named. Raises Invalid where there is none."""
     try:
         path.stat()
@@ -57,14 +57,14 @@ def located(path: Path) -> Path:
     return path.resolve()
 
 
-def draft_of(file: Path, scope: Scope, project: str | None) -> Draft | Skipped:
+def read_draft(file: Path, scope: Scope, project: str | None) -> Draft | Skipped:
     """A file as a draft that is named after it; a later one of the same path takes its place."""
     try:
         found = file.stat()
         if not stat.S_ISREG(found.st_mode):
             return Skipped(file, "not a regular file", expected=True)
-        if found.st_size > LARGEST:
-            return Skipped(file, f"larger than {LARGEST:,} bytes: split it")
+        if found.st_size > MAX_BYTES:
+            return Skipped(file, f"larger than {MAX_BYTES:,} bytes: split it")
         data = file.read_bytes()
     except OSError as error:
         return Skipped(file, error.strerror or str(error))
@@ -86,18 +86,18 @@ def draft_of(file: Path, scope: Scope, project: str | None) -> Draft | Skipped:
     return Draft(content=text, name=name, scope=scope, source=Source.FILE_INDEX, source_path=path, project=project)
 
 
-def _files(root: Path) -> Iterator[Path | Skipped]:
+def _walk_files(root: Path) -> Iterator[Path | Skipped]:
     specs = _rules_above(root)
     unreadable: list[OSError] = []
     for folder, folders, files in os.walk(root, onerror=unreadable.append):
         here = Path(folder)
-        rules = [*(_NEVER if here == root else ()), *(_rules(here) if _IGNORE in files else ())]
+        rules = [*(_ALWAYS_IGNORED if here == root else ()), *(_read_rules(here) if _IGNORE in files else ())]
         if rules:
-            specs[here] = _spec(rules)
-        folders[:] = sorted(name for name in folders if not _ignored(here / name, specs, is_folder=True))
+            specs[here] = _parse_rules(rules)
+        folders[:] = sorted(name for name in folders if not _is_ignored(here / name, specs, is_folder=True))
         # A link is no file of its own: what it points to is indexed where it lies.
         found = (here / name for name in sorted(files) if not (here / name).is_symlink())
-        yield from (file for file in found if not _ignored(file, specs, is_folder=False))
+        yield from (file for file in found if not _is_ignored(file, specs, is_folder=False))
     yield from (Skipped(Path(str(error.filename)), error.strerror or str(error)) for error in unreadable)
 
 
@@ -107,19 +107,19 @@ def _rules_above(root: Path) -> dict[Path, "GitIgnoreSpec"]:
     top = next((folder for folder in (root, *root.parents) if (folder / ".git").exists()), root)
     specs: dict[Path, GitIgnoreSpec] = {}
     for folder in root.parents:
-        if folder.is_relative_to(top) and (rules := _rules(folder)):
-            specs[folder] = _spec(rules)
-    return {} if _ignored(root, specs, is_folder=True) else specs
+        if folder.is_relative_to(top) and (rules := _read_rules(folder)):
+            specs[folder] = _parse_rules(rules)
+    return {} if _is_ignored(root, specs, is_folder=True) else specs
 
 
-def _rules(folder: Path) -> list[str]:
+def _read_rules(folder: Path) -> list[str]:
     try:
         return (folder / _IGNORE).read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         return []
 
 
-def _spec(rules: list[str]) -> "GitIgnoreSpec":
+def _parse_rules(rules: list[str]) -> "GitIgnoreSpec":
     # Loaded when a folder is walked, which few commands do.
     from pathspec import GitIgnoreSpec
 
@@ -134,7 +134,7 @@ def _spec(rules: list[str]) -> "GitIgnoreSpec":
     return GitIgnoreSpec.from_lines(line for line in rules if is_rule(line))
 
 
-def _ignored(path: Path, specs: dict[Path, "GitIgnoreSpec"], *, is_folder: bool) -> bool:
+def _is_ignored(path: Path, specs: dict[Path, "GitIgnoreSpec"], *, is_folder: bool) -> bool:
     """Whether the nearest .gitignore that has something to say about a path excludes it."""
     for folder in path.parents:
         spec = specs.get(folder)

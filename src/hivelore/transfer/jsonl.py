@@ -23,10 +23,10 @@ from hivelore.python.hive import Hive, choice
 from hivelore.transfer.batched_writes import BatchedWriter
 
 SCHEMA_VERSION = 1
-LONGEST_LINE = 16 * 1024 * 1024
+MAX_LINE = 16 * 1024 * 1024
 _PAGE = 500
 _REPORT_EVERY = 100
-_MOST_SECONDS = 1e11
+_MAX_SECONDS = 1e11
 _TEXTS = {
     "name": "name",
     "summary": "summary",
@@ -37,13 +37,13 @@ _TEXTS = {
     "sourceTaskId": "source_task_id",
     "sourcePath": "source_path",
 }
-_PLACE = ("subject", "validFrom", "supersedes")
-_OWN = {"version", "updatedAt", "accessedAt", "accessCount", "provenance", "agentId", "validUntil"}
+_TEMPORAL_FIELDS = ("subject", "validFrom", "supersedes")
+_IGNORED_FIELDS = {"version", "updatedAt", "accessedAt", "accessCount", "provenance", "agentId", "validUntil"}
 """What our own export says besides; the importing service decides these anew."""
 
 
 @dataclass(slots=True)
-class Report:
+class ImportReport:
     """How an import went so far; each count is of lines. ``assumed_utc``: some times had no zone and were taken as
     UTC."""
 
@@ -60,24 +60,24 @@ def import_lines(
     stream: BinaryIO,
     *,
     refused: Callable[[int, str], None],
-    progress: Callable[[Report], None] = lambda _: None,
-) -> Report:
+    progress: Callable[[ImportReport], None] = lambda _: None,
+) -> ImportReport:
     """Keep every good line of a stream. A bad one is told to ``refused`` by number and reason, and the rest goes in.
 
     ``progress`` is called first and then now and then with one and the same report; what it counts as kept is
     durable.
     """
-    report = Report()
+    report = ImportReport()
 
     def refuse(number: int, reason: str) -> None:
         report.refused += 1
         refused(number, reason)
 
     progress(report)
-    keeper = BatchedWriter[int](hive, kept=lambda _, one: _count(one, report), refused=refuse)
-    for number, line in _lines(stream, report, refuse):
+    keeper = BatchedWriter[int](hive, kept=lambda _, one: _count_result(one, report), refused=refuse)
+    for number, line in _read_lines(stream, report, refuse):
         try:
-            draft = read_line(line, report)
+            draft = parse_line(line, report)
         except Invalid as error:
             refuse(number, str(error))
             continue
@@ -90,18 +90,20 @@ def import_lines(
     return report
 
 
-def _lines(stream: BinaryIO, report: Report, refuse: Callable[[int, str], None]) -> Iterator[tuple[int, bytes]]:
-    while line := stream.readline(LONGEST_LINE):
+def _read_lines(
+    stream: BinaryIO, report: ImportReport, refuse: Callable[[int, str], None]
+) -> Iterator[tuple[int, bytes]]:
+    while line := stream.readline(MAX_LINE):
         report.lines += 1
-        if len(line) == LONGEST_LINE and not line.endswith(b"\n"):
-            refuse(report.lines, f"longer than {LONGEST_LINE // 1024 // 1024} MB")
-            while (rest := stream.readline(LONGEST_LINE)) and not rest.endswith(b"\n"):
+        if len(line) == MAX_LINE and not line.endswith(b"\n"):
+            refuse(report.lines, f"longer than {MAX_LINE // 1024 // 1024} MB")
+            while (rest := stream.readline(MAX_LINE)) and not rest.endswith(b"\n"):
                 pass
         elif line.strip():
             yield report.lines, line
 
 
-def _count(one: WriteResult, report: Report) -> None:
+def _count_result(one: WriteResult, report: ImportReport) -> None:
     if one.created:
         report.created += 1
     elif one.changed:
@@ -110,10 +112,10 @@ def _count(one: WriteResult, report: Report) -> None:
         report.unchanged += 1
 
 
-def read_line(line: bytes, report: Report) -> Draft | None:
+def parse_line(line: bytes, report: ImportReport) -> Draft | None:
     """The draft of one line; None for the first and last line of our own export. Raises Invalid."""
     try:
-        data = json.loads(line.decode("utf-8-sig"), parse_constant=_no_number)
+        data = json.loads(line.decode("utf-8-sig"), parse_constant=_refuse_constant)
     except UnicodeDecodeError as error:
         raise Invalid(f"not UTF-8 (byte {error.start})") from None
     except (ValueError, RecursionError) as error:
@@ -123,23 +125,23 @@ def read_line(line: bytes, report: Report) -> Draft | None:
     told = cast(dict[str, Any], data)
     given = {name: value for name, value in told.items() if value is not None}
     # What others call a subject may be that of a mail, and the next one with it takes no place of the one before.
-    place = {name: given.pop(name) for name in _PLACE if name in given} if "validFrom" in told else {}
+    place = {name: given.pop(name) for name in _TEMPORAL_FIELDS if name in given} if "validFrom" in told else {}
     if "hivelore" in given and not {"content", "text"} & given.keys():
         return None
-    return replace(_draft(given, report), **_place(place, report))
+    return replace(_parse_draft(given, report), **_parse_temporal(place, report))
 
 
-def _no_number(name: str) -> None:
+def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is no number in JSON")
 
 
-def _draft(given: dict[str, Any], report: Report) -> Draft:
+def _parse_draft(given: dict[str, Any], report: ImportReport) -> Draft:
     content = given.pop("content", None)
     content = given.pop("text", None) if content is None else content
     if not isinstance(content, str):
         raise Invalid("content (or text) is missing or no text")
     told = [name for name in _TEXTS if name in given]
-    texts: dict[str, Any] = {_TEXTS[name]: _text(given.pop(name), name) for name in told}
+    texts: dict[str, Any] = {_TEXTS[name]: _as_text(given.pop(name), name) for name in told}
     created = given.pop("createdAt", None)
     created = given.pop("timestamp", None) if created is None else created
     identity = given.pop("externalId", None) or given.get("id")
@@ -149,34 +151,34 @@ def _draft(given: dict[str, Any], report: Report) -> Draft:
         raise Invalid("tags is not a list of texts")
     if type(metadata) is not dict:
         raise Invalid("metadata is not an object")
-    known = _operational(given, report)
+    known = _parse_operational(given, report)
     return Draft(
         content=content,
-        external_id=None if identity is None else _text(identity, "id"),
+        external_id=None if identity is None else _as_text(identity, "id"),
         scope=choice(Scope, given.pop("scope", Scope.AGENT), "scope"),
         source=choice(Source, given.pop("source", Source.MANUAL), "source"),
         tags=tuple(tags),
-        metadata={**metadata, **_rest(given)} or None,
-        created_at=_instant(created, "createdAt", report),
-        expires_at=_instant(given.get("expiresAt"), "expiresAt", report),
+        metadata={**metadata, **_unknown_fields(given)} or None,
+        created_at=_parse_instant(created, "createdAt", report),
+        expires_at=_parse_instant(given.get("expiresAt"), "expiresAt", report),
         operational=known,
         **texts,
     )
 
 
-def _place(given: dict[str, Any], report: Report) -> dict[str, Any]:
+def _parse_temporal(given: dict[str, Any], report: ImportReport) -> dict[str, Any]:
     """What a line says of the place in time."""
-    texts = {name: _text(given[name], name) for name in ("subject", "supersedes") if name in given}
-    return texts | {"valid_from": _instant(given.get("validFrom"), "validFrom", report)}
+    texts = {name: _as_text(given[name], name) for name in ("subject", "supersedes") if name in given}
+    return texts | {"valid_from": _parse_instant(given.get("validFrom"), "validFrom", report)}
 
 
-def _operational(given: dict[str, Any], report: Report) -> Operational | None:
+def _parse_operational(given: dict[str, Any], report: ImportReport) -> Operational | None:
     """What our own export says of running things; what others call by that name may be anything."""
     if not isinstance(given.get("operational"), dict):
         return None
     told = cast(dict[str, Any], given.pop("operational"))
-    since = _instant(told.get("confidentAt"), "operational.confidentAt", report)
-    service = None if told.get("service") is None else _text(told["service"], "operational.service")
+    since = _parse_instant(told.get("confidentAt"), "operational.confidentAt", report)
+    service = None if told.get("service") is None else _as_text(told["service"], "operational.service")
     if since is None or told.get("confidence") is None:
         raise Invalid("operational needs confidence and confidentAt")
     cleaned = {**told, "service": None if service == GENERAL else service, "confidentAt": codec.instant(since)}
@@ -186,23 +188,23 @@ def _operational(given: dict[str, Any], report: Report) -> Operational | None:
         raise Invalid(f"operational: {error}") from None
 
 
-def _rest(given: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in given.items() if name not in _OWN and name != "expiresAt"}
+def _unknown_fields(given: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in given.items() if name not in _IGNORED_FIELDS and name != "expiresAt"}
 
 
-def _text(value: Any, name: str) -> str:
+def _as_text(value: Any, name: str) -> str:
     if isinstance(value, (str, int)) and not isinstance(value, bool):
         return str(value)
     raise Invalid(f"{name} is not a text")
 
 
-def _instant(value: Any, name: str, report: Report) -> datetime | None:
+def _parse_instant(value: Any, name: str, report: ImportReport) -> datetime | None:
     if value is None:
         return None
     try:
         if isinstance(value, (int, float)) and not isinstance(value, bool):
             # Seconds since 1970, or milliseconds where those would lie beyond the year 5000.
-            return datetime.fromtimestamp(value / 1000 if abs(value) > _MOST_SECONDS else value, UTC)
+            return datetime.fromtimestamp(value / 1000 if abs(value) > _MAX_SECONDS else value, UTC)
         instant = datetime.fromisoformat(str(value))
         if instant.tzinfo is None:
             report.assumed_utc = True
@@ -215,22 +217,22 @@ def _instant(value: Any, name: str, report: Report) -> datetime | None:
 def export(hive: Hive) -> Iterator[str]:
     """Everything visible as JSON lines: a first line ``{"hivelore": "export", "schema": 1}``, the memories from the
     newest, a last line with their ``count`` and the ``sha256`` of their contents (``fingerprint``)."""
-    yield _canonical({"hivelore": "export", "schema": SCHEMA_VERSION}) + "\n"
+    yield _canonical_json({"hivelore": "export", "schema": SCHEMA_VERSION}) + "\n"
     prints: list[bytes] = []
-    for memory in everything(hive):
-        prints.append(_print(memory))
-        yield _canonical(codec.memory(memory)) + "\n"
+    for memory in list_all(hive):
+        prints.append(_memory_digest(memory))
+        yield _canonical_json(codec.memory(memory)) + "\n"
     digest = hashlib.sha256(b"".join(sorted(prints))).hexdigest()
-    yield _canonical({"hivelore": "end", "count": len(prints), "sha256": digest}) + "\n"
+    yield _canonical_json({"hivelore": "end", "count": len(prints), "sha256": digest}) + "\n"
 
 
 def fingerprint(hive: Hive) -> str:
     """The canonical hash of all that is visible: SHA-256 over the sorted SHA-256 of each memory's canonical
     JSON without what reading changes (accessedAt, accessCount)."""
-    return hashlib.sha256(b"".join(sorted(_print(memory) for memory in everything(hive)))).hexdigest()
+    return hashlib.sha256(b"".join(sorted(_memory_digest(memory) for memory in list_all(hive)))).hexdigest()
 
 
-def everything(hive: Hive) -> Iterator[Memory]:
+def list_all(hive: Hive) -> Iterator[Memory]:
     after: str | None = None
     while True:
         page = hive.list(limit=_PAGE, after=after, superseded=True)
@@ -240,11 +242,11 @@ def everything(hive: Hive) -> Iterator[Memory]:
         after = page.next
 
 
-def _print(memory: Memory) -> bytes:
+def _memory_digest(memory: Memory) -> bytes:
     data = codec.memory(memory)
     del data["accessedAt"], data["accessCount"]
-    return hashlib.sha256(_canonical(data).encode()).digest()
+    return hashlib.sha256(_canonical_json(data).encode()).digest()
 
 
-def _canonical(data: Any) -> str:
+def _canonical_json(data: Any) -> str:
     return json.dumps(data, ensure_ascii=False, sort_keys=True, separators=(",", ":"))

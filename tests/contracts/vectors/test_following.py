@@ -99,7 +99,7 @@ def test_a_renewed_expiry_counts_after_following(library: Library) -> None:
     key = library.add(near(0), expires_at=instant(5))
     alive = replace(EVERYTHING, live_at=instant(10))
     assert library.found(NORTH, alive) == []
-    library.store.write(lambda tx: tx.renew(key, None))
+    library.store.write(lambda tx: tx.set_expiry(key, None))
     assert library.found(NORTH, alive) == [key]
 
 

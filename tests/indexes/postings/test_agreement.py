@@ -104,12 +104,12 @@ class House:
 
     def settle(self, chance: Random) -> None:
         for _ in range(chance.randint(1, 30)):
-            if not self.postings.settle(self.store):
+            if not self.postings.compact(self.store):
                 break
 
     def wipe(self, chance: Random) -> None:
         for _ in range(chance.randint(1, 3)):
-            self.store.write(lambda tx: self.each(lambda engine: engine.tidy(tx)))
+            self.store.write(lambda tx: self.each(lambda engine: engine.purge_step(tx)))
 
     def start_anew(self, chance: Random) -> None:
         del chance

@@ -103,7 +103,7 @@ def settle(store: MemoryStore, index: Postings) -> int:
     """To the end; answers how many steps that took."""
     wait_until_settled(store)
     steps = 0
-    while index.settle(store):
+    while index.compact(store):
         steps += 1
         assert steps < 1_000
     return steps
@@ -163,7 +163,7 @@ def test_every_step_leaves_every_reader_what_it_saw(store: MemoryStore) -> None:
             with store.read() as view:
                 assert found(index, view) == expected
                 assert found(Postings(SIZES), view) == expected
-            if not index.settle(store):
+            if not index.compact(store):
                 break
 
 
@@ -211,7 +211,7 @@ def test_whoever_follows_finds_what_one_finds_that_reads_everything_anew(store: 
 
     def gather() -> None:
         while not done.is_set():
-            index.settle(store)
+            index.compact(store)
 
     def read() -> int:
         times = 0
@@ -252,7 +252,7 @@ def test_writers_readers_and_gathering_at_once(sqlite: SqliteStore) -> None:
 
     def gather() -> None:
         while not done.is_set():
-            index.settle(store)
+            index.compact(store)
 
     def read() -> int:
         times = 0
@@ -317,7 +317,7 @@ def test_postings_that_were_prepared_before_a_wiping_are_not_written_after_it(
     wipe(store, index)
     store.write(lambda tx: prepared.do(sql.writable(tx)))
     settle(store, index)
-    assert store.tidy()
+    assert store.purge_log()
     assert b"xylophone" not in kind.kept(tmp_path)
 
 
@@ -331,7 +331,7 @@ def test_words_are_wiped_at_whatever_stage_the_segments_are(
     secret = indexed.add("xylophone ant bee", "xylophone yak")
     fill(store, index, 6)
     for _ in range(steps):
-        index.settle(store)
+        index.compact(store)
     keys = indexed.chunk_keys(secret)
     store.write(lambda tx: index.forget(tx, keys))
     expected = found_now(index, store)
@@ -345,10 +345,10 @@ def test_words_are_wiped_at_whatever_stage_the_segments_are(
 def wipe(store: MemoryStore, index: Postings) -> None:
     while True:
         with store.read() as view:
-            if index.is_tidy(view):
+            if index.is_purged(view):
                 break
-        store.write(index.tidy)
-    assert store.tidy()
+        store.write(index.purge_step)
+    assert store.purge_log()
 
 
 # Kills and power cuts.
@@ -362,7 +362,7 @@ def test_a_process_that_is_killed_between_steps_is_followed_by_one_that_goes_on(
     while went_on:
         index = Postings(SIZES)
         for _ in range(every):
-            went_on = index.settle(store)
+            went_on = index.compact(store)
             steps += 1
             assert steps < 1_000
         assert found_now(index, store) == expected

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hivelore.indexes.vectors.capped import CappedVectors
+from hivelore.indexes.vectors.scan import CappedVectors
 from hivelore.storage.sqlite.store import SqliteStore
 from support.clocks import SteppingClock
 from support.vector_engines import NORTH, Library, capped, clustered, near

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from hivelore.indexes.vectors.cosines import spread
-from hivelore.indexes.vectors.samples import Sample, Samples, drawn
+from hivelore.indexes.vectors.pgvector import Sample, Samples, draw_sample
 from support.laws import examples
 from support.vector_engines import clustered
 
@@ -41,7 +41,7 @@ def crowd(size: int, every: int, seed: int, spread: float = 0.7) -> Shelf:
 
 
 def sampled(index_writer: Shelf, size: int, least: int) -> Sample | None:
-    return drawn(index_writer.look, int(index_writer.keys[0]), int(index_writer.keys[-1]), size, least)
+    return draw_sample(index_writer.look, int(index_writer.keys[0]), int(index_writer.keys[-1]), size, least)
 
 
 @settings(max_examples=examples(30))
@@ -93,7 +93,7 @@ def test_that_there_are_few_is_kept_too() -> None:
 
 
 def test_only_so_many_are_kept_as_there_is_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hivelore.indexes.vectors.samples.KEPT_BYTES", 2 * 100 * DIMENSION * 2)
+    monkeypatch.setattr("hivelore.indexes.vectors.pgvector.KEPT_BYTES", 2 * 100 * DIMENSION * 2)
     samples = Samples(DIMENSION, 100)
     for of in ("first", "second", "third"):
         samples.keep(of, 1, None)

@@ -97,9 +97,9 @@ class Interrupted(ReferenceView):
         super().__init__(copy_of(view).state)
         self._meanwhile = meanwhile
 
-    def matching(self, where: Filter) -> Sequence[DocumentKey]:
+    def matching_keys(self, where: Filter) -> Sequence[DocumentKey]:
         self._meanwhile()
-        return super().matching(where)
+        return super().matching_keys(where)
 
 
 class Counting(ReferenceView):

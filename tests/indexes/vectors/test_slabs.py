@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.indexes.vectors.attributes import Labels
+from hivelore.indexes.attributes import Labels
 from hivelore.indexes.vectors.quantised import Quantised
 from hivelore.indexes.vectors.slabs import DOCUMENT, PASSAGE, SPARSE, Rows, Slabs, bytes_per_slot
 

@@ -61,9 +61,9 @@ class Trouble:
 
 TROUBLES = {
     "full disk": Trouble({Deed.WRITE: apsw.FullError}, "disk is full"),
-    "EIO on writing": Trouble({Deed.WRITE: apsw.IOError}, "refused to read or write"),
-    "EIO on syncing": Trouble({Deed.SYNC: apsw.IOError}, "refused to read or write"),
-    "EIO on reading": Trouble({Deed.READ: apsw.IOError}, "refused to read or write", KEPT, UNAVAILABLE),
+    "EIO on writing": Trouble({Deed.WRITE: apsw.IOError}, "failed to read or write"),
+    "EIO on syncing": Trouble({Deed.SYNC: apsw.IOError}, "failed to read or write"),
+    "EIO on reading": Trouble({Deed.READ: apsw.IOError}, "failed to read or write", KEPT, UNAVAILABLE),
     "disk that became read-only": Trouble({Deed.WRITE: apsw.ReadOnlyError}, "cannot be written: check the permissions"),
 }
 

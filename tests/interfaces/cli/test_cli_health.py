@@ -60,7 +60,7 @@ def test_doctor_finds_at_once_that_writes_fail_though_nobody_wrote(
         with disk.failing(Deed.SYNC, Kind.LOG, apsw.IOError):
             told = alone("doctor", "--json")
         assert told.code == exits.UNEXPECTED
-        assert "refused to read or write" in told.out
+        assert "failed to read or write" in told.out
         assert "restore" not in told.out.lower()
 
 
@@ -103,7 +103,7 @@ def test_doctor_tells_the_rest_and_checks_where_one_request_meets_damage(
 
 def test_an_error_that_may_pass_is_not_answered_with_restoring_a_backup() -> None:
     def passing() -> list[str]:
-        raise Unavailable("The disk refused to read or write.")
+        raise Unavailable("The disk failed to read or write.")
 
     def damaged() -> list[str]:
         raise Broken("The database is damaged.")

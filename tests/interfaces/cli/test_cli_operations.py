@@ -47,7 +47,7 @@ def test_what_was_seen_is_told_to_the_next_agent(cli: CommandLine, about: str) -
     told = cli("observe", "takes a minute to start", "--category", "timing", "--service", about)
     assert told.out.startswith("Known from this session: ")
     again = cli("observe", "takes a minute to start", "--category", "timing", "--service", about, "--session", "s-2")
-    assert again.out.startswith("Seen again: ")
+    assert again.out.startswith("Reinforced: ")
     against = cli("observe", "Takes 10 minutes to start", "--category", "timing", "--service", about)
     assert against.out.startswith("New, and against what was known: ")
     assert "60 s" in against.err or "60s" in against.err or "minute" in against.err
@@ -137,10 +137,10 @@ def test_an_operator_changes_everything(cli: CommandLine, about: str) -> None:
         (("observe", "x", "--category", "timing", "--tier", "9"), exits.USAGE, "tier"),
         (("ingest-stream", "--tier", "9"), exits.USAGE, "tier"),
         (("ingest-stream", "--tier", "0"), exits.USAGE, "tier"),
-        (("observe", "x", "--category", "timing", "--at", "soon"), exits.USAGE, "no time"),
+        (("observe", "x", "--category", "timing", "--at", "soon"), exits.USAGE, "Invalid time"),
         (("curate", "ID"), exits.USAGE, "Say what to change"),
         (("curate", "ID", "--delete", "--active"), exits.USAGE, "Say what to change"),
-        (("curate", "ID", "--inactive", "--active"), exits.USAGE, "not both"),
+        (("curate", "ID", "--inactive", "--active"), exits.USAGE, "Choose one of"),
         (("curate", "nowhere", "--active"), 3, "No memory"),
         (("curate", "", "--active"), 3, "empty"),
         (("curate", "../../api/status", "--active"), 3, ""),

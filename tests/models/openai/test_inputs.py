@@ -7,8 +7,14 @@ import regex
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.models.openai.inputs import BYTES_PER_TOKEN, batches, estimated_tokens, prepared
-from hivelore.models.openai.wire import message_in, retry_after
+from hivelore.models.openai.protocol import (
+    BYTES_PER_TOKEN,
+    batches,
+    estimated_tokens,
+    message_in,
+    prepared,
+    retry_after,
+)
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 FAMILY = "\N{MAN}\N{ZERO WIDTH JOINER}\N{WOMAN}\N{ZERO WIDTH JOINER}\N{GIRL}"

@@ -8,8 +8,7 @@ import pytest
 
 from hivelore.core.agents import AgentId
 from hivelore.errors import Broken
-from hivelore.indexes.vectors.exact import ExactVectors
-from hivelore.indexes.vectors.in_database import InDatabase
+from hivelore.indexes.vectors.brute_force import ExactVectors, InDatabase
 from hivelore.indexes.vectors.pgvector import PgVectors
 from hivelore.indexing.model import Neighbours
 from hivelore.runtime.clock import SystemClock
@@ -43,7 +42,7 @@ def never() -> bool:
 def settled(store: PostgresStore, index: PgVectors) -> PgVectors:
     with store.read() as view:
         follow(index, view)
-    while index.settle(store, never):
+    while index.maintain(store, never):
         pass
     return index
 
@@ -67,7 +66,7 @@ def crowd() -> Generator[PostgresStore]:
 
 def indexes(store: PostgresStore) -> list[str]:
     named = "SELECT indexname FROM pg_indexes WHERE schemaname = current_schema() AND indexname LIKE 'vectors_near%'"
-    with store.apart() as apart:
+    with store.autocommit() as apart:
         return [name for (name,) in apart.rows(named)]
 
 
@@ -199,13 +198,13 @@ def test_it_is_made_once_there_are_enough_vectors_and_until_then_all_are_compare
     index = settled(store, engine())
     assert indexes(store) == []
     library.add_all(ROWS[: FEW - 1])
-    assert not index.settle(store, never)
+    assert not index.maintain(store, never)
     library.add_all(ROWS[FEW : 2 * FEW])
     with store.read() as view:
         assert_right(index, view, QUERIES[0])
         assert index.name == "pgvector"
-    assert index.settle(store, never)
-    assert not index.settle(store, never)
+    assert index.maintain(store, never)
+    assert not index.maintain(store, never)
     assert len(indexes(store)) == 1
     with store.read() as view:
         assert_right(index, view, QUERIES[0])
@@ -214,7 +213,7 @@ def test_it_is_made_once_there_are_enough_vectors_and_until_then_all_are_compare
 
 def test_it_is_not_made_where_another_engine_answers(store: PostgresStore) -> None:
     Library(store, engine(), dimension=DIMENSION).add_all(ROWS[: 2 * FEW])
-    assert not engine().settle(store, never)
+    assert not engine().maintain(store, never)
     assert indexes(store) == []
 
 
@@ -226,7 +225,7 @@ def test_it_goes_with_the_vectors_of_its_model(store: PostgresStore) -> None:
     assert settled(store, other) is other
     assert indexes(store) == [name]
     with store.read() as view:
-        model = view.model(MODEL)
+        model = view.model_key(MODEL)
     assert model is not None
     assert store.write(lambda tx: tx.drop_vectors(model, SIZE)) == 2 * FEW
     settled(store, other)
@@ -237,7 +236,7 @@ def test_one_that_was_never_finished_is_made_anew(store: PostgresStore) -> None:
     Library(store, engine(), dimension=DIMENSION).add_all(ROWS[: 2 * FEW])
     index = settled(store, engine())
     (name,) = indexes(store)
-    with store.apart() as apart:
+    with store.autocommit() as apart:
         apart.rows(f"UPDATE pg_index SET indisvalid = FALSE WHERE indexrelid = '{name}'::regclass")
     with store.read() as view:
         assert_right(index, view, QUERIES[0])
@@ -262,11 +261,11 @@ def test_of_tables_in_parts_the_part_of_the_namespace_has_it(url: str) -> None:
 def test_only_one_service_makes_it(store: PostgresStore) -> None:
     Library(store, engine(), dimension=DIMENSION).add_all(ROWS[: 2 * FEW])
     index = engine()
-    with store.apart() as other:
+    with store.autocommit() as other:
         other.rows("SELECT pg_advisory_lock(hashtext('hivelore.vectors'), :namespace ::int)")
         settled(store, index)
         assert indexes(store) == []
-    assert index.settle(store, never)
+    assert index.maintain(store, never)
 
 
 def test_who_stops_does_not_wait_and_the_server_makes_it_all_the_same(store: PostgresStore) -> None:
@@ -275,7 +274,7 @@ def test_who_stops_does_not_wait_and_the_server_makes_it_all_the_same(store: Pos
     with store.read() as view:
         follow(index, view)
         view.setting("name")  # an older snapshot, for whose end the server waits
-        assert index.settle(store, lambda: True)
+        assert index.maintain(store, lambda: True)
     until(lambda: ended(store, index))
     with store.read() as view:
         assert_right(index, view, QUERIES[0])
@@ -288,7 +287,7 @@ def ended(store: PostgresStore, index: PgVectors) -> bool:
 
 
 def test_what_cannot_be_made_is_told(store: PostgresStore) -> None:
-    with store.apart() as apart, pytest.raises(Broken, match="syntax error"):
+    with store.autocommit() as apart, pytest.raises(Broken, match="syntax error"):
         apart.run("CREATE NONSENSE", never)
 
 

@@ -17,10 +17,9 @@ from hivelore.runtime.clock import SystemClock
 from hivelore.storage.ports import Transaction, View
 from hivelore.storage.postgres import pool as lending
 from hivelore.storage.postgres import store as module
-from hivelore.storage.postgres.connection import whereabouts
+from hivelore.storage.postgres.connection import server_name
 from hivelore.storage.postgres.store import PostgresStore
-from hivelore.storage.postgres.transaction import PostgresTransaction
-from hivelore.storage.postgres.view import PostgresView
+from hivelore.storage.postgres.view import PostgresTransaction, PostgresView
 from support import postgres
 from support.clocks import FixedClock
 from support.memories import EVERYTHING, a_memory, whole
@@ -106,7 +105,7 @@ def test_where_nobody_can_tell_whether_it_was_stored_one_is_told_to_look(far: tu
     to_server, store = far
     to_server.loses_next_answer.set()
     store._pool.timeline = "another"  # A standby took over: it may know the number from somebody else.
-    with pytest.raises(Unavailable, match="Look for what you wrote"):
+    with pytest.raises(Unavailable, match="Check"):
         add(store, a_memory("perhaps"))
 
 
@@ -132,7 +131,7 @@ def test_while_the_server_is_away_calls_say_so_and_when_it_is_back_they_work(
 
 @pytest.mark.parametrize(
     ("state", "said"),
-    [("53100", "no room left.*Free some space"), ("53200", "no room left"), ("25006", "only be read.*primary")],
+    [("53100", "no space left.*Free some space"), ("53200", "no space left"), ("25006", "read-only.*primary")],
     ids=["disk full", "out of memory", "standby"],
 )
 def test_a_server_that_cannot_write_is_named_and_nothing_is_half_stored(
@@ -178,7 +177,7 @@ def test_a_server_that_is_not_there_is_named_without_the_password() -> None:
 )
 def test_what_is_no_url_is_refused_without_showing_it(url: str) -> None:
     with pytest.raises(Invalid, match="postgresql://user:password@host") as raised:
-        whereabouts(url)
+        server_name(url)
     assert "hunter2" not in str(raised.value)
 
 
@@ -187,7 +186,7 @@ def test_a_view_is_over_with_its_snapshot_and_a_transaction_with_its_unit(store:
         pass
     transaction = store.write(lambda tx: tx)
     for one in (view, transaction):
-        with pytest.raises(Unavailable, match="is over"):
+        with pytest.raises(Unavailable, match="has ended"):
             one.setting("name")
 
 
@@ -216,7 +215,7 @@ def test_a_unit_whose_ground_was_taken_away_is_run_again(store: PostgresStore) -
             if len(begun) < 2:
                 begun.append(number)
                 met.wait(PATIENCE)
-            known = tx.same_statement(memory.statement)
+            known = tx.memory_with_statement(memory.statement)
             runs.append(known is None)
             if known is None:
                 tx.add(a_memory(memory.content), ())
@@ -233,7 +232,7 @@ def test_a_unit_whose_ground_was_taken_away_is_run_again(store: PostgresStore) -
 def test_who_is_always_in_the_way_of_others_gets_a_turn_alone(
     store: PostgresStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "TRIES_BESIDE_OTHERS", 2)
+    monkeypatch.setattr(module, "CONCURRENT_TRIES", 2)
     met = Barrier(2)
     runs: list[str] = []
 
@@ -342,9 +341,9 @@ def test_who_waits_for_a_connection_too_long_is_told(timeless: PostgresStore, mo
 def test_what_has_a_nul_is_not_found_and_not_kept(store: PostgresStore) -> None:
     with store.read() as view:
         assert view.get(MemoryId("a\0b")) is None
-        assert not view.at_path(None, Clean("a\0b"))
+        assert not view.memories_at_path(None, Clean("a\0b"))
         for odd in (replace(EVERYTHING, tag=Clean("a\0b")), replace(EVERYTHING, project=Clean("a\0b"))):
-            assert view.page(odd, None, 10) == view.matching(odd) == []
+            assert view.page(odd, None, 10) == view.matching_keys(odd) == []
             assert view.stats(odd, ModelKey(1), SystemClock().now()).total == 0
     with pytest.raises(Invalid):
         add(store, a_memory("a\0b"))
@@ -357,4 +356,8 @@ def test_long_names_are_kept_and_found(store: PostgresStore) -> None:
     memory = a_memory(project=long, session=long, tags=(long,), source_path=long, external_id=long)
     stored = add(store, memory)
     with store.read() as view:
-        assert list(view.at_path(memory.home, long)) == list(view.with_external_id(memory.home, long)) == [stored]
+        assert (
+            list(view.memories_at_path(memory.home, long))
+            == list(view.memories_with_external_id(memory.home, long))
+            == [stored]
+        )

@@ -23,18 +23,18 @@ LONG = "SELECT COUNT(*) FROM generate_series(1, 1000000000)"
 @pytest.mark.parametrize("wrong", [WRONG, WRONG_LATE])
 def test_what_is_wrong_with_one_is_said_by_whichever_is_waited_for(store: PostgresStore, wrong: str) -> None:
     waited_for: list[Callable[[PostgresView], object]] = [
-        lambda view: view.later(wrong)(),
-        lambda view: (view.later(wrong), view.later(RIGHT)())[1],
-        lambda view: (view.later(RIGHT), view.later(wrong))[0](),
-        lambda view: (view.later(wrong), view.rows(RIGHT))[1],
-        lambda view: (view.later(wrong), view.matching(EVERYTHING))[1],
-        lambda view: (view.later(wrong), list(view.stream(RIGHT)))[1],
+        lambda view: view.deferred(wrong)(),
+        lambda view: (view.deferred(wrong), view.deferred(RIGHT)())[1],
+        lambda view: (view.deferred(RIGHT), view.deferred(wrong))[0](),
+        lambda view: (view.deferred(wrong), view.rows(RIGHT))[1],
+        lambda view: (view.deferred(wrong), view.matching_keys(EVERYTHING))[1],
+        lambda view: (view.deferred(wrong), list(view.stream(RIGHT)))[1],
     ]
     for wait in waited_for:
         with pytest.raises(Broken, match="division by zero"), store.read() as view:
             wait(view)
     with store.read() as view:
-        assert view.later(RIGHT)() == [(2,)]
+        assert view.deferred(RIGHT)() == [(2,)]
 
 
 @pytest.mark.parametrize("wrong", [WRONG, WRONG_LATE])
@@ -48,7 +48,7 @@ def test_a_statement_that_was_passed_over_is_fine_the_next_time(store: PostgresS
         for _ in range(5):
             assert view.rows(RIGHT) == [(2,)]
         with pytest.raises(Broken, match="division by zero"):
-            _ = view.later(wrong), view.later(RIGHT)()
+            _ = view.deferred(wrong), view.deferred(RIGHT)()
     for _ in range(5):
         with store.read() as view:
             assert view.rows(RIGHT) == [(2,)]
@@ -56,7 +56,7 @@ def test_a_statement_that_was_passed_over_is_fine_the_next_time(store: PostgresS
 
 def test_what_was_passed_over_has_no_answer(store: PostgresStore) -> None:
     with store.read() as view:
-        wrong, right = view.later(WRONG_LATE), view.later(RIGHT)
+        wrong, right = view.deferred(WRONG_LATE), view.deferred(RIGHT)
         with pytest.raises(Broken, match="division by zero"):
             wrong()
         with pytest.raises(Broken):
@@ -66,8 +66,8 @@ def test_what_was_passed_over_has_no_answer(store: PostgresStore) -> None:
 def test_who_reads_for_everybody_and_does_not_wait_is_behind_the_wall_again(store: PostgresStore) -> None:
     add(store, a_memory("private"))
     with store.read(sees=Visibility(own=None, swarm=True)) as view:
-        with view.of_everybody():
-            view.later(RIGHT)
+        with view.unrestricted():
+            view.deferred(RIGHT)
         assert view.rows("SELECT COUNT(*) FROM memory") == [(0,)]
 
 
@@ -75,13 +75,13 @@ def test_nobody_minds_what_was_not_waited_for(store: PostgresStore) -> None:
     add(store, a_memory("kept"))
     for sql in (WRONG_LATE, RIGHT):
         with store.read() as view:
-            view.later(sql)
+            view.deferred(sql)
     assert [memory.content for memory in listed(store)] == ["kept"]
 
 
 def test_what_takes_longer_than_the_deadline_is_ended_and_the_connection_is_fine(store: PostgresStore) -> None:
     with store.read(SystemClock().monotonic() + 0.3) as view:
-        first, _ = view.later(RIGHT), view.later(LONG)
+        first, _ = view.deferred(RIGHT), view.deferred(LONG)
         with pytest.raises(Expired):
             first()
     with store.read() as view:
@@ -92,7 +92,7 @@ def test_a_unit_that_did_not_wait_for_what_failed_stores_nothing(store: Postgres
     def work(tx: Transaction) -> None:
         assert isinstance(tx, PostgresView)
         tx.add(a_memory("half"), ())
-        tx.later(WRONG_LATE)
+        tx.deferred(WRONG_LATE)
 
     with pytest.raises(Unavailable, match="nothing of it was stored"):
         store.write(work)
@@ -101,4 +101,4 @@ def test_a_unit_that_did_not_wait_for_what_failed_stores_nothing(store: Postgres
 
 def test_a_text_that_nothing_can_contain_is_like_none(store: PostgresStore) -> None:
     with store.read() as view:
-        assert view.later("SELECT :text = 'a'", {"text": Clean("a\0")})() == [(None,)]
+        assert view.deferred("SELECT :text = 'a'", {"text": Clean("a\0")})() == [(None,)]

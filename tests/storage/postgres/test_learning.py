@@ -9,7 +9,7 @@ import pytest
 from psycopg.conninfo import make_conninfo
 
 from hivelore.errors import Unavailable
-from hivelore.indexes.vectors.exact import ExactVectors
+from hivelore.indexes.vectors.brute_force import ExactVectors
 from hivelore.runtime.clock import SystemClock
 from hivelore.storage.postgres.store import PostgresStore
 from support.memories import a_memory
@@ -39,12 +39,12 @@ def believed(url: str) -> dict[str, int]:
 
 def test_the_planner_knows_what_is_there_after_a_load(store: PostgresStore, url: str) -> None:
     load(store, 10)
-    store.learn()
+    store.analyze()
     few = {"chunk": 2, "memory": 2, "passage": 10, "vectors": 10}
     assert believed(url) == few
     load(store, 990)
     assert believed(url) == few
-    store.learn()
+    store.analyze()
     assert believed(url) == {name: count * 100 for name, count in few.items()}
 
 
@@ -67,9 +67,9 @@ def test_who_may_not_look_does_without(store: PostgresStore, url: str) -> None:
     load(store, 10)
     with a_stranger(url) as theirs, closing(PostgresStore(theirs, clock=SystemClock(), as_it_is=True)) as other:
         before = believed(url)
-        other.learn()
+        other.analyze()
         assert believed(url) == before
-    store.learn()
+    store.analyze()
     assert believed(url) != before
 
 
@@ -77,7 +77,7 @@ def test_a_table_that_somebody_works_on_is_passed_over(store: PostgresStore, url
     load(store, 10)
     with psycopg.connect(url) as busy:
         busy.execute("LOCK TABLE vectors IN SHARE UPDATE EXCLUSIVE MODE")
-        store.learn()
+        store.analyze()
         known = believed(url)
     assert (known["vectors"], known["passage"]) == (-1, 10)
 
@@ -86,4 +86,4 @@ def test_a_server_that_is_away_is_no_error(store: PostgresStore, monkeypatch: py
     monkeypatch.setattr(store._pool, "_url", "postgresql://127.0.0.1:1/nowhere?connect_timeout=2")
     with pytest.raises(Unavailable):
         store.vacuum()
-    store.learn()
+    store.analyze()

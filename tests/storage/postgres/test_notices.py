@@ -8,7 +8,7 @@ from threading import Thread
 import psycopg
 import pytest
 
-from hivelore.storage.notifier import Notification
+from hivelore.storage.ports import Notification
 from hivelore.storage.postgres import notifier as module
 from hivelore.storage.postgres.notifier import PostgresNotifier
 from support import postgres
@@ -47,9 +47,9 @@ def three() -> Generator[list[Ear]]:
 
 def test_what_one_tells_the_others_of_its_swarm_hear_and_it_does_not(three: list[Ear]) -> None:
     one, other, stranger = three
-    one.notifier.tell(Notification.AGENTS)
+    one.notifier.publish(Notification.AGENTS)
     assert other.next() is Notification.AGENTS
-    other.notifier.tell(Notification.WAITING)
+    other.notifier.publish(Notification.WAITING)
     assert one.next() is Notification.WAITING
     assert [ear.heard.qsize() for ear in (one, other, stranger)] == [0, 0, 0]
 
@@ -64,7 +64,7 @@ def test_who_lost_the_connection_listens_again_and_takes_it_that_all_is_new(thre
         assert len(connection.execute(ended.encode()).fetchall()) == 3
     for ear in three:
         ear.begins()
-    other.notifier.tell(Notification.AGENTS)
+    other.notifier.publish(Notification.AGENTS)
     assert one.next() is Notification.AGENTS
 
 
@@ -77,7 +77,7 @@ def test_what_is_told_while_the_server_is_away_is_told_when_it_is_back(monkeypat
             heard: Queue[None] = Queue()
             near.subscribe(Notification.WAITING, lambda: heard.put(None))
             far.cut()
-            cut_off.notifier.tell(Notification.WAITING)
+            cut_off.notifier.publish(Notification.WAITING)
             far.join()
             cut_off.begins()
             heard.get(timeout=PATIENCE)
@@ -87,8 +87,8 @@ def test_closing_ends_it_whether_it_was_started_or_not_and_twice_is_fine() -> No
     never_started = PostgresNotifier("postgresql://127.0.0.1:1/nowhere", 1)
     nobody_there = PostgresNotifier("postgresql://127.0.0.1:1/nowhere", 1)
     Thread(target=nobody_there.run, daemon=True).start()
-    nobody_there.tell(Notification.AGENTS)
+    nobody_there.publish(Notification.AGENTS)
     for notifier in (never_started, nobody_there):
         notifier.close()
         notifier.close()
-        notifier.tell(Notification.AGENTS)
+        notifier.publish(Notification.AGENTS)

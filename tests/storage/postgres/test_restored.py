@@ -34,7 +34,7 @@ def test_everything_is_found_and_can_be_written_as_before(url: str, steps: int) 
         documents = [house.add(f"ant {word}") for word in ("bee", "cat", "dog", "elk", "fox", "gnu", "hen")]
         house.remove(*house.chunk_keys(documents[1]))
         for _ in range(steps):
-            house.index.settle(store)
+            house.index.compact(store)
         expected = house.found("ant")
         with store.read() as view:
             incarnation = view.setting("incarnation")
@@ -45,11 +45,11 @@ def test_everything_is_found_and_can_be_written_as_before(url: str, steps: int) 
         house = Unsettled(store, Postings(SIZES))
         with store.read() as view:
             assert view.setting("incarnation") != incarnation
-            assert told(view, view.moment()) == []
+            assert told(view, view.change_cursor()) == []
         assert house.found("ant") == expected
         fresh = house.add("ant owl")
         house.remove(*house.chunk_keys(documents[2]))
-        while house.index.settle(store):
+        while house.index.compact(store):
             pass
         expected = [*(one for one in expected if one != documents[2].key), fresh.key]
         for index in (house.index, Postings()):

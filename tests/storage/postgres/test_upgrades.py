@@ -125,8 +125,8 @@ def use(store: MemoryStore, times: int) -> None:
         if number % 2:
             store.write(lambda tx, key=stored.key: tx.forget(key))
         with store.read() as view:
-            everything = view.matching(EVERYTHING)
-        store.write(lambda tx, keys=everything: tx.touch({key: (1, instant(1)) for key in keys}))
+            everything = view.matching_keys(EVERYTHING)
+        store.write(lambda tx, keys=everything: tx.count_reads({key: (1, instant(1)) for key in keys}))
 
 
 def test_the_version_before_writes_and_reads_before_while_and_after_old_rows_are_filled_in(
@@ -229,7 +229,7 @@ def test_the_version_before_is_not_started_on_the_newer_database_and_says_so_at_
     with in_the_background(lambda: upgrade(url)) as upgraded:
         with held_up(url):
             until(lambda: said(url, "SELECT COUNT(*) FROM hivelore_migration") == len(NEXT))
-            with pytest.raises(Broken, match=r"written by a newer Hivelore.*Upgrade Hivelore; nothing was touched"):
+            with pytest.raises(Broken, match=r"written by a newer Hivelore.*Upgrade Hivelore"):
                 PostgresStore(url, clock=SystemClock())
         upgraded.result(PATIENCE)
     use(old, 1)

@@ -9,7 +9,7 @@ from psycopg.conninfo import make_conninfo
 
 from hivelore.core.agents import AgentId, Interface, Role, Viewer
 from hivelore.errors import NotFound
-from hivelore.indexes.vectors.attributes import CodeBook, Labels, Mask
+from hivelore.indexes.attributes import CodeBook, Labels, Mask
 from hivelore.memories.model import Scope
 from hivelore.python.embedded import EmbeddedHive
 from hivelore.runtime.app import Application
@@ -88,7 +88,7 @@ def test_without_any_filter_a_viewer_still_sees_only_what_is_theirs(
 
 def test_what_was_observed_of_a_memory_is_refused_with_it(app: Application) -> None:
     stored = app.store.write(lambda tx: tx.add(a_memory(operational=operational("jellyfin")), ()))
-    app.store.write(lambda tx: tx.observe(stored.key, operational().held, an_observation()))
+    app.store.write(lambda tx: tx.add_observation(stored.key, operational().held, an_observation()))
     for own, seen in ((ADA, 1), (BOB, 0)):
         with app.store.read(sees=Visibility(own=own, swarm=True)) as view:
             assert isinstance(view, PostgresView)

@@ -52,15 +52,15 @@ class ReferenceKeywords:
     def forget(self, tx: Transaction, chunks: Sequence[ChunkKey]) -> None:
         self.remove(tx, chunks)
 
-    def is_tidy(self, view: View) -> bool:
+    def is_purged(self, view: View) -> bool:
         """Always true: a removed entry leaves no trace in a state."""
         del view
         return True
 
-    def tidy(self, tx: Transaction) -> None:
+    def purge_step(self, tx: Transaction) -> None:
         """Removed entries leave nothing to purge."""
 
-    def settle(self, store: MemoryStore) -> bool:
+    def compact(self, store: MemoryStore) -> bool:
         """The reference has no segments."""
         del store
         return False
@@ -68,7 +68,7 @@ class ReferenceKeywords:
     def clear(self, tx: Transaction) -> None:
         self.remove(tx, list(dict(_writable(tx).state.terms.items())))
 
-    def missing(self, view: View, after: DocumentKey, limit: int) -> Sequence[DocumentKey]:
+    def unindexed_documents(self, view: View, after: DocumentKey, limit: int) -> Sequence[DocumentKey]:
         state = _readable(view).state
         lacking = (
             key
@@ -77,7 +77,7 @@ class ReferenceKeywords:
         )
         return nsmallest(limit, lacking)
 
-    def strays(self, view: View, limit: int) -> Sequence[ChunkKey]:
+    def orphaned_chunks(self, view: View, limit: int) -> Sequence[ChunkKey]:
         state = _readable(view).state
         there = {chunk.key for document in state.documents.values() for chunk in document.chunks}
         return nsmallest(limit, (chunk for chunk in state.terms if chunk not in there))

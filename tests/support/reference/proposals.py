@@ -32,10 +32,10 @@ class ProposalsView:
         known = self.state.documents.get(document)
         return [] if known is None else about(self.state, known.memory.id)
 
-    def open_proposals(self, actor: AgentId | None) -> int:
+    def count_open_proposals(self, actor: AgentId | None) -> int:
         return sum(one.actor == actor and one.decided is None for one in self.state.proposals.values())
 
-    def waiting_proposals(self, actor: AgentId | None) -> Sequence[Proposal]:
+    def open_proposals(self, actor: AgentId | None) -> Sequence[Proposal]:
         found = (one for one in self.state.proposals.values() if one.actor == actor and one.decided is None)
         return sorted(found, key=_place, reverse=True)
 

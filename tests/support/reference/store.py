@@ -58,10 +58,10 @@ class ReferenceStore:
     def check(self) -> Sequence[str]:
         return ()
 
-    def tidy(self) -> bool:
+    def purge_log(self) -> bool:
         return True
 
-    def learn(self) -> None:
+    def analyze(self) -> None:
         self._refuse_closed()
 
     def vacuum(self) -> None:

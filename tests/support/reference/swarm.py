@@ -43,10 +43,10 @@ class ReferenceSwarm(ReferenceView):
         self.put_api_key(replace(found, revoked_at=at))
         return True
 
-    def record(self, entry: AuditEntry) -> None:
+    def record_audit(self, entry: AuditEntry) -> None:
         self.state = replace(self.state, audit=self.state.audit.put(max(self.state.audit, default=0) + 1, entry))
 
-    def move_in_audit(self, entries: Mapping[int, AuditEntry]) -> None:
+    def import_audit(self, entries: Mapping[int, AuditEntry]) -> None:
         audit = self.state.audit
         for number, entry in entries.items():
             if number in audit:
@@ -169,7 +169,7 @@ class ReferenceSwarm(ReferenceView):
             self.drop_batch(batch)
         return len(old)
 
-    def lease(self, name: str, holder: str, now: datetime, lease: timedelta) -> bool:
+    def acquire_lease(self, name: str, holder: str, now: datetime, lease: timedelta) -> bool:
         held = self.state.leases.get(name)
         if held is not None and held.holder != holder and held.until > now:
             return False

@@ -82,7 +82,7 @@ class ReferenceSwarmView(ProposalsView, BatchesView):
     def session(self, agent: AgentId, session: Clean) -> Session | None:
         return self.state.sessions.get((agent, session))
 
-    def files_behind(self, place: str, path: str, limit: int) -> Sequence[KnownFile]:
+    def files_after(self, place: str, path: str, limit: int) -> Sequence[KnownFile]:
         behind = nsmallest(limit, (one for one in self.state.files if one > (place, path)))
         return [self.state.files[one] for one in behind]
 
@@ -100,7 +100,7 @@ class ReferenceSwarmView(ProposalsView, BatchesView):
         waiting = (one for one in self.state.handovers.values() if one.state is HandoverState.WAITING)
         return nsmallest(limit, (one for one in waiting if one.not_before <= now), key=_age)
 
-    def handovers_behind(self, event: EventId, limit: int) -> Sequence[Handover]:
+    def handovers_after(self, event: EventId, limit: int) -> Sequence[Handover]:
         behind = nsmallest(limit, (one for one in self.state.handovers if one > event))
         return [self.state.handovers[one] for one in behind]
 

@@ -58,16 +58,16 @@ class ReferenceTransaction(ChangeRecorder, ReferenceSwarm):
         self._note_new(key)
         return self._stored(key)
 
-    def move_in(self, memories: Sequence[WholeMemory]) -> None:
+    def import_memories(self, memories: Sequence[WholeMemory]) -> None:
         before = self.state
         try:
             for one in memories:
-                self._move_in(one)
+                self._import_rows(one)
         except Conflict:
             self.state = before
             raise
 
-    def _move_in(self, one: WholeMemory) -> None:
+    def _import_rows(self, one: WholeMemory) -> None:
         passages = [passage for stored in one.chunks for passage in stored.passages]
         taken = self.state.passages
         if one.key in self.state.documents or any(passage in taken for passage in passages):
@@ -101,7 +101,7 @@ class ReferenceTransaction(ChangeRecorder, ReferenceSwarm):
         self._put_document(key, replace(before, memory=memory, history=history, chunks=stored))
         self._log(ChangeKind.ATTRIBUTES if chunks is None else ChangeKind.CONTENT, key)
 
-    def renew(self, key: DocumentKey, expires_at: datetime | None) -> None:
+    def set_expiry(self, key: DocumentKey, expires_at: datetime | None) -> None:
         self._note(key)
         document = self.state.documents.get(key)
         if document is None:
@@ -111,7 +111,7 @@ class ReferenceTransaction(ChangeRecorder, ReferenceSwarm):
         self._put_document(key, replace(document, memory=memory, history=history))
         self._log(ChangeKind.ATTRIBUTES, key)
 
-    def link(self, key: DocumentKey, valid_until: datetime | None, supersedes: MemoryId | None) -> None:
+    def set_validity(self, key: DocumentKey, valid_until: datetime | None, supersedes: MemoryId | None) -> None:
         self._note(key)
         document = self.state.documents.get(key)
         if document is not None:
@@ -119,11 +119,11 @@ class ReferenceTransaction(ChangeRecorder, ReferenceSwarm):
             self._put_document(key, replace(document, memory=memory))
             self._log(ChangeKind.ATTRIBUTES, key)
 
-    def observe(self, key: DocumentKey, held: Held, observation: Observation) -> None:
+    def add_observation(self, key: DocumentKey, held: Held, observation: Observation) -> None:
         before = self.state.documents.get(key)
-        self.put_observations(key, held, () if before is None else (*before.observations, observation))
+        self.replace_observations(key, held, () if before is None else (*before.observations, observation))
 
-    def put_observations(self, key: DocumentKey, held: Held, observations: Sequence[Observation]) -> None:
+    def replace_observations(self, key: DocumentKey, held: Held, observations: Sequence[Observation]) -> None:
         self._note(key)
         document = self.state.documents.get(key)
         if document is None or document.memory.operational is None:
@@ -135,7 +135,7 @@ class ReferenceTransaction(ChangeRecorder, ReferenceSwarm):
     def claim(self, what: bytes) -> None:
         """Units are run one after the other."""
 
-    def unquote(self, words: Collection[Clean]) -> Sequence[DocumentKey]:
+    def erase_quotes(self, words: Collection[Clean]) -> Sequence[DocumentKey]:
         quoting: list[DocumentKey] = []
         for key, document in self.state.documents.items():
             codes_of_it = tuple(
@@ -171,7 +171,7 @@ class ReferenceTransaction(ChangeRecorder, ReferenceSwarm):
         self.state = events.forgotten(replace(self.state, documents=self.state.documents.drop(key)), key)
         self._log(ChangeKind.FORGOTTEN, key)
 
-    def touch(self, reads: Mapping[DocumentKey, tuple[int, datetime]]) -> None:
+    def count_reads(self, reads: Mapping[DocumentKey, tuple[int, datetime]]) -> None:
         for key, (count, at) in reads.items():
             if document := self.state.documents.get(key):
                 memory = document.memory
@@ -180,7 +180,7 @@ class ReferenceTransaction(ChangeRecorder, ReferenceSwarm):
                 self._put_document(key, replace(document, memory=touched))
 
     def register_model(self, fingerprint: str, dimension: int) -> ModelKey:
-        if known := self.model(fingerprint):
+        if known := self.model_key(fingerprint):
             return known
         model = Model(ModelKey(len(self.state.models) + 1), dimension)
         self.state = replace(self.state, models=self.state.models.put(fingerprint, model))
@@ -206,30 +206,30 @@ class ReferenceTransaction(ChangeRecorder, ReferenceSwarm):
             codes_of_it = (tokens or {}).get(passage)
             codes = codes.put(place, codes_of_it) if codes_of_it else codes.drop(place)
         self.state = replace(self.state, vectors=stored, tokens=codes, failures=failures, queued=queued)
-        self.release(list(present))
+        self.release_passages(list(present))
         for key in sorted({self.state.passages[passage] for passage in present}):
             self._log(ChangeKind.VECTORS, key)
         return len(present)
 
     def embedding_failed(self, model: ModelKey, passage: PassageKey, error: Clean, not_before: datetime) -> None:
         if passage in self.state.passages:
-            failure = Failure(error, not_before, self.attempts(model, passage) + 1)
+            failure = Failure(error, not_before, self.embedding_attempts(model, passage) + 1)
             failures = self.state.failures.put((model, passage), failure)
             self.state = replace(self.state, failures=failures)
-            self.release([passage])
+            self.release_passages([passage])
 
-    def lease_waiting(
+    def lease_passages(
         self, model: ModelKey, now: datetime, limit: int, *, lease: timedelta, newest_first: bool = False
     ) -> Sequence[QueuedPassage]:
         leased = self.state.leased
-        waiting = self.waiting(model, now, len(self.state.passages), newest_first=newest_first)
+        waiting = self.queued_passages(model, now, len(self.state.passages), newest_first=newest_first)
         free = [one for one in waiting if leased.get(one.passage, now) <= now][:limit]
         for one in free:
             leased = leased.put(one.passage, now + lease)
         self.state = replace(self.state, leased=leased)
         return free
 
-    def release(self, passages: Sequence[PassageKey]) -> None:
+    def release_passages(self, passages: Sequence[PassageKey]) -> None:
         leased = self.state.leased
         for passage in passages:
             leased = leased.drop(passage)
@@ -243,12 +243,12 @@ class ReferenceTransaction(ChangeRecorder, ReferenceSwarm):
         self.state = replace(self.state, failures=failures)
         return len(noted)
 
-    def take_up(self, model: ModelKey, after: PassageKey, limit: int) -> Sequence[PassageKey]:
+    def adopt_vectors(self, model: ModelKey, after: PassageKey, limit: int) -> Sequence[PassageKey]:
         return nsmallest(limit, (passage for key, passage in self.state.vectors if key == model and passage > after))
 
-    def queue_again(self, model: ModelKey, after: PassageKey, limit: int) -> Sequence[PassageKey]:
+    def requeue(self, model: ModelKey, after: PassageKey, limit: int) -> Sequence[PassageKey]:
         queued = self.state.queued
-        chosen = self.take_up(model, after, limit)
+        chosen = self.adopt_vectors(model, after, limit)
         for passage in chosen:
             for other in self.state.models.values():
                 queued = queued.drop((other.key, passage))
@@ -256,7 +256,7 @@ class ReferenceTransaction(ChangeRecorder, ReferenceSwarm):
         self.state = replace(self.state, queued=queued)
         return chosen
 
-    def leave_queue(self, model: ModelKey, limit: int) -> int:
+    def cancel_requeue(self, model: ModelKey, limit: int) -> int:
         queued = self.state.queued
         leaving = [place for place in queued if place[0] == model][:limit]
         for place in leaving:
@@ -264,9 +264,9 @@ class ReferenceTransaction(ChangeRecorder, ReferenceSwarm):
         self.state = replace(self.state, queued=queued)
         return len(leaving)
 
-    def queue_lost(self, limit: int) -> int:
+    def requeue_lost(self, limit: int) -> int:
         del limit
-        return self.lost_vectors()
+        return self.count_lost_vectors()
 
     def drop_vectors(self, model: ModelKey, limit: int) -> int:
         vectors, tokens, queued = self.state.vectors, self.state.tokens, self.state.queued
@@ -281,7 +281,7 @@ class ReferenceTransaction(ChangeRecorder, ReferenceSwarm):
         return self.state.last_key
 
     def _log(self, kind: ChangeKind, key: DocumentKey) -> None:
-        change = Change(self.moment().upto + 1, kind, key)
+        change = Change(self.change_cursor().upto + 1, kind, key)
         self.state = replace(self.state, changes=self.state.changes.put(change.seq, change))
 
     def _refuse_taken(self, memory: Memory, by: DocumentKey | None) -> None:

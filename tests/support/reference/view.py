@@ -79,34 +79,34 @@ class ReferenceView(ReferenceSwarmView):
     def get(self, memory: MemoryId) -> Stored | None:
         return next(iter(self._at(id_place(memory))), None)
 
-    def admitted(self, keys: Collection[DocumentKey], where: Filter) -> Mapping[DocumentKey, Memory]:
+    def memories_of(self, keys: Collection[DocumentKey], where: Filter) -> Mapping[DocumentKey, Memory]:
         found = {key: document.memory for key in keys if (document := self.state.documents.get(key))}
         return {key: detached(memory) for key, memory in found.items() if where.admits(memory)}
 
-    def standings(self, keys: Collection[DocumentKey], where: Filter) -> Mapping[DocumentKey, RankFeatures]:
-        found = self.admitted(keys, where)
+    def rank_features_of(self, keys: Collection[DocumentKey], where: Filter) -> Mapping[DocumentKey, RankFeatures]:
+        found = self.memories_of(keys, where)
         return {key: rank_features(memory)._replace(use=use_of(self.evidence(key))) for key, memory in found.items()}
 
-    def matching(self, where: Filter) -> Sequence[DocumentKey]:
+    def matching_keys(self, where: Filter) -> Sequence[DocumentKey]:
         return [key for key, document in self.state.documents.items() if where.admits(document.memory)]
 
-    def documents_below(self, key: DocumentKey, limit: int) -> Sequence[DocumentKey]:
+    def keys_below(self, key: DocumentKey, limit: int) -> Sequence[DocumentKey]:
         return nlargest(limit, (document for document in self.state.documents if document < key))
 
-    def at_path(self, home: AgentId | None, path: Clean) -> Sequence[Stored]:
+    def memories_at_path(self, home: AgentId | None, path: Clean) -> Sequence[Stored]:
         return self._at(path_place(home, path))
 
-    def with_external_id(self, home: AgentId | None, external_id: Clean) -> Sequence[Stored]:
+    def memories_with_external_id(self, home: AgentId | None, external_id: Clean) -> Sequence[Stored]:
         return self._at(external_place(home, external_id))
 
-    def same_statement(self, statement: Statement) -> Stored | None:
+    def memory_with_statement(self, statement: Statement) -> Stored | None:
         return max(self._at(statement_place(statement)), key=lambda one: self._created(one.key), default=None)
 
     def fact_at(self, topic: Topic, at: datetime | None) -> Stored | None:
         facts = [one for one in self._facts(topic) if at is None or one.memory.holds_since <= at]
         return facts[-1] if facts else None
 
-    def facts_beside(self, document: DocumentKey) -> tuple[Stored | None, Stored | None]:
+    def adjacent_facts(self, document: DocumentKey) -> tuple[Stored | None, Stored | None]:
         this = self.state.documents.get(document)
         if this is None or this.memory.topic is None:
             return None, None
@@ -119,7 +119,7 @@ class ReferenceView(ReferenceSwarmView):
         until = [one for one in facts if one.memory.holds_since <= at]
         return until[-1] if until else None, facts[len(until)] if len(until) < len(facts) else None
 
-    def superseding(self, memory: str) -> Sequence[Stored]:
+    def successors_of(self, memory: str) -> Sequence[Stored]:
         return self._at(superseded_place(memory))
 
     def _at(self, place: LookupKey) -> list[Stored]:
@@ -147,11 +147,11 @@ class ReferenceView(ReferenceSwarmView):
         found = {key: chunks for key in documents if (chunks := self.chunks(key))}
         return lambda: found
 
-    def before(self, document: DocumentKey, limit: int) -> Sequence[Stored]:
+    def earlier_in_session(self, document: DocumentKey, limit: int) -> Sequence[Stored]:
         earlier, _ = self._thread(document)
         return [self._stored(key) for key in islice(reversed(earlier), limit)]
 
-    def after(self, document: DocumentKey, limit: int) -> Sequence[Stored]:
+    def later_in_session(self, document: DocumentKey, limit: int) -> Sequence[Stored]:
         _, later = self._thread(document)
         return [self._stored(key) for key in islice(later, limit)]
 
@@ -194,7 +194,7 @@ class ReferenceView(ReferenceSwarmView):
             expired=sum(not one.memory.is_live(now) for one in counted.values()),
         )
 
-    def moment(self) -> ChangeCursor:
+    def change_cursor(self) -> ChangeCursor:
         return ChangeCursor(len(self.state.changes))
 
     def changes(self, since: ChangeCursor) -> Iterator[tuple[ChangeCursor, Sequence[Change]]]:
@@ -203,11 +203,11 @@ class ReferenceView(ReferenceSwarmView):
             batch = range(before + 1, min(before + PAGE, last) + 1)
             yield ChangeCursor(batch[-1]), [self.state.changes[seq] for seq in batch]
 
-    def model(self, fingerprint: str) -> ModelKey | None:
+    def model_key(self, fingerprint: str) -> ModelKey | None:
         found = self.state.models.get(fingerprint)
         return found.key if found else None
 
-    def models(self) -> Mapping[str, ModelKey]:
+    def model_keys(self) -> Mapping[str, ModelKey]:
         return {fingerprint: model.key for fingerprint, model in self.state.models.items()}
 
     def dimension(self, model: ModelKey) -> int:
@@ -254,12 +254,12 @@ class ReferenceView(ReferenceSwarmView):
         found = self.state.vectors
         return {passage: found[model, passage] for passage in passages if (model, passage) in found}
 
-    def tokens(self, model: ModelKey, passages: Sequence[PassageKey]) -> Deferred[Mapping[PassageKey, TokenCodes]]:
+    def token_codes(self, model: ModelKey, passages: Sequence[PassageKey]) -> Deferred[Mapping[PassageKey, TokenCodes]]:
         known = self.state.tokens
         found = {passage: known[model, passage] for passage in passages if (model, passage) in known}
         return lambda: found
 
-    def waiting(
+    def queued_passages(
         self, model: ModelKey, now: datetime, limit: int, *, newest_first: bool = False
     ) -> Sequence[QueuedPassage]:
         due = (
@@ -270,17 +270,17 @@ class ReferenceView(ReferenceSwarmView):
         first = nlargest(limit, due) if newest_first else nsmallest(limit, due)
         return [self._waiting(passage) for passage in first]
 
-    def pending(self, model: ModelKey) -> int:
+    def count_pending(self, model: ModelKey) -> int:
         return sum(self._is_pending(model, passage) for passage in self.state.passages)
 
-    def failing(self, model: ModelKey) -> int:
+    def count_failing(self, model: ModelKey) -> int:
         return sum(self._is_failing(model, passage) for passage in self.state.passages)
 
-    def attempts(self, model: ModelKey, passage: PassageKey) -> int:
+    def embedding_attempts(self, model: ModelKey, passage: PassageKey) -> int:
         failure = self.state.failures.get((model, passage))
         return failure.attempts if failure else 0
 
-    def lost_vectors(self) -> int:
+    def count_lost_vectors(self) -> int:
         """0: what has no vector waits for one."""
         return 0
 

@@ -21,6 +21,6 @@ async def told(program: str, request: HookRequest, caller: Asking) -> Response:
     from its hook at this event."""
     envelope = request.envelope(program, caller.project)
     viewer = replace(caller.viewer, interface=Interface.HOOK)
-    answer = await caller.run(Lane.READ, lambda until: caller.app.hooks.told(envelope, viewer, until))
+    answer = await caller.run(Lane.READ, lambda until: caller.app.hooks.handle(envelope, viewer, until))
     mark = dict([TAKEN])
     return RawResponse(status_code=204, headers=mark) if answer is None else json(answer, headers=mark)

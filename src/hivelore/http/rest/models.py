@@ -14,7 +14,7 @@ from hivelore.memories.normalizer import to_utc
 from hivelore.observations.model import DEFAULT_TIER, GENERAL, SERVICE_LENGTH, TIERS, Confidence, Held, Operational
 from hivelore.search.model import BUDGET_RANGE, DEFAULT_LIMIT, LIMIT_RANGE, ScopeChoice
 from hivelore.sessions.model import EventId
-from hivelore.sessions.programs.envelope import ID_LENGTH, Envelope
+from hivelore.sessions.programs import MAX_ID, Envelope
 
 Text = Annotated[str, StringConstraints(strict=True)]
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
@@ -150,7 +150,7 @@ class HookRequest(Body):
     """``payload`` is what the program told its hook, as it is."""
 
     protocol: Literal[1] = 1
-    id: Annotated[str, StringConstraints(strict=True, min_length=1, max_length=ID_LENGTH)]
+    id: Annotated[str, StringConstraints(strict=True, min_length=1, max_length=MAX_ID)]
     payload: dict[str, Any]
     event: Text | None = None
     at: ChangeCursor | None = None

@@ -15,10 +15,10 @@ from hivelore.http.rest.memories import json, memory_id_of, version_of
 from hivelore.http.rest.operational_models import BulkRequest, ChangeRequest, ObservationRequest
 from hivelore.memories.model import MemoryId
 from hivelore.observations import observation_codec as wire
-from hivelore.observations.curation import Choice
+from hivelore.observations.curation import RatedQuery
 from hivelore.observations.outcomes import Effect, ObservationResult, State
-from hivelore.observations.token_budget import MOST
-from hivelore.sessions.injection_text import surroundings
+from hivelore.observations.token_budget import MAX_TOKENS
+from hivelore.sessions.injection import environment_line
 
 router = APIRouter(tags=["operations"])
 
@@ -35,7 +35,7 @@ async def page(
 ) -> Response:
     """What is known about running things, newest first. ``service=general``: what holds for all."""
     state = None if status == "all" else State(status)
-    choice = Choice(service=service, category=category, state=state, project=project, limit=limit)
+    choice = RatedQuery(service=service, category=category, state=state, project=project, limit=limit)
     position = position_of(after)
     found = await caller.run(Lane.READ, lambda _: caller.app.curation.page(choice, caller.viewer, position))
     return json(wire.rated_page(found))
@@ -132,19 +132,19 @@ async def forget(memory_id: str, caller: Asking) -> Response:
 async def context(
     caller: Asking,
     service: str | None = None,
-    budget: Annotated[int | None, Query(ge=0, le=MOST)] = None,
+    budget: Annotated[int | None, Query(ge=0, le=MAX_TOKENS)] = None,
     tier: Annotated[int | None, Query(ge=0, le=3)] = None,
     model: str | None = None,
 ) -> Response:
     """What an agent is to be told before it begins (C19), and of its environment before that (C21), each in a fence
     that says that it is data. ``budget``: tokens, else by HIVELORE_MEMORY_BUDGET; 0: nothing of either."""
     app = caller.app
-    tokens = app.memory_budget.of(model, tier) if budget is None else budget
+    tokens = app.memory_budget.tokens_for(model, tier) if budget is None else budget
     block = await caller.run(
         Lane.READ, lambda _: app.curation.block(caller.viewer, tokens, service=service, project=caller.project)
     )
     waits = await caller.run(Lane.READ, lambda end: app.cooldowns.format_for_agent(service, end)) if tokens else ""
-    told = {"environment": surroundings(waits), "text": block.text}
+    told = {"environment": environment_line(waits), "text": block.text}
     return json(
         {name: app.fenced(text) if text else "" for name, text in told.items()}
         | {"included": block.included, "total": block.total, "tokens": block.tokens}

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from hivelore.http.rest.models import Body, ChangeCursor, Text
-from hivelore.observations.curation import MOST_FORGOTTEN
+from hivelore.observations.curation import MAX_FORGOTTEN
 from hivelore.observations.model import DEFAULT_TIER, TIERS
 from hivelore.observations.outcomes import Change, ObservationInput
 
@@ -60,4 +60,4 @@ class ChangeRequest(Body):
 
 
 class BulkRequest(Body):
-    ids: Annotated[list[Text], Field(max_length=MOST_FORGOTTEN)]
+    ids: Annotated[list[Text], Field(max_length=MAX_FORGOTTEN)]

@@ -1,27 +1,100 @@
-"""The reference keyword engine: SQLite's FTS5, fed with ready-made terms (``search.tokenizer``)."""
+"""The reference keyword engine: SQLite's FTS5, fed with ready-made terms (``search.tokenizer``).
 
-from collections.abc import Mapping, Sequence
+A deleted row leaves its words in its segment until that segment is merged. So purging merges all segments, and reads
+their state from the structure record of FTS5 (``fts5_index.c``): four bytes of cookie, four bytes for the version with
+tombstones, then varints.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import orjson
 
-from hivelore.indexes.keywords import fts5_segments
+from hivelore.errors import Broken
 from hivelore.indexing.model import Candidate, Candidates, ChunkKey, DocumentKey, KeywordEntry
 from hivelore.search.model import Filter
 from hivelore.search.tokenizer import rarity
 from hivelore.storage.ports import MemoryStore, Transaction, View
-from hivelore.storage.sql.where import condition
-from hivelore.storage.sqlite.transaction import SqliteTransaction
-from hivelore.storage.sqlite.view import SQL, SqliteView
+from hivelore.storage.sql.filters import condition
+from hivelore.storage.sqlite.view import SQL, SqliteTransaction, SqliteView
+
+_HEAD = 4
+_WITH_TOMBSTONES = b"\xff\x00\x00\x01"
+_COUNTED = 3
+"""Numbers before the first level: levels, segments and writes."""
+_PER_SEGMENT = 8
+_TOMBSTONE_PAGES = 5
+"""The position of this number among those of a segment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    segments: int
+    merging: int
+    """The number of oldest segments that a running merge reads."""
+    tombstones: bool
+    """True if a segment holds words of deleted rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Segments:
+    levels: tuple[Level, ...]
+
+    @property
+    def are_clean(self) -> bool:
+        return not any(level.tombstones for level in self.levels)
+
+    @property
+    def oldest_are_merging(self) -> bool:
+        """True while the segments that a full merge started with are still being read."""
+        used = [place for place, level in enumerate(self.levels) if level.segments]
+        return bool(used) and used[-1] > 0 and self.levels[used[-1] - 1].merging > 0
+
+    @property
+    def all_are_merging(self) -> bool:
+        """True if a running merge reads everything except its own output; no other merge can start before its end."""
+        total = sum(level.segments for level in self.levels)
+        return any(level.merging and level.merging == level.segments == total - 1 for level in self.levels)
+
+
+def read_segments(record: bytes) -> Segments:
+    """Parses a structure record. Raises Broken for an unknown format."""
+    if record[_HEAD : 2 * _HEAD] != _WITH_TOMBSTONES:
+        raise Broken("The keyword index has an unknown format. Restore a backup.")
+    numbers = _varints(record[2 * _HEAD :])
+    count, *_ = [next(numbers) for _ in range(_COUNTED)]
+    levels: list[Level] = []
+    for _ in range(count):
+        merging, segments = next(numbers), next(numbers)
+        pages = [[next(numbers) for _ in range(_PER_SEGMENT)][_TOMBSTONE_PAGES] for _ in range(segments)]
+        levels.append(Level(segments, merging, any(pages)))
+    return Segments(tuple(levels))
+
+
+def _varints(data: bytes) -> Iterator[int]:
+    """Yields SQLite varints: seven bits per byte, highest first; a ninth byte has eight bits."""
+    value, length = 0, 0
+    for byte in data:
+        length += 1
+        if length == 9:
+            yield value << 8 | byte
+        elif byte < 0x80:
+            yield value << 7 | byte
+        else:
+            value = value << 7 | byte & 0x7F
+            continue
+        value, length = 0, 0
+
 
 _WIDENING = 4
 _GENEROUS = 2
-"""Of so many times the wanted number, most filters and long documents leave enough."""
-_WIPING = "fts5.wiping"
-"""The setting that says how far wiping is: absent or empty where nothing is to be wiped."""
+"""Factor of candidates to results that is enough for most filters and long documents."""
+_PURGING = "fts5.wiping"
+"""The setting with the state of purging; empty or absent if there is nothing to purge."""
 _ASKED, _BEGUN = "asked", "begun"
 PAGES = 16
-"""What one step of wiping writes, about: at 100,000 chunks 2 ms each, 1.7 s in all. A step ends between two terms, so
-it is longer where it meets one that many chunks have: 1 in 100 took 12 ms, the longest 24."""
+"""Approximate pages that one purge step writes: at 100,000 chunks 2 ms each, 1.7 s in total. A step ends between two
+terms, so a frequent term makes it longer: 1 in 100 steps took 12 ms, the longest 24."""
 
 
 class Fts5:
@@ -30,7 +103,7 @@ class Fts5:
     name = "fts5"
 
     def __init__(self, pages: int = PAGES) -> None:
-        """``pages``: how much one step of ``tidy`` does."""
+        """``pages`` is the size of one purge step."""
         self._pages = pages
 
     def put(self, tx: Transaction, entries: Sequence[KeywordEntry]) -> None:
@@ -46,57 +119,57 @@ class Fts5:
 
     def forget(self, tx: Transaction, chunks: Sequence[ChunkKey]) -> None:
         self.remove(tx, chunks)
-        tx.set_setting(_WIPING, _ASKED)
+        tx.set_setting(_PURGING, _ASKED)
 
-    def is_tidy(self, view: View) -> bool:
-        return not view.setting(_WIPING)
+    def is_purged(self, view: View) -> bool:
+        return not view.setting(_PURGING)
 
-    def tidy(self, tx: Transaction) -> None:
-        """A row that is deleted leaves its words in the segment that holds it, until that is merged. So all segments
-        are merged into one; once a merge that began after the last forgetting has ended, nothing is left."""
+    def purge_step(self, tx: Transaction) -> None:
+        """Merges all segments into one. Once a merge that began after the last ``forget`` has ended, no deleted
+        words are left."""
         unit = _transaction(tx)
-        stage = unit.setting(_WIPING)
+        stage = unit.setting(_PURGING)
         if not stage:
             return
-        now = fts5_segments.read(unit.row("keyword_segments")[0])
+        now = read_segments(unit.row("keyword_segments")[0])
         if stage == _ASKED and not now.are_clean:
             if now.all_are_merging:
-                # It may have copied the words already: it ends first.
+                # This merge may have copied the words already, so it must end first.
                 self._merge(unit, self._pages)
             else:
                 self._merge(unit, -self._pages)
-                unit.set_setting(_WIPING, _BEGUN)
+                unit.set_setting(_PURGING, _BEGUN)
         elif stage == _BEGUN and now.oldest_are_merging:
             if not self._merge(unit, self._pages):
-                # FTS5 does not go on with a merge of fewer segments than came since: one of all begins again. That
-                # is of more than can come before FTS5 merges those by itself, so it happens twice at the most.
+                # FTS5 abandons a merge of fewer segments than were added since, so a full merge starts again. That can
+                # happen at most twice, before FTS5 merges the new segments automatically.
                 self._merge(unit, -self._pages)
         else:
-            unit.set_setting(_WIPING, "")
+            unit.set_setting(_PURGING, "")
 
-    def settle(self, store: MemoryStore) -> bool:
-        """FTS5 merges by itself, when something is written."""
+    def compact(self, store: MemoryStore) -> bool:
+        """Does nothing: FTS5 merges when rows are written."""
         del store
         return False
 
     def clear(self, tx: Transaction) -> None:
         unit = _transaction(tx)
         unit.run("keyword_clear", {})
-        unit.set_setting(_WIPING, "")
+        unit.set_setting(_PURGING, "")
 
-    def missing(self, view: View, after: DocumentKey, limit: int) -> Sequence[DocumentKey]:
+    def unindexed_documents(self, view: View, after: DocumentKey, limit: int) -> Sequence[DocumentKey]:
         found = _view(view).rows(SQL["keyword_missing"], {"after": after, "limit": limit})
         return [DocumentKey(row[0]) for row in found]
 
-    def strays(self, view: View, limit: int) -> Sequence[ChunkKey]:
+    def orphaned_chunks(self, view: View, limit: int) -> Sequence[ChunkKey]:
         return [ChunkKey(row[0]) for row in _view(view).rows(SQL["keyword_strays"], {"limit": limit})]
 
     def load(self, view: View) -> None:
-        """SQLite reads what it needs at each search."""
+        """Does nothing: SQLite reads what it needs at each search."""
 
     @staticmethod
     def _merge(unit: SqliteTransaction, pages: int) -> bool:
-        """Go on merging; with a negative number begin to merge all segments. False where there was nothing to do."""
+        """Continues merging; a negative number starts a full merge. Returns False if there was nothing to do."""
         before = unit.total_changes()
         unit.run("keyword_merge", {"pages": pages})
         return unit.total_changes() - before > 1  # the command itself counts as one
@@ -107,7 +180,7 @@ class Fts5:
         snapshot = _view(view)
         sql, params = condition(where)
         params = {**params, "terms": " OR ".join(_quoted(term) for term in terms)}
-        # To look up whom a chunk belongs to is dear, so at first only the best are looked at, whoever's they are.
+        # Looking up the memory of a chunk is expensive, so the first attempt filters only the best chunks.
         statement = SQL["keyword_best"].replace("{where}", sql)
         ((found,),) = snapshot.rows(statement, {**params, "limit": _GENEROUS * limit})
         best = _by_document(orjson.loads(found))
@@ -120,7 +193,7 @@ class Fts5:
             best = _by_document(found)
             if len(best) >= limit or len(found) < asked:
                 return Candidates.of(best[:limit])
-            # A long document took several places: ask deeper until enough documents are there.
+            # A long document took several places: search deeper until there are enough documents.
             asked *= _WIDENING
 
     def rarities(self, view: View, terms: Sequence[str]) -> Mapping[str, float]:
@@ -130,7 +203,7 @@ class Fts5:
 
 
 def _by_document(found: Sequence[tuple[DocumentKey, ChunkKey, float]]) -> list[Candidate]:
-    """The first chunk of each document, in their order."""
+    """Returns the first chunk of each document, in order."""
     best: dict[DocumentKey, Candidate] = {}
     for document, chunk, score in found:
         if document not in best:
@@ -139,7 +212,7 @@ def _by_document(found: Sequence[tuple[DocumentKey, ChunkKey, float]]) -> list[C
 
 
 def _row_count(record: bytes) -> int:
-    """How many rows are indexed: the first number of the averages record (``fts5_storage.c``), a varint."""
+    """Returns the number of indexed rows, the first varint of the averages record (``fts5_storage.c``)."""
     count = 0
     for byte in record:
         count = count << 7 | byte & 0x7F
@@ -149,7 +222,7 @@ def _row_count(record: bytes) -> int:
 
 
 def _quoted(term: str) -> str:
-    """A term as a string of the query language: nothing in it is an operator."""
+    """Quotes a term for the query language, so that it contains no operators."""
     return '"' + term.replace('"', '""') + '"'
 
 

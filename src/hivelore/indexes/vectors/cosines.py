@@ -1,4 +1,4 @@
-"""The arithmetic that all vector engines share, so that their answers can be compared."""
+"""Arithmetic shared by all vector engines, so that their results agree."""
 
 from collections.abc import Collection, Iterable, Mapping
 from math import sqrt
@@ -12,26 +12,26 @@ from hivelore.indexing.model import DocumentKey, Neighbour, Neighbours, PassageK
 from hivelore.search.fusion import Spread
 
 DECIMALS = 6
-"""A sum of floats depends in its last bits on the order of its terms; equal texts must tie all the same."""
+"""Cosines are rounded, because a sum of floats depends on the order of its terms, and equal texts must tie."""
 
 NONE = Spread(count=0, mean=0.0, deviation=0.0)
 NOBODY = Neighbours(nearest=(), count=0, mean=0.0, deviation=0.0)
 
 
 def unit(query: Vector, dimension: int) -> Vector:
-    """The query at length one. Raises Invalid where it is no direction in a space of that dimension."""
+    """Returns the query at length one. Raises Invalid for another dimension or a zero vector."""
     if query.shape != (dimension,):
         raise Invalid(f"The query has the shape {query.shape}, the model has {dimension} dimensions.", field="query")
     return normalised(query)
 
 
 def cosines(rows: NDArray[np.float32], query: Vector) -> NDArray[np.float64]:
-    """The cosine of each row to the query; both have length one."""
+    """Returns the cosine of each row to the query; all have length one."""
     return np.round(rows.astype(np.float64) @ query.astype(np.float64), DECIMALS)
 
 
 def spread(admitted: NDArray[np.floating]) -> Spread:
-    """How the cosines of every admitted passage lie."""
+    """Returns count, mean and deviation of the cosines of all admitted passages."""
     if not admitted.size:
         return NONE
     mean = float(admitted.mean())
@@ -46,12 +46,12 @@ def neighbours(
 
 
 def order(near: Neighbour) -> tuple[float, PassageKey]:
-    """Sorts the nearest first; of equally near ones that with the lowest key."""
+    """Sort key: nearest first, then lowest passage key."""
     return -near.cosine, near.passage
 
 
 def best_per_document(found: Iterable[Neighbour], limit: int, also: Collection[DocumentKey]) -> tuple[Neighbour, ...]:
-    """The best passage of each of the ``limit`` nearest documents and of those in ``also``, best first."""
+    """Returns the best passage of each of the ``limit`` nearest documents and of those in ``also``, best first."""
     best: dict[DocumentKey, Neighbour] = {}
     for near in sorted(found, key=order):
         best.setdefault(near.document, near)

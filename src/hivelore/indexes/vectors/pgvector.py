@@ -1,46 +1,117 @@
-"""pgvector's engine: where a filter admits few vectors all of them are compared; else an index of pgvector's (HNSW) is
-walked along until enough of what it finds passes the filter."""
+"""pgvector's engine. If a filter admits few vectors, all are compared. Otherwise the HNSW index of pgvector is scanned
+until enough results pass the filter, and the distribution of cosines is estimated from a cached sample."""
 
-from collections.abc import Callable, Collection
-from dataclasses import replace
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Hashable, Sequence
+from dataclasses import dataclass, replace
+from math import ceil, sqrt
+from threading import Lock
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hivelore.indexes.vectors.cosines import best_per_document, neighbours, unit
-from hivelore.indexes.vectors.in_database import WIDENING, InDatabase, near_of
-from hivelore.indexes.vectors.samples import AGE, SIZE, Sample, Samples, drawn
+from hivelore.indexes.vectors.brute_force import WIDENING, InDatabase, read_neighbour
+from hivelore.indexes.vectors.cosines import best_per_document, neighbours, spread, unit
 from hivelore.indexing.model import DocumentKey, ModelKey, Neighbour, Neighbours, Vector
+from hivelore.search.fusion import Spread
 from hivelore.search.model import Filter
 from hivelore.storage.ports import MemoryStore, View
 from hivelore.storage.sql.autocommit import Autocommit, HasAutocommit
+from hivelore.storage.sql.filters import condition
 from hivelore.storage.sql.view import SqlView
-from hivelore.storage.sql.where import condition
+
+SIZE = 2_048
+"""Vectors in a sample. With a deviation of 0.12, the error of the mean is 0.003."""
+WINDOWS = 1_024
+"""Places in the range of keys that are sampled: neighbouring passages are alike, as parts of one document."""
+LEAST_GROWTH, MOST_GROWTH = 2, 16
+"""Factors by which windows are widened if too few vectors were found."""
+KEPT_BYTES = 128_000_000
+AGE = 10_000
+"""Transactions after which a new sample is drawn."""
+
+Look = Callable[[Sequence[int], int], NDArray[np.float32]]
+"""Reads the admitted vectors in windows of keys, given the start of each window and their width."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sample:
+    count: int
+    """Approximate number of vectors that the sample stands for."""
+    vectors: NDArray[np.float16]
+
+    def spread(self, query: Vector) -> Spread:
+        sampled = spread(self.vectors.astype(np.float32) @ query)
+        return Spread(count=self.count, mean=sampled.mean, deviation=sampled.deviation)
+
+
+def draw_sample(look: Look, first: int, last: int, size: int, least: int) -> Sample | None:
+    """Draws about ``size`` of the vectors with keys from ``first`` to ``last``, evenly distributed. Returns None if
+    there are fewer than ``least``."""
+    step = ceil((last - first + 1) / WINDOWS)
+    starts = range(first, last + 1, step)
+    width = 1
+    while True:
+        found = look(starts, width)
+        share = width / step
+        count = len(found) / share
+        if share >= 1.0 or len(found) >= size / 2:
+            return Sample(round(count), found.astype(np.float16)) if count >= least else None
+        if count + (2 * sqrt(len(found)) + 4) / share < least:
+            return None
+        growth = min(max(size / max(len(found), 1), LEAST_GROWTH), MOST_GROWTH)
+        width = min(ceil(width * growth), step)
+
+
+class Samples:
+    """A thread-safe cache of the most recent samples."""
+
+    def __init__(self, dimension: int, size: int = SIZE, age: int = AGE) -> None:
+        self._age = age
+        self._most = max(KEPT_BYTES // (2 * size * dimension), 1)
+        self._lock = Lock()
+        self._kept: OrderedDict[Hashable, tuple[int, Sample | None]] = OrderedDict()
+
+    def known(self, of: Hashable, number: int) -> tuple[Sample | None] | None:
+        """Returns the sample stored near the transaction ``number``, as a tuple; None if there is none."""
+        with self._lock:
+            drawn_at, sample = self._kept.get(of, (None, None))
+            return None if drawn_at is None or abs(number - drawn_at) >= self._age else (sample,)
+
+    def keep(self, of: Hashable, number: int, sample: Sample | None) -> None:
+        """Stores a sample; None means that there are too few vectors for one."""
+        with self._lock:
+            self._kept[of] = number, sample
+            self._kept.move_to_end(of)
+            while len(self._kept) > self._most:
+                self._kept.popitem(last=False)
+
 
 EXACT_BELOW = 20_000
-"""So few passages are quicker compared all."""
+"""Below this number of passages, comparing all of them is faster."""
 EFFORT = 600
-"""Candidates that the walk keeps at a time. Questions are unlike texts: with 100 it misses a sixth of the nearest."""
+"""Candidates that the scan keeps (``ef_search``). Queries differ from texts: with 100 it misses a sixth of the
+nearest."""
 OVERSAMPLING = 4
-"""So many times more are taken: what the walk finds first under a filter is not what is nearest."""
+"""Factor of candidates to results: under a filter, the first candidates of the scan are not the nearest."""
 MOST_SCANNED = 100_000
-"""Vectors that the walk passes at most before it ends with what it has found."""
+"""Vectors that the scan visits at most."""
 MOST_TAKEN = 4_000
-"""Where so many do not name enough documents, as where a long one hides all others, all vectors are compared."""
+"""If this many candidates have too few documents, as when a long one hides the others, all vectors are compared."""
 MEMORY = 8
-"""So many times ``work_mem`` may be used to remember where the walk has been."""
+"""Multiple of ``work_mem`` that the scan may use."""
 MOST_DIMENSIONS = 4_000
-"""What the index takes."""
+"""The limit of the index."""
 _SETTINGS = {"effort": str(EFFORT), "most": str(MOST_SCANNED), "memory": str(MEMORY)}
 _NAMES = {False: "pgvector", True: "pgvector, hnsw"}
-BESIDE = 1_000
-"""Bytes of an entry while the index is built, beside its vector."""
+ENTRY_OVERHEAD = 1_000
+"""Bytes of an entry during the build, without its vector."""
 MOST_MEMORY = 1 << 20
-"""For building, kilobytes, unless the server allows more by itself."""
+"""Kilobytes for a build, unless the server allows more."""
 
 
 class PgVectors(InDatabase):
-    """Exact without the index; ``settle`` makes it, where this engine is what answers and there are enough vectors."""
+    """Exact without the index. ``maintain`` builds the index once this engine is in use and has enough vectors."""
 
     def __init__(
         self,
@@ -69,7 +140,7 @@ class PgVectors(InDatabase):
         self, view: View, query: Vector, where: Filter, limit: int, also: Collection[DocumentKey] = ()
     ) -> Neighbours:
         query = unit(query, self._dimension)
-        snapshot, model = self._readable(view), view.model(self._fingerprint)
+        snapshot, model = self._readable(view), view.model_key(self._fingerprint)
         if model is not None and self._is_indexed(snapshot, model):
             sample = self._many(snapshot, model, where)
             found = None if sample is None else self._walked(snapshot, model, query, where, limit, also)
@@ -83,18 +154,18 @@ class PgVectors(InDatabase):
         return is_indexed
 
     def _many(self, snapshot: SqlView, model: ModelKey, where: Filter) -> Sample | None:
-        """A sample of what the filter admits; None where that is not much. It is kept for the next questions."""
-        of, number = (model, _lasting(where)), snapshot.moment().number
+        """Returns a cached sample of the admitted vectors; None if the filter admits few."""
+        of, number = (model, _cacheable(where)), snapshot.change_cursor().number
         known = self._samples.known(of, number)
         if known is not None:
             return known[0]
-        with snapshot.of_everybody():
+        with snapshot.unrestricted():
             sample = self._sampled(snapshot, model, where)
         self._samples.keep(of, number, sample)
         return sample
 
     def _sampled(self, snapshot: SqlView, model: ModelKey, where: Filter) -> Sample | None:
-        """The server's planner tells within a millisecond where there is no need to look."""
+        """Draws a sample, unless the planner estimates within a millisecond that the filter admits few."""
         sql, params = condition(where)
         ((plan,),) = snapshot.rows(self._sql["estimate"].replace("{where}", sql), params)
         ((first, last),) = snapshot.rows(self._sql["ends"], {"model": model})
@@ -107,7 +178,7 @@ class PgVectors(InDatabase):
             found = [blob for (blob,) in snapshot.rows(statement, {**params, **more})]
             return snapshot.floats(found) if found else np.empty((0, self._dimension), np.float32)
 
-        return drawn(look, first, last, self._sample_size, self._exact_below)
+        return draw_sample(look, first, last, self._sample_size, self._exact_below)
 
     def _walked(
         self,
@@ -118,7 +189,7 @@ class PgVectors(InDatabase):
         limit: int,
         also: Collection[DocumentKey],
     ) -> list[Neighbour] | None:
-        """What the index finds, and what there is of ``also``; None where that is too little."""
+        """Returns the results of the index and those for ``also``; None if the index finds too few documents."""
         sql, params = condition(where)
         asked = {**params, "model": model, "query": snapshot.vector(query), "also": snapshot.array(also)}
         snapshot.rows(self._sql["settings"], _SETTINGS)
@@ -128,43 +199,43 @@ class PgVectors(InDatabase):
             rows = snapshot.rows(statement.replace("{where}", sql), asked)
             walked = [row for row in rows if row[-1]]
             if len({row[0] for row in walked}) >= limit:
-                return [near_of(row) for row in rows]
+                return [read_neighbour(row) for row in rows]
             if len(walked) < take:
                 return None
             take *= WIDENING
         return None
 
-    def settle(self, store: MemoryStore, stopping: Callable[[], bool]) -> bool:
+    def maintain(self, store: MemoryStore, stopping: Callable[[], bool]) -> bool:
         if not isinstance(store, HasAutocommit):
             raise TypeError(f"{self.name} needs a PostgreSQL store")
-        with store.apart() as apart:
-            ((is_ours,),) = apart.rows(self._sql["lock"])
-            if not is_ours:  # Another service is at it.
+        with store.autocommit() as connection:
+            ((is_ours,),) = connection.rows(self._sql["lock"])
+            if not is_ours:  # Another service maintains the index.
                 return False
-            bad = apart.rows(self._sql["indexes"], {"names": f"^{_index_name(apart.namespace)}[0-9]+$"})
+            bad = connection.rows(self._sql["indexes"], {"names": f"^{_index_name(connection.namespace)}[0-9]+$"})
             for (index,) in bad:
-                if not apart.run(self._numbered("drop", index=index), stopping):
+                if not connection.run(self._numbered("drop", index=index), stopping):
                     return True
-            made = self._answers and self._dimension <= MOST_DIMENSIONS and self._made(apart, stopping)
+            made = self._answers and self._dimension <= MOST_DIMENSIONS and self._build_index(connection, stopping)
             return bool(bad) or made
 
-    def _made(self, apart: Autocommit, stopping: Callable[[], bool]) -> bool:
-        """Whether there was an index to make."""
+    def _build_index(self, connection: Autocommit, stopping: Callable[[], bool]) -> bool:
+        """Builds the index; returns False if none is needed."""
         enough = max(self._exact_below, 1)
         asked = {"fingerprint": self._fingerprint, "enough": enough}
-        for model, table, count in apart.rows(self._sql["wanted"], asked):
-            index = _index_name(apart.namespace, model)
-            if count >= enough and not apart.rows(self._sql["indexed"], {"index": index})[0][0]:
-                ((count, allowed),) = apart.rows(self._sql["count"], {"model": model})
-                # Where not all of it fits into memory, building takes many times longer. One process builds: several
-                # need memory that they share, of which there is little in a container.
-                wanted = count * (2 * self._dimension + BESIDE) >> 10
-                apart.rows(f"SET maintenance_work_mem = {max(allowed, min(wanted, MOST_MEMORY))}")
-                apart.rows("SET max_parallel_maintenance_workers = 0")
-                apart.rows("SET statement_timeout = 0")
-                make = self._numbered("make", index=index, table=table, namespace=apart.namespace, model=model)
-                if apart.run(make, stopping):
-                    apart.run(self._sql["learn"], stopping)
+        for model, table, count in connection.rows(self._sql["wanted"], asked):
+            index = _index_name(connection.namespace, model)
+            if count >= enough and not connection.rows(self._sql["indexed"], {"index": index})[0][0]:
+                ((count, allowed),) = connection.rows(self._sql["count"], {"model": model})
+                # A build that does not fit into memory takes many times longer. It uses one process, because parallel
+                # ones need shared memory, of which containers have little.
+                wanted = count * (2 * self._dimension + ENTRY_OVERHEAD) >> 10
+                connection.rows(f"SET maintenance_work_mem = {max(allowed, min(wanted, MOST_MEMORY))}")
+                connection.rows("SET max_parallel_maintenance_workers = 0")
+                connection.rows("SET statement_timeout = 0")
+                make = self._numbered("make", index=index, table=table, namespace=connection.namespace, model=model)
+                if connection.run(make, stopping):
+                    connection.run(self._sql["learn"], stopping)
                 return True
         return False
 
@@ -179,8 +250,8 @@ def _index_name(namespace: int, model: int | str = "") -> str:
     return f"vectors_near_{namespace}_{model}"
 
 
-def _lasting(where: Filter) -> Filter:
-    """The filter, of which what is alive is told to the hour: it is asked for as of now each time."""
+def _cacheable(where: Filter) -> Filter:
+    """Returns the filter with ``live_at`` rounded down to the hour, so that it can be a cache key."""
     if where.live_at is None:
         return where
     return replace(where, live_at=where.live_at.replace(minute=0, second=0, microsecond=0))

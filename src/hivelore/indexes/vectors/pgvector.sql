@@ -1,7 +1,7 @@
--- The store's own engine on PostgreSQL: pgvector's distance to every vector that passes the filter; and where these are
--- many, to those that pgvector's index finds. What stands in {braces} but {where} are numbers: an index of one namespace
--- and model is only used by a statement that names them. OFFSET 0 keeps what stands before it as it is: a question
--- asked of one vector after the other, in the order of the index.
+-- The SQL engine on PostgreSQL: pgvector's distance to every vector that passes the filter or, if there are many, to those
+-- that its index finds. Placeholders other than {where} are numbers, because a partial index of a namespace and model is
+-- used only by a statement with literals. OFFSET 0 prevents the planner from flattening a subquery, so that it is checked
+-- for one vector after the other, in the order of the index.
 
 -- name: nearest
 WITH scored AS MATERIALIZED (
@@ -69,7 +69,7 @@ WHERE m.namespace = :namespace AND m.key = ANY(:also) {where}
 SELECT pg_try_advisory_lock(hashtext('hivelore.vectors'), :namespace ::int)
 
 -- name: indexes
--- Those of this namespace that are no good: never finished, or of a model that has no vectors any more.
+-- Unusable indexes of this namespace: never finished, or of a model without vectors.
 SELECT c.relname FROM pg_class c
 JOIN pg_index i ON i.indexrelid = c.oid
 WHERE c.relnamespace = current_schema()::regnamespace AND c.relname ~ :names
@@ -78,7 +78,7 @@ WHERE c.relnamespace = current_schema()::regnamespace AND c.relname ~ :names
     WHERE v.namespace = :namespace AND v.model = substring(c.relname FROM '[0-9]+$')::int))
 
 -- name: wanted
--- The part of the table in which the vectors of a model lie, and how many there are, up to a limit.
+-- The partition of the table that contains the vectors of a model, and their number, up to a limit.
 SELECT m.key,
   (SELECT v.tableoid::regclass::text FROM vectors v WHERE v.namespace = :namespace AND v.model = m.key LIMIT 1),
   (SELECT COUNT(*) FROM (
@@ -100,5 +100,5 @@ CREATE INDEX CONCURRENTLY IF NOT EXISTS {index} ON {table}
 DROP INDEX CONCURRENTLY IF EXISTS {index}
 
 -- name: learn
--- The planner is to know how much a filter admits.
+-- Updates the statistics that tell the planner how much a filter admits.
 ANALYZE memory, passage

@@ -1,4 +1,5 @@
-"""Vectors in one byte per dimension, a quarter of the memory, and in one bit, for a first look at very many."""
+"""Quantised vectors: one byte per dimension, a quarter of the memory, and one sign bit, to preselect among very
+many."""
 
 from dataclasses import dataclass
 from typing import TypeVar
@@ -6,21 +7,21 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hivelore.indexes.vectors.attributes import Places
+from hivelore.indexes.attributes import Places
 from hivelore.indexing.model import Vector
 
 try:
     import simsimd
-except ImportError:  # no wheel for this machine: numpy is right, only about ten times slower
+except ImportError:  # Without a wheel for this machine, numpy gives the same results about ten times slower.
     simsimd = None
 
 T = TypeVar("T", bound=np.generic)
 
 DEVIATIONS = 6.0
-"""So many standard deviations of rounding noise are never reached in practice."""
+"""Standard deviations of rounding noise that are never exceeded in practice."""
 
 Rows = NDArray[np.intp] | slice
-"""Which of the vectors are looked at."""
+"""A selection of vectors."""
 
 _LARGEST = 127
 _BLOCK = 8_192
@@ -28,14 +29,14 @@ _BLOCK = 8_192
 
 @dataclass(frozen=True, slots=True)
 class Quantised:
-    """n vectors as codes in -127..127, each row stretched to use the whole range."""
+    """n vectors as codes in -127..127; each row is scaled to use the whole range."""
 
     codes: NDArray[np.int8]
     """(n, dimension)"""
     shrink: NDArray[np.float32]
-    """(n,): one over the length of the codes; brings a product of codes back to a cosine."""
+    """(n,): one divided by the length of the codes; scales a product of codes to a cosine."""
     off: NDArray[np.float32]
-    """(n,): how far the codes, at length one, lie from the vector."""
+    """(n,): the distance between the codes at length one and the vector."""
     signs: NDArray[np.uint8]
     """(n, dimension / 8): a bit for each dimension, 1 where it is above zero."""
 
@@ -50,7 +51,7 @@ class Quantised:
 
     @classmethod
     def of(cls, rows: Vector) -> "Quantised":
-        """Of vectors at length one, (n, dimension)."""
+        """Quantises vectors of length one, (n, dimension)."""
         largest = np.abs(rows).max(axis=1, keepdims=True)
         codes = np.rint(rows * (_LARGEST / np.maximum(largest, np.finfo(np.float32).tiny))).astype(np.int8)
         wide = codes.astype(np.float32)
@@ -70,13 +71,13 @@ class Quantised:
         self.off[at] = other.off
         self.signs[at] = other.signs
 
-    def told(self) -> NDArray[np.float32]:
-        """The vectors, as far as the codes tell."""
+    def approximate_vectors(self) -> NDArray[np.float32]:
+        """Returns the vectors that the codes represent."""
         return self.codes * self.shrink[:, np.newaxis]
 
     def cosines(self, query: "Quantised", at: Rows = slice(None)) -> NDArray[np.float32]:
-        """About the cosine of each row, or of those ``at`` some places, to the only row of the query; equal codes give
-        equal cosines."""
+        """Returns the approximate cosine of each row, or of those ``at`` some positions, to the single row of the
+        query. Equal codes give equal cosines."""
         codes = _some(self.codes, at)
         if not len(codes):
             return np.empty(0, np.float32)
@@ -87,7 +88,7 @@ class Quantised:
         return scores
 
     def distances(self, query: "Quantised", at: Rows = slice(None)) -> NDArray[np.uint16]:
-        """In how many dimensions the sign is another than that of the query's."""
+        """Returns the number of dimensions with another sign than the query."""
         signs = _some(self.signs, at)
         if not len(signs):
             return np.empty(0, np.uint16)
@@ -95,11 +96,11 @@ class Quantised:
 
 
 def tolerance(off: NDArray[np.float32], query: Quantised) -> NDArray[np.float32]:
-    """How far the cosines of rows that are so much ``off`` may be from the exact ones.
+    """Returns the maximum error of cosines of rows with these distances ``off``.
 
-    They cannot be further off than the codes of both sides are together. In many dimensions they are much nearer: what
-    rounding leaves points nowhere in particular, so its product with the other side is normal, with a deviation of its
-    length over the square root of the dimension."""
+    The error is at most the sum of both distances. In many dimensions it is much smaller: the rounding error has a
+    random direction, so its product with the other side is normally distributed, with a deviation of its length
+    divided by the square root of the dimension."""
     likely = DEVIATIONS / np.sqrt(query.codes.shape[1]) * np.hypot(off, query.off[0])
     return np.minimum(off + query.off[0], likely.astype(np.float32))
 
@@ -109,7 +110,7 @@ def _lengths(rows: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def _some(table: NDArray[T], at: Rows) -> NDArray[T]:
-    """Those ``at`` some places; ``take`` copies them in six tenths of the time of an index."""
+    """Returns the selected rows; ``take`` copies them in six tenths of the time of indexing."""
     return table[at] if isinstance(at, slice) else table.take(at, axis=0)
 
 

@@ -1,5 +1,5 @@
-"""The default engine: every vector in memory in one byte per dimension, scanned whole, the best rescored exactly; of
-very many, only those whose signs are like the query's."""
+"""The default engine: a scan of all vectors in memory, one byte per dimension, with exact rescoring of the best. Among
+very many vectors it scans only those whose signs are similar to the query's."""
 
 from collections.abc import Callable, Collection
 from math import sqrt
@@ -8,26 +8,35 @@ from threading import Lock
 import numpy as np
 
 from hivelore.errors import Unavailable
-from hivelore.indexes.vectors.attributes import CodeBook
+from hivelore.indexes.attributes import CodeBook
+from hivelore.indexes.ports import VectorIndex
 from hivelore.indexes.vectors.cosines import NOBODY, neighbours, unit
 from hivelore.indexes.vectors.quantised import Quantised
-from hivelore.indexes.vectors.search import Search
+from hivelore.indexes.vectors.search import (
+    DEPTH,
+    LEAST_DEPTH,
+    SCATTERED,
+    SIGNS_FROM,
+    Admitted,
+    Search,
+    by_bytes,
+    by_signs,
+)
 from hivelore.indexes.vectors.slabs import SLAB_SIZE, Slabs, bytes_per_slot
 from hivelore.indexes.vectors.snapshot import VectorSnapshot, rows_of
-from hivelore.indexes.vectors.stages import DEPTH, LEAST_DEPTH, SCATTERED, SIGNS_FROM, Admitted, by_bytes, by_signs
 from hivelore.indexing.model import DocumentKey, Neighbours, Vector
 from hivelore.search.model import Filter
 from hivelore.storage.ports import MemoryStore, View
 
 WIDENING = 4
-"""So many times deeper a search looks where a long document has hidden others."""
+"""Factor by which a search goes deeper if a long document hides others."""
 
 
 class ScanVectors:
-    """Follows the store's changes; its answers are those of the view, however old or new the index is.
+    """Follows the changes of the store. Results match the view, even if the index is older or newer.
 
-    Whoever owns it calls ``build`` whenever it is not ``ready``: at the start, and after the store was
-    exchanged for another (its incarnation changed).
+    The owner calls ``build`` whenever the index is not ``ready``: at the start, and after the store was replaced (its
+    incarnation changed).
     """
 
     name = "scan"
@@ -42,8 +51,8 @@ class ScanVectors:
         signs_from: int = SIGNS_FROM,
         least_depth: int = LEAST_DEPTH,
     ) -> None:
-        """``memory_limit`` is in bytes; None: no limit. With ``signs_from`` passages and more a search looks at the
-        signs of all, and at the bytes of ``least_depth`` or more."""
+        """``memory_limit`` is in bytes; None: no limit. From ``signs_from`` passages on, a search compares the signs of
+        all passages and the bytes of at least ``least_depth``."""
         self._fingerprint = fingerprint
         self._dimension = dimension
         self._memory_limit = memory_limit
@@ -65,30 +74,30 @@ class ScanVectors:
 
     @property
     def count(self) -> int:
-        """Passages held."""
+        """Number of passages in the index."""
         state = self._state
         return 0 if state is None else len(state.slabs)
 
     def fits(self, passages: int) -> bool:
-        """Whether so many passages stay within the memory limit; else the store's own engine is to answer."""
+        """Returns True if this many passages fit into the memory limit."""
         return self._memory_limit is None or passages * bytes_per_slot(self._dimension) <= self._memory_limit
 
     def build(self, view: View) -> bool:
-        """Read all vectors, unless they are here already. False, and still not ready, where they do not fit.
+        """Reads all vectors unless they are loaded. Returns False, and stays not ready, if they do not fit.
 
-        Takes a while; recalls that ``follow`` meanwhile are not held up."""
+        It takes a while and does not block concurrent calls of ``follow``."""
         with self._building:
             incarnation = view.setting("incarnation")
             if self._state is not None and self._state.incarnation == incarnation:
                 return True
-            model = view.model(self._fingerprint)
+            model = view.model_key(self._fingerprint)
             codes = CodeBook()
             slabs = Slabs(self._dimension, self._slab_size)
             for batch in () if model is None else view.all_embedded(model):
                 slabs = slabs.added(rows_of(batch, self._dimension, codes))
                 if not self.fits(len(slabs)):
                     return False
-            moment = view.moment()
+            moment = view.change_cursor()
             number = moment.number
             with self._following:
                 self._state = VectorSnapshot(slabs, codes, incarnation, model, moment, newest=number, remembers=number)
@@ -98,7 +107,7 @@ class ScanVectors:
         state = self._state
         if state is None:
             return
-        if state.incarnation == view.setting("incarnation") and view.moment().number <= state.moment.number:
+        if state.incarnation == view.setting("incarnation") and view.change_cursor().number <= state.moment.number:
             return
         with self._following:
             if self._state is None:
@@ -106,13 +115,13 @@ class ScanVectors:
             if self._state.incarnation != view.setting("incarnation"):
                 self._state = None
                 return
-            if view.moment().number <= self._state.moment.number:
+            if view.change_cursor().number <= self._state.moment.number:
                 return
             for moment, changes in view.changes(self._state.moment):
-                model = self._state.model if self._state.model is not None else view.model(self._fingerprint)
+                model = self._state.model if self._state.model is not None else view.model_key(self._fingerprint)
                 self._state = self._state.after(moment, changes, model, view)
 
-    def settle(self, store: MemoryStore, stopping: Callable[[], bool]) -> bool:
+    def maintain(self, store: MemoryStore, stopping: Callable[[], bool]) -> bool:
         del store, stopping
         return False
 
@@ -135,13 +144,13 @@ class ScanVectors:
             depth = None if depth is None else WIDENING * depth
 
     def _depth(self, held: int, admitted: int) -> int | None:
-        """At how many passages to look after their signs; None: not at signs at all."""
+        """Returns how many passages to select by their signs; None: do not use signs."""
         if held < self._signs_from or admitted < SCATTERED * self._signs_from:
             return None
         return max(self._least_depth, int(DEPTH * sqrt(admitted)))
 
     def _as_of(self, view: View) -> tuple[VectorSnapshot, Slabs]:
-        number = view.moment().number
+        number = view.change_cursor().number
         state = self._state
         if state is not None and state.moment.number < number:
             self.follow(view)
@@ -149,3 +158,47 @@ class ScanVectors:
         if state is None or state.incarnation != view.setting("incarnation"):
             raise Unavailable("The vectors are still being read into memory; search by keywords meanwhile.")
         return state, state.as_of(view, number)
+
+
+class CappedVectors:
+    """Uses ``scan`` until the vectors exceed its memory limit, then ``beyond`` until the next start."""
+
+    def __init__(self, scan: ScanVectors, beyond: VectorIndex) -> None:
+        self._scan: ScanVectors | None = scan
+        self._beyond = beyond
+
+    @property
+    def name(self) -> str:
+        return self._current.name
+
+    @property
+    def ready(self) -> bool:
+        return self._current.ready
+
+    @property
+    def _current(self) -> VectorIndex:
+        return self._scan or self._beyond
+
+    def build(self, view: View) -> bool:
+        if self._scan is not None and self._scan.build(view):
+            return True
+        self._scan = None
+        return self._beyond.build(view)
+
+    def follow(self, view: View) -> None:
+        scan = self._scan
+        if scan is not None:
+            scan.follow(view)
+        if scan is not None and scan.fits(scan.count):
+            return
+        self._scan = None
+        if self._beyond.ready:
+            self._beyond.follow(view)
+
+    def maintain(self, store: MemoryStore, stopping: Callable[[], bool]) -> bool:
+        return self._beyond.maintain(store, stopping)
+
+    def nearest(
+        self, view: View, query: Vector, where: Filter, limit: int, also: Collection[DocumentKey] = ()
+    ) -> Neighbours:
+        return self._current.nearest(view, query, where, limit, also)

@@ -1,7 +1,7 @@
-"""Passages in memory, in blocks of slots that only grow: immutable states that share their buffers.
+"""Passages in memory, in append-only blocks: immutable states that share their buffers.
 
-A state is never seen to change: new rows go behind the slots it uses, and what marks or relabels a slot
-copies that (small) column first. So readers need no lock. Only the newest state may be added to.
+A state never changes visibly: new rows are written behind the slots it uses, and marking or relabelling a slot
+copies its small column first. So readers need no lock. Rows may be added only to the newest state.
 """
 
 from collections.abc import Iterable, Iterator
@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from hivelore.indexes.vectors.attributes import Labels, Mask, Places
+from hivelore.indexes.attributes import Labels, Mask, Places
 from hivelore.indexes.vectors.quantised import Quantised
 
 Slots = NDArray[np.intp]
@@ -20,10 +20,10 @@ PASSAGE, DOCUMENT, CHUNK = range(3)
 
 SLAB_SIZE = 65_536
 SPARSE = 0.25
-"""A slab with a greater part of dead slots is rewritten."""
+"""A slab with a greater share of dead slots is rewritten."""
 
 TAIL = 64
-"""One part in so many of a block may lie behind what is in order, and is looked through when a document is sought."""
+"""At most one in this many slots of a block is outside the sorted order; lookups scan those."""
 
 _LAST_BUCKET = 0xFFF
 
@@ -61,12 +61,12 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class Slab:
-    """One state of one block. What lies in ``rows`` at ``used`` and behind it means nothing."""
+    """One state of one block. Rows from ``used`` on are not part of it."""
 
     rows: Rows
     alive: Mask
     order: Slots
-    """The first slots, by document; those behind them are a small part."""
+    """The first slots, sorted by document. Few slots follow them."""
     used: int = 0
     dead: int = 0
 
@@ -76,7 +76,7 @@ class Slab:
 
     @property
     def present(self) -> Rows:
-        """All slots in use, the dead ones too."""
+        """All used slots, including dead ones."""
         return self.rows.take(slice(self.used))
 
     @property
@@ -96,7 +96,7 @@ class Slab:
         self.alive[place] = True
         order = self.order
         if place.stop - len(order) > len(self.rows) // TAIL:
-            # A sort of what is nearly in order already: documents come with ascending keys.
+            # The input is nearly sorted, because documents arrive with ascending keys.
             order = np.argsort(self.rows.keys[DOCUMENT, : place.stop], kind="stable")
         return replace(self, order=order, used=place.stop)
 
@@ -111,7 +111,7 @@ class Slab:
         return replace(self, rows=replace(self.rows, labels=fresh))
 
     def slots_of(self, documents: Keys) -> Slots:
-        """The living slots of some documents, which are given in order; ascending."""
+        """Returns the living slots of some documents, given in order; ascending."""
         owners = self.rows.keys[DOCUMENT]
         ordered = owners[: len(self.order)]
         starts = np.searchsorted(ordered, documents, "left", sorter=self.order)
@@ -122,7 +122,7 @@ class Slab:
         return slots[self.alive[slots]]
 
     def _unordered(self, documents: Keys) -> Slots:
-        """Those that lie behind what is in order."""
+        """Returns the slots outside the sorted order."""
         buckets = np.zeros(_LAST_BUCKET + 1, np.bool_)
         buckets[documents & _LAST_BUCKET] = True
         owners = self.rows.keys[DOCUMENT, len(self.order) : self.used]
@@ -133,7 +133,7 @@ class Slab:
 
 @dataclass(frozen=True, slots=True)
 class Slabs:
-    """All blocks. A slot has one number throughout: its block times the size of a block, plus its place there."""
+    """All blocks. The number of a slot is its block times the block size, plus its position in the block."""
 
     dimension: int
     size: int = SLAB_SIZE
@@ -147,35 +147,35 @@ class Slabs:
         return sum(slab.used for slab in self.blocks) * bytes_per_slot(self.dimension)
 
     def slots_of(self, documents: Iterable[int]) -> Slots:
-        """The living slots of some documents, ascending."""
+        """Returns the living slots of some documents, ascending."""
         wanted = np.array(sorted(set(documents)), np.int64)
         if not len(wanted) or not self.blocks:
             return np.empty(0, np.intp)
         return np.concatenate([number * self.size + slab.slots_of(wanted) for number, slab in enumerate(self.blocks)])
 
     def keys(self, slots: Slots) -> Keys:
-        """(3, n), same order."""
+        """Returns the keys of slots, (3, n), in the same order."""
         keys = np.empty((CHUNK + 1, len(slots)), np.int64)
         for number, places, at in self._split(slots):
             keys[:, at] = self.blocks[number].rows.keys[:, places]
         return keys
 
     def cosines(self, query: Quantised, slots: Slots) -> NDArray[np.float32]:
-        """About the cosine of each; same order."""
+        """Returns the approximate cosines of slots, in the same order."""
         cosines = np.empty(len(slots), np.float32)
         for number, places, at in self._split(slots):
             cosines[at] = self.blocks[number].rows.vectors.cosines(query, places)
         return cosines
 
     def vectors(self, slots: Slots) -> NDArray[np.float32]:
-        """(n, dimension), of length one, as the codes tell; same order."""
+        """Returns the approximate vectors of slots at length one, (n, dimension), in the same order."""
         vectors = np.empty((len(slots), self.dimension), np.float32)
         for number, places, at in self._split(slots):
-            vectors[at] = self.blocks[number].rows.vectors.take(places).told()
+            vectors[at] = self.blocks[number].rows.vectors.take(places).approximate_vectors()
         return vectors
 
     def off(self, slots: Slots) -> NDArray[np.float32]:
-        """How far the codes are off; same order."""
+        """Returns the distances of the codes from the vectors, in the same order."""
         off = np.empty(len(slots), np.float32)
         for number, places, at in self._split(slots):
             off[at] = self.blocks[number].rows.vectors.off[places]
@@ -193,7 +193,7 @@ class Slabs:
         return replace(self, blocks=tuple(blocks))
 
     def set_apart(self, rows: Rows) -> "Slabs":
-        """Like ``added``, for any state and not only the newest: shares no block that others may add to."""
+        """Adds rows to any state, not only the newest one, in separate blocks."""
         own = replace(self, blocks=()).added(rows)
         return replace(self, blocks=self.blocks + own.blocks)
 
@@ -210,7 +210,7 @@ class Slabs:
         return replace(self, blocks=tuple(blocks))
 
     def compacted(self) -> "Slabs":
-        """Without the blocks that have many dead slots; their living rows move to the end."""
+        """Rewrites the blocks with many dead slots: their living rows move to the end."""
         sparse = [slab for slab in self.blocks if slab.is_sparse]
         dense = replace(self, blocks=tuple(slab for slab in self.blocks if not slab.is_sparse))
         for slab in sparse:
@@ -218,7 +218,7 @@ class Slabs:
         return dense
 
     def _split(self, slots: Slots) -> Iterator[tuple[int, Slots, Slots]]:
-        """Per block: its number, the places in it, and where in ``slots`` they stood."""
+        """Yields, per block, its number, the positions in it, and their indices in ``slots``."""
         numbers, places = np.divmod(slots, self.size)
         for number in sorted(set(numbers.tolist())):
             at = np.flatnonzero(numbers == number)

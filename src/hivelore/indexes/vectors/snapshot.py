@@ -1,4 +1,4 @@
-"""The state of a vector index between two changes: what it holds, and of which moment that is."""
+"""An immutable state of the vector index, with the change cursor up to which it followed."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hivelore.errors import Unavailable
-from hivelore.indexes.vectors.attributes import CodeBook
+from hivelore.indexes.attributes import CodeBook
 from hivelore.indexes.vectors.quantised import Quantised
 from hivelore.indexes.vectors.slabs import DOCUMENT, Rows, Slabs
 from hivelore.indexing.model import (
@@ -22,13 +22,13 @@ from hivelore.indexing.model import (
 from hivelore.storage.ports import View
 
 STEPS = 4_096
-"""How many steps of following are remembered, and so how old a snapshot may be and still be answered. A step is
-what one recall found new: together they are seconds of the heaviest writing, and a recall takes milliseconds."""
+"""Number of remembered steps, which limits how old a view may be. A step holds the changes that one recall found;
+together they cover seconds of the heaviest writing, while a recall takes milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Documents that were read anew, and the number of the moment of the view that they were read from."""
+    """Documents that were read again, and the number of the view's change cursor."""
 
     number: int
     documents: frozenset[DocumentKey]
@@ -36,25 +36,24 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class VectorSnapshot:
-    """The vectors of one model as they were at a moment; ``steps`` say which documents are newer."""
+    """The vectors of one model as of a change cursor; ``steps`` lists the documents that are newer."""
 
     slabs: Slabs
     codes: CodeBook
     incarnation: str | None
     model: ModelKey | None
-    """None: no vector of this model was ever stored."""
+    """None if no vector of this model was ever stored."""
     moment: ChangeCursor
     newest: int
-    """The newest moment of which something may be in here; ``moment``, unless following stopped half-way."""
+    """The newest change this state may contain; that of ``moment``, unless following stopped half-way."""
     remembers: int
-    """Every document that was read from a view behind this moment is in ``steps``."""
+    """``steps`` is complete for views newer than this number."""
     steps: tuple[Step, ...] = ()
 
     def after(
         self, moment: ChangeCursor, changes: Sequence[Change], model: ModelKey | None, view: View
     ) -> "VectorSnapshot":
-        """Some changes later, at the moment these lead to. The documents are read as the view shows them, which may be
-        newer still."""
+        """Returns the state after some changes. Documents are read from the view, which may be newer still."""
         if not changes:
             return replace(self, moment=moment)
         touched = frozenset(change.document for change in changes)
@@ -66,7 +65,7 @@ class VectorSnapshot:
             relabelled = sorted(touched - reread)
             if relabelled:
                 slabs = self._relabelled(slabs, view.attributes(relabelled))
-        shown = view.moment().number
+        shown = view.change_cursor().number
         steps = (*self.steps, Step(shown, touched))
         return replace(
             self,
@@ -79,9 +78,9 @@ class VectorSnapshot:
         )
 
     def as_of(self, view: View, number: int) -> Slabs:
-        """What a view of this moment holds, up to which this state has followed.
+        """Returns the passages as of a view at or before this state.
 
-        Raises Unavailable where nothing is known any more of what came after."""
+        Raises Unavailable if the later changes are no longer remembered."""
         if self.newest <= number or self.model is None:
             return self.slabs
         if number < self.remembers:
@@ -91,7 +90,7 @@ class VectorSnapshot:
         return self.slabs.without(self.slabs.slots_of(newer)).set_apart(rows)
 
     def _relabelled(self, slabs: Slabs, attributes: Mapping[DocumentKey, Attributes]) -> Slabs:
-        """With these attributes on all passages of these documents."""
+        """Returns the slabs with new attributes on all passages of these documents."""
         slots = slabs.slots_of(list(attributes))
         place_of = {document: place for place, document in enumerate(attributes)}
         owners = slabs.keys(slots)[DOCUMENT].tolist()
@@ -100,7 +99,7 @@ class VectorSnapshot:
 
 
 def rows_of(embedded: PassageVectors, dimension: int, codes: CodeBook) -> Rows:
-    """One row per passage, ready for the slabs."""
+    """Quantises passages and encodes their attributes."""
     if not embedded:
         return Rows.empty(0, dimension)
     keys = np.stack([embedded.passages, embedded.documents, embedded.chunks])

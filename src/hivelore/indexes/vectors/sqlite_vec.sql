@@ -1,5 +1,5 @@
--- The store's own engine on SQLite: sqlite-vec's functions over the vectors that pass the filter. The joins are crossed
--- to keep their order: the filter comes first.
+-- The SQL engine on SQLite: functions of sqlite-vec over the vectors that pass the filter. CROSS JOINs keep their order, so
+-- the filter is applied first.
 
 -- name: nearest
 WITH scored AS MATERIALIZED (

@@ -9,20 +9,20 @@ from hivelore.core.clock import Clock
 from hivelore.core.text import Clean
 from hivelore.errors import Invalid
 from hivelore.memories.model import Json
-from hivelore.models.openai.chat import AROUND, MOST_ANSWER, asked
+from hivelore.models.openai.chat import AROUND, MOST_ANSWER, request_answer
 from hivelore.models.openai.connection import Connection
 from hivelore.models.openai.provider import endpoint, usable_key
 
 VERSION = "2023-06-01"
 _TOOL = "answer"
-"""The answer is asked for as the call of a tool: so every model can be held to a schema."""
+"""The answer is requested as a tool call, so that every model can be held to a schema."""
 
 
 class AnthropicModel:
-    """Implements ``storage.ports.LanguageModel`` over HTTP; ``close`` it in the end."""
+    """Implements ``models.ports.LanguageModel`` over HTTP; ``close`` it in the end."""
 
     def __init__(self, *, clock: Clock, base_url: str, api_key: str | None, model: str) -> None:
-        """Raises Invalid, with ``field``, for what cannot work."""
+        """Raises Invalid, with ``field``, for unusable settings."""
         url = endpoint(base_url, "/v1/messages")
         key = usable_key(api_key)
         if key is None:
@@ -47,10 +47,10 @@ class AnthropicModel:
             "tools": [{"name": _TOOL, "description": "Give the answer.", "input_schema": schema}],
             "tool_choice": {"type": "tool", "name": _TOOL},
         }
-        return asked(self._connection, self._host, orjson.dumps(body), _read, spent)
+        return request_answer(self._connection, self._host, orjson.dumps(body), _read, spent)
 
     def close(self) -> None:
-        """Closing twice is fine."""
+        """Closing twice is allowed."""
         self._connection.close()
 
 
@@ -62,6 +62,6 @@ def _read(answer: Mapping[str, Any]) -> tuple[str, int | None]:
 
 
 def tokens_in(usage: Mapping[str, Any]) -> int:
-    """All that was read, from a cache or not, and written."""
+    """Returns all input tokens, cached or not, and output tokens."""
     names = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
     return sum(int(usage.get(name) or 0) for name in names)

@@ -1,4 +1,4 @@
-"""The model that reads two notes together: how they stand to each other, learned from labelled pairs."""
+"""The pair model: classifies how two notes relate, trained on labelled pairs."""
 
 import json
 from functools import cached_property
@@ -13,34 +13,33 @@ from tokenizers import Tokenizer
 from hivelore.core.text import Clean
 from hivelore.errors import Broken
 from hivelore.models.onnx.provider import intact
-from hivelore.models.onnx.runtime import Session, asked, loaded
-from hivelore.observations.outcomes import Stance
+from hivelore.models.onnx.runtime import Session, load_graph, run_graph
+from hivelore.observations.outcomes import PairScores
 
 NAME = "model that compares notes"
 LONGEST = 1_000
-"""Characters of a note that are read; the tokenizer cuts what is more than the model can read."""
+"""Characters of a note that are read; the tokenizer cuts longer inputs of the model."""
 
 
 class OnnxPairReader:
-    """Implements ``storage.ports.PairReader`` on the CPU; safe from many threads. Loads the model when it is first
-    asked."""
+    """Implements ``models.ports.PairReader`` on the CPU. Thread-safe. Loads the model on first use."""
 
     def __init__(self, folder: Path | None = None) -> None:
-        """``folder``: has ``model`` and ``judge``; None: the one in this package."""
+        """``folder`` contains ``model`` and ``judge``; None: the one in this package."""
         self._folder = folder or Path(str(files("hivelore.models.onnx")))
         self._loading = Lock()
 
-    def stance(self, one: Clean, other: Clean) -> Stance:
-        odds = self._odds(*sorted((one, other)))  # the same from either side
+    def stance(self, one: Clean, other: Clean) -> PairScores:
+        odds = self._odds(*sorted((one, other)))  # sorted, so that the result does not depend on the order
         shares = np.exp(odds - odds.max())
         same, conflict, different = (shares / shares.sum()).tolist()
-        return Stance(same=same, conflict=conflict, different=different)
+        return PairScores(same=same, conflict=conflict, different=different)
 
     def _odds(self, first: Clean, second: Clean) -> NDArray[np.float32]:
         tokenizer, session = self._model
         read = tokenizer.encode(first[:LONGEST], second[:LONGEST])
         ids, of_second = np.array(read.ids, np.int64), np.array(read.type_ids, np.int64)
-        return asked(session, NAME, ["odds"], ids=ids, second=of_second)[0][0]
+        return run_graph(session, NAME, ["odds"], ids=ids, second=of_second)[0][0]
 
     @property
     def _model(self) -> tuple[Tokenizer, Session]:
@@ -49,7 +48,7 @@ class OnnxPairReader:
 
     @cached_property
     def _loaded(self) -> tuple[Tokenizer, Session]:
-        """Raises Broken where a file is missing or damaged."""
+        """Loads the model. Raises Broken if a file is missing or damaged."""
         try:
             sums = {
                 name: json.loads((self._folder / name / "model.json").read_bytes())["sha256"]
@@ -57,7 +56,7 @@ class OnnxPairReader:
             }
             tokenizer = intact(self._folder / "model" / "tokenizer.json", sums["model"]["tokenizer.json"])
             graph = intact(self._folder / "judge" / "model.onnx", sums["judge"]["model.onnx"])
-            return Tokenizer.from_str(tokenizer.read_text("utf-8")), loaded(graph, NAME)
+            return Tokenizer.from_str(tokenizer.read_text("utf-8")), load_graph(graph, NAME)
         except (OSError, ValueError, LookupError, TypeError) as error:
             raise Broken(
                 f"The {NAME} is damaged: {error}. Reinstall it: pip install --force-reinstall --no-deps hivelore"

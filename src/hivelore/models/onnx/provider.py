@@ -9,34 +9,61 @@ from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from hivelore.core.text import Clean
 from hivelore.errors import Broken, Invalid
-from hivelore.indexing.model import QueryTokens, TextEmbedding, Vector
-from hivelore.models.onnx.directions import Directions
+from hivelore.indexing.model import QueryTokens, TextEmbedding, TokenCodes, Vector
 from hivelore.models.onnx.runtime import Model, Tokens
+from hivelore.search.late_interaction import encoded
+
+Places = NDArray[np.intp]
+
+
+class Directions:
+    def __init__(self, file: Path) -> None:
+        """``file`` is written by scripts/build_tokens.py."""
+        with np.load(file) as arrays:
+            self._mean: Vector = arrays["mean"]
+            self._basis: Vector = arrays["basis"]
+            self._uninformative = np.unpackbits(arrays["silent"]).astype(np.bool_)
+
+    def informative(self, tokens: Tokens) -> Places:
+        """Returns the positions of informative tokens, each at its first occurrence; if there are none, of all tokens.
+
+        The marks at both ends of the text are left out."""
+        _, first = np.unique(tokens[1:-1], return_index=True)
+        first = np.sort(first + 1)
+        informative = first[~self._uninformative[tokens[first]]]
+        return informative if len(informative) else first
+
+    def codes(self, vectors: Vector) -> TokenCodes:
+        """Encodes token vectors of the model, (n, dimension)."""
+        units = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+        return encoded((units - self._mean) @ self._basis)
+
 
 FILES = ("model.onnx", "tokenizer.json", "tokens.npz")
 CACHED_QUERIES = 1_024
 MOST_CHARACTERS = 25_600
-"""No fewer than the model reads: 256 words, and it knows none of over 100 characters."""
+"""At least what the model reads: 256 words, each of up to 100 characters."""
 UNKNOWN = "[UNK]"
 CONTINUED = "##"
 
 
 class OnnxEmbedder:
-    """Implements ``storage.ports.EmbeddingProvider`` and ``TokenEmbedder`` on the CPU; safe from many threads.
+    """Implements ``models.ports.EmbeddingProvider`` and ``TokenEmbedder`` on the CPU. Thread-safe.
 
-    Each text goes through the model by itself: in a batch its vector would depend on its neighbours, by
-    their padding and the scale they share, and for passages of usual length a batch is no faster.
+    Texts are embedded one at a time. In a batch, padding and a common scale would make a vector depend on its
+    neighbours, and for passages of usual length a batch is no faster.
     """
 
     def __init__(self, folder: Path | None = None, *, threads: int = 1) -> None:
-        """``folder`` has what scripts/build_model.py writes; None: the one in this package. ``threads`` is how many
-        documents are embedded at the same time; a query is embedded on the thread that asks.
+        """``folder`` is written by scripts/build_model.py; None: the one in this package. ``threads`` is the number of
+        documents embedded concurrently; a query is embedded on the calling thread.
 
-        Takes about 0.1 s. Raises Broken where a file is missing or damaged.
+        Loading takes about 0.1 s. Raises Broken if a file is missing or damaged.
         """
         if threads < 1:
             raise Invalid("The embedder needs at least 1 thread.", field="threads")
@@ -56,7 +83,7 @@ class OnnxEmbedder:
                 " pip install --force-reinstall --no-deps hivelore"
             ) from error
         self._threads = threads
-        self._query = lru_cache(CACHED_QUERIES)(self._shared)
+        self._query = lru_cache(CACHED_QUERIES)(self._read_only_embedding)
 
     @property
     def fingerprint(self) -> str:
@@ -67,14 +94,14 @@ class OnnxEmbedder:
         return self._dimension
 
     def embed_query(self, text: Clean) -> Vector:
-        """The vector is read-only: it may be given to others who ask the same."""
+        """Returns a cached, read-only vector."""
         return self._query(self._tokens(text, "text").tobytes()).vector
 
     def query_tokens(self, text: Clean) -> QueryTokens:
         tokens = self._tokens(text, "text")
         words = self._words(tokens)
-        telling = tuple(words[int(place)] for place in self._directions.telling(tokens))
-        return QueryTokens(self._query(tokens.tobytes()).tokens, telling)
+        informative = tuple(words[int(place)] for place in self._directions.informative(tokens))
+        return QueryTokens(self._query(tokens.tobytes()).tokens, informative)
 
     def embed_documents(self, texts: Sequence[Clean]) -> list[Vector]:
         return [embedding.vector for embedding in self.embed_in_detail(texts)]
@@ -87,19 +114,19 @@ class OnnxEmbedder:
             return list(pool.map(self._embedding, tokens))
 
     def _tokens(self, text: str, field: str) -> Tokens:
-        """As many as the model reads; the rest of a longer text does not count. The first and the last one are marks
-        that every text gets. Raises Invalid, with ``field``, for a text that would be the same as any other."""
+        """Returns the tokens that the model reads, with a mark at both ends; a longer text is cut. Raises Invalid, with
+        ``field``, for a text without any known token."""
         tokens = np.array(self._tokenizer.encode(text[:MOST_CHARACTERS]).ids, dtype=np.int64)
         if (tokens[1:-1] == self._unknown).all():
-            raise Invalid("There is nothing in this text that the embedding model knows.", field=field)
+            raise Invalid("The embedding model knows no part of this text.", field=field)
         return tokens
 
     def _embedding(self, tokens: Tokens) -> TextEmbedding:
         vector, of_tokens = self._model.vectors(tokens)
-        return TextEmbedding(vector, self._directions.codes(of_tokens[self._directions.telling(tokens)]))
+        return TextEmbedding(vector, self._directions.codes(of_tokens[self._directions.informative(tokens)]))
 
     def _words(self, tokens: Tokens) -> list[str]:
-        """The word that each token is a piece of."""
+        """Returns the whole word for each token."""
         words: list[list[str]] = []
         for number in tokens.tolist():
             piece = str(self._tokenizer.id_to_token(number))
@@ -109,14 +136,14 @@ class OnnxEmbedder:
                 words.append([piece])
         return ["".join(pieces) for pieces in words for _ in pieces]
 
-    def _shared(self, tokens: bytes) -> TextEmbedding:
+    def _read_only_embedding(self, tokens: bytes) -> TextEmbedding:
         embedding = self._embedding(np.frombuffer(tokens, dtype=np.int64))
         embedding.vector.flags.writeable = False
         return embedding
 
 
 def intact(file: Path, sha256: str) -> Path:
-    """The file. Raises ValueError where it is not the one that was built."""
+    """Verifies the checksum of a file. Raises ValueError if it differs from the one that was built."""
     with file.open("rb") as stream:
         if hashlib.file_digest(stream, "sha256").hexdigest() != sha256:
             raise ValueError(f"{file.name} is not the file that was built")

@@ -1,4 +1,4 @@
-"""ONNX Runtime as we use it: on the thread that asks, in little memory, raising our errors."""
+"""ONNX Runtime, configured to run on the calling thread in little memory, with errors translated."""
 
 import os
 from collections.abc import Sequence
@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from hivelore.errors import Broken, Unavailable
 from hivelore.indexing.model import Vector
 
-# By itself it keeps a number for this device in the user's folders, and reports what is done with it.
+# By default it stores a device id in the user's folders and reports usage.
 os.putenv("ORT_DISABLE_TELEMETRY", "1")
-onnxruntime: Any = import_module("onnxruntime")  # has no types: what we use of it stands in Session
+onnxruntime: Any = import_module("onnxruntime")  # It has no types; ``Session`` declares what we use.
 
 native: dict[str, Any] = onnxruntime.capi.onnxruntime_pybind11_state.__dict__
 # Their only common base is Exception.
@@ -23,37 +23,38 @@ FATAL = 4
 EMBEDDING = "embedding model"
 
 Tokens = NDArray[np.int64]
-"""One text, as the numbers of its word pieces."""
+"""One text as the ids of its word pieces."""
 
 
 class Session(Protocol):
-    """A graph that is loaded."""
+    """A loaded graph."""
 
     def run(self, outputs: Sequence[str], inputs: dict[str, Tokens], /) -> Sequence[NDArray[np.float32]]: ...
 
 
 class Model:
-    """A graph that scripts/build_model.py has built; safe from many threads, and starts none."""
+    """The embedding model built by scripts/build_model.py. Thread-safe; starts no threads."""
 
     def __init__(self, graph: Path) -> None:
-        """Raises Broken where ONNX Runtime cannot load it."""
-        self._session = loaded(graph, EMBEDDING)
+        """Raises Broken if ONNX Runtime cannot load it."""
+        self._session = load_graph(graph, EMBEDDING)
 
     def vectors(self, tokens: Tokens) -> tuple[Vector, Vector]:
-        """The unit vector of one text, and those of its tokens, (n, dimension), of any length. Raises Unavailable."""
-        vectors, of_tokens = asked(self._session, EMBEDDING, ["vector", "tokens"], ids=tokens)
+        """Returns the unit vector of a text, and the vectors (n, dimension) of its tokens, which have any length.
+        Raises Unavailable."""
+        vectors, of_tokens = run_graph(self._session, EMBEDDING, ["vector", "tokens"], ids=tokens)
         return vectors[0], of_tokens[0]
 
 
-def loaded(graph: Path, name: str) -> Session:
-    """``name``: for people. Raises Broken where ONNX Runtime cannot load it."""
+def load_graph(graph: Path, name: str) -> Session:
+    """Loads a graph; ``name`` is used in messages. Raises Broken if ONNX Runtime cannot load it."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
-    # An arena saves a twentieth of the time, and keeps what the longest texts needed, once for each thread.
+    # An arena saves 5 % of the time, but keeps the memory of the longest text for each thread.
     options.enable_cpu_mem_arena = False
     options.enable_mem_pattern = False
-    options.log_severity_level = FATAL  # all else is raised as well
+    options.log_severity_level = FATAL  # Other errors are raised anyway.
     try:
         return onnxruntime.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])
     except FAULTS as error:
@@ -63,8 +64,8 @@ def loaded(graph: Path, name: str) -> Session:
         ) from error
 
 
-def asked(session: Session, name: str, outputs: Sequence[str], **inputs: Tokens) -> Sequence[NDArray[np.float32]]:
-    """Of one text. Raises Unavailable."""
+def run_graph(session: Session, name: str, outputs: Sequence[str], **inputs: Tokens) -> Sequence[NDArray[np.float32]]:
+    """Runs a graph for one text. Raises Unavailable."""
     try:
         return session.run(outputs, {name: tokens[np.newaxis] for name, tokens in inputs.items()})
     except FAULTS as error:

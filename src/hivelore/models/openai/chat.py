@@ -1,4 +1,4 @@
-"""Language models of OpenAI, or of any server that speaks its protocol: Ollama, vLLM, LM Studio, llama.cpp."""
+"""Language models of OpenAI or of any server with its protocol: Ollama, vLLM, LM Studio, llama.cpp."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -10,26 +10,26 @@ from hivelore.core.text import Clean
 from hivelore.errors import Invalid, Unavailable
 from hivelore.memories.model import Json
 from hivelore.models.openai.connection import Connection
+from hivelore.models.openai.protocol import Fault
 from hivelore.models.openai.provider import endpoint, is_openai, usable_key
-from hivelore.models.openai.wire import Fault
 
 MOST_ANSWER = 2_000
-"""Tokens that a model may answer with, those that it thinks with included."""
+"""Tokens of an answer, including those for reasoning."""
 MOST_BYTES = 1_000_000
 AROUND = 1_000
-"""Tokens, at most, that a server puts around the prompt: roles, and the schema."""
+"""Upper bound of the tokens that a server adds to the prompt: roles and the schema."""
 TIMEOUT = 60.0
 OWN_TIMEOUT = 100.0
-"""Of a server of one's own, where a model may run on processors alone."""
+"""For other servers, where a model may run without a GPU."""
 
 
 class ChatModel:
-    """Implements ``storage.ports.LanguageModel`` over HTTP; ``close`` it in the end."""
+    """Implements ``models.ports.LanguageModel`` over HTTP; ``close`` it in the end."""
 
     def __init__(self, *, clock: Clock, base_url: str, api_key: str | None, model: str) -> None:
-        """Raises Invalid, with ``field``, for what cannot work."""
+        """Raises Invalid, with ``field``, for unusable settings."""
         if not model.strip():
-            raise Invalid("No model is named for the summaries: set HIVELORE_SUMMARIZER_MODEL.", field="model")
+            raise Invalid("The model for summaries is missing. Set HIVELORE_SUMMARIZER_MODEL.", field="model")
         url = endpoint(base_url, "/chat/completions")
         key = usable_key(api_key)
         self._is_openai = is_openai(url)
@@ -37,7 +37,7 @@ class ChatModel:
             raise Invalid("Summaries by OpenAI need a key: set OPENAI_API_KEY.", field="api_key")
         self._host = url.host
         self._model = model
-        # OpenAI's newer models refuse the old name, and other servers do not know the new one.
+        # OpenAI's newer models reject the old name, and other servers do not know the new one.
         self._limit = "max_completion_tokens" if self._is_openai else "max_tokens"
         self._connection = Connection(url, key, clock, attempts=1)
 
@@ -49,7 +49,11 @@ class ChatModel:
         return len(prompt.encode()) + AROUND + MOST_ANSWER  # No token is less than a byte.
 
     def answer(self, prompt: Clean, schema: Mapping[str, Json], spent: Callable[[int], None]) -> str:
-        form = {"name": "answer", "strict": True, "schema": unmeasured(schema) if self._is_openai else schema}
+        form = {
+            "name": "answer",
+            "strict": True,
+            "schema": without_string_lengths(schema) if self._is_openai else schema,
+        }
         body = {
             "model": self._model,
             "messages": [{"role": "user", "content": prompt}],
@@ -57,23 +61,23 @@ class ChatModel:
             "response_format": {"type": "json_schema", "json_schema": form},
         }
         timeout = TIMEOUT if self._is_openai else OWN_TIMEOUT
-        return asked(self._connection, self._host, orjson.dumps(body), _read, spent, timeout)
+        return request_answer(self._connection, self._host, orjson.dumps(body), _read, spent, timeout)
 
     def close(self) -> None:
-        """Closing twice is fine."""
+        """Closing twice is allowed."""
         self._connection.close()
 
 
-def unmeasured(schema: Mapping[str, Json]) -> dict[str, Json]:
-    """Without the lengths of strings, which OpenAI's strict schemas do not know."""
+def without_string_lengths(schema: Mapping[str, Json]) -> dict[str, Json]:
+    """Returns the schema without string lengths, which OpenAI's strict schemas do not support."""
     return {
-        name: unmeasured(value) if isinstance(value, dict) else value
+        name: without_string_lengths(value) if isinstance(value, dict) else value
         for name, value in schema.items()
         if name != "maxLength"
     }
 
 
-def asked(
+def request_answer(
     connection: Connection,
     host: str,
     body: bytes,
@@ -81,7 +85,7 @@ def asked(
     spent: Callable[[int], None],
     timeout: float = TIMEOUT,
 ) -> str:
-    """What a model answered. ``read`` finds the text and, where it is told, the tokens that it took."""
+    """Calls a model and returns its answer. ``read`` extracts the text and, if given, the tokens used."""
     try:
         text, tokens = connection.ask(
             body, lambda answer: _parsed(answer, read), most_bytes=MOST_BYTES, timeout=timeout
@@ -102,7 +106,7 @@ def _parsed(answer: bytes, read: Callable[[Mapping[str, Any]], tuple[str, int | 
     try:
         return read(orjson.loads(answer))
     except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
-        raise Fault("answered with something that is no answer of a language model") from error
+        raise Fault("sent a response in an unknown format") from error
 
 
 def _read(answer: Mapping[str, Any]) -> tuple[str, int | None]:

@@ -1,4 +1,4 @@
-"""The HTTP side of a model that is served: pooled connections, time limits, a few quick retries."""
+"""HTTP connections to a model server, with pooling, time limits and a few quick retries."""
 
 from collections.abc import Callable, Mapping
 from typing import TypeVar
@@ -7,7 +7,7 @@ import httpx2
 import stamina
 
 from hivelore.core.clock import Clock
-from hivelore.models.openai.wire import Fault, fault_of, message_in
+from hivelore.models.openai.protocol import Fault, fault_of, message_in
 
 T = TypeVar("T")
 
@@ -15,7 +15,7 @@ ATTEMPTS = 3
 FIRST_PAUSE = 0.1
 LONGEST_OWN_PAUSE = 1.0
 LONGEST_PAUSE = 5.0
-"""In seconds, where the server asks for one. Longer waits belong to the queue outside, which does not hold a thread."""
+"""Seconds, if the server asks for a pause. Longer pauses are left to the embedding queue, which blocks no thread."""
 
 NO_HEADERS: Mapping[str, str] = {}
 CONNECT_TIMEOUT = 5.0
@@ -24,7 +24,7 @@ LONGEST_QUOTE = 300
 
 
 class Connection:
-    """Posts to one URL; safe from many threads. Uses no proxy, certificate or password of the environment."""
+    """Posts to one URL. Thread-safe. Ignores proxies, certificates and passwords of the environment."""
 
     def __init__(
         self,
@@ -36,8 +36,8 @@ class Connection:
         attempts: int = ATTEMPTS,
         key_setting: str = "OPENAI_API_KEY",
     ) -> None:
-        """``headers``: where the key does not go as a bearer of it, it stands in them."""
-        # Compressed answers are not asked for: a small one could unfold into gigabytes.
+        """``headers`` contain the key if it is not sent as a bearer token."""
+        # Compressed responses are not accepted, because a small one could expand to gigabytes.
         always = {"Content-Type": "application/json", "Accept-Encoding": "identity", "User-Agent": "hivelore"}
         if api_key is not None and not headers:
             always["Authorization"] = f"Bearer {api_key}"
@@ -49,20 +49,20 @@ class Connection:
         self._client = httpx2.Client(
             headers={**always, **headers},
             trust_env=False,
-            verify=url.scheme == "https",  # loading certificates takes 50 ms, which a plain local server is spared
+            verify=url.scheme == "https",  # Loading certificates takes 50 ms; plain HTTP does not need them.
             limits=httpx2.Limits(max_connections=16, max_keepalive_connections=4, keepalive_expiry=60.0),
         )
 
     def ask(self, body: bytes, read: Callable[[bytes], T], *, most_bytes: int, timeout: float) -> T:
-        """What ``read`` makes of the answer. Raises Fault, its own or that of ``read``.
+        """Returns the result of ``read`` on the response. Raises Fault.
 
-        ``timeout`` is for everything together: retries, pauses, and a body that drips in. It is looked at between
-        reads, so the last one may last as long again; the header of an answer has the limit for each read only.
+        ``timeout`` limits all attempts, pauses and reads together. It is checked between reads, so the last read may
+        take as long again; for the header of a response it limits each read.
         """
         deadline = self._clock.monotonic() + timeout
 
         def pause(error: Exception) -> bool | float:
-            """Whether to try again, and after how many seconds where the server said so."""
+            """Returns True to retry, or the pause in seconds that the server asked for."""
             if not isinstance(error, Fault) or not error.passing:
                 return False
             wait = LONGEST_OWN_PAUSE if error.retry_after is None else error.retry_after
@@ -98,16 +98,16 @@ class Connection:
         except httpx2.TimeoutException as error:
             raise Fault("did not answer in time", passing=True) from error
         except httpx2.HTTPError as error:
-            # Not chained: the words of the library may quote what the server sent, and that the key.
+            # Not chained: the message of the library may quote the server's response, and that the key.
             raise Fault(f"broke off ({self._quoted(str(error))})", passing=True) from None
         except RuntimeError as error:
             if not self._client.is_closed:
                 raise
-            raise Fault("is not asked any more, the connection is closed") from error
+            raise Fault("cannot be called, because the connection is closed") from error
 
     def _body(self, response: httpx2.Response, most_bytes: int, deadline: float) -> bytes:
         if response.headers.get("content-encoding", "identity") != "identity":
-            raise Fault("answered compressed although it was asked not to")
+            raise Fault("sent a compressed response, which was not accepted")
         body = bytearray()
         for piece in response.iter_raw():
             body += piece
@@ -121,9 +121,9 @@ class Connection:
         try:
             said = self._quoted(message_in(self._body(response, MOST_ERROR_BYTES, deadline)))
         except (httpx2.HTTPError, Fault):
-            said = ""  # the status says enough
+            said = ""  # The status is sufficient.
         return fault_of(response.status_code, response.headers, said, self._clock.now(), self._key_setting)
 
     def _quoted(self, words: str) -> str:
-        """Somebody else's words, short and without the key."""
+        """Shortens a message of the server and removes the key."""
         return (words if self._api_key is None else words.replace(self._api_key, "[key]"))[:LONGEST_QUOTE]

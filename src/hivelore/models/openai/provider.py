@@ -1,4 +1,4 @@
-"""Embeddings of OpenAI, or of any server that speaks its protocol."""
+"""Embeddings of OpenAI or of any server with its protocol."""
 
 import hashlib
 from collections.abc import Sequence
@@ -10,8 +10,7 @@ from hivelore.core.text import Clean
 from hivelore.errors import Invalid, Unavailable
 from hivelore.indexing.model import Vector
 from hivelore.models.openai.connection import Connection
-from hivelore.models.openai.inputs import batches, prepared
-from hivelore.models.openai.wire import Fault, read_vectors, request_body
+from hivelore.models.openai.protocol import Fault, batches, prepared, read_vectors, request_body
 
 OPENAI_URL = "https://api.openai.com/v1"
 OPENAI_HOST = "api.openai.com"
@@ -21,15 +20,15 @@ MOST_INPUT_TOKENS = 8_191
 
 HARMLESS_TEXT = "memory"
 BYTES_PER_NUMBER = 32
-"""More than a float takes in JSON, with its comma."""
+"""Upper bound of the bytes of a number in JSON, with its comma."""
 SPARE_BYTES = 16 * 1024 * 1024
-"""Room for everything else in an answer, and for vectors longer than configured, so that those get their own error."""
+"""Additional bytes of a response, so that vectors longer than configured are read and get a specific error."""
 
 
 class OpenAIEmbedder:
-    """Implements ``storage.ports.EmbeddingProvider`` over HTTP; safe from many threads; ``close`` it in the end.
+    """Implements ``models.ports.EmbeddingProvider`` over HTTP. Thread-safe; ``close`` it in the end.
 
-    Retries inside a call are few and short. What lasts longer is raised as Unavailable, for the queue outside.
+    A call retries rarely and briefly. Longer outages raise Unavailable, and the embedding queue retries.
     """
 
     def __init__(
@@ -49,13 +48,13 @@ class OpenAIEmbedder:
         batch_tokens: int = MOST_TOKENS,
         input_tokens: int = MOST_INPUT_TOKENS,
     ) -> None:
-        """``dimension`` is what vectors have; with ``send_dimensions`` the server is asked to cut them to it.
+        """``dimension`` is that of the vectors; with ``send_dimensions`` the server is asked to shorten them to it.
 
-        ``timeout`` is for one request of documents with its retries, in seconds; ``query_timeout`` likewise for a
-        question, which has somebody waiting. Raises Invalid, with ``field``, for what cannot work.
+        ``timeout`` is the limit in seconds for one request of documents with its retries, ``query_timeout`` for a
+        query. Raises Invalid, with ``field``, for unusable settings.
         """
         if not model.strip():
-            raise Invalid("No embedding model is named.", field="model")
+            raise Invalid("The name of the embedding model is missing.", field="model")
         within("dimension", dimension, 1, 65_536)
         within("batch_inputs", batch_inputs, 1, MOST_INPUTS)
         within("batch_tokens", batch_tokens, 1, MOST_TOKENS)
@@ -107,12 +106,12 @@ class OpenAIEmbedder:
         return vectors
 
     def close(self) -> None:
-        """Let go of all connections. Calls after it raise Unavailable, and so do those under way, at the latest at
-        their time-out. Closing twice is fine."""
+        """Closes all connections. Later calls raise Unavailable, and running ones do so by their time-out. Closing
+        twice is allowed."""
         self._connection.close()
 
     def _embed(self, lines: Sequence[str], first: int, timeout: float) -> list[Vector]:
-        """One request; where it is refused, one for each half, down to the text that is the reason."""
+        """Sends one request. If it is refused, sends each half, down to the text that causes it."""
         try:
             return self._ask(lines, timeout)
         except Fault as fault:
@@ -124,7 +123,8 @@ class OpenAIEmbedder:
         return self._embed(lines[:middle], first, timeout) + self._embed(lines[middle:], first + middle, timeout)
 
     def _verdict(self, refusal: Fault, position: int, timeout: float) -> Invalid | Unavailable:
-        """Whether a lone refused text is at fault, or the settings: then a harmless text is refused as well."""
+        """Decides whether a refused text or the settings are at fault: with wrong settings, a harmless text is
+        refused too."""
         try:
             self._ask([HARMLESS_TEXT], timeout)
         except Fault as fault:
@@ -156,7 +156,7 @@ def within(field: str, value: float, least: float, most: float) -> None:
 
 
 def endpoint(base_url: str, path: str) -> httpx2.URL:
-    """Where a service of a server is, of which the base URL is set."""
+    """Returns the URL of an API path below a base URL. Raises Invalid for an unusable base URL."""
     try:
         url = httpx2.URL(base_url.strip())
     except httpx2.InvalidURL as error:
@@ -164,26 +164,28 @@ def endpoint(base_url: str, path: str) -> httpx2.URL:
     if url.scheme not in ("http", "https") or not url.host:
         raise Invalid("The base URL must begin with http:// or https:// and a host.", field="base_url")
     if url.userinfo or url.query or url.fragment:
-        # They would be a second place for secrets, one that ends up in messages.
+        # They could contain secrets, which would appear in messages.
         raise Invalid("The base URL must have no user, query or fragment; the key has a setting.", field="base_url")
     return url.copy_with(path=url.path.rstrip("/") + path)
 
 
 def usable_key(api_key: str | None) -> str | None:
-    """None where it is blank. Raises Invalid, without showing it, where it cannot stand in a header."""
+    """Returns the trimmed key, or None if it is blank. Raises Invalid, without showing it, if a header cannot
+    contain it."""
     key = (api_key or "").strip()
     if not (key.isascii() and key.isprintable()) or " " in key:
-        raise Invalid("The API key has characters that no key has; copy it again.", field="api_key")
+        raise Invalid("The API key contains invalid characters. Copy it again.", field="api_key")
     return key or None
 
 
 def is_openai(url: httpx2.URL) -> bool:
-    """OpenAI's regional hosts serve the same models."""
+    """Returns True for hosts of OpenAI, including regional ones, which serve the same models."""
     return url.host == OPENAI_HOST or url.host.endswith(f".{OPENAI_HOST}")
 
 
 def fingerprint(url: httpx2.URL, model: str, dimension: int, query_prefix: str, document_prefix: str) -> str:
-    """Behind a URL that is not OpenAI's the same model name may stand for other weights, so it is part of this one."""
+    """Returns the fingerprint of a model. It includes the URL of other servers, where a model name may have other
+    weights."""
     parts = ["openai", model, str(dimension), short_hash(query_prefix, document_prefix)]
     if not is_openai(url):
         parts.append(short_hash(url.scheme, url.netloc.decode("ascii"), url.path))

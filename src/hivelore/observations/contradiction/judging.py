@@ -17,7 +17,7 @@ from hivelore.observations.contradiction.opposing import opposed
 from hivelore.observations.contradiction.reading import read
 from hivelore.observations.contradiction.statement import Reading, part
 from hivelore.observations.contradiction.words import NEGATORS
-from hivelore.observations.outcomes import Stance
+from hivelore.observations.outcomes import PairScores
 
 
 class Verdict(Enum):
@@ -43,7 +43,7 @@ def judge(
     constants: Constants = DEFAULTS,
     *,
     service: str = "",
-    stance: Stance | None = None,
+    stance: PairScores | None = None,
 ) -> Judgement:
     """Of two notes in the same category about the same service. ``likeness``: the cosine of their vectors; None where
     there is no embedding model. ``stance``: what a model makes of them that has read both, without which rules judge
@@ -95,7 +95,7 @@ def may_be_same(one: str, other: str, constants: Constants = DEFAULTS) -> bool:
 
 
 def _with(
-    stance: Stance, verdict: Verdict, compared: Comparison, near: float, likeness: float, constants: Constants
+    stance: PairScores, verdict: Verdict, compared: Comparison, near: float, likeness: float, constants: Constants
 ) -> Judgement:
     """What is made of a verdict of the rules by what a model makes of both."""
     if verdict is not Verdict.CONFLICT and stance.conflict >= constants.found:
@@ -212,14 +212,14 @@ def _certain(compared: Comparison, constants: Constants) -> list[Clash]:
     ]
 
 
-def _agrees(stance: Stance, compared: Comparison, constants: Constants) -> bool:
+def _agrees(stance: PairScores, compared: Comparison, constants: Constants) -> bool:
     """The model knows more of words than of numbers: quantities clash unless they are about different things."""
     if all(one.is_measure for one in _certain(compared, constants)):
         return stance.different < constants.disagreed
     return stance.conflict >= constants.agreed
 
 
-def _is_rewording(stance: Stance, compared: Comparison, likeness: float, constants: Constants) -> bool:
+def _is_rewording(stance: PairScores, compared: Comparison, likeness: float, constants: Constants) -> bool:
     """Nothing clashes, no quantity is told by one alone, and both vectors and the model that reads both are for it."""
     return (
         stance.same >= constants.rewording

@@ -5,16 +5,18 @@ counts, each word where it stands: another number, name, negation or order is an
 """
 
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 import regex
 
 from hivelore.memories.summary import sentences
+from hivelore.search.tokenizer import STOP_WORDS, distinct_terms
+from hivelore.sessions.lessons.cues import SMALL_TALK
 
 _BULLETS = regex.compile(r"\A\s*(?:(?:[-*+•·‣–—>]|\d{1,3}[.)]|\#{1,6})\s+|・\s*)+")
-_OPENING = regex.compile(
+_FILLER_OPENING = regex.compile(
     r"\A(?:\s*(?:(?:please\s+)?note(?:\s+that\b|\s*[:,])|nb\s*[:,]|fyi\s*[:,]?|"
     r"(?:just\s+)?(?:as\s+)?a\s+reminder\s*[:,]|reminder\s*[:,]|remember\s*[:,]|remember\s+that\b|"
     r"so\s+basically\s*,?|basically\s*,?|hinweis\s*:|wichtig\s*:|"
@@ -48,14 +50,14 @@ _CONTRACTED = (
 )
 _IDEOGRAPH = r"[\p{Han}\p{Hiragana}\p{Katakana}ー\p{Hangul}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]"
 _WORD = regex.compile(rf"{_IDEOGRAPH}|(?:(?!{_IDEOGRAPH})\S)+")
-_BEFORE = "\"'`“”„‟‘’‚«»‹›「」『』【】()[]{}*¿¡,;:、，；："
-_BEHIND = _BEFORE + ".!。！…"
+_LEADING_MARKS = "\"'`“”„‟‘’‚«»‹›「」『』【】()[]{}*¿¡,;:、，；："
+_TRAILING_MARKS = _LEADING_MARKS + ".!。！…"
 _QUOTES = regex.compile(r"[\"`“”„‟«»‹›「」『』【】、，。！；：]|\*\*|__(?=\s|\Z)|(?:(?<=\s)|\A)__")
 _DASHES = frozenset({"-", "–", "—", "−", "*", "•"})
 _ARTICLES = frozenset({"the", "a", "an"})
-_NAME = regex.compile(r"[\p{L}\p{N}]*(?:\p{Ll}\p{Lu}|[\p{N}_/\\.@\#$%&=+~^|<>-])")
+_IDENTIFIER = regex.compile(r"[\p{L}\p{N}]*(?:\p{Ll}\p{Lu}|[\p{N}_/\\.@\#$%&=+~^|<>-])")
 """What a word begins as whose case counts: an identifier, a path, a flag."""
-_DENIALS = """
+_NEGATION_LIST = """
 no not never none nor neither without except
 kein keine keinen keinem keiner nicht nie niemals ohne außer
 ne pas jamais aucun aucune sans sauf
@@ -63,7 +65,7 @@ nunca jamás ningún ninguna sin excepto
 не нет ни никогда без нельзя кроме
 不 没 沒 無 无 未 非 勿 别 別
 """
-_DENYING = frozenset(_DENIALS.split())
+_NEGATIONS = frozenset(_NEGATION_LIST.split())
 """Words that turn round what a sentence says, in the languages that cues are known in."""
 
 
@@ -77,45 +79,97 @@ class Claim:
         """Whether it says just what the other says. What says nothing repeats nothing."""
         return bool(self.words) and self.words == other.words
 
-    def echoes(self, other: "Claim") -> bool:
+    def is_contained_in(self, other: "Claim") -> bool:
         """Whether all it says stands in the other, in the same order, and what one of them denies the other does."""
-        if not self.words or self._denying != other._denying:
+        if not self.words or self._negations != other._negations:
             return False
         rest = iter(other.words)
         return all(word in rest for word in self.words)
 
     @property
-    def _denying(self) -> list[str]:
-        return [word for word in self.words if word in _DENYING]
+    def _negations(self) -> list[str]:
+        return [word for word in self.words if word in _NEGATIONS]
 
 
 @lru_cache(maxsize=1 << 10)
-def claim_of(sentence: str) -> Claim:
+def parse_claim(sentence: str) -> Claim:
     text = unicodedata.normalize("NFKC", sentence)
-    text = _POLITE.sub(" ", _OPENING.sub(" ", _BULLETS.sub("", text)))
+    text = _POLITE.sub(" ", _FILLER_OPENING.sub(" ", _BULLETS.sub("", text)))
     for pattern, whole in _CONTRACTED:
         text = pattern.sub(whole, text)
-    found = (_in_one_form(word) for word in _WORD.findall(_QUOTES.sub(" ", text)))
+    found = (_normalize_word(word) for word in _WORD.findall(_QUOTES.sub(" ", text)))
     return Claim(tuple(word for word in found if word and word not in _ARTICLES))
 
 
-def claims(text: str) -> list[Claim]:
+def parse_claims(text: str) -> list[Claim]:
     """Those of a text, sentence by sentence."""
-    return [one for one in map(claim_of, sentences(text)) if one.words]
+    return [one for one in map(parse_claim, sentences(text)) if one.words]
 
 
-def is_said(point: str, said: Sequence[Claim]) -> bool:
+def is_stated(point: str, said: Sequence[Claim]) -> bool:
     """Whether a point says only what is said there."""
     known = set(said)
-    whole, parts = claim_of(point), claims(point)
+    whole, parts = parse_claim(point), parse_claims(point)
     return bool(whole.words) and (whole in known or (bool(parts) and all(part in known for part in parts)))
 
 
-def _in_one_form(word: str) -> str:
+def _normalize_word(word: str) -> str:
     if word in _DASHES:
         return ""
     asks = "?" if word.endswith(("?", "？")) else ""
-    bare = word.rstrip("?？").lstrip(_BEFORE).rstrip(_BEHIND)
+    bare = word.rstrip("?？").lstrip(_LEADING_MARKS).rstrip(_TRAILING_MARKS)
     if bare == "A":  # As a word of its own it is the name of something, else it would begin the sentence.
         return bare + asks
-    return (bare if _NAME.match(bare) else bare.casefold()) + asks
+    return (bare if _IDENTIFIER.match(bare) else bare.casefold()) + asks
+
+
+MIN_WEIGHT = 20
+"""Characters, or fewer, say nothing (A40)."""
+MAX_SENTENCE = 400
+MAX_PROMPT = 2_000
+"""Characters of a message of a user that points are compared with."""
+_MIN_WORDS = 3
+"""Fewer different words than that are no statement."""
+_QUESTION_ENDS = ("?", "？", ":", "：")
+
+
+def parse_prompts(messages: Iterable[str]) -> list[Claim]:
+    """What users claimed in their messages."""
+    return [claim for message in messages for claim in parse_claims(message[:MAX_PROMPT])]
+
+
+def select_points(points: Iterable[str], prompts: Collection[Claim]) -> Iterator[str]:
+    """The points that say something, in their order. ``prompts``: what users said."""
+    taken: list[Claim] = []
+    for point in points:
+        said, parts = parse_claim(point), parse_claims(point)
+        if not is_informative(point) or all(any(part.is_contained_in(prompt) for prompt in prompts) for part in parts):
+            continue
+        if not any(said.is_contained_in(other) for other in taken):
+            taken.append(said)
+            yield point
+
+
+def is_informative(sentence: str) -> bool:
+    """Whether a sentence could be news to somebody."""
+    text = sentence.strip()
+    return (
+        text_weight(text) > MIN_WEIGHT
+        and not text.endswith(_QUESTION_ENDS)
+        and not SMALL_TALK.search(text)
+        and len(content_terms(text)) >= _MIN_WORDS
+    )
+
+
+def content_terms(text: str) -> frozenset[str]:
+    """What it speaks of."""
+    return distinct_terms(text) - STOP_WORDS
+
+
+def text_weight(text: str) -> int:
+    """Characters, of which an ideograph says as much as three."""
+    return len(text) if text.isascii() else len(text) + 2 * sum(map(_is_ideograph, text))
+
+
+def _is_ideograph(letter: str) -> bool:
+    return "\u3040" <= letter <= "\u9fff" or "\uac00" <= letter <= "\ud7af"

@@ -75,7 +75,7 @@ FACT = _cues(
 )
 """Of the code base: where things are and what holds for them."""
 
-TALK = _cues(
+SMALL_TALK = _cues(
     r"\A\W*(?:let me|let's|let us|i(?:'ll| will| am going to|'m going to|'m about to)|now (?:i|let)|next,? i|"
     r"i(?:'ve| have)? (?:now )?"
     r"(?:read|looked|checked|reviewed|finished|completed|see|understand)|i(?:'m| am) (?:ready|happy|here)|"

@@ -8,46 +8,54 @@ decided, the last word; then which files were changed and which checks passed.
 from collections.abc import Iterator, Sequence
 
 from hivelore.memories.summary import sentences
+from hivelore.sessions.lessons.claims import (
+    MAX_SENTENCE,
+    MIN_WEIGHT,
+    content_terms,
+    is_informative,
+    parse_prompts,
+    select_points,
+    text_weight,
+)
 from hivelore.sessions.lessons.cues import CAUSE, CORRECTION, DECISION, FACT
-from hivelore.sessions.lessons.gate import LEAST, LONGEST, prompted, says_something, weight, words, worth
-from hivelore.sessions.lessons.tool_use import Trouble, Work, listed, work_of
-from hivelore.sessions.model import NOTHING_LEARNED, Summary, Transcript, Turn, Who
+from hivelore.sessions.lessons.tool_use import CommandFailure, ToolUse, analyze_tool_use, format_names
+from hivelore.sessions.model import EMPTY_SUMMARY, Speaker, Summary, Transcript, Turn
 
-MOST = 7
+MAX_POINTS = 7
 """Points of a summary."""
-FEWEST = 3
+MIN_POINTS = 3
 """With fewer than these the last message is told in more sentences."""
-SHORTEST = 100
+MIN_CONVERSATION = 100
 """Characters of a conversation; with as few, or fewer, nothing can have been learned (A40)."""
-_OF_A_KIND = 2
+_MAX_PER_KIND = 2
 _FILES, _PASSED = "Files changed: ", "Passed: "
 _CORRECTION_LENGTH = 300
-_LAST = 4
+_MAX_CLOSING_SENTENCES = 4
 """Sentences of the last message that are looked at, from its beginning."""
 
 
-def distilled(conversation: Transcript) -> Summary:
+def extract_summary(conversation: Transcript) -> Summary:
     """At most ``MOST`` points; none where nothing was said that is worth keeping."""
     turns = conversation.turns
-    if conversation.size <= SHORTEST:
-        return NOTHING_LEARNED
-    work = work_of(turns)
-    corrections = [f"The user: {one}" for one in dict.fromkeys(_corrections(turns))][-_OF_A_KIND:]
-    troubles = [_told(trouble) for trouble in reversed(work.troubles) if trouble.solved][:_OF_A_KIND]
-    found = [*_by_cue(_of_assistant(turns))]
-    first, *more = *_last_words(turns), ""
-    prompts = prompted(turn.text for turn in turns if turn.who is Who.USER)
-    points = [*corrections, *worth([*troubles, *found, first], prompts)]
-    if len(points) < FEWEST:
-        points = [*corrections, *worth([*troubles, *found, first, *more], prompts)][:FEWEST]
-    if not points or weight("".join(points)) <= LEAST:
-        return NOTHING_LEARNED
-    closing = [*_closing(work)]
-    kept = (*points[: MOST - len(closing)], *closing)
+    if conversation.size <= MIN_CONVERSATION:
+        return EMPTY_SUMMARY
+    work = analyze_tool_use(turns)
+    corrections = [f"The user: {one}" for one in dict.fromkeys(_corrections(turns))][-_MAX_PER_KIND:]
+    troubles = [_describe_failure(trouble) for trouble in reversed(work.failures) if trouble.solved][:_MAX_PER_KIND]
+    found = [*_select_by_cue(_assistant_sentences(turns))]
+    first, *more = *_closing_sentences(turns), ""
+    prompts = parse_prompts(turn.text for turn in turns if turn.speaker is Speaker.USER)
+    points = [*corrections, *select_points([*troubles, *found, first], prompts)]
+    if len(points) < MIN_POINTS:
+        points = [*corrections, *select_points([*troubles, *found, first, *more], prompts)][:MIN_POINTS]
+    if not points or text_weight("".join(points)) <= MIN_WEIGHT:
+        return EMPTY_SUMMARY
+    closing = [*_activity_points(work)]
+    kept = (*points[: MAX_POINTS - len(closing)], *closing)
     return Summary(kept, quotes_tools=any(trouble in kept for trouble in troubles))
 
 
-def lessons(points: Sequence[str]) -> list[str]:
+def without_activity(points: Sequence[str]) -> list[str]:
     """Without those that only say what was done: alone they are of no use to anybody."""
     return [point for point in points if not point.startswith((_FILES, _PASSED))]
 
@@ -56,7 +64,7 @@ def _corrections(turns: Sequence[Turn]) -> Iterator[str]:
     """What a user said to put the assistant right, in the words of the user."""
     answered = False
     for turn in turns:
-        if turn.who is not Who.USER:
+        if turn.speaker is not Speaker.USER:
             answered = True
         elif answered and len(turn.text) <= 4 * _CORRECTION_LENGTH:
             for sentence in sentences(turn.text):
@@ -65,41 +73,43 @@ def _corrections(turns: Sequence[Turn]) -> Iterator[str]:
 
 
 def _is_statement(sentence: str) -> bool:
-    return not sentence.endswith(("?", "？")) and len(words(sentence)) >= 2
+    return not sentence.endswith(("?", "？")) and len(content_terms(sentence)) >= 2
 
 
-def _of_assistant(turns: Sequence[Turn]) -> list[str]:
+def _assistant_sentences(turns: Sequence[Turn]) -> list[str]:
     """What the assistant said, sentence by sentence, the newest first: what was found out later holds."""
-    said = [turn.text for turn in turns if turn.who is Who.ASSISTANT]
-    return [one for text in reversed(said) for one in sentences(text) if len(one) <= LONGEST and says_something(one)]
+    said = [turn.text for turn in turns if turn.speaker is Speaker.ASSISTANT]
+    return [
+        one for text in reversed(said) for one in sentences(text) if len(one) <= MAX_SENTENCE and is_informative(one)
+    ]
 
 
-def _by_cue(said: Sequence[str]) -> Iterator[str]:
+def _select_by_cue(said: Sequence[str]) -> Iterator[str]:
     """A few sentences for each kind of cue."""
     taken: set[str] = set()
     for cue in (CAUSE, DECISION, FACT):
-        found = [one for one in said if one not in taken and cue.search(one)][:_OF_A_KIND]
+        found = [one for one in said if one not in taken and cue.search(one)][:_MAX_PER_KIND]
         taken.update(found)
         yield from found
 
 
-def _last_words(turns: Sequence[Turn]) -> Iterator[str]:
+def _closing_sentences(turns: Sequence[Turn]) -> Iterator[str]:
     """The first sentences of the last message that say something."""
-    last = next((turn.text for turn in reversed(turns) if turn.who is Who.ASSISTANT), "")
-    found = (one for one in sentences(last) if says_something(one) and len(one) <= LONGEST)
-    for one, _ in zip(found, range(_LAST), strict=False):
+    last = next((turn.text for turn in reversed(turns) if turn.speaker is Speaker.ASSISTANT), "")
+    found = (one for one in sentences(last) if is_informative(one) and len(one) <= MAX_SENTENCE)
+    for one, _ in zip(found, range(_MAX_CLOSING_SENTENCES), strict=False):
         yield one
 
 
-def _told(trouble: Trouble) -> str:
-    helped = [f"changing {listed(trouble.changed)}"] if trouble.changed else []
-    helped += [f"`{trouble.ran[-1]}`"] if trouble.ran else []
+def _describe_failure(trouble: CommandFailure) -> str:
+    helped = [f"changing {format_names(trouble.changed_files)}"] if trouble.changed_files else []
+    helped += [f"`{trouble.commands[-1]}`"] if trouble.commands else []
     end = f" It worked after {' and '.join(helped)}." if helped else " It worked later."
     return f"`{trouble.command}` failed: {trouble.error.rstrip('.')}.{end}"
 
 
-def _closing(work: Work) -> Iterator[str]:
+def _activity_points(work: ToolUse) -> Iterator[str]:
     if work.files:
-        yield f"{_FILES}{listed(work.files)}."
-    if work.passed:
-        yield f"{_PASSED}{listed(work.passed[-_OF_A_KIND:])}."
+        yield f"{_FILES}{format_names(work.files)}."
+    if work.passed_checks:
+        yield f"{_PASSED}{format_names(work.passed_checks[-_MAX_PER_KIND:])}."

@@ -4,15 +4,15 @@ from datetime import datetime
 
 from hivelore.memories.drafts import Draft
 from hivelore.memories.model import Memory, Scope, Source, Trust
-from hivelore.sessions.model import Ended, Summary
+from hivelore.sessions.model import SessionEnd, Summary
 
-READ = 20_000
+MAX_SUMMARISED = 20_000
 """Characters of a conversation that are summarised: the last ones."""
 TASK_LENGTH = 80
 _ENDED = "ended"
 
 
-def draft_of(ended: Ended, summary: Summary) -> Draft:
+def build_draft(ended: SessionEnd, summary: Summary) -> Draft:
     what = ended.task.text if ended.task is not None else ended.at.strftime("%Y-%m-%dT%H:%MZ")
     subagent = {} if ended.subagent is None else {"subagent": ended.subagent.type}
     return Draft(
@@ -29,7 +29,7 @@ def draft_of(ended: Ended, summary: Summary) -> Draft:
     )
 
 
-def is_of_later_end(memory: Memory, ended: Ended) -> bool:
+def is_newer_than(memory: Memory, ended: SessionEnd) -> bool:
     """Whether the summary of a session was made when it had gone on after this end."""
     try:
         return datetime.fromisoformat(str(memory.metadata.get(_ENDED))) > ended.at

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from hivelore.sessions.model import Does, Tool, Turn, Who
+from hivelore.sessions.model import Speaker, Tool, ToolEffect, Turn
 
 _CHECK = re.compile(
     r"(?<![\w./-])(?:\S*/)?(?:pytest|tox|nox|unittest|jest|vitest|mocha|playwright|rspec|phpunit|ctest|"
@@ -16,70 +16,70 @@ _CHECK = re.compile(
     r"(?: run)?(?: -\S+)* \S*(?:test|check|lint|build|verify|ci|vet|bench|type)\S*)"
 )
 """Commands that say whether things are right."""
-_CHANGES_NOTHING = re.compile(
+_READ_ONLY = re.compile(
     r"\s*(?:cat|ls|ll|cd|pwd|echo|head|tail|less|grep|rg|find|fd|wc|which|whereis|type|tree|stat|file|sed -n|"
     r"awk|sort|date|sleep|ps|env|printenv|true|test|\[|"
     r"git (?:status|log|diff|show|branch|blame|rev-parse|ls-files|remote))\b"
 )
 _PRELUDE = re.compile(r"\s*(?:cd \S+|set -\w+|export \w+=\S*|source \S+|\. \S+)\s*(?:&&|;|\n)\s*")
-_REST = re.compile(
+_OUTPUT_FILTERS = re.compile(
     r"\s*(?:2>&1|\|\s*(?:head|tail|tee|cat|grep|sed)\b.*|>\s*\S+|2>\s*\S+|&&\s*echo\b.*|\|\|\s*true|;\s*echo\b.*)"
 )
-_ERROR = re.compile(
+_ERROR_WORD = re.compile(
     r"error|exception|failed|failure|fatal|panic|cannot|can't|could not|couldn't|not found|no such|denied|refused|"
     r"undefined|unresolved|missing|invalid|unexpected|traceback|assert|mismatch|timed? ?out|fehler|erreur|错误|失败|"
     r"异常",
     re.IGNORECASE,
 )
-_NAMED = re.compile(
+_ERROR_NAME = re.compile(
     r"\A\s*(?:E\s+)?(?:[\w.]*(?:Error|Exception|Failure|Warning)\b|error(?:\[\w+\])?|fatal|panic)\s*[:(\[]"
 )
 """A line that names an error; others only speak of errors."""
 _DENIED = re.compile(
     r"(?:user|permission)\b.{0,60}\b(?:reject|denied|doesn't want|not granted)", re.IGNORECASE | re.DOTALL
 )
-_MARKS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[│┃╭╮╰╯─━═┌┐└┘├┤]+")
+_TERMINAL_MARKS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[│┃╭╮╰╯─━═┌┐└┘├┤]+")
 _COMMAND_LENGTH = 120
 _ERROR_LENGTH = 200
-_FILES = 6
+_MAX_NAMES = 6
 
 
 @dataclass(slots=True)
-class Trouble:
+class CommandFailure:
     """A command that failed, and what was done until it worked."""
 
     command: str
     error: str
-    changed: list[str] = field(default_factory=list[str])
-    ran: list[str] = field(default_factory=list[str])
+    changed_files: list[str] = field(default_factory=list[str])
+    commands: list[str] = field(default_factory=list[str])
     """Other commands that worked meanwhile and may have changed something."""
     solved: bool = False
 
 
 @dataclass(slots=True)
-class Work:
+class ToolUse:
     files: list[str] = field(default_factory=list[str])
     """Those that were changed, the last first named last."""
-    troubles: list[Trouble] = field(default_factory=list[Trouble])
-    passed: list[str] = field(default_factory=list[str])
+    failures: list[CommandFailure] = field(default_factory=list[CommandFailure])
+    passed_checks: list[str] = field(default_factory=list[str])
     """Checks whose last run went well."""
 
 
-def work_of(turns: Sequence[Turn]) -> Work:
-    work = Work()
+def analyze_tool_use(turns: Sequence[Turn]) -> ToolUse:
+    work = ToolUse()
     for tool, output, failed in _results(turns):
-        match tool.does:
-            case Does.WRITE if not failed:
-                for path in filter(None, tool.on.split("\n")):
-                    _note(work.files, path)
-                    for trouble in _open(work):
-                        _note(trouble.changed, path)
-            case Does.RUN:
-                command = plain(tool.on)
+        match tool.effect:
+            case ToolEffect.WRITE if not failed:
+                for path in filter(None, tool.target.split("\n")):
+                    _move_to_end(work.files, path)
+                    for trouble in _unsolved(work):
+                        _move_to_end(trouble.changed_files, path)
+            case ToolEffect.RUN:
+                command = simplify_command(tool.target)
                 if failed:
-                    _fails(work, command, output)
+                    _record_failure(work, command, output)
                 elif command:
-                    _works(work, command)
+                    _record_success(work, command)
             case _:
                 pass
     return work
@@ -87,43 +87,43 @@ def work_of(turns: Sequence[Turn]) -> Work:
 
 def _results(turns: Sequence[Turn]) -> Iterator[tuple[Tool, str, bool]]:
     """Each call with what came of it; where that is not told, as having worked if it was a change of a file."""
-    answered = [id(turn.tool) for turn in turns if turn.who is Who.RESULT]
+    answered = [id(turn.tool) for turn in turns if turn.speaker is Speaker.RESULT]
     for turn in turns:
         if turn.tool is None:
             continue
-        if turn.who is Who.RESULT:
+        if turn.speaker is Speaker.RESULT:
             yield turn.tool, turn.text, turn.failed
-        elif id(turn.tool) not in answered and turn.tool.does is Does.WRITE:
+        elif id(turn.tool) not in answered and turn.tool.effect is ToolEffect.WRITE:
             yield turn.tool, "", False
 
 
-def _fails(work: Work, command: str, output: str) -> None:
+def _record_failure(work: ToolUse, command: str, output: str) -> None:
     error = error_line(output)
     if not command or error is None:
         return
-    work.passed[:] = [other for other in work.passed if other != command]
-    known = next((trouble for trouble in _open(work) if _same(trouble.command, command)), None)
+    work.passed_checks[:] = [other for other in work.passed_checks if other != command]
+    known = next((trouble for trouble in _unsolved(work) if _same(trouble.command, command)), None)
     if known is None:
-        work.troubles.append(Trouble(command, error))
-    elif not known.changed and not known.ran:
+        work.failures.append(CommandFailure(command, error))
+    elif not known.changed_files and not known.commands:
         known.error = error
 
 
-def _works(work: Work, command: str) -> None:
+def _record_success(work: ToolUse, command: str) -> None:
     if _CHECK.search(command):
-        _note(work.passed, command)
-    for trouble in _open(work):
+        _move_to_end(work.passed_checks, command)
+    for trouble in _unsolved(work):
         if _same(trouble.command, command):
             trouble.solved = True
-        elif not _CHANGES_NOTHING.match(command) and not _CHECK.search(command):
-            _note(trouble.ran, command)
+        elif not _READ_ONLY.match(command) and not _CHECK.search(command):
+            _move_to_end(trouble.commands, command)
 
 
-def _open(work: Work) -> list[Trouble]:
-    return [trouble for trouble in work.troubles if not trouble.solved]
+def _unsolved(work: ToolUse) -> list[CommandFailure]:
+    return [trouble for trouble in work.failures if not trouble.solved]
 
 
-def _note(known: list[str], new: str) -> None:
+def _move_to_end(known: list[str], new: str) -> None:
     """Put it at the end, once."""
     if new in known:
         known.remove(new)
@@ -140,13 +140,13 @@ def _purpose(command: str) -> tuple[str, ...]:
     return tuple(words[:2])
 
 
-def plain(command: str) -> str:
+def simplify_command(command: str) -> str:
     """A command in one line, without changing folders before it and sorting its output after it."""
     text = command.strip()
     while (before := _PRELUDE.match(text)) and before.end() < len(text):
         text = text[before.end() :]
     text = text.split("\n", 1)[0]
-    text = _REST.sub("", text).strip()
+    text = _OUTPUT_FILTERS.sub("", text).strip()
     return text if len(text) <= _COMMAND_LENGTH else ""
 
 
@@ -154,21 +154,21 @@ def error_line(output: str) -> str | None:
     """The line of an output that says best what went wrong; None where nobody did, or a person refused."""
     if _DENIED.search(output[:_ERROR_LENGTH]):
         return None
-    lines = [" ".join(_MARKS.sub("", line).split()) for line in output.splitlines()]
-    for fits in (_NAMED, _ERROR):
+    lines = [" ".join(_TERMINAL_MARKS.sub("", line).split()) for line in output.splitlines()]
+    for fits in (_ERROR_NAME, _ERROR_WORD):
         found = [line for line in lines if fits.search(line) and any(map(str.isalpha, line))]
         if found:
-            return _cut(found[-1])
+            return _shorten_error(found[-1])
     return None
 
 
-def _cut(line: str) -> str:
+def _shorten_error(line: str) -> str:
     line = re.sub(r"\AE\s+", "", line)
     return line if len(line) <= _ERROR_LENGTH else line[:_ERROR_LENGTH].rsplit(" ", 1)[0] + "…"
 
 
-def listed(names: Iterable[str]) -> str:
+def format_names(names: Iterable[str]) -> str:
     """Names as they stand in a sentence: the last few, and how many more there are."""
     every = list(names)
-    shown = ", ".join(f"`{name}`" for name in every[-_FILES:])
-    return shown if len(every) <= _FILES else f"{shown} and {len(every) - _FILES} more"
+    shown = ", ".join(f"`{name}`" for name in every[-_MAX_NAMES:])
+    return shown if len(every) <= _MAX_NAMES else f"{shown} and {len(every) - _MAX_NAMES} more"

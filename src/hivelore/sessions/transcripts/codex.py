@@ -6,10 +6,20 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from datetime import datetime
 
-from hivelore.sessions.model import Tool, Turn, Who
-from hivelore.sessions.transcripts.entries import Entry, answered, entries, instant, mapping, said, texts, tool, word
+from hivelore.sessions.model import Speaker, Tool, Turn
+from hivelore.sessions.transcripts.entries import (
+    Entry,
+    as_mapping,
+    as_text,
+    join_texts,
+    parse_entries,
+    parse_instant,
+    parse_tool,
+    result_turn,
+    spoken_turn,
+)
 
-_PUT_IN = re.compile(
+_INSERTED = re.compile(
     r"\s*(?:<(?:environment_context|user_instructions|permissions instructions|turn_aborted|skill|INSTRUCTIONS|"
     r"collaboration_mode|user_shell_command|subagent_notification)\b|# AGENTS\.md instructions)"
 )
@@ -26,50 +36,50 @@ _BEGINNING = 400
 def turns(lines: Iterable[str], _of_subagent: bool) -> Iterator[Turn]:
     called: dict[str, Tool] = {}
     folder = ""
-    for entry in entries(lines):
-        payload = mapping(entry.get("payload"))
+    for entry in parse_entries(lines):
+        payload = as_mapping(entry.get("payload"))
         match entry.get("type"):
             case "session_meta" | "turn_context":
-                folder = word(payload.get("cwd")) or folder
+                folder = as_text(payload.get("cwd")) or folder
             case "response_item":
-                yield from _of_item(payload, instant(entry.get("timestamp")), called, folder)
+                yield from _item_turns(payload, parse_instant(entry.get("timestamp")), called, folder)
             case _:  # Files of early versions have no envelope.
-                yield from _of_item(entry, None, called, folder)
+                yield from _item_turns(entry, None, called, folder)
 
 
-def _of_item(item: Entry, at: datetime | None, called: dict[str, Tool], folder: str) -> Iterator[Turn]:
-    kind, key = item.get("type"), word(item.get("call_id"))
+def _item_turns(item: Entry, at: datetime | None, called: dict[str, Tool], folder: str) -> Iterator[Turn]:
+    kind, key = item.get("type"), as_text(item.get("call_id"))
     if kind == "message":
-        text = texts(item.get("content"))
+        text = join_texts(item.get("content"))
         match item.get("role"):
-            case "user" if not _PUT_IN.match(text):
-                yield from said(Who.USER, text, at)
+            case "user" if not _INSERTED.match(text):
+                yield from spoken_turn(Speaker.USER, text, at)
             case "assistant":
-                yield from said(Who.ASSISTANT, text, at)
+                yield from spoken_turn(Speaker.ASSISTANT, text, at)
             case _:
                 pass
-    elif kind == "local_shell_call" or (kind in _CALLS and word(item.get("name"))):
-        used = called[key] = _called(item, folder)
-        yield Turn(who=Who.CALL, text="", tool=used, at=at)
+    elif kind == "local_shell_call" or (kind in _CALLS and as_text(item.get("name"))):
+        used = called[key] = _parse_call(item, folder)
+        yield Turn(speaker=Speaker.CALL, text="", tool=used, at=at)
     elif kind in _OUTPUTS and key in called:
-        output, failed = _output(item.get("output"))
-        yield answered(called[key], output, at, failed=failed)
+        output, failed = _parse_output(item.get("output"))
+        yield result_turn(called[key], output, at, failed=failed)
 
 
-def _called(item: Entry, folder: str) -> Tool:
+def _parse_call(item: Entry, folder: str) -> Tool:
     if item.get("type") == "local_shell_call":
-        return tool("local_shell", item.get("action"), folder)
-    return tool(word(item.get("name")), item.get("arguments", item.get("input")), folder)
+        return parse_tool("local_shell", item.get("action"), folder)
+    return parse_tool(as_text(item.get("name")), item.get("arguments", item.get("input")), folder)
 
 
-def _output(value: object) -> tuple[str, bool]:
+def _parse_output(value: object) -> tuple[str, bool]:
     """What a tool answered, and whether it failed."""
     if isinstance(value, str) and value.startswith("{"):
         with suppress(ValueError, RecursionError):
             value = json.loads(value)
-    told = mapping(value)
-    text = texts(told.get("output", told.get("content"))) if told else texts(value)
-    code = mapping(told.get("metadata")).get("exit_code")
+    told = as_mapping(value)
+    text = join_texts(told.get("output", told.get("content"))) if told else join_texts(value)
+    code = as_mapping(told.get("metadata")).get("exit_code")
     if code is None and (shown := _EXIT.search(text[:_BEGINNING])):
         code = int(shown[1])
     return _HEAD.sub("", text), told.get("success") is False or code not in (None, 0)

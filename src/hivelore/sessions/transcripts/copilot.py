@@ -5,44 +5,56 @@ What its sub-agents say stands in the same file, marked with their id.
 
 from collections.abc import Iterable, Iterator
 
-from hivelore.sessions.model import Tool, Turn, Who
-from hivelore.sessions.transcripts.entries import Entry, answered, entries, instant, mapping, said, texts, tool, word
+from hivelore.sessions.model import Speaker, Tool, Turn
+from hivelore.sessions.transcripts.entries import (
+    Entry,
+    as_mapping,
+    as_text,
+    join_texts,
+    parse_entries,
+    parse_instant,
+    parse_tool,
+    result_turn,
+    spoken_turn,
+)
 
 
 def turns(lines: Iterable[str], _of_subagent: bool) -> Iterator[Turn]:
     called: dict[str, Tool] = {}
     folder = ""
-    for entry in entries(lines):
-        data, at, key = mapping(entry.get("data")), instant(entry.get("timestamp")), entry.get("agentId")
-        call = word(data.get("toolCallId"))
+    for entry in parse_entries(lines):
+        data, at, key = as_mapping(entry.get("data")), parse_instant(entry.get("timestamp")), entry.get("agentId")
+        call = as_text(data.get("toolCallId"))
         match entry.get("type"):
             case _ if key is not None:
                 pass
             case "session.start":
-                folder = word(mapping(data.get("context")).get("cwd"))
+                folder = as_text(as_mapping(data.get("context")).get("cwd"))
             case "user.message" if data.get("source") in (None, "user"):
-                yield from said(Who.USER, texts(data.get("content")), at)
+                yield from spoken_turn(Speaker.USER, join_texts(data.get("content")), at)
             case "assistant.message":
-                yield from said(Who.ASSISTANT, texts(data.get("content")), at)
-            case "tool.execution_start" if word(data.get("toolName")):
-                used = called[call] = tool(_name(data), data.get("arguments"), folder)
-                yield Turn(who=Who.CALL, text="", tool=used, at=at)
+                yield from spoken_turn(Speaker.ASSISTANT, join_texts(data.get("content")), at)
+            case "tool.execution_start" if as_text(data.get("toolName")):
+                used = called[call] = parse_tool(_tool_name(data), data.get("arguments"), folder)
+                yield Turn(speaker=Speaker.CALL, text="", tool=used, at=at)
             case "tool.execution_complete" if call in called:
                 failed = data.get("success") is False or _exit_code(data) != 0
-                yield answered(called[call], _output(data), at, failed=failed)
+                yield result_turn(called[call], _output(data), at, failed=failed)
             case _:
                 pass
 
 
-def _name(data: Entry) -> str:
+def _tool_name(data: Entry) -> str:
     """That of the tool, behind that of its server."""
-    return ".".join(filter(None, (word(data.get("mcpServerName")), word(data.get("toolName")))))
+    return ".".join(filter(None, (as_text(data.get("mcpServerName")), as_text(data.get("toolName")))))
 
 
 def _exit_code(data: Entry) -> int:
-    code = mapping(data.get("shellExecution")).get("exitCode")
+    code = as_mapping(data.get("shellExecution")).get("exitCode")
     return code if isinstance(code, int) else 0
 
 
 def _output(data: Entry) -> str:
-    return texts(mapping(data.get("result")).get("content")) or word(mapping(data.get("error")).get("message"))
+    return join_texts(as_mapping(data.get("result")).get("content")) or as_text(
+        as_mapping(data.get("error")).get("message")
+    )

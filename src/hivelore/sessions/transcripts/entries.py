@@ -7,20 +7,22 @@ from datetime import UTC, datetime
 from typing import Any, cast
 
 from hivelore.sessions.fence import unfenced
-from hivelore.sessions.model import Does, Tool, Turn, Who
+from hivelore.sessions.model import Speaker, Tool, ToolEffect, Turn
 
 Entry = Mapping[str, Any]
 
-NOTHING: Entry = {}
-_ENDS = 1_500
+NO_FIELDS: Entry = {}
+_MAX_OUTPUT_HALF = 1_500
 """Of what a tool answered, so many characters of the beginning and of the end are kept."""
-_INPUT = 2_000
-_LONGEST_LINE = 8_000_000
-_RUN = frozenset({"bash", "shell", "shell_command", "exec_command", "local_shell", "run_shell_command", "terminal"})
-_WRITE = frozenset(
+_MAX_INPUT = 2_000
+_MAX_LINE = 8_000_000
+_RUN_TOOLS = frozenset(
+    {"bash", "shell", "shell_command", "exec_command", "local_shell", "run_shell_command", "terminal"}
+)
+_WRITE_TOOLS = frozenset(
     {"write", "edit", "multiedit", "notebookedit", "apply_patch", "write_file", "replace", "create_file", "create"}
 )
-_OF_INTEREST = (
+_INPUT_FIELDS = (
     "command",
     "cmd",
     "file_path",
@@ -33,19 +35,19 @@ _OF_INTEREST = (
     "prompt",
     "memoryId",
 )
-_WRITTEN = ("content", "contents", "file_text", "new_string", "new_str", "new_source", "text")
-_MOST_WRITTEN = 20_000
+_CONTENT_FIELDS = ("content", "contents", "file_text", "new_string", "new_str", "new_source", "text")
+_MAX_WRITTEN = 20_000
 """Characters, of what one call has put into files."""
-_OURS = re.compile(r"memory-(?:search|get|list|store|delete|rate)\Z|hivelore", re.IGNORECASE)
+_OWN_TOOL = re.compile(r"memory-(?:search|get|list|store|delete|rate)\Z|hivelore", re.IGNORECASE)
 _ADDED = re.compile(r"^\+(?!\+\+ )(.*)$", re.MULTILINE)
 """A line that a patch adds."""
 _PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$", re.MULTILINE)
 
 
-def entries(lines: Iterable[str]) -> Iterator[Entry]:
+def parse_entries(lines: Iterable[str]) -> Iterator[Entry]:
     """The lines that are whole JSON objects."""
     for line in lines:
-        if not line.strip() or len(line) > _LONGEST_LINE:
+        if not line.strip() or len(line) > _MAX_LINE:
             continue
         try:
             value = json.loads(line)
@@ -55,25 +57,25 @@ def entries(lines: Iterable[str]) -> Iterator[Entry]:
             yield cast(Entry, value)
 
 
-def mapping(value: object) -> Entry:
+def as_mapping(value: object) -> Entry:
     """The value where it is a mapping, else an empty one."""
-    return cast(Entry, value) if isinstance(value, Mapping) else NOTHING
+    return cast(Entry, value) if isinstance(value, Mapping) else NO_FIELDS
 
 
-def parts(value: object) -> Sequence[object]:
+def as_list(value: object) -> Sequence[object]:
     """The value where it is a list, else an empty one."""
     return cast(list[object], value) if isinstance(value, list) else ()
 
 
-def texts(content: object) -> str:
+def join_texts(content: object) -> str:
     """What is said in a content: a text, or a list of parts of which some are texts."""
     if isinstance(content, str):
         return content
-    said = (part if isinstance(part, str) else mapping(part).get("text") for part in parts(content))
+    said = (part if isinstance(part, str) else as_mapping(part).get("text") for part in as_list(content))
     return "\n".join(text for text in said if isinstance(text, str))
 
 
-def instant(value: object) -> datetime | None:
+def parse_instant(value: object) -> datetime | None:
     if not isinstance(value, str):
         return None
     try:
@@ -83,12 +85,12 @@ def instant(value: object) -> datetime | None:
         return None
 
 
-def word(value: object) -> str:
+def as_text(value: object) -> str:
     """The value where it is a text, else an empty one."""
     return value if isinstance(value, str) else ""
 
 
-def tool(name: str, given: object, folder: str) -> Tool:
+def parse_tool(name: str, given: object, folder: str) -> Tool:
     """A tool as it was called; ``given`` is its input, which may be a JSON text. Files are told as seen from the
     ``folder`` that the session worked in."""
     if isinstance(given, str):
@@ -96,52 +98,54 @@ def tool(name: str, given: object, folder: str) -> Tool:
             parsed = json.loads(given)
         except (ValueError, RecursionError):
             parsed = None
-        known = mapping(parsed) or {"command": given}
+        known = as_mapping(parsed) or {"command": given}
     else:
-        known = mapping(given)
+        known = as_mapping(given)
     short = name.lower().rsplit(".", 1)[-1]
-    on = next((_text(known[key]) for key in _OF_INTEREST if _text(known.get(key))), "")
+    on = next((_join_words(known[key]) for key in _INPUT_FIELDS if _join_words(known.get(key))), "")
     if patched := _PATCHED.findall(on):
-        paths = "\n".join(_seen_from(folder, path) for path in patched)
-        return Tool(name, Does.WRITE, paths, "\n".join(_ADDED.findall(on))[:_MOST_WRITTEN])
-    if short in _WRITE:
-        return Tool(name, Does.WRITE, _seen_from(folder, on[:_INPUT]), _written(known)[:_MOST_WRITTEN])
-    return Tool(name, Does.RUN if short in _RUN else Does.OTHER, on[:_INPUT])
+        paths = "\n".join(_relative_path(folder, path) for path in patched)
+        return Tool(name, ToolEffect.WRITE, paths, "\n".join(_ADDED.findall(on))[:_MAX_WRITTEN])
+    if short in _WRITE_TOOLS:
+        return Tool(
+            name, ToolEffect.WRITE, _relative_path(folder, on[:_MAX_INPUT]), _written_text(known)[:_MAX_WRITTEN]
+        )
+    return Tool(name, ToolEffect.RUN if short in _RUN_TOOLS else ToolEffect.OTHER, on[:_MAX_INPUT])
 
 
-def _written(given: Entry) -> str:
+def _written_text(given: Entry) -> str:
     """What a call puts into a file, in one piece or several."""
-    pieces = [given, *map(mapping, parts(given.get("edits")))]
-    return "\n".join(word(piece[key]) for piece in pieces for key in _WRITTEN if word(piece.get(key)))
+    pieces = [given, *map(as_mapping, as_list(given.get("edits")))]
+    return "\n".join(as_text(piece[key]) for piece in pieces for key in _CONTENT_FIELDS if as_text(piece.get(key)))
 
 
-def is_ours(used: Tool) -> bool:
+def is_own_tool(used: Tool) -> bool:
     """Whether a tool gives back what is remembered already."""
-    return _OURS.search(used.name) is not None
+    return _OWN_TOOL.search(used.name) is not None
 
 
-def said(who: Who, text: str, at: datetime | None) -> Iterator[Turn]:
+def spoken_turn(who: Speaker, text: str, at: datetime | None) -> Iterator[Turn]:
     """One turn without what we put into it; none where nothing is left."""
     left = unfenced(text).strip()
     if left:
-        yield Turn(who=who, text=left, at=at)
+        yield Turn(speaker=who, text=left, at=at)
 
 
-def answered(used: Tool, output: str, at: datetime | None, *, failed: bool) -> Turn:
+def result_turn(used: Tool, output: str, at: datetime | None, *, failed: bool) -> Turn:
     text = unfenced(output).strip()
-    if len(text) > 2 * _ENDS:
-        text = f"{text[:_ENDS]}\n...\n{text[-_ENDS:]}"
-    return Turn(who=Who.RESULT, text=text, tool=used, failed=failed, at=at)
+    if len(text) > 2 * _MAX_OUTPUT_HALF:
+        text = f"{text[:_MAX_OUTPUT_HALF]}\n...\n{text[-_MAX_OUTPUT_HALF:]}"
+    return Turn(speaker=Speaker.RESULT, text=text, tool=used, failed=failed, at=at)
 
 
-def _seen_from(folder: str, path: str) -> str:
+def _relative_path(folder: str, path: str) -> str:
     return path.removeprefix(f"{folder.rstrip('/')}/") if folder else path
 
 
-def _text(value: object) -> str:
+def _join_words(value: object) -> str:
     """A text, or a command that is given in words."""
     if isinstance(value, list):
-        words = [one for one in parts(cast(object, value)) if isinstance(one, str)]
+        words = [one for one in as_list(cast(object, value)) if isinstance(one, str)]
         shell = len(words) > 2 and words[1] in ("-c", "-lc")
         return words[2] if shell else " ".join(words)
-    return word(value)
+    return as_text(value)

@@ -6,21 +6,21 @@ Each line is a message, which takes the place of an earlier one with the same id
 import re
 from collections.abc import Iterable, Iterator
 
-from hivelore.sessions.model import Turn, Who
+from hivelore.sessions.model import Speaker, Turn
 from hivelore.sessions.transcripts.entries import (
     Entry,
-    answered,
-    entries,
-    instant,
-    mapping,
-    parts,
-    said,
-    texts,
-    tool,
-    word,
+    as_list,
+    as_mapping,
+    as_text,
+    join_texts,
+    parse_entries,
+    parse_instant,
+    parse_tool,
+    result_turn,
+    spoken_turn,
 )
 
-WRAPPED = re.compile(r"<(hook_context|session_context)>.*?(?:</\1>|\Z)", re.DOTALL)
+INSERTED = re.compile(r"<(hook_context|session_context)>.*?(?:</\1>|\Z)", re.DOTALL)
 """What the program puts into prompts: what hooks have told it, and where it runs."""
 _UNTRUSTED = re.compile(r"</?untrusted_context>\n?")
 _EXIT = re.compile(r"^Exit Code: (\d+)$", re.MULTILINE)
@@ -28,41 +28,43 @@ _EXIT = re.compile(r"^Exit Code: (\d+)$", re.MULTILINE)
 
 def turns(lines: Iterable[str], _of_subagent: bool) -> Iterator[Turn]:
     for message in _messages(lines):
-        at, text = instant(message.get("timestamp")), texts(message.get("content"))
+        at, text = parse_instant(message.get("timestamp")), join_texts(message.get("content"))
         if message.get("type") == "user":
-            yield from said(Who.USER, WRAPPED.sub("", text), at)
+            yield from spoken_turn(Speaker.USER, INSERTED.sub("", text), at)
             continue
-        yield from said(Who.ASSISTANT, text, at)
-        for part in parts(message.get("toolCalls")):
-            call = mapping(part)
-            used = tool(word(call.get("name")), call.get("args"), "")
+        yield from spoken_turn(Speaker.ASSISTANT, text, at)
+        for part in as_list(message.get("toolCalls")):
+            call = as_mapping(part)
+            used = parse_tool(as_text(call.get("name")), call.get("args"), "")
             if used.name:
-                ended = instant(call.get("timestamp"))
+                ended = parse_instant(call.get("timestamp"))
                 output = _output(call)
                 code = _EXIT.search(output)
-                yield Turn(who=Who.CALL, text="", tool=used, at=at)
-                yield answered(used, output, ended, failed=call.get("status") == "error" or _is_bad(code))
+                yield Turn(speaker=Speaker.CALL, text="", tool=used, at=at)
+                yield result_turn(used, output, ended, failed=call.get("status") == "error" or _is_failure(code))
 
 
 def _messages(lines: Iterable[str]) -> list[Entry]:
     found: dict[str, Entry] = {}
-    for entry in entries(lines):
+    for entry in parse_entries(lines):
         back = entry.get("$rewindTo")
         if isinstance(back, str):
             ids = list(found)
             for gone in ids[ids.index(back) if back in found else 0 :]:
                 del found[gone]
-        elif entry.get("type") in ("user", "gemini") and word(entry.get("id")):
-            found[word(entry.get("id"))] = entry
+        elif entry.get("type") in ("user", "gemini") and as_text(entry.get("id")):
+            found[as_text(entry.get("id"))] = entry
     return list(found.values())
 
 
 def _output(call: Entry) -> str:
     """What a tool answered."""
-    answers = (mapping(mapping(part).get("functionResponse")).get("response") for part in parts(call.get("result")))
-    said = (mapping(answer).get("output") or mapping(answer).get("error") for answer in answers)
-    return _UNTRUSTED.sub("", "\n".join(word(text) for text in said))
+    answers = (
+        as_mapping(as_mapping(part).get("functionResponse")).get("response") for part in as_list(call.get("result"))
+    )
+    said = (as_mapping(answer).get("output") or as_mapping(answer).get("error") for answer in answers)
+    return _UNTRUSTED.sub("", "\n".join(as_text(text) for text in said))
 
 
-def _is_bad(code: re.Match[str] | None) -> bool:
+def _is_failure(code: re.Match[str] | None) -> bool:
     return code is not None and int(code[1]) != 0

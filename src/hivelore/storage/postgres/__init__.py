@@ -1,1 +1,1 @@
-"""The PostgreSQL store."""
+"""The PostgreSQL store: a pool of connections, notifications, row-level security and migrations."""

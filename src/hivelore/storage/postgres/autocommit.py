@@ -1,4 +1,4 @@
-"""A connection to PostgreSQL outside of every transaction."""
+"""PostgreSQL connections in autocommit mode."""
 
 from collections.abc import Callable
 from select import select
@@ -8,10 +8,10 @@ from psycopg import errors, pq
 
 from hivelore.errors import Unavailable
 from hivelore.storage.postgres.connection import Connection, execute, our_errors, translated
-from hivelore.storage.sql.where import Params
+from hivelore.storage.sql.filters import Params
 
-LOOKS = 0.2
-"""Seconds between two looks at whether to stop."""
+POLL = 0.2
+"""Seconds between two checks whether to stop."""
 
 
 class PostgresAutocommit:
@@ -31,8 +31,7 @@ class PostgresAutocommit:
             return found.fetchall() if found.description else []
 
     def run(self, sql: str, stopping: Callable[[], bool]) -> bool:
-        # Waited for by looking now and then: psycopg itself would wait for the end. A server whose client has gone goes
-        # on with the statement that it is at.
+        # Polled, because psycopg would block until the end. A server continues its statement after the client left.
         with our_errors():
             connection = self._connection.pgconn
             connection.send_query(sql.encode())
@@ -41,7 +40,7 @@ class PostgresAutocommit:
                 if stopping():
                     self._connection.close()
                     return False
-                if select([connection.socket], [], [], LOOKS)[0]:
+                if select([connection.socket], [], [], POLL)[0]:
                     connection.consume_input()
             result = connection.get_result()
         if result is None:

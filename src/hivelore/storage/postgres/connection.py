@@ -1,4 +1,4 @@
-"""Connecting to PostgreSQL, running statements, and saying its errors in our words."""
+"""PostgreSQL connections: opening them, running statements, and translating errors."""
 
 import re
 from collections.abc import Generator, Mapping
@@ -23,26 +23,25 @@ Connection = psycopg.Connection[tuple[Any, ...]]
 Cursor = psycopg.Cursor[tuple[Any, ...]]
 
 CONNECT_TIMEOUT = 5
-"""Seconds, unless the URL says otherwise."""
+"""Seconds, unless the URL sets it."""
 RECONNECTING = 5
-"""Seconds that the pool goes on trying by itself, at growing distances; then who needs a connection makes it begin
-anew, so that nobody waits longer for a server that is back."""
+"""Seconds that the pool retries with growing pauses. After that, the next caller restarts the attempts, so a server
+that is back is found at once."""
 ALIVE = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3, "tcp_user_timeout": 30_000}
-"""A host that went without a word is noticed after a minute or less."""
+"""Detects a dead host within a minute."""
 SESSION = (
     "SET client_min_messages = warning; SET jit = off; "
     "SET statement_timeout = '30min'; SET idle_in_transaction_session_timeout = '10min'; "
     "SELECT set_config('application_name', left('hivelore ' || current_schema(), 63), false) "
     "WHERE current_setting('application_name') = 'hivelore'"
 )
-"""A statement of a call without a deadline ends all the same. What holds a transaction open and does nothing for so
-long is gone: it keeps the database from tidying up. The name tells who looks at the server, and who moves a swarm,
-which schema a connection is of."""
+"""Limits for calls without a deadline, and for transactions left open, which prevent vacuuming. The application name
+shows administrators, and 'hivelore move', which schema a connection uses."""
 
-OVER = "This transaction is over: it was ended, or the connection was lost. Nothing of it was stored."
+OVER = "This transaction has ended, or the connection was lost. Nothing of it was stored."
 CLOSED = "The store is closed."
 AGAIN = (errors.SerializationFailure, errors.DeadlockDetected)
-"""Another transaction was in the way: the whole unit is to be run again."""
+"""Conflicts with another transaction: the whole unit is run again."""
 
 SERVER = "The database server"
 
@@ -52,7 +51,7 @@ _VECTOR_FLOAT = np.dtype(">f4")
 
 
 class Packed(bytes):
-    """A vector as pgvector sends it: the number of dimensions, two empty bytes, floats with the highest byte first."""
+    """A vector in pgvector's binary format: the dimension, two empty bytes, big-endian floats."""
 
 
 def packed(vector: Vector) -> Packed:
@@ -60,13 +59,13 @@ def packed(vector: Vector) -> Packed:
 
 
 def unpacked(vectors: list[bytes]) -> np.ndarray[tuple[int, int], np.dtype[np.float32]]:
-    """Vectors of one dimension, (n, dimension)."""
+    """Decodes vectors of one dimension into an array (n, dimension)."""
     together = np.frombuffer(b"".join(vectors), np.uint8).reshape(len(vectors), -1)
     return np.ascontiguousarray(together[:, 4:]).view(_VECTOR_FLOAT).astype(np.float32)
 
 
 class _PackedDumper(Dumper):
-    """Says nothing of the type: the server knows it by the column."""
+    """Sends vectors without a type; the server infers it from the column."""
 
     format = pq.Format.BINARY
 
@@ -76,24 +75,24 @@ class _PackedDumper(Dumper):
 
 _ADAPTERS = AdaptersMap(psycopg.adapters)
 _ADAPTERS.register_dumper(Packed, _PackedDumper)
-# One statement has one plan, however large the numbers are.
+# A single integer type gives every statement one plan, however large the numbers are.
 _ADAPTERS.register_dumper(int, Int8BinaryDumper)
 
 
 @lru_cache(maxsize=2_000)
 def dialect(sql: str) -> bytes:
-    """A statement with ``:name`` for parameters as psycopg wants it."""
+    """Converts a statement with ``:name`` parameters into the format of psycopg."""
     return _PLACEHOLDER.sub(r"%(\1)s", sql.replace("%", "%%")).encode()
 
 
 def execute(connection: Connection, sql: str, params: Mapping[str, Any] | None = None) -> Cursor:
-    """Run one statement. Raises what psycopg raises."""
+    """Runs one statement. Raises errors of psycopg."""
     return connection.execute(dialect(sql), params, binary=True)
 
 
 def run_script(connection: Connection, script: str) -> str:
-    """Run all statements of a script that comes with this code, in one exchange with the server. Answers the first
-    value of the last one's first row, nothing where there is none. Raises what psycopg raises."""
+    """Runs all statements of a script of this package in one round trip. Returns the first value of the last
+    statement's first row, or an empty text. Raises errors of psycopg."""
     cursor = connection.execute(cast(LiteralString, script))
     while cursor.nextset():
         pass
@@ -102,55 +101,54 @@ def run_script(connection: Connection, script: str) -> str:
 
 
 _QUOTED = re.compile(r'".*"', re.DOTALL)
-"""Parts of the URL in what is said of it: a password could be among them."""
+"""Quoted parts of a message about a URL; they may contain a password."""
 
 
-def whereabouts(url: str) -> str:
-    """Which server and database a URL names, for people: without user and password."""
+def server_name(url: str) -> str:
+    """Describes the server and database of a URL for people, without user and password."""
     try:
         parts = conninfo_to_dict(url)
     except psycopg.ProgrammingError as error:
         raise Invalid(
-            f"HIVELORE_DATABASE is no URL of a PostgreSQL database ({_QUOTED.sub('...', _line(error))}). "
-            "It has the form postgresql://user:password@host:5432/database.",
+            f"HIVELORE_DATABASE is not a valid PostgreSQL URL ({_QUOTED.sub('...', _first_line(error))}). "
+            "Use the form postgresql://user:password@host:5432/database.",
             field="HIVELORE_DATABASE",
         ) from None
     host, port = parts.get("host") or "localhost", parts.get("port") or "5432"
     return f"{parts.get('dbname') or parts.get('user') or 'postgres'} on {host}:{port}"
 
 
-def named(url: str, name: str) -> str:
-    """The same, for connections that the server knows by this name."""
-    whereabouts(url)
+def with_application_name(url: str, name: str) -> str:
+    """Returns a connection string whose connections the server lists under this name."""
+    server_name(url)
     return make_conninfo(url, application_name=name)
 
 
 def connect(url: str, name: str = "hivelore") -> Connection:
-    """A connection of its own, every statement a transaction of its own; ``name`` is what administrators see. Raises
-    what psycopg raises."""
-    return psycopg.connect(url, autocommit=True, **_given(url, name))
+    """Opens a connection in autocommit mode outside the pool; administrators see ``name``. Raises errors of psycopg."""
+    return psycopg.connect(url, autocommit=True, **_defaults(url, name))
 
 
 def make_pool(url: str, size: int) -> psycopg_pool.ConnectionPool[Connection]:
-    """Not open yet."""
+    """Returns a pool that is not open yet."""
     return psycopg_pool.ConnectionPool(
         url,
         min_size=1,
         max_size=size,
         open=False,
-        configure=_settle_in,
+        configure=_configure,
         reconnect_timeout=RECONNECTING,
-        kwargs={"autocommit": True, "context": _ADAPTERS, **_given(url)},
+        kwargs={"autocommit": True, "context": _ADAPTERS, **_defaults(url)},
         name="hivelore",
     )
 
 
-def _settle_in(connection: Connection) -> None:
+def _configure(connection: Connection) -> None:
     run_script(connection, SESSION)
 
 
-def _given(url: str, name: str = "hivelore") -> dict[str, Any]:
-    """What a URL may leave to us."""
+def _defaults(url: str, name: str = "hivelore") -> dict[str, Any]:
+    """Returns the parameters that the URL does not set."""
     ours = {"connect_timeout": CONNECT_TIMEOUT, "application_name": name, **ALIVE}
     known = conninfo_to_dict(url)
     return {name: value for name, value in ours.items() if name not in known}
@@ -158,7 +156,7 @@ def _given(url: str, name: str = "hivelore") -> dict[str, Any]:
 
 @contextmanager
 def our_errors(who: str = SERVER) -> Generator[None]:
-    """Turn what PostgreSQL raises into our family. ``who`` does not answer where it is not there."""
+    """Translates errors of PostgreSQL into ``hivelore.errors``. ``who`` names the server in messages."""
     try:
         yield
     except psycopg.Error as error:
@@ -166,40 +164,39 @@ def our_errors(who: str = SERVER) -> Generator[None]:
 
 
 def translated(error: psycopg.Error, who: str = SERVER) -> HiveloreError:
-    said = _line(error)
+    said = _first_line(error)
     if type(error) is psycopg.DataError:  # psycopg itself refused a parameter
-        return Invalid(f"The database cannot keep this text ({said}).")
-    for kinds, ours, words in _WORDS:
+        return Invalid(f"The database cannot store this text ({said}).")
+    for kinds, ours, words in _MESSAGES:
         if isinstance(error, kinds):
-            told = words.format(said=said, who=who)
-            return ours(told, cause=_cause(error)) if ours in (Unavailable, Broken) else ours(told)
+            message = words.format(said=said, who=who)
+            return ours(message, cause=_cause(error)) if ours in (Unavailable, Broken) else ours(message)
     return Broken(f"The database answered with an unexpected error ({said}).")
 
 
-_WORDS: tuple[tuple[tuple[type[psycopg.Error], ...], type[HiveloreError], str], ...] = (
+_MESSAGES: tuple[tuple[tuple[type[psycopg.Error], ...], type[HiveloreError], str], ...] = (
     (
         (errors.QueryCanceled, errors.LockNotAvailable, errors.TransactionTimeout),
         Expired,
-        "The call took longer than its deadline. Narrow the question or try again later.",
+        "The call exceeded its deadline. Narrow the query or try again later.",
     ),
-    ((errors.UniqueViolation,), Conflict, "Another one has this id, name, path or external id already ({said})."),
-    (AGAIN, Unavailable, "Others wrote at the same time, and nothing of this was stored. Try again."),
+    ((errors.UniqueViolation,), Conflict, "This id, name, path or external id is already in use ({said})."),
+    (AGAIN, Unavailable, "The write conflicted with others, and nothing of this was stored. Try again."),
     (
         (errors.DiskFull, errors.OutOfMemory),
         Unavailable,
-        "The database server has no room left ({said}): nothing of this was stored. "
-        "Free some space there and try again.",
+        "The database server has no space left ({said}), and nothing was stored. Free some space there and try again.",
     ),
     (
         (errors.ReadOnlySqlTransaction,),
         Unavailable,
-        "The database can only be read at the moment, as a standby. "
-        "Let HIVELORE_DATABASE name the primary server, or try again later.",
+        "The database is read-only, as on a standby server. "
+        "Set HIVELORE_DATABASE to the primary server, or try again later.",
     ),
     (
         (errors.InsufficientPrivilege,),
         Unavailable,
-        "The role of HIVELORE_DATABASE may not do that ({said}). Let it own the database, or grant it what is missing.",
+        "The role in HIVELORE_DATABASE lacks a right ({said}). Make it the owner of the database, or grant the right.",
     ),
     (
         (errors.UndefinedTable, errors.UndefinedColumn, errors.UndefinedFunction),
@@ -209,7 +206,7 @@ _WORDS: tuple[tuple[tuple[type[psycopg.Error], ...], type[HiveloreError], str], 
     (
         (errors.ProgramLimitExceeded,),
         Invalid,
-        "A text is longer than the database can keep ({said}). Shorten it.",
+        "A text is too long for the database ({said}). Shorten it.",
     ),
     ((psycopg_pool.PoolClosed,), Unavailable, CLOSED),
     (
@@ -221,15 +218,15 @@ _WORDS: tuple[tuple[tuple[type[psycopg.Error], ...], type[HiveloreError], str], 
         (psycopg.OperationalError, psycopg.InterfaceError),
         Unavailable,
         "{who} does not answer ({said}). "
-        "See that the server runs, and that HIVELORE_DATABASE names it, a role that may log in, and its password.",
+        "Check that the server runs, and that the host, role and password in HIVELORE_DATABASE are correct.",
     ),
     (
         (errors.CharacterNotInRepertoire, errors.UntranslatableCharacter),
         Invalid,
-        "The database cannot keep this text ({said}).",
+        "The database cannot store this text ({said}).",
     ),
 )
-"""The first row that fits is taken: kinds of errors, and what they are in our family and words."""
+"""Kinds of errors with our error type and message. The first matching row applies."""
 
 
 _CAUSES: tuple[tuple[tuple[type[psycopg.Error], ...], Cause | None], ...] = (
@@ -241,15 +238,15 @@ _CAUSES: tuple[tuple[tuple[type[psycopg.Error], ...], Cause | None], ...] = (
     ((psycopg_pool.PoolClosed, psycopg_pool.PoolTimeout, psycopg_pool.TooManyRequests), None),
     ((psycopg.OperationalError, psycopg.InterfaceError), Cause.SERVER),
 )
-"""The first row that fits is taken: what errors say of the database itself, None where they say nothing."""
+"""Kinds of errors with the cause they indicate, None for no cause. The first matching row applies."""
 
 
 def _cause(error: psycopg.Error) -> Cause | None:
     return next((cause for kinds, cause in _CAUSES if isinstance(error, kinds)), None)
 
 
-def _line(error: psycopg.Error) -> str:
-    """The first line of what the server said: the others may repeat what was asked."""
+def _first_line(error: psycopg.Error) -> str:
+    """Returns the first line of the server's message; the others may repeat the statement."""
     said = error.diag.message_primary or str(error).strip()
     lines = [line.strip() for line in said.splitlines()] or [type(error).__name__]
     return lines[0].rstrip(".")

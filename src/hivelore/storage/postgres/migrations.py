@@ -1,9 +1,9 @@
-"""Bringing a database to the schema of this code: numbered scripts that only go forward.
+"""Migration of a database to the schema of this version.
 
-One replica does so while those of the version before go on serving. So a script only adds, with a default or a trigger
-for what they write from then on; what nobody needs any more goes with a later version. It takes its locks quickly or
-not at all, and leaves the old rows to a fill: a statement that does some of those behind ``(:namespace, :key)``, in
-this order, and answers the last ones it did, until there are none.
+One replica migrates while replicas of the previous version keep serving. So a script only adds columns and tables,
+with a default or a trigger for rows that old replicas write; a later version removes what is obsolete. A script gets
+its locks quickly or gives up. It leaves old rows to a fill: a statement that updates some rows behind ``(:namespace,
+:key)``, in this order, and returns the last one, until none is left.
 """
 
 import logging
@@ -19,9 +19,9 @@ from hivelore.storage.sql import migrations as shared
 from hivelore.storage.sql.migrations import Migration
 
 OLDEST = 15
-"""The first version of PostgreSQL that is supported."""
+"""The oldest supported version of PostgreSQL."""
 _LOCK = 0x48564C52
-"""'HVLR': one at a time migrates, the others wait."""
+"""'HVLR': one replica migrates at a time, the others wait."""
 _LEDGER = "CREATE TABLE hivelore_migration (number INTEGER PRIMARY KEY, checksum TEXT NOT NULL)"
 _FILLS = """
 CREATE TABLE hivelore_fill (
@@ -35,33 +35,33 @@ _FILLED = """
 INSERT INTO hivelore_fill VALUES (:number, :namespace, :key, :is_done) ON CONFLICT (number)
 DO UPDATE SET after_namespace = :namespace, after_key = :key, is_done = :is_done
 """
-_NOTICED = "SET tcp_keepalives_idle = 30; SET tcp_keepalives_interval = 10; SET tcp_keepalives_count = 3"
-"""Where the host of the replica that migrates goes without a word, the others wait for a minute, not for hours."""
+_KEEPALIVE = "SET tcp_keepalives_idle = 30; SET tcp_keepalives_interval = 10; SET tcp_keepalives_count = 3"
+"""If the host of the migrating replica dies, the others wait for a minute instead of hours."""
 LOCK_WAIT = 2_000
-"""Milliseconds that a script waits for a table; whoever comes to it then waits behind the script."""
+"""Milliseconds that a script waits for a table lock; later queries of the table queue behind it."""
 PAUSE = 3.0
-"""Seconds in which the others go on, before it is tried again."""
+"""Seconds between attempts, in which other transactions continue."""
 TRIES = 60
-"""About five minutes."""
+"""Attempts, which take about five minutes."""
 _IN_USE = (
-    "The database could not be brought to this version: for minutes its tables were in use whenever it was tried. What "
-    "was there before works as it did. Look for long transactions (pg_stat_activity) and end them, then start again."
+    "The database could not be migrated: its tables were in use for minutes. The previous version still works. "
+    "Find long transactions (pg_stat_activity), end them, then start again."
 )
 _POLL = 0.2
-"""Seconds between asking whether another replica is done."""
-_SAID_AFTER = 25
-"""So often it was asked before the log says what is waited for."""
+"""Seconds between checks whether another replica is done."""
+_LOG_AFTER = 25
+"""Checks before the wait is logged."""
 _LOG = logging.getLogger("hivelore")
 T = TypeVar("T")
 
 EXTENSION = "vector"
 _NO_EXTENSION = (
-    "This PostgreSQL server does not have the extension pgvector. Install it there (Debian and Ubuntu: "
+    "This PostgreSQL server lacks the extension pgvector. Install it there (Debian and Ubuntu: "
     "apt install postgresql-{version}-pgvector), then start again."
 )
 _NO_RIGHT = (
     "The role {user} may not create the extension pgvector in the database {database}. "
-    "Let an administrator run there: CREATE EXTENSION vector"
+    "Ask an administrator to run there: CREATE EXTENSION vector"
 )
 
 
@@ -70,38 +70,38 @@ def shipped() -> list[Migration]:
 
 
 def migrate(connection: Connection, migrations: list[Migration], then: Callable[[], None] = lambda: None) -> int:
-    """Apply what is missing, each in a transaction of its own, and do ``then`` before another may migrate. Answers how
-    many were applied.
+    """Applies the missing migrations, each in one transaction, and calls ``then`` before another replica may migrate.
+    Returns how many were applied.
 
-    Raises Broken, having touched nothing, for a server, an encoding or a database that will not do, for one of a newer
-    version, or whose applied migrations are not the ones of this code; Unavailable where a right or the extension is
-    missing, or others use the tables for too long."""
+    Raises Broken, without changing the database, for an unsuitable server, encoding or database, for one of a newer
+    version, or with migrations that differ from those of this version. Raises Unavailable if a right or the
+    extension is missing, or if the tables stay in use for too long."""
     with our_errors():
         _examine(connection)
         missing(connection, migrations)
-        run_script(connection, _NOTICED)
-        _take_turn(connection)
+        run_script(connection, _KEEPALIVE)
+        _lock_migrations(connection)
         try:
-            left = missing(connection, migrations)
-            if left:
-                _see_that_vectors_exist(connection)
+            to_apply = missing(connection, migrations)
+            if to_apply:
+                _ensure_extension(connection)
             for migration in migrations:
-                if migration in left:
-                    _when_free(connection, lambda migration=migration: _apply(connection, migration))
+                if migration in to_apply:
+                    _retry_while_locked(connection, lambda migration=migration: _apply(connection, migration))
                 if migration.fill is not None:
                     _fill(connection, migration.number, migration.fill)
             then()
-            if left:
-                fields = {"from": len(migrations) - len(left), "to": len(migrations)}
+            if to_apply:
+                fields = {"from": len(migrations) - len(to_apply), "to": len(migrations)}
                 _LOG.info("Migrated the database.", extra={"fields": fields})
-            return len(left)
+            return len(to_apply)
         finally:
             if connection.info.transaction_status in (pq.TransactionStatus.IDLE, pq.TransactionStatus.INTRANS):
                 connection.execute("SELECT pg_advisory_unlock(%s)", (_LOCK,))
 
 
 def rehearse(connection: Connection, migrations: list[Migration]) -> bool:
-    """Whether a database has no tables of ours yet; where it has none, they are made and undone again. Raises as
+    """Returns True if the database has no tables of Hivelore yet; then it creates them and rolls back. Raises as
     ``migrate``."""
     with our_errors():
         _examine(connection)
@@ -113,7 +113,7 @@ def rehearse(connection: Connection, migrations: list[Migration]) -> bool:
 
 
 def missing(connection: Connection, migrations: list[Migration]) -> list[Migration]:
-    """Those that are not applied yet. Raises Broken as ``migrate``."""
+    """Returns the migrations that are not applied yet. Raises Broken as ``migrate``."""
     known = _has(connection, "hivelore_migration")
     if not known and _has(connection, "memory"):
         raise Broken("These are the tables of another program. Choose another database or schema.")
@@ -129,12 +129,12 @@ def _examine(connection: Connection) -> None:
     if connection.info.server_version < OLDEST * 10_000:
         raise Broken(f"This is PostgreSQL {version(connection)}; Hivelore needs {OLDEST} or newer. Upgrade the server.")
     if _value(connection, "SHOW server_encoding") != "UTF8":
-        raise Broken("The database is not in UTF-8. Make one that is: CREATE DATABASE ... ENCODING 'UTF8'.")
+        raise Broken("The database is not in UTF-8. Create one that is: CREATE DATABASE ... ENCODING 'UTF8'.")
     if _value(connection, "SELECT current_schema()") is None:
-        raise Broken("The search path of this role names no schema that exists. Create one, or name it in the URL.")
+        raise Broken("No schema in the search path of this role exists. Create one, or name it in the URL.")
 
 
-def _see_that_vectors_exist(connection: Connection) -> None:
+def _ensure_extension(connection: Connection) -> None:
     if _value(connection, f"SELECT 1 FROM pg_extension WHERE extname = '{EXTENSION}'"):
         return
     if not _value(connection, f"SELECT 1 FROM pg_available_extensions WHERE name = '{EXTENSION}'"):
@@ -146,31 +146,31 @@ def _see_that_vectors_exist(connection: Connection) -> None:
         raise Unavailable(_NO_RIGHT.format(user=info.user, database=info.dbname)) from error
 
 
-def _take_turn(connection: Connection) -> None:
-    """Wait until nobody else migrates. Not in one statement, behind whose snapshot the server may not tidy up: filling
-    in large tables takes a while."""
+def _lock_migrations(connection: Connection) -> None:
+    """Waits until no other replica migrates. It polls, since one long statement would prevent vacuuming during a
+    fill of large tables."""
     for tries in count(1):
         if _value(connection, f"SELECT pg_try_advisory_lock({_LOCK})"):
             return
-        if tries == _SAID_AFTER:
-            _LOG.warning("Another replica is bringing the database to its version; this one waits for it.")
+        if tries == _LOG_AFTER:
+            _LOG.warning("Another replica is migrating the database. QueuedPassage for it.")
         connection.execute("SELECT pg_sleep(%s)", (_POLL,))
 
 
-def _when_free(connection: Connection, work: Callable[[], T]) -> T:
-    """Do something in a transaction that gives way to the transactions of others, and is tried again after a pause."""
-    for left in range(TRIES, 0, -1):
+def _retry_while_locked(connection: Connection, work: Callable[[], T]) -> T:
+    """Runs ``work`` in a transaction that yields to other transactions and is retried after a pause."""
+    for attempts in range(TRIES, 0, -1):
         try:
             with connection.transaction():
                 connection.execute(f"SET LOCAL lock_timeout = {LOCK_WAIT}".encode())
                 return work()
         except (errors.LockNotAvailable, *AGAIN) as error:
-            if left == 1:
+            if attempts == 1:
                 raise Unavailable(_IN_USE) from error
-            if left == TRIES:
-                _LOG.warning("The tables of the database are in use; trying for some minutes to change them.")
+            if attempts == TRIES:
+                _LOG.warning("The tables of the database are in use. Retrying the migration for some minutes.")
             connection.execute("SELECT pg_sleep(%s)", (PAUSE,))
-    raise AssertionError("the last try answers or raises")
+    raise AssertionError("the last attempt returns or raises")
 
 
 def _apply(connection: Connection, migration: Migration) -> None:
@@ -183,12 +183,12 @@ def _apply(connection: Connection, migration: Migration) -> None:
 def _fill(connection: Connection, number: int, statement: str) -> None:
     if not _has(connection, "hivelore_fill"):
         run_script(connection, _FILLS)
-    while _when_free(connection, lambda: _fill_some(connection, number, statement)):
+    while _retry_while_locked(connection, lambda: _fill_some(connection, number, statement)):
         pass
 
 
 def _fill_some(connection: Connection, number: int, statement: str) -> bool:
-    """Behind what was done before, be it by a replica that was killed. False where nothing is left."""
+    """Continues a fill, also of a replica that was killed. Returns False if no row is left."""
     how_far = "SELECT after_namespace, after_key, is_done FROM hivelore_fill WHERE number = :number"
     namespace, key, is_done = execute(connection, how_far, {"number": number}).fetchone() or (0, 0, False)
     if is_done:

@@ -1,6 +1,7 @@
-"""Telling the other services on a database what is new there (LISTEN and NOTIFY), on a connection of its own.
+"""Notifications between the services that share a database (LISTEN and NOTIFY), on a separate connection.
 
-Never inside a unit of work: of the transactions that notify, PostgreSQL commits one after the other.
+They are never sent inside a transaction of the store, because PostgreSQL serializes the commits of transactions that
+notify.
 """
 
 import socket
@@ -11,22 +12,23 @@ from threading import Event, Lock
 
 import psycopg
 
-from hivelore.storage.notifier import Notification
+from hivelore.storage.ports import Notification
 from hivelore.storage.postgres.connection import Connection, connect
 
 PAUSES = (0.1, 1.0, 5.0, 30.0)
-"""Seconds before a connection that was lost is replaced: after the first time, the second, ..."""
+"""Seconds before a lost connection is replaced: after the first loss, the second, ..."""
 
 
 class PostgresNotifier:
-    """Implements ``storage.ports.Notifier``. What is told while the server is away is told when it is back."""
+    """Implements ``storage.ports.Notifier``. Notifications published while the server is away are sent when it is
+    back."""
 
     def __init__(self, url: str, namespace: int) -> None:
         self._url = url
         self._channel = f"hivelore_{namespace}"
         self._listeners: list[tuple[Notification, Callable[[], object]]] = []
         self._lock = Lock()
-        self._untold: set[Notification] = set()
+        self._unsent: set[Notification] = set()
         self._wakes, self._woken = socket.socketpair()
         self._wakes.setblocking(False)
         self._stop = Event()
@@ -35,9 +37,9 @@ class PostgresNotifier:
     def subscribe(self, notice: Notification, listener: Callable[[], object]) -> None:
         self._listeners.append((notice, listener))
 
-    def tell(self, notice: Notification) -> None:
+    def publish(self, notice: Notification) -> None:
         with self._lock:
-            self._untold.add(notice)
+            self._unsent.add(notice)
         self._wake()
 
     def close(self) -> None:
@@ -50,7 +52,7 @@ class PostgresNotifier:
             self._woken.close()
 
     def _wake(self) -> None:
-        with suppress(BlockingIOError, OSError):  # It is full, and so wakes anyway; or all is over.
+        with suppress(BlockingIOError, OSError):  # A full socket wakes the thread anyway; a closed one has ended it.
             self._wakes.send(b"!")
 
     def run(self) -> None:
@@ -60,31 +62,31 @@ class PostgresNotifier:
                 with suppress(psycopg.Error), closing(connect(self._url, "hivelore notices")) as connection:
                     connection.execute(f"LISTEN {self._channel}".encode())
                     failures = 0
-                    self._hear(set(Notification))  # There may have been something while nobody listened.
+                    self._call_listeners(set(Notification))  # Some may have been missed while disconnected.
                     self._serve(connection)
                 self._stop.wait(PAUSES[min(failures, len(PAUSES) - 1)])
                 failures += 1
 
     def _serve(self, connection: Connection) -> None:
-        """Tell and hear until told to stop. Raises what psycopg raises once the connection is lost."""
+        """Sends and receives until closed. Raises errors of psycopg if the connection is lost."""
         while not self._stop.is_set():
-            self._tell(connection)
+            self._send(connection)
             mine = connection.info.backend_pid
-            heard = {note.payload for note in connection.notifies(timeout=0) if note.pid != mine}
-            self._hear({notice for notice in Notification if notice in heard})
+            received = {note.payload for note in connection.notifies(timeout=0) if note.pid != mine}
+            self._call_listeners({notice for notice in Notification if notice in received})
             readable, _, _ = select([connection, self._woken], [], [])
             if self._woken in readable:
                 self._woken.recv(4_096)
 
-    def _tell(self, connection: Connection) -> None:
+    def _send(self, connection: Connection) -> None:
         with self._lock:
-            untold = set(self._untold)
-        for notice in sorted(untold):
+            unsent = set(self._unsent)
+        for notice in sorted(unsent):
             connection.execute("SELECT pg_notify(%s, %s)", (self._channel, str(notice)))
         with self._lock:
-            self._untold -= untold
+            self._unsent -= unsent
 
-    def _hear(self, notifier: set[Notification]) -> None:
+    def _call_listeners(self, received: set[Notification]) -> None:
         for notice, listener in self._listeners:
-            if notice in notifier:
+            if notice in received:
                 listener()

@@ -1,4 +1,4 @@
-"""Connections to one database, each lent for one transaction."""
+"""A pool of connections to one database, each lent for one transaction."""
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -14,67 +14,69 @@ from hivelore.storage.postgres.connection import (
     make_pool,
     our_errors,
     run_script,
+    server_name,
     translated,
-    whereabouts,
 )
-from hivelore.storage.sql.migrations import no_database
+from hivelore.storage.refusals import database_missing
 
-Left = Callable[[], float | None]
-"""Tells how many seconds a call has left; None: it has no deadline."""
+TimeLeft = Callable[[], float | None]
+"""Returns how many seconds a call has left; None: it has no deadline."""
 Script = tuple[str, str]
-"""The time limit of a transaction stands between the two parts."""
+"""A script that begins a transaction, in two parts; the time limit is set between them."""
 
 CONNECTIONS = 16
 PATIENCE = 10.0
-"""Seconds that who has no deadline waits for a connection."""
+"""Seconds that a call without a deadline waits for a connection."""
 TIMELINE = "left(pg_walfile_name(pg_current_wal_insert_lsn()), 8)"
-_LATE = "The deadline had passed before the call began."
+_TOO_LATE = "The deadline passed before the call began."
 
 
 class Pool:
-    """Brings the database to the schema of this code first. Stores of several namespaces may share one."""
+    """Migrates the database first. Stores of several namespaces may share one pool."""
 
     def __init__(self, url: str, size: int = CONNECTIONS, *, as_it_is: bool = False, may_create: bool = True) -> None:
-        """Raises as ``migrations.migrate``, and Unavailable where the server does not answer. ``as_it_is``: nothing is
-        brought to anything; NotFound where there are no tables, Conflict where they are of an older version.
-        ``may_create``: make the tables where there are none, else that is refused as Broken."""
+        """Raises as ``migrations.migrate``, and Unavailable if the server does not answer. ``as_it_is``: do not
+        migrate; raises NotFound if there are no tables, and Conflict if they are of an older version.
+        ``may_create``: create missing tables instead of raising Broken."""
         self._url = url
         self.row_level_security = False
-        with self.apart() as connection:
+        with self.autocommit() as connection:
             if as_it_is:
-                _refuse_other_schema(connection, whereabouts(url))
+                _refuse_other_schema(connection, server_name(url))
             else:
                 shipped = migrations.shipped()
                 if not may_create and len(migrations.missing(connection, shipped)) == len(shipped):
-                    raise no_database(f"The database {whereabouts(url)} is empty")
-                migrations.migrate(connection, migrations.shipped(), lambda: self._build_wall(connection))
+                    raise database_missing(f"The database {server_name(url)} is empty")
+                migrations.migrate(
+                    connection, migrations.shipped(), lambda: self._set_up_row_level_security(connection)
+                )
             self.version = migrations.version(connection)
             self.timeline = _timeline(connection)
         self._pool = make_pool(url, size)
         self._pool.open()
 
-    def _build_wall(self, connection: Connection) -> None:
-        self.row_level_security = row_level_security.build(connection)
+    def _set_up_row_level_security(self, connection: Connection) -> None:
+        self.row_level_security = row_level_security.set_up(connection)
 
     @contextmanager
-    def apart(self) -> Generator[Connection]:
-        """A connection beside the others, every statement a transaction of its own."""
-        with our_errors(f"The database {whereabouts(self._url)}"), connect(self._url) as connection:
+    def autocommit(self) -> Generator[Connection]:
+        """Opens a connection in autocommit mode outside the pool."""
+        with our_errors(f"The database {server_name(self._url)}"), connect(self._url) as connection:
             yield connection
 
     @contextmanager
-    def begun(self, begin: Script, left: Left) -> Generator[tuple[Connection, str]]:
-        """A connection that is inside a transaction, and what the script answered; one that was lost since it was used
-        last is replaced. What is not committed by then is undone."""
-        connection, answer = self._begun(begin, left)
+    def begun(self, begin: Script, left: TimeLeft) -> Generator[tuple[Connection, str]]:
+        """Lends a connection inside a transaction, with the result of the script. A connection lost since its last use
+        is replaced. At the end, an uncommitted transaction is rolled back."""
+        connection, result = self._begin(begin, left)
         try:
-            yield connection, answer
+            yield connection, result
         finally:
             self._give_back(connection)
 
-    def _begun(self, begin: Script, left: Left) -> tuple[Connection, str]:
+    def _begin(self, begin: Script, left: TimeLeft) -> tuple[Connection, str]:
         for others in range(self._pool.max_size, -1, -1):
-            connection = self._taken(left())
+            connection = self._take(left())
             try:
                 return connection, run_script(connection, "; ".join([begin[0], *_limit(left()), begin[1]]))
             except psycopg.Error as error:
@@ -85,11 +87,11 @@ class Pool:
             except HiveloreError:
                 self._give_back(connection)
                 raise
-        raise AssertionError("the last round answers or raises")
+        raise AssertionError("the last round returns or raises")
 
-    def _taken(self, left: float | None) -> Connection:
+    def _take(self, left: float | None) -> Connection:
         if left is not None and left < 0:
-            raise Expired(_LATE)
+            raise Expired(_TOO_LATE)
         try:
             return self._pool.getconn(timeout=PATIENCE if left is None else max(left, 0.001))
         except psycopg_pool.PoolTimeout as error:
@@ -100,11 +102,11 @@ class Pool:
             raise translated(error) from error
 
     def _give_back(self, connection: Connection) -> None:
-        """Without its transaction; the pool replaces one that is broken."""
+        """Rolls back and returns a connection; the pool replaces broken ones."""
         if not connection.broken and not connection.closed:
             status = connection.info.transaction_status
             if status is psycopg.pq.TransactionStatus.ACTIVE:
-                connection.close()  # Somebody was interrupted in the middle of a statement.
+                connection.close()  # The caller was interrupted during a statement.
             elif status is not psycopg.pq.TransactionStatus.IDLE:
                 try:
                     connection.execute("ROLLBACK")
@@ -117,7 +119,7 @@ class Pool:
 
 
 def _timeline(connection: Connection) -> str:
-    """Another one since a standby took the place of the server; empty where the server does not tell."""
+    """Returns the timeline, which changes when a standby is promoted; empty if the server does not show it."""
     try:
         row = connection.execute(f"SELECT {TIMELINE}".encode()).fetchone()
     except (psycopg.errors.FeatureNotSupported, psycopg.errors.ObjectNotInPrerequisiteState):
@@ -129,13 +131,14 @@ def _limit(left: float | None) -> list[str]:
     if left is None:
         return []
     if left < 0:
-        raise Expired(_LATE)
+        raise Expired(_TOO_LATE)
     return [f"SET LOCAL statement_timeout = {max(int(1_000 * left), 1)}"]
 
 
 def rehearse(url: str) -> bool:
-    """Whether a database has no tables of ours yet, where they were made and undone again. Raises as ``Pool``."""
-    with our_errors(f"The database {whereabouts(url)}"), connect(url) as connection:
+    """Returns True if the database has no tables of Hivelore yet; then it creates them and rolls back. Raises as
+    ``Pool``."""
+    with our_errors(f"The database {server_name(url)}"), connect(url) as connection:
         return migrations.rehearse(connection, migrations.shipped())
 
 
@@ -143,9 +146,9 @@ def _refuse_other_schema(connection: Connection, where: str) -> None:
     shipped = migrations.shipped()
     missing = migrations.missing(connection, shipped)
     if len(missing) == len(shipped):
-        raise NotFound(f"There are no tables of Hivelore in the database {where}.")
+        raise NotFound(f"The database {where} has no tables of Hivelore.")
     if missing:
         raise Conflict(
-            "This database is of an older version. Let a service of this version open it first: "
+            "This database is of an older version. Open it with a service of this version first: "
             "'hivelore stop', then 'hivelore start'."
         )

@@ -1,5 +1,5 @@
--- What PostgreSQL says in its own way: sets of keys travel as arrays; what may be too long for an index is found by its
--- md5; a value that may be NULL is told its type.
+-- Statements for PostgreSQL. Sets of keys are passed as arrays. Texts that may be too long for an index are found by their
+-- md5. Parameters that may be NULL are cast to their type.
 
 -- name: problems
 SELECT 'The chunk ' || key || ' belongs to no memory.' FROM chunk c WHERE c.namespace = :namespace
@@ -18,7 +18,7 @@ SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database()
   AND application_name <> current_setting('application_name')
 
 -- name: is_restored
--- A dump that was read in on another server brings numbers of transactions that this one has not come to.
+-- A dump restored on another server may contain transaction ids that this server has not reached.
 SELECT GREATEST(
   (SELECT MAX(tx) FROM change WHERE namespace = :namespace),
   (SELECT MAX(tx) FROM terms WHERE namespace = :namespace),
@@ -39,7 +39,7 @@ UPDATE dropped SET tx = 1, placed = CASE WHEN placed <= (
 WHERE namespace = :namespace
 
 -- name: restored_filling
--- What was being filled is begun anew.
+-- Segments that were being filled are discarded and started again.
 UPDATE segment SET state = 3, upto = '' WHERE namespace = :namespace AND state = 1
 
 -- name: restored_segment
@@ -161,7 +161,7 @@ SELECT passage, vector FROM vectors WHERE namespace = :namespace AND model = :mo
 SELECT passage, codes FROM token_vectors WHERE namespace = :namespace AND model = :model AND passage = ANY(:passages)
 
 -- name: free
--- Leases go by the clock of the server: those of the replicas may differ.
+-- Leases use the clock of the server, because the clocks of the replicas may differ.
 AND p.leased_until <= {now}
 
 -- name: locked
@@ -169,6 +169,7 @@ FOR UPDATE OF p SKIP LOCKED
 
 -- name: passages_lease
 UPDATE passage SET leased_until = {now} + :lease WHERE namespace = :namespace AND key = ANY(:passages)
+
 -- name: tokens_delete
 DELETE FROM token_vectors WHERE namespace = :namespace AND model = :model AND passage = ANY(:passages)
 

@@ -1,8 +1,7 @@
-"""A second wall: the database itself refuses what the viewer of a transaction may not see (row-level security).
+"""Row-level security: the database itself hides what the viewer of a transaction may not see.
 
-Statements filter by visibility themselves. Should one forget to, or do it wrongly, the policies of the tables still
-leave out what is not for the viewer, because a transaction that reads for a viewer does so in a role of its own. That
-role cannot log in, and has no rights but to read.
+Statements filter by visibility themselves. If one fails to, the policies of the tables still hide the rows, because a
+transaction that reads for a viewer uses a separate role. That role cannot log in and may only read.
 """
 
 from psycopg import errors, sql
@@ -25,10 +24,10 @@ _GRANTS = (
 )
 
 
-def build(connection: Connection) -> bool:
-    """Make the role and give it its rights, where that is missing and allowed; only one may do so at a time. Whether
-    the wall stands."""
-    if _stands(connection):
+def set_up(connection: Connection) -> bool:
+    """Creates the role and grants its rights if they are missing and that is allowed. Only one process may call this at
+    a time. Returns True if row-level security works."""
+    if _works(connection):
         return True
     try:
         with connection.transaction():
@@ -42,12 +41,12 @@ def build(connection: Connection) -> bool:
                 connection.execute(sql.SQL(grant).format(**names))
             run_script(connection, f"{INSIDE}; {OUTSIDE}")
     except (errors.InsufficientPrivilege, errors.UniqueViolation, errors.DuplicateObject):
-        return _stands(connection)
-    return _stands(connection)
+        return _works(connection)
+    return _works(connection)
 
 
 def begin(sees: Visibility) -> list[str]:
-    """What makes a transaction one of a viewer."""
+    """Returns the statements that restrict a transaction to a viewer."""
     own = sql.Literal("" if sees.own is None else str(sees.own)).as_string()
     settings = (("own", own), ("swarm", _switch(sees.swarm)), ("others", _switch(sees.others)))
     return [*(f"SET LOCAL hivelore.{name} = {value}" for name, value in settings), INSIDE]
@@ -57,11 +56,11 @@ def _switch(on: bool) -> str:
     return "on" if on else "off"
 
 
-def _stands(connection: Connection) -> bool:
+def _works(connection: Connection) -> bool:
     return bool(_value(connection, _READABLE))
 
 
 def _value(connection: Connection, statement: str) -> object:
-    """``statement`` asks about the role."""
+    """Returns the first value of a statement about the role."""
     row = connection.execute(statement.encode(), [ROLE]).fetchone()
     return None if row is None else row[0]

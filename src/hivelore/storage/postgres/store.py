@@ -1,4 +1,4 @@
-"""The PostgreSQL store: snapshots from a pool of connections, units of work in the thread of the caller."""
+"""The PostgreSQL store: snapshots from a pool of connections, transactions on the thread of the caller."""
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
@@ -11,25 +11,23 @@ from hivelore.core.clock import Clock
 from hivelore.core.ids import uuid7
 from hivelore.errors import Expired, HiveloreError, Unavailable
 from hivelore.search.model import Visibility
-from hivelore.storage.null_watch import NullWatch
+from hivelore.storage.null_objects import NullWatch
 from hivelore.storage.ports import StoreWatch, Transaction
 from hivelore.storage.postgres import row_level_security
 from hivelore.storage.postgres.autocommit import PostgresAutocommit
 from hivelore.storage.postgres.connection import AGAIN, CLOSED, Connection, our_errors, translated
-from hivelore.storage.postgres.pool import CONNECTIONS, TIMELINE, Left, Pool, Script
-from hivelore.storage.postgres.transaction import EVERYTHING, PostgresTransaction
-from hivelore.storage.postgres.view import SQL, PostgresView, read_moment
-from hivelore.storage.replaced import replaced
+from hivelore.storage.postgres.pool import CONNECTIONS, TIMELINE, Pool, Script
+from hivelore.storage.postgres.view import LATEST_CURSOR, SQL, PostgresTransaction, PostgresView, read_cursor
+from hivelore.storage.refusals import database_replaced
 
 T = TypeVar("T")
 
 NAMESPACE = 1
 VERIFIED_WITHIN = 2.0
 """Seconds."""
-TRIES_BESIDE_OTHERS = 4
-"""So often a unit is run beside others that may get in its way; then alone."""
-# In the second part the snapshot is taken; of a unit it tells by which number the server knows it, and of which
-# incarnation the database is.
+CONCURRENT_TRIES = 4
+"""Attempts to run a unit concurrently with others; after that it runs alone."""
+# The second part takes the snapshot. For a unit it returns the transaction id and the incarnation of the database.
 _NUMBER = (
     "SELECT concat_ws(' ', pg_current_xact_id()::text, "
     "(SELECT value FROM meta WHERE namespace = {namespace} AND name = 'incarnation'))"
@@ -42,11 +40,11 @@ _ASK = (
     f"SELECT CASE {TIMELINE} WHEN '{{timeline}}' THEN pg_xact_status('{{number}}'::xid8) END",
 )
 _PAUSES = (0.0, 0.02, 0.1, 0.5, 1.0, 2.0)
-"""Seconds between asking whether a unit was kept, while the server is still at it."""
+"""Seconds between checks whether a unit was committed, while the server still works on it."""
 _LOST = "The connection to the database was lost, and nothing of this was stored. Try again."
 _UNKNOWN = (
-    "The connection to the database was lost while this was being stored: it may be there or not. "
-    "Look for what you wrote before trying again."
+    "The connection to the database was lost during the commit, so the change may be stored or not. "
+    "Check before you try again."
 )
 
 
@@ -54,10 +52,10 @@ class PostgresStore:
     """Implements ``storage.ports.MemoryStore`` on one namespace of a database, in the first schema of the role's
     search path.
 
-    Snapshots and units of work are transactions of isolation level REPEATABLE READ. A unit that would change what
-    another has changed since it began is run again, so nothing is lost; what it decides by something not being there
-    is claimed (``PostgresTransaction.claim``), or kept apart by a unique index. SERIALIZABLE would do that for all
-    there is, at a quarter of the speed: every writer meets every other in the last pages of the indexes."""
+    Snapshots and transactions use the isolation level REPEATABLE READ. A unit that conflicts with a concurrent
+    change is run again, so no update is lost. A decision that depends on the absence of a row is claimed
+    (``PostgresTransaction.claim``) or protected by a unique index. SERIALIZABLE would need neither, at a quarter of the
+    speed: all writers conflict in the last pages of the indexes."""
 
     def __init__(
         self,
@@ -71,19 +69,18 @@ class PostgresStore:
         may_create: bool = True,
         watch: StoreWatch | None = None,
     ) -> None:
-        """``pool``: one of the same database that is shared with others, and stays open. ``as_it_is``: for reading
-        alone; nothing of the database is changed. ``may_create``: make the tables where there are none, else that is
-        refused."""
+        """``pool``: a shared pool of the same database, which stays open. ``as_it_is``: only read, and change nothing.
+        ``may_create``: create missing tables instead of raising Broken."""
         self._clock = clock
         self._watch = watch or NullWatch()
         self._incarnation: str | None = None
-        """None until it is known which one was opened."""
+        """None until the database has been opened."""
         self._namespace = namespace
         number = _NUMBER.format(namespace=int(namespace))
-        self._workers: Script = _UNIT, f"LOCK TABLE turn IN ROW SHARE MODE; {number}"
+        self._concurrent: Script = _UNIT, f"LOCK TABLE turn IN ROW SHARE MODE; {number}"
         self._alone: Script = _UNIT, f"LOCK TABLE turn IN EXCLUSIVE MODE; {number}"
         self._pool = Pool(url, connections, as_it_is=as_it_is, may_create=may_create) if pool is None else pool
-        self._is_mine = pool is None
+        self._owns_pool = pool is None
         self._is_closed = False
         if as_it_is:
             return
@@ -114,13 +111,12 @@ class PostgresStore:
 
     @contextmanager
     def read(self, deadline: float | None = None, *, sees: Visibility | None = None) -> Generator[PostgresView]:
-        walled = sees is not None and self._pool.row_level_security
-        begin = (
-            (_READ[0], "; ".join([*row_level_security.begin(sees), _READ[1]])) if sees is not None and walled else _READ
-        )
+        begin, restricted = _READ, False
+        if sees is not None and self._pool.row_level_security:
+            begin, restricted = (_READ[0], "; ".join([*row_level_security.begin(sees), _READ[1]])), True
         with self._watched(writing=False), self._begun(begin, deadline) as (connection, snapshot):
-            view = PostgresView(connection, self._namespace, read_moment(snapshot), self._clock, deadline)
-            view.is_walled = walled
+            view = PostgresView(connection, self._namespace, read_cursor(snapshot), self._clock, deadline)
+            view.is_restricted = restricted
             try:
                 with our_errors():
                     yield view
@@ -129,14 +125,14 @@ class PostgresStore:
 
     def write(self, work: Callable[[Transaction], T], deadline: float | None = None) -> T:
         with self._watched(writing=True):
-            return self._written(work, deadline)
+            return self._write_with_retries(work, deadline)
 
     def verify(self) -> None:
         try:
             with self.read(self._clock.monotonic() + VERIFIED_WITHIN) as view:
                 known = view.setting("incarnation")
         except (Expired, Unavailable):
-            with self._pool.apart():  # Tells a server that does not answer from connections that are all busy.
+            with self._pool.autocommit():  # Raises if the server does not answer; otherwise connections are just busy.
                 return
         self._refuse_other(known)
 
@@ -153,45 +149,45 @@ class PostgresStore:
             self._watch.read_done()
 
     def _refuse_other(self, incarnation: str | None) -> None:
-        """What this process knows is of the incarnation that it opened."""
+        """Raises Unavailable if the database was replaced: caches of this process are of the opened incarnation."""
         if self._incarnation is not None and incarnation != self._incarnation:
-            raise replaced()
+            raise database_replaced()
 
-    def _written(self, work: Callable[[Transaction], T], deadline: float | None) -> T:
+    def _write_with_retries(self, work: Callable[[Transaction], T], deadline: float | None) -> T:
         tries = 0
         while True:
-            alone = tries >= TRIES_BESIDE_OTHERS
+            alone = tries >= CONCURRENT_TRIES
             try:
-                return self._tried(work, deadline, self._alone if alone else self._workers, fresh=tries > 0)
+                return self._write_once(work, deadline, self._alone if alone else self._concurrent, fresh=tries > 0)
             except AGAIN as error:
-                if alone and tries >= 2 * TRIES_BESIDE_OTHERS:
+                if alone and tries >= 2 * CONCURRENT_TRIES:
                     raise translated(error) from error
                 tries += 1
 
     @contextmanager
-    def apart(self) -> Generator[PostgresAutocommit]:
-        with self._pool.apart() as connection:
+    def autocommit(self) -> Generator[PostgresAutocommit]:
+        with self._pool.autocommit() as connection:
             yield PostgresAutocommit(connection, self._namespace)
 
-    def _tried(self, work: Callable[[Transaction], T], deadline: float | None, begin: Script, *, fresh: bool) -> T:
-        """``fresh``: the unit was run before, so that its snapshot shows what was in its way."""
+    def _write_once(self, work: Callable[[Transaction], T], deadline: float | None, begin: Script, *, fresh: bool) -> T:
+        """``fresh``: this is a retry, so the snapshot shows the change that conflicted with the first attempt."""
         with self._begun(begin, deadline) as (connection, begun):
             number, _, incarnation = begun.partition(" ")
             self._refuse_other(incarnation)
-            unit = PostgresTransaction(connection, self._namespace, EVERYTHING, self._clock, deadline)
+            unit = PostgresTransaction(connection, self._namespace, LATEST_CURSOR, self._clock, deadline)
             unit.doubts_conflicts = not fresh
             try:
-                answer = work(unit)
+                result = work(unit)
             finally:
                 unit.end()
             lost = _commit(connection)
         if lost is not None:
-            self._see_that_it_was_kept(number, deadline, lost)
-        return answer
+            self._confirm_commit(number, deadline, lost)
+        return result
 
-    def _see_that_it_was_kept(self, number: str, deadline: float | None, lost: psycopg.Error) -> None:
-        """Ask what became of a unit whose connection was lost at its end. Raises Unavailable where nothing of it is
-        there, or where nobody can tell: the server stays away, or is another one, to which the number says nothing."""
+    def _confirm_commit(self, number: str, deadline: float | None, lost: psycopg.Error) -> None:
+        """Checks the fate of a unit whose connection was lost during its commit. Raises Unavailable if it was
+        aborted, or if that is unknown: the server stays away, or a promoted standby does not know the transaction."""
         status = "in progress"
         begin, ask = _ASK
         try:
@@ -208,50 +204,47 @@ class PostgresStore:
     def _begun(self, begin: Script, deadline: float | None) -> AbstractContextManager[tuple[Connection, str]]:
         if self._is_closed:
             raise Unavailable(CLOSED)
-        return self._pool.begun(begin, self._left(deadline))
-
-    def _left(self, deadline: float | None) -> Left:
-        return lambda: None if deadline is None else deadline - self._clock.monotonic()
+        return self._pool.begun(begin, lambda: None if deadline is None else deadline - self._clock.monotonic())
 
     def others(self) -> int:
-        """How many connections other Hivelores have to the same schema, and those that move a swarm to the same
-        database, as far as their URLs do not name them otherwise (``application_name``)."""
+        """Counts the connections of other Hivelore processes to the same schema, and of running moves to the same
+        database, unless their URLs set another ``application_name``."""
         with self.read() as view:
             return view.row("others")[0]
 
     def check(self) -> Sequence[str]:
-        """Looks for rows that point at nothing; whether pages are sound is for the server's own tools."""
+        """Finds rows with dangling references. Checking pages is left to the tools of the server."""
         with self.read() as view:
             return [row[0] for row in view.rows(SQL["problems"])]
 
-    def tidy(self) -> bool:
-        """PostgreSQL overwrites what was deleted, and its log, in its own time: nothing waits for us."""
+    def purge_log(self) -> bool:
+        """Does nothing: PostgreSQL overwrites deleted rows and its log on its own schedule."""
         return True
 
-    def learn(self) -> None:
-        """Let the planner know what is in the tables now: autovacuum tells it minutes later. Tables are left out
-        that the role does not own, or on which an index is being made, which may take hours."""
-        with suppress(HiveloreError), self.apart() as apart:
-            tables = ", ".join(row[0] for row in apart.rows(SQL["tables"]))
-            apart.run(f"ANALYZE (SKIP_LOCKED) {tables}", lambda: False)
+    def analyze(self) -> None:
+        """Runs ANALYZE, which autovacuum would do minutes later. It skips tables that the role does not own, or on
+        which an index is being built."""
+        with suppress(HiveloreError), self.autocommit() as connection:
+            tables = ", ".join(row[0] for row in connection.rows(SQL["tables"]))
+            connection.run(f"ANALYZE (SKIP_LOCKED) {tables}", lambda: False)
 
     def vacuum(self) -> None:
-        """What others run on is not locked: the server keeps the room, to use it again."""
-        with self.apart() as apart:
-            tables = ", ".join(row[0] for row in apart.rows(SQL["tables"]))
-            apart.run(f"VACUUM (ANALYZE) {tables}", lambda: False)
+        """Makes space reusable without locking tables; the files do not shrink."""
+        with self.autocommit() as connection:
+            tables = ", ".join(row[0] for row in connection.rows(SQL["tables"]))
+            connection.run(f"VACUUM (ANALYZE) {tables}", lambda: False)
 
     def close(self) -> None:
         self._is_closed = True
-        if self._is_mine:
+        if self._owns_pool:
             self._pool.close()
 
 
 def _commit(connection: Connection) -> psycopg.Error | None:
-    """What it was that took the connection before the server answered."""
-    # An error that work has caught may have ended the transaction: COMMIT would then undo it without a word.
+    """Commits. Returns the error if the connection was lost before the server answered."""
+    # An error that ``work`` caught may have aborted the transaction: COMMIT would then roll back silently.
     if connection.info.transaction_status is not psycopg.pq.TransactionStatus.INTRANS:
-        raise Unavailable("The database refused a part of this, and nothing of it was stored. Try again.")
+        raise Unavailable("The database rejected a part of this change, and nothing of it was stored. Try again.")
     try:
         connection.execute("COMMIT")
     except AGAIN:

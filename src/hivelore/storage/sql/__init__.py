@@ -1,1 +1,1 @@
-"""SQL, rows and transactions that SQLite and PostgreSQL share."""
+"""SQL statements, row conversion, views and transactions that SQLite and PostgreSQL share."""

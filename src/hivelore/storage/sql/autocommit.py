@@ -1,10 +1,10 @@
-"""A connection outside of every transaction, for what cannot be done inside one."""
+"""Connections in autocommit mode, for statements that cannot run inside a transaction."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, Protocol, runtime_checkable
 
-from hivelore.storage.sql.where import Params
+from hivelore.storage.sql.filters import Params
 
 
 class Autocommit(Protocol):
@@ -12,17 +12,17 @@ class Autocommit(Protocol):
     def namespace(self) -> int: ...
 
     def rows(self, sql: str, params: Params | None = None) -> list[Any]:
-        """As ``SqlView.rows``."""
+        """Like ``SqlView.rows``."""
         ...
 
     def run(self, sql: str, stopping: Callable[[], bool]) -> bool:
-        """Run a statement that may take hours. False where ``stopping`` came first: then the server goes on by
-        itself, and this connection is of no more use."""
+        """Runs a statement that may take hours. Returns False if ``stopping`` came first: then the server continues
+        alone, and this connection can no longer be used."""
         ...
 
 
 @runtime_checkable
 class HasAutocommit(Protocol):
-    """A store that can lend such a connection."""
+    """A store that lends connections in autocommit mode."""
 
-    def apart(self) -> AbstractContextManager[Autocommit]: ...
+    def autocommit(self) -> AbstractContextManager[Autocommit]: ...

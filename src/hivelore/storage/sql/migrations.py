@@ -1,4 +1,4 @@
-"""Numbered scripts that only go forward, and what may be said against a database before they run."""
+"""Numbered, forward-only migrations, and the check that they fit a database."""
 
 import hashlib
 import re
@@ -16,8 +16,7 @@ class Migration:
     number: int
     script: str
     fill: str | None = None
-    """A statement that, time and again, gives some of the old rows what the script made room for; for databases that
-    others write to meanwhile."""
+    """A statement that fills new columns of some old rows at a time, for databases that are in use."""
 
     @property
     def checksum(self) -> str:
@@ -25,8 +24,8 @@ class Migration:
 
 
 def shipped(package: str) -> list[Migration]:
-    """The migrations of a dialect, in order, numbered without a gap from 1: ``0004_name.sql``, and beside it
-    ``0004_name.fill.sql`` where old rows are to be filled in."""
+    """Returns the migrations of a dialect in order, numbered from 1 without gaps. A migration is a file
+    ``0004_name.sql``, with a ``0004_name.fill.sql`` if old rows need filling."""
     folder = files(package).joinpath("migrations")
     scripts: dict[str, str] = {}
     fills: dict[str, str] = {}
@@ -40,24 +39,15 @@ def shipped(package: str) -> list[Migration]:
 
 
 def missing(migrations: list[Migration], applied: Sequence[str]) -> list[Migration]:
-    """Those that are not applied yet, by the checksums of those that are.
+    """Returns the migrations to apply, given the checksums of those already applied.
 
-    Raises Broken for a database of a newer version, or whose migrations are not the ones of this code."""
+    Raises Broken for a database of a newer version, or with migrations that differ from those of this version."""
     if len(applied) > len(migrations):
         raise Broken(
             f"This database was written by a newer Hivelore (schema {len(applied)}, this one knows {len(migrations)}). "
-            "Upgrade Hivelore; nothing was touched."
+            "Upgrade Hivelore. The database was not changed."
         )
     for migration, checksum in zip(migrations, applied, strict=False):
         if migration.checksum != checksum:
             raise Broken(f"Migration {migration.number} of this database differs from the one of this Hivelore.")
     return migrations[len(applied) :]
-
-
-def no_database(what: str) -> Broken:
-    """``what``: a sentence without its end."""
-    return Broken(
-        f"{what}, but the home folder has keys of an earlier one: was it removed, or is HIVELORE_DATABASE another by "
-        "now? Put it back or restore a backup. To begin with an empty database all the same, set "
-        "HIVELORE_NEW_DATABASE=1 for this start."
-    )

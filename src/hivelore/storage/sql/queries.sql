@@ -1,7 +1,6 @@
--- Statements that every SQL engine understands. {where} is put together by where.py;
--- {vectors} is the table of that name, which PostgreSQL may not call "vector": pgvector has a type of this name.
--- {given} lets a row have the key that it is given where the engine numbers rows itself; {operational} joins what else there
--- is of a memory.
+-- Statements shared by all dialects. {where} is a condition of filters.py. {vectors} is the table of vectors; on PostgreSQL
+-- it cannot be called "vector", because pgvector has a type of that name. {given} allows an insert with an explicit key.
+-- {operational} joins the confidence of operational memories.
 
 -- name: memory_by_id
 SELECT {memory} FROM memory m {operational} WHERE m.namespace = :namespace AND m.id = :id
@@ -295,7 +294,7 @@ ON CONFLICT (namespace, model, passage) DO UPDATE
 SET attempts = embedding_failure.attempts + 1, not_before = excluded.not_before, error = excluded.error
 
 -- name: waiting
--- Without not_before: what earlier releases gave up is tried again.
+-- A failure without not_before is one that an earlier release gave up; it is tried again.
 SELECT p.key, p.document, p.start, p.stop, m.content, m.author FROM passage p
 JOIN memory m ON m.namespace = p.namespace AND m.key = p.document
 LEFT JOIN embedding_failure f ON f.namespace = p.namespace AND f.model = :model AND f.passage = p.key
@@ -312,7 +311,7 @@ ON CONFLICT (namespace, name) DO UPDATE SET holder = excluded.holder, until = ex
 RETURNING 1
 
 -- name: pending
--- What waits and has not failed, and what has.
+-- Counts the queued passages that have not failed, and those that have.
 SELECT COUNT(*) - COUNT(f.passage), COUNT(f.passage) FROM passage p
 LEFT JOIN embedding_failure f ON f.namespace = p.namespace AND f.model = :model AND f.passage = p.key
 WHERE p.namespace = :namespace AND {queue}
@@ -701,17 +700,17 @@ ON CONFLICT (namespace, batch, document) DO UPDATE SET memory = excluded.memory,
 DELETE FROM preimage WHERE namespace = :namespace AND batch = :id
 
 -- name: decided_with
-WITH RECURSIVE told (document) AS (
+WITH RECURSIVE together (document) AS (
     SELECT CAST(:document AS BIGINT)
     UNION
-    SELECT other.document FROM told
-    JOIN preimage pi ON pi.namespace = :namespace AND pi.document = told.document
+    SELECT other.document FROM together
+    JOIN preimage pi ON pi.namespace = :namespace AND pi.document = together.document
     JOIN batch b ON b.namespace = pi.namespace AND b.id = pi.batch AND b.kind = :decided
     JOIN preimage other ON other.namespace = pi.namespace AND other.batch = pi.batch)
 
 -- name: preimages_delete
-DELETE FROM preimage WHERE namespace = :namespace AND document IN ({decided_with} SELECT document FROM told)
+DELETE FROM preimage WHERE namespace = :namespace AND document IN ({decided_with} SELECT document FROM together)
 
 -- name: batches_silence
 UPDATE batch SET reason = NULL WHERE namespace = :namespace AND reason IS NOT NULL AND id IN ({decided_with}
-  SELECT pi.batch FROM preimage pi WHERE pi.namespace = :namespace AND pi.document IN (SELECT document FROM told))
+  SELECT pi.batch FROM preimage pi WHERE pi.namespace = :namespace AND pi.document IN (SELECT document FROM together))

@@ -1,1 +1,1 @@
-"""The SQLite store."""
+"""The SQLite store: one writer thread, a pool of readers, checkpoints and migrations."""

@@ -1,6 +1,6 @@
-"""Opening SQLite, running scripts, and saying its errors in our words."""
+"""SQLite connections: opening them, running statements, and translating errors."""
 
-# apsw's types name a Buffer that Python 3.11 does not have: what it answers is typed here, once.
+# The types of apsw use a Buffer that Python 3.11 does not have, so results are typed here, once.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 
 from collections.abc import Callable, Generator, Iterator, Mapping
@@ -16,26 +16,26 @@ from hivelore.health.model import Cause
 
 BUSY_TIMEOUT_MS = 5_000
 APPLICATION_ID = 0x48564C52
-"""'HVLR' in the file header: tells our databases from everybody else's."""
+"""'HVLR' in the file header identifies databases of Hivelore."""
 
-OVER = "This transaction is over: it was ended, or the disk failed. Nothing of it was stored."
+OVER = "This transaction has ended, or the disk failed. Nothing of it was stored."
 
 
 def connect(path: Path, *, read_only: bool = False, create: bool = True, vfs: str | None = None) -> apsw.Connection:
-    """A connection that waits for locks from its first statement on. ``create``: make the file where there is none."""
+    """Opens a connection that waits for locks from its first statement on. ``create``: create a missing file."""
     flags = apsw.SQLITE_OPEN_READONLY if read_only else apsw.SQLITE_OPEN_READWRITE
     flags |= apsw.SQLITE_OPEN_CREATE if create and not read_only else 0
     connection = apsw.Connection(str(path), flags=flags | apsw.SQLITE_OPEN_NOMUTEX, vfs=vfs)
     try:
         connection.set_busy_timeout(BUSY_TIMEOUT_MS)
-        # Else a statement is planned anew for every new value that a partial index or the statistics could care about.
+        # Without this, a statement is replanned for every value that a partial index or the statistics depend on.
         connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         connection.enable_load_extension(True)
         connection.load_extension(sqlite_vec.loadable_path())
         connection.enable_load_extension(False)
         run_script(connection, "PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16000; PRAGMA trusted_schema = OFF;")
-        # The file is not mapped into memory: SQLite lets go of the whole mapping whenever another connection has
-        # committed, and a recall that comes next takes twice as long.
+        # The file is not memory-mapped: SQLite drops the whole mapping whenever another connection commits, and the
+        # next recall takes twice as long.
     except apsw.Error:
         connection.close()
         raise
@@ -43,7 +43,7 @@ def connect(path: Path, *, read_only: bool = False, create: bool = True, vfs: st
 
 
 def rows(connection: apsw.Connection, sql: str, params: Mapping[str, Any] | None = None) -> Iterator[tuple[Any, ...]]:
-    """The rows one statement answers, as they come. Nothing happens before the first is asked for."""
+    """Yields the rows of one statement. The statement runs when the first row is requested."""
     try:
         yield from connection.execute(sql, params)
     except apsw.Error as error:
@@ -51,7 +51,7 @@ def rows(connection: apsw.Connection, sql: str, params: Mapping[str, Any] | None
 
 
 def all_rows(connection: apsw.Connection, sql: str, params: Mapping[str, Any]) -> list[tuple[Any, ...]]:
-    """The same at once."""
+    """Returns all rows of one statement."""
     try:
         return connection.execute(sql, params).fetchall()
     except apsw.Error as error:
@@ -63,14 +63,14 @@ def pragma(connection: apsw.Connection, name: str) -> Any:
 
 
 def run_script(connection: apsw.Connection, script: str) -> None:
-    """Run every statement of a script: a statement that answers rows would else end it silently."""
+    """Runs every statement of a script. All rows are read: an unread row would silently end the script."""
     for _ in connection.execute(script):
         pass
 
 
 def close(connection: apsw.Connection, verify: Callable[[], None]) -> None:
-    """Close what may be the last connection, which copies the log into the database and removes it; both stay as they
-    are where ``verify`` raises Unavailable, since they are not those that were opened."""
+    """Closes a connection. The last one copies the log into the database and removes it, unless ``verify`` raises
+    Unavailable because the files are not those that were opened."""
     try:
         verify()
     except Unavailable:
@@ -80,7 +80,7 @@ def close(connection: apsw.Connection, verify: Callable[[], None]) -> None:
 
 @contextmanager
 def our_errors() -> Generator[None]:
-    """Turn what SQLite raises into our family."""
+    """Translates errors of SQLite into ``hivelore.errors``."""
     try:
         yield
     except HiveloreError:
@@ -93,12 +93,12 @@ def translated(error: apsw.Error) -> HiveloreError:
     match error:
         case apsw.FullError():
             return Unavailable(
-                "The disk is full: nothing of this was stored. Free some space and try again.", cause=Cause.DISK_FULL
+                "The disk is full, and nothing was stored. Free some space and try again.", cause=Cause.DISK_FULL
             )
         case apsw.IOError():
-            # A commit whose sync failed is not there, but may come back, whole, if the process dies right then.
+            # A commit whose sync failed is invisible, but may reappear as a whole if the process dies right then.
             return Unavailable(
-                f"The disk refused to read or write ({error}). Look for what you wrote before trying again.",
+                f"The disk failed to read or write ({error}). Check whether your change was stored before you retry.",
                 cause=Cause.WRITES,
             )
         case apsw.BusyError() | apsw.LockedError():
@@ -113,17 +113,17 @@ def translated(error: apsw.Error) -> HiveloreError:
             )
         case apsw.CorruptError() | apsw.NotADBError():
             return Broken(
-                f"What was read of the database is damaged or no database at all ({error}). Run 'hivelore doctor': it "
-                "tells a passing error of the disk from damage that needs a backup.",
+                f"The database is damaged, or the file is not a database ({error}). Run 'hivelore doctor': it "
+                "distinguishes a temporary disk error from damage that needs a backup.",
                 cause=Cause.DAMAGED,
             )
         case apsw.InterruptError():
-            return Expired("The call took longer than its deadline. Narrow the question or try again later.")
+            return Expired("The call exceeded its deadline. Narrow the query or try again later.")
         case apsw.CursorClosedError() | apsw.ConnectionClosedError():
             return Unavailable(OVER)
         case apsw.ConstraintError():
-            return Conflict(f"Another one has this id, name, path or external id already ({error}).")
+            return Conflict(f"This id, name, path or external id is already in use ({error}).")
         case apsw.TooBigError():
-            return Invalid("The text is larger than the database can keep. Split it.")
+            return Invalid("The text is too large for the database. Split it.")
         case _:
             return Broken(f"The database answered with an unexpected error ({error}).")

@@ -1,6 +1,6 @@
-"""Whether the files of a database are still those that were opened: others may remove, replace or restore them."""
+"""Identity of a database: detects that its files were removed, replaced or restored after it was opened."""
 
-# apsw's types name a Buffer that Python 3.11 does not have.
+# The types of apsw use a Buffer that Python 3.11 does not have.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 
 import logging
@@ -12,7 +12,7 @@ import apsw
 from hivelore.errors import Broken, HiveloreError, Unavailable
 from hivelore.health.model import Cause
 from hivelore.local.protection import database_files
-from hivelore.storage.replaced import replaced
+from hivelore.storage.refusals import database_replaced
 from hivelore.storage.sqlite.connection import BUSY_TIMEOUT_MS, our_errors
 from hivelore.storage.sqlite.view import SQL
 
@@ -20,64 +20,63 @@ _LOG = logging.getLogger("hivelore")
 _Inode = tuple[int, int]
 _Content = tuple[str | None, int]
 """The incarnation and the number of the newest change."""
-ASIDE = ".replaced"
-"""Ends the names of the files beside a database that was replaced under a running store."""
+REPLACED_SUFFIX = ".replaced"
+"""Suffix for the log files of a database that was replaced while the store was open."""
 
 
 class Identity:
-    """Of the database at a path, which is open and was used: the log of SQLite is there by then."""
+    """The identity of an open database. Create it after the first write, when the log of SQLite exists."""
 
     def __init__(self, path: Path, namespace: int, vfs: str | None = None) -> None:
         self._path, self._namespace, self._vfs = path, namespace, vfs
         log, index = database_files(path)[1:3]
         self._opened = _found(path, log)
-        self._workers = _found(log, index)
+        self._log_files = _found(log, index)
         self._incarnation, self._newest = self._content()
-        self._other: _Content | None = None
-        self._looking = threading.Lock()
+        self._foreign_content: _Content | None = None
+        self._lock = threading.Lock()
 
     def verify_files(self) -> None:
-        """Compare the files by their inodes, which takes microseconds. Raises Unavailable where they are others."""
-        if self._other is not None or any(_inode(name) != opened for name, opened in self._opened.items()):
-            raise replaced()
+        """Compares the inodes of the files, in microseconds. Raises Unavailable if they differ."""
+        if self._foreign_content is not None or any(_inode(name) != opened for name, opened in self._opened.items()):
+            raise database_replaced()
 
     def verify_content(self) -> None:
-        """As ``verify_files``, and see also what is in them: who restores a database may write into the same file. The
-        incarnation stays the same, and the number of the newest change never falls. Other content counts for good:
-        what is known of the former may be mixed into what is read by now."""
+        """Verifies the files and their content, since a restore may write into the same file. The incarnation must be
+        the same, and the number of the newest change must not fall. A mismatch is final: caches may already mix the old
+        and the new content."""
         self.verify_files()
-        with self._looking:  # Else what another thread has read later is compared with what this one read before.
+        with self._lock:  # Otherwise a newer value read by another thread could be compared with an older one.
             content = incarnation, newest = self._content()
             if incarnation != self._incarnation or newest < self._newest:
-                self._other = content
-                raise replaced()
+                self._foreign_content = content
+                raise database_replaced()
             self._newest = newest
 
     def set_aside(self) -> None:
-        """Rename the log of a database that was replaced, once nobody has it open: SQLite would copy it into the file
-        that came in its place. A database that was restored by SQLite itself may still be in that log: then it stays.
-        """
+        """Renames the log of a replaced database after it was closed: SQLite would copy that log into the new file. The
+        log stays if SQLite itself restored the database, because it may contain the new content."""
         try:
             if _inode(self._path) == self._opened[self._path] and not self._holds_other():
                 return
-            for file, opened in self._workers.items():
+            for file, opened in self._log_files.items():
                 if _inode(file) == opened:
-                    aside = file.replace(file.with_name(f"{file.name}{ASIDE}"))
-                    _LOG.warning("The database was replaced: %s of the former one is now %s.", file, aside)
+                    aside = file.replace(file.with_name(f"{file.name}{REPLACED_SUFFIX}"))
+                    _LOG.warning("The database was replaced. %s of the old one was renamed to %s.", file, aside)
         except (HiveloreError, OSError) as error:
             _LOG.error(
-                "The database was replaced, and the files of the former one beside it could not be renamed (%s). "
-                "Remove %s before you start Hivelore again.",
+                "The database was replaced, and the log files of the old one could not be renamed (%s). Remove %s "
+                "before you start Hivelore again.",
                 error,
-                " and ".join(map(str, self._workers)),
+                " and ".join(map(str, self._log_files)),
             )
 
     def _holds_other(self) -> bool:
-        """Whether the other content is in the file itself, whatever is in the log."""
-        return self._other is not None and self._content(alone=True) == self._other
+        """Returns True if the foreign content is in the file itself, ignoring the log."""
+        return self._foreign_content is not None and self._content(alone=True) == self._foreign_content
 
     def _content(self, *, alone: bool = False) -> _Content:
-        """On a connection of its own, which knows nothing of before. ``alone``: without the log."""
+        """Reads the content on a fresh connection. ``alone``: ignore the log."""
         flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_NOMUTEX | apsw.SQLITE_OPEN_URI
         name = f"{self._path.absolute().as_uri()}{'?immutable=1' if alone else ''}"
         try:
@@ -91,7 +90,7 @@ class Identity:
         except Broken as error:
             if error.cause is not None:
                 raise
-            return None, 0  # It has no such tables: a database of another program.
+            return None, 0  # Our tables are missing: a database of another program.
 
 
 def _found(*files: Path) -> dict[Path, _Inode]:
@@ -99,13 +98,11 @@ def _found(*files: Path) -> dict[Path, _Inode]:
 
 
 def _inode(path: Path) -> _Inode | None:
-    """None where nothing is there."""
+    """Returns None if the file does not exist."""
     try:
         found = path.stat()
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        raise Unavailable(
-            f"The files of the database cannot be looked at ({error.strerror}).", cause=Cause.WRITES
-        ) from None
+        raise Unavailable(f"The files of the database cannot be read ({error.strerror}).", cause=Cause.WRITES) from None
     return found.st_dev, found.st_ino

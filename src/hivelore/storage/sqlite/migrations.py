@@ -1,4 +1,4 @@
-"""Bringing a database file to the schema of this code: numbered scripts that only go forward."""
+"""Migration of a database file to the schema of this version."""
 
 import logging
 
@@ -17,22 +17,21 @@ def shipped() -> list[Migration]:
 
 
 def migrate(connection: apsw.Connection, migrations: list[Migration]) -> int:
-    """Apply what is missing, each in a transaction of its own. Answers how many were applied. Raises as ``missing``."""
-    left = missing(connection, migrations)
-    for migration in left:
+    """Applies the missing migrations, each in one transaction; returns how many. Raises as ``missing``."""
+    to_apply = missing(connection, migrations)
+    for migration in to_apply:
         _apply(connection, migration)
-    if left:
-        _LOG.info(
-            "Migrated the database.", extra={"fields": {"from": len(migrations) - len(left), "to": len(migrations)}}
-        )
-    return len(left)
+    if to_apply:
+        fields = {"from": len(migrations) - len(to_apply), "to": len(migrations)}
+        _LOG.info("Migrated the database.", extra={"fields": fields})
+    return len(to_apply)
 
 
 def missing(connection: apsw.Connection, migrations: list[Migration]) -> list[Migration]:
-    """Those that are not applied yet.
+    """Returns the migrations that are not applied yet.
 
-    Raises Broken, having touched nothing, for a file that is not ours, of a newer version, or whose
-    applied migrations are not the ones of this code.
+    Raises Broken, without changing the file, if it belongs to another program or a newer version, or if its applied
+    migrations differ from those of this version.
     """
     application = pragma(connection, "application_id")
     empty = not list(rows(connection, "SELECT 1 FROM sqlite_master LIMIT 1"))

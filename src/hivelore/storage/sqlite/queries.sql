@@ -1,6 +1,6 @@
--- What SQLite says in its own way: sets of keys travel as one JSON array, and a join that starts from such a set is
--- crossed, because SQLite keeps the order of those. Where the keys of what is to be changed are looked up first, the
--- namespace is asked there only: beside the keys SQLite would take it for the better way to the rows.
+-- Statements for SQLite. Sets of keys are passed as JSON arrays. A join that starts from such a set is a CROSS JOIN, whose
+-- order SQLite keeps. An UPDATE or DELETE by keys checks the namespace only in its subquery: otherwise SQLite would prefer
+-- an index on the namespace to the keys.
 
 -- name: memory_admitted
 SELECT {memory} FROM json_each(:keys) k CROSS JOIN memory m ON m.key = k.value {operational}
@@ -89,6 +89,7 @@ AND p.leased_until <= :now
 
 -- name: passages_lease
 UPDATE passage SET leased_until = :now + :lease WHERE key IN (SELECT value FROM json_each(:passages))
+
 -- name: audit_after
 SELECT key, at, actor, door, action, memory, detail FROM audit NOT INDEXED
 WHERE namespace = :namespace AND key > :after ORDER BY key LIMIT :limit
@@ -140,7 +141,7 @@ SELECT block FROM keyword_data WHERE id = 1
 SELECT count(*) FROM keyword WHERE keyword MATCH :term
 
 -- name: keyword_missing
--- A table without content keeps the sizes of its rows, so there is one for each row.
+-- A contentless FTS5 table stores a size for each of its rows.
 SELECT DISTINCT c.document FROM chunk c
 WHERE c.namespace = :namespace AND c.document > :after
   AND NOT EXISTS (SELECT 1 FROM keyword_docsize k WHERE k.id = c.key)

@@ -1,4 +1,4 @@
-"""The connections that read a SQLite file, each lent for one snapshot."""
+"""A pool of connections that read a SQLite file, each lent for one snapshot."""
 
 import threading
 from collections.abc import Callable, Generator
@@ -9,13 +9,13 @@ import apsw
 
 from hivelore.core.clock import Clock
 from hivelore.errors import Expired, HiveloreError, Unavailable
-from hivelore.storage.null_watch import NullWatch
+from hivelore.storage.null_objects import NullWatch
 from hivelore.storage.ports import StoreWatch, View
 from hivelore.storage.sqlite.connection import close, connect, our_errors, rows, run_script
 from hivelore.storage.sqlite.view import SQL, SqliteView
 
 _PROGRESS_STEPS = 5_000
-"""Virtual machine steps between two looks at the deadline: well under a millisecond."""
+"""Virtual machine steps between two checks of the deadline; they take well under a millisecond."""
 
 
 class Readers:
@@ -30,7 +30,7 @@ class Readers:
         watch: StoreWatch | None = None,
         verify: Callable[[], None] = lambda: None,
     ) -> None:
-        """``verify`` raises Unavailable where the files are not those that were opened."""
+        """``verify`` raises Unavailable if the files are not those that were opened."""
         self._watch = watch or NullWatch()
         self._verify = verify
         self._path = path
@@ -45,7 +45,7 @@ class Readers:
         self._all_idle = threading.Condition(lock)
         self._holds = 0
         self._began: list[float] = []
-        """When each snapshot that is open now began, on the clock."""
+        """When each open snapshot began."""
 
     @contextmanager
     def snapshot(self, deadline: float | None = None) -> Generator[View]:
@@ -55,15 +55,15 @@ class Readers:
                 began = self._clock.monotonic()
                 self._began.append(began)
                 try:
-                    self._mind(connection, deadline)
+                    self._set_deadline(connection, deadline)
                     run_script(connection, "BEGIN")
-                    # The first statement that reads is what fixes the snapshot.
+                    # The first statement that reads fixes the snapshot.
                     list(rows(connection, SQL["last_change"]))
                     yield SqliteView(connection, self._namespace)
                 finally:
-                    rested = _rested(connection)
+                    reusable = _end_snapshot(connection)
                     self._began.remove(began)
-                    self._give_back(rested)
+                    self._give_back(reusable)
         except HiveloreError as error:
             self._watch.store_failed(error, writing=False)
             raise
@@ -71,8 +71,8 @@ class Readers:
 
     @contextmanager
     def held(self, longest: float) -> Generator[bool]:
-        """Let no snapshot begin meanwhile. Answers whether those that had begun have ended; one that lasts longer than
-        so many seconds is not waited for."""
+        """Blocks new snapshots inside the context. Yields True once all running ones have ended; those older than
+        ``longest`` seconds are not waited for."""
         with self._all_idle:
             self._holds += 1
             oldest = min(self._began, default=0.0)
@@ -115,7 +115,7 @@ class Readers:
             if self._is_idle():
                 self._all_idle.notify_all()
 
-    def _mind(self, connection: apsw.Connection, deadline: float | None) -> None:
+    def _set_deadline(self, connection: apsw.Connection, deadline: float | None) -> None:
         if deadline is None:
             return
         if self._clock.monotonic() > deadline:
@@ -123,14 +123,14 @@ class Readers:
         connection.set_progress_handler(lambda: self._clock.monotonic() > deadline, _PROGRESS_STEPS)
 
     def refuse(self) -> None:
-        """Let nobody begin any more, whoever waits for a connection included."""
+        """Refuses new snapshots, also for callers that wait for a connection."""
         with self._free:
             self._closed = True
             self._free.notify_all()
             self._all_idle.notify_all()
 
     def close(self) -> None:
-        """Wait for whoever reads. Closing twice is fine."""
+        """Waits for running snapshots to end. Closing twice is allowed."""
         self.refuse()
         with self._all_idle:
             self._all_idle.wait_for(self._is_idle)
@@ -141,9 +141,9 @@ class Readers:
                 close(connection, self._verify)
 
 
-def _rested(connection: apsw.Connection) -> apsw.Connection | None:
-    """A reader without its snapshot; None where somebody still walks through it, which only closing ends, or where the
-    disk does not let go of it."""
+def _end_snapshot(connection: apsw.Connection) -> apsw.Connection | None:
+    """Ends the snapshot of a connection for its next use. Closes the connection and returns None if a caller still
+    iterates over it, or if the disk fails."""
     connection.set_progress_handler(None)
     with suppress(apsw.Error):
         if connection.in_transaction:

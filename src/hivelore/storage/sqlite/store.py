@@ -1,4 +1,4 @@
-"""The SQLite store: one file, one writer, many readers, each on a snapshot of its own."""
+"""The SQLite store: one file, one writer, and many readers, each on its own snapshot."""
 
 import os
 import threading
@@ -16,9 +16,9 @@ from hivelore.errors import Conflict, HiveloreError, NotFound, Unavailable
 from hivelore.local import private_files
 from hivelore.local.protection import database_files
 from hivelore.search.model import Visibility
-from hivelore.storage.null_watch import NullWatch
+from hivelore.storage.null_objects import NullWatch
 from hivelore.storage.ports import StoreWatch, Transaction, View
-from hivelore.storage.sql.migrations import no_database
+from hivelore.storage.refusals import database_missing
 from hivelore.storage.sqlite import migrations
 from hivelore.storage.sqlite.checkpoints import Checkpoints
 from hivelore.storage.sqlite.connection import connect, our_errors, rows, run_script
@@ -34,9 +34,9 @@ NAMESPACE = 1
 class SqliteStore:
     """Implements ``storage.ports.MemoryStore`` on a file.
 
-    ``durable``: acknowledge after the disk has it (synchronous FULL); else a power cut may lose the
-    last moments, never the integrity. ``may_create``: make a database where there is none, else that is
-    refused. ``vfs`` names an SQLite VFS, for tests of faults.
+    ``durable``: acknowledge a write after it is on disk (synchronous FULL); otherwise a power cut may lose the last
+    writes, but never the integrity. ``may_create``: create a missing database instead of raising Broken. ``vfs`` names
+    an SQLite VFS, for fault injection in tests.
     """
 
     def __init__(
@@ -85,17 +85,17 @@ class SqliteStore:
         return None
 
     def read(self, deadline: float | None = None, *, sees: Visibility | None = None) -> AbstractContextManager[View]:
-        del sees  # SQLite knows no viewers: the filters are all there is
+        del sees  # SQLite has no row-level security: only the filters apply.
         return self._readers.snapshot(deadline)
 
     def write(self, work: Callable[[Transaction], T], deadline: float | None = None) -> T:
         try:
-            answer = self._writer.submit(work, deadline).result()
+            result = self._writer.submit(work, deadline).result()
         except HiveloreError as error:
             self._watch.store_failed(error, writing=True)
             raise
         self._watch.write_done()
-        return answer
+        return result
 
     def verify(self) -> None:
         if self._identity is not None and not self._closed.is_set():
@@ -106,7 +106,7 @@ class SqliteStore:
             self._identity.verify_files()
 
     def check(self) -> Sequence[str]:
-        # On a connection of its own: for this, FTS5 trusts what an earlier snapshot of the connection had in its index.
+        # On a new connection: FTS5 would trust the index structure cached by an earlier snapshot of the connection.
         with our_errors():
             self._verify_files()
             connection = connect(self._path, create=False, vfs=self._vfs)
@@ -115,15 +115,15 @@ class SqliteStore:
             finally:
                 connection.close()
 
-    def tidy(self) -> bool:
-        """Empty the write-ahead log: what is deleted is overwritten in the file itself, but stays in the log."""
+    def purge_log(self) -> bool:
+        """Empties the write-ahead log: SQLite overwrites deleted data in the file, but not in the log."""
         return self._checkpoints.empty()
 
-    def learn(self) -> None:
-        """What statements are planned by ships with the schema, and is meant for large stores."""
+    def analyze(self) -> None:
+        """Does nothing: statistics for large stores ship with the schema."""
 
     def vacuum(self) -> None:
-        with our_errors(), self._writer.resting():
+        with our_errors(), self._writer.paused():
             if self._closed.is_set():
                 raise Unavailable("The store is closed.")
             self._verify_files()
@@ -132,7 +132,7 @@ class SqliteStore:
                 run_script(connection, "PRAGMA temp_store = FILE; PRAGMA secure_delete = ON; VACUUM;")
             finally:
                 connection.close()
-        self.tidy()
+        self.purge_log()
 
     def close(self) -> None:
         if self._closed.is_set():
@@ -140,7 +140,7 @@ class SqliteStore:
         self._readers.refuse()
         self._closed.set()
         if self._identity is not None:
-            with suppress(HiveloreError):  # What it finds decides what becomes of the log.
+            with suppress(HiveloreError):  # The result decides whether the log is kept.
                 self._identity.verify_content()
         self._checkpoints.close()
         self._writer.close()
@@ -162,12 +162,11 @@ class TemporarySqliteStore(SqliteStore):
 
 
 class SqliteSource:
-    """Implements ``storage.ports.Snapshots`` on a file that others may be writing to meanwhile; changes nothing of
-    it."""
+    """Implements ``storage.ports.Snapshots`` on a file that others may be writing to. It never changes the file."""
 
     def __init__(self, path: Path, *, clock: Clock) -> None:
-        """Raises NotFound where there is no file, Conflict for one of an older version, Broken for one of a newer
-        version or of another program."""
+        """Raises NotFound if the file does not exist, Conflict for a database of an older version, and Broken for
+        one of a newer version or of another program."""
         if not path.is_file():
             raise NotFound(f"There is no database {path}.")
         with our_errors():
@@ -175,7 +174,7 @@ class SqliteSource:
             try:
                 if migrations.missing(connection, migrations.shipped()):
                     raise Conflict(
-                        "This database is of an older version. Let a service of this version open it first: "
+                        "This database is of an older version. Open it with a service of this version first: "
                         "'hivelore stop', then 'hivelore start'."
                     )
             finally:
@@ -195,34 +194,34 @@ class SqliteSource:
 
 
 def _make_private(path: Path) -> None:
-    """Before SQLite opens it: the files beside it get the rights that it has."""
+    """Makes the file private before SQLite opens it: SQLite gives its log files the same permissions."""
     file, *beside = database_files(path)
     try:
         os.close(private_files.create(file))
-    except OSError:  # It is there, or SQLite will say what is wrong.
+    except OSError:  # The file exists, or SQLite will report the problem.
         for each in (file, *beside):
             private_files.tighten(each)
 
 
 def _open(path: Path, durable: bool, may_create: bool, vfs: str | None) -> tuple[apsw.Connection, apsw.Connection]:
-    """The connections of the writer and of the checkpoints, on a file that is brought to this schema."""
+    """Migrates the file; returns the connections of the writer and of the checkpoints."""
     if not may_create and not path.exists():
-        raise no_database(f"There is no database {path}")
+        raise database_missing(f"There is no database {path}")
     opened: list[apsw.Connection] = []
     try:
         with our_errors():
             _make_private(path)
             opened.append(writer := connect(path, create=may_create, vfs=vfs))
             if not may_create and len(migrations.missing(writer, shipped := migrations.shipped())) == len(shipped):
-                raise no_database(f"The database {path} is empty")
+                raise database_missing(f"The database {path} is empty")
             run_script(writer, f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}; PRAGMA foreign_keys = OFF;")
             run_script(writer, "PRAGMA wal_autocheckpoint = 0; PRAGMA secure_delete = ON; PRAGMA temp_store = FILE;")
-            # Before the journal mode, which writes: a file that is refused stays as it is.
+            # Migrate before setting the journal mode, which writes: a refused file stays unchanged.
             migrations.migrate(writer, migrations.shipped())
             if list(rows(writer, "PRAGMA journal_mode = WAL")) != [("wal",)]:
-                raise Unavailable("Its folder cannot hold a database, as on a network drive. Choose a local one.")
+                raise Unavailable("Its folder does not support SQLite, as on a network drive. Choose a local folder.")
             opened.append(checkpointer := connect(path, vfs=vfs))
-            # A checkpoint that waits for readers keeps writers waiting meanwhile: it gives way at once.
+            # A checkpoint that waits for readers would block the writer, so it fails at once instead.
             checkpointer.set_busy_timeout(0)
     except HiveloreError:
         for connection in opened:

@@ -1,6 +1,7 @@
-"""Reading one snapshot of a SQLite store."""
+"""Views and transactions of a SQLite store."""
 
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import apsw
@@ -12,15 +13,16 @@ from hivelore.core.vectors import to_blob
 from hivelore.errors import Unavailable
 from hivelore.indexing.model import Change, ChangeCursor, ChangeKind, DocumentKey, Vector
 from hivelore.storage.sql import rows
-from hivelore.storage.sql.names import load
+from hivelore.storage.sql.filters import Params
+from hivelore.storage.sql.statements import load
+from hivelore.storage.sql.transaction import SqlTransaction
 from hivelore.storage.sql.view import SqlView
-from hivelore.storage.sql.where import Params
 from hivelore.storage.sqlite import connection as sqlite
 
 _STATEMENTS = load(("hivelore.storage.sql", "queries.sql"), ("hivelore.storage.sqlite", "queries.sql"))
-SQL = rows.filled(
+SQL = rows.fill_placeholders(
     _STATEMENTS,
-    beside="LEFT JOIN {table} {name} ON {name}.namespace = :namespace AND {name}.document = m.key",
+    join="LEFT JOIN {table} {name} ON {name}.namespace = :namespace AND {name}.document = m.key",
     vectors="vector",
     given="",
     now=":now",
@@ -31,7 +33,7 @@ PAGE = 1_000
 
 
 class SqliteView(SqlView):
-    """Implements ``storage.ports.View`` on a connection that is inside a transaction."""
+    """Implements ``storage.ports.View`` on a connection inside a transaction."""
 
     SQL = SQL
     dialect = "sqlite"
@@ -64,7 +66,7 @@ class SqliteView(SqlView):
     def floats(self, vectors: Sequence[bytes]) -> NDArray[np.float32]:
         return np.frombuffer(b"".join(vectors), "<f4").reshape(len(vectors), -1)
 
-    def moment(self) -> ChangeCursor:
+    def change_cursor(self) -> ChangeCursor:
         return ChangeCursor(self.row("last_change")[0])
 
     def changes(self, since: ChangeCursor) -> Iterator[tuple[ChangeCursor, Sequence[Change]]]:
@@ -72,3 +74,28 @@ class SqliteView(SqlView):
         while found := self.rows(SQL["changes"], {"after": after, "limit": PAGE}):
             after = found[-1][0]
             yield ChangeCursor(after), [Change(seq, ChangeKind(kind), DocumentKey(key)) for seq, kind, key in found]
+
+
+class SqliteTransaction(SqliteView, SqlTransaction):
+    """Implements ``storage.ports.Transaction``; the writer begins and ends the transaction."""
+
+    def count(self, name: str, params: Params) -> int:
+        self.rows(self.SQL[name], params)
+        return self._connection.changes()
+
+    def run_many(self, sql: str, each: Sequence[Params]) -> None:
+        for params in each:
+            self.rows(sql, params)
+
+    def claim(self, what: bytes) -> None:
+        """Does nothing: the writer runs one transaction at a time."""
+
+    def number_from(self, table: str, last: int) -> None:
+        """Does nothing: AUTOINCREMENT does it."""
+
+    def savepoint(self) -> AbstractContextManager[object]:
+        return self._connection
+
+    def total_changes(self) -> int:
+        """Returns the number of rows written through this connection since it was opened."""
+        return self._connection.total_changes()

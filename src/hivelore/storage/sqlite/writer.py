@@ -1,4 +1,4 @@
-"""The one thread that writes: units of work share a commit, and each is answered after it is durable."""
+"""The writer thread: it runs units of work in groups that share a commit, and answers each once it is durable."""
 
 import queue
 import threading
@@ -14,15 +14,15 @@ from hivelore.core.clock import Clock
 from hivelore.errors import Expired, Unavailable
 from hivelore.storage.ports import Transaction
 from hivelore.storage.sqlite.connection import close, our_errors, run_script, translated
-from hivelore.storage.sqlite.transaction import SqliteTransaction
+from hivelore.storage.sqlite.view import SqliteTransaction
 
 GROUP_LIMIT = 256
 LINGER = 0.001
-"""Seconds a group waits for its next unit, while fewer are there than write at the same time."""
+"""Seconds a group waits for its next unit while it is smaller than the number of concurrent writers."""
 LONGEST_WAIT = 0.01
-"""Seconds all of that may take together."""
-_LOST = "The disk failed in the middle of a write: nothing of this was stored. Try again."
-"""SQLite then gives up the transaction of the whole group by itself."""
+"""Seconds a group may wait in total."""
+_LOST = "The disk failed during a write, and nothing was stored. Try again."
+"""Raised when SQLite has rolled back the transaction of the whole group."""
 
 
 @dataclass(slots=True)
@@ -35,8 +35,7 @@ class _Unit:
 
 class Writer:
     """Owns the writing connection. Every unit runs in a SAVEPOINT of the group's transaction. ``verify`` raises
-    Unavailable where the files are not those that were opened: then nothing is written, or what was is not
-    acknowledged."""
+    Unavailable if the files are not those that were opened: then nothing is written or acknowledged."""
 
     def __init__(
         self, connection: apsw.Connection, namespace: int, clock: Clock, verify: Callable[[], None] = lambda: None
@@ -52,7 +51,7 @@ class Writer:
         self._is_committing = False
         self._pauses = 0
         self._at_once = 1
-        """As many as wrote at the same time just now: those of the last group, and those who had to wait for it."""
+        """The number of recent concurrent writers: the size of the last group and the queue behind it."""
         self._thread = threading.Thread(target=self._run, name="hivelore-writer", daemon=True)
         self._thread.start()
 
@@ -65,7 +64,7 @@ class Writer:
         return answer
 
     def on_commit(self, listener: Callable[[int], object]) -> None:
-        """Call ``listener`` after each commit with how many pages the write-ahead log then has."""
+        """Calls ``listener`` after each commit with the number of pages in the write-ahead log."""
 
         def committed(_connection: apsw.Connection, _database: str, pages: int) -> int:
             listener(pages)
@@ -74,9 +73,9 @@ class Writer:
         self._connection.set_wal_hook(committed)
 
     @contextmanager
-    def resting(self) -> Generator[None]:
-        """Between two transactions: whoever writes waits meanwhile. A pause that was asked for comes before the next
-        group, however many wait to write."""
+    def paused(self) -> Generator[None]:
+        """Pauses the writer between two transactions. A pause starts before the next group, however long the queue
+        is."""
         with self._turn:
             self._pauses += 1
             while self._is_committing:
@@ -102,7 +101,7 @@ class Writer:
                 self._turn.notify_all()
 
     def close(self) -> None:
-        """Finish what was submitted, then end the thread and close the connection."""
+        """Finishes the submitted units, then ends the thread and closes the connection."""
         with self._closing:
             if not self._closed:
                 self._closed = True
@@ -137,21 +136,21 @@ class Writer:
         return group, False
 
     def _commit(self, group: list[_Unit]) -> list[_Unit]:
-        """Returns those that are left for another commit: one larger than the cache takes no more units."""
+        """Returns the units left for another commit: a transaction that exceeds the cache takes no more units."""
         done: list[_Unit] = []
-        left = list(reversed(group))
+        remaining = list(reversed(group))
         try:
             with our_errors():
                 self._verify()
                 run_script(self._connection, "BEGIN IMMEDIATE")
                 spilled = self._spilled()
-                while left and self._spilled() == spilled:
-                    unit = left.pop()
-                    if self._perform(unit):
+                while remaining and self._spilled() == spilled:
+                    unit = remaining.pop()
+                    if self._run_unit(unit):
                         done.append(unit)
                 run_script(self._connection, "COMMIT")
                 self._verify()
-        except Exception as error:  # noqa: BLE001 - whatever it is, somebody waits for an answer, and others will write
+        except Exception as error:  # noqa: BLE001 - callers wait for an answer, and the thread must survive
             self._rollback()
             for unit in group:
                 if not unit.answer.done():
@@ -160,24 +159,24 @@ class Writer:
         self._at_once = len(group) + self._queue.qsize()
         for unit in done:
             unit.answer.set_result(unit.result)
-        left.reverse()
-        return left
+        remaining.reverse()
+        return remaining
 
     def _spilled(self) -> int:
-        """Pages that were written before their commit, because the cache was full of changed ones."""
+        """Returns how many pages were written before their commit because the cache was full."""
         return self._connection.status(apsw.SQLITE_DBSTATUS_CACHE_SPILL)[0]
 
-    def _perform(self, unit: _Unit) -> bool:
-        """Run one unit; a failing one is undone alone. Raises when the whole transaction is lost."""
+    def _run_unit(self, unit: _Unit) -> bool:
+        """Runs one unit; a failing unit is rolled back alone. Raises if the whole transaction is lost."""
         if unit.deadline is not None and self._clock.monotonic() > unit.deadline:
-            unit.answer.set_exception(Expired("The write waited longer than its deadline; nothing was stored."))
+            unit.answer.set_exception(Expired("The write waited past its deadline, and nothing was stored."))
             return False
         run_script(self._connection, "SAVEPOINT unit")
         try:
             unit.result = unit.work(self._transaction)
             if not self._connection.in_transaction:
                 raise Unavailable(_LOST)
-        except BaseException as error:  # whatever it is, it belongs to the caller who waits for it
+        except BaseException as error:  # Any error belongs to the caller that waits for it.
             unit.answer.set_exception(translated(error) if isinstance(error, apsw.Error) else error)
             if not self._connection.in_transaction:
                 raise Unavailable(_LOST) from error
@@ -188,5 +187,5 @@ class Writer:
 
     def _rollback(self) -> None:
         if self._connection.in_transaction:
-            with suppress(apsw.Error):  # The next group, which cannot begin within this one, tries it again.
+            with suppress(apsw.Error):  # The next group cannot begin inside this transaction and retries the rollback.
                 run_script(self._connection, "ROLLBACK")

@@ -11,10 +11,13 @@ from collections.abc import Callable, Collection, Generator, Iterable, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from hashlib import sha256
 
+from hivelore.changes.model import Batch, BatchFilter, BatchId, Preimage
 from hivelore.core.clock import Clock
 from hivelore.core.jobs import Job, JobState
 from hivelore.core.text import Clean
+from hivelore.events.model import Cooldown, Event, EventFilter
 from hivelore.feedback.recalls import Recall, RecallFilter
 from hivelore.folders.model import KnownFile
 from hivelore.indexes.ports import KeywordIndex
@@ -23,19 +26,17 @@ from hivelore.indexing.rebuild import INDEX, IndexRebuild
 from hivelore.indexing.writer import IndexWriter
 from hivelore.memories import whole_reader
 from hivelore.memories.whole import Counts
-from hivelore.memories.whole_reader import Checksum, MemoryBatch
+from hivelore.memories.whole_reader import Checksum, MemoryBatch, canonical
+from hivelore.review.model import Proposal, ProposalFilter
 from hivelore.search.model import EVERYTHING, RecallId
 from hivelore.sessions.model import EventId, Handover
 from hivelore.storage.migration_state import MOVE, MigrationState, fitting, known, origin_of
 from hivelore.storage.planner_statistics import PlannerStatistics
 from hivelore.storage.ports import MemoryStore, Snapshots, Transaction, View
-from hivelore.transfer.migrate import batches as moving_batches
-from hivelore.transfer.migrate import events as happenings
-from hivelore.transfer.migrate import proposals as moving_proposals
 
 PAGE = 1_000
 """Rows of a log that are read at a time."""
-ENDED_BY_MOVE = Clean("It was going on while the swarm was moved. Begin it again.")
+CANCELLED_BY_MOVE = Clean("It was going on while the swarm was moved. Begin it again.")
 _ALL_RECALLS = RecallFilter(seen=EVERYTHING.visibility, operators=True)
 
 Progress = Callable[[str, float | None], AbstractContextManager[Callable[[float], None]]]
@@ -43,13 +44,13 @@ Progress = Callable[[str, float | None], AbstractContextManager[Callable[[float]
 
 
 @contextmanager
-def unseen(_label: str, _total: float | None) -> Generator[Callable[[float], None]]:
+def no_progress(_label: str, _total: float | None) -> Generator[Callable[[float], None]]:
     """The progress that nobody looks at."""
     yield lambda _: None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Side:
+class StoreDigest:
     """What one of the two stores has."""
 
     counts: Counts
@@ -59,8 +60,8 @@ class Side:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    source: Side
-    target: Side
+    source: StoreDigest
+    target: StoreDigest
 
     @property
     def is_equal(self) -> bool:
@@ -79,7 +80,7 @@ class Migrator:
         clock: Clock,
         *,
         settings: Sequence[str] = (),
-        progress: Progress = unseen,
+        progress: Progress = no_progress,
     ) -> None:
         """``runtime.engines``: the keyword index of the target, then others that its store may have had.
         ``settings``: the names of those that belong to the swarm; all others are facts about a store."""
@@ -90,7 +91,7 @@ class Migrator:
         self._settings = settings
         self._progress = progress
         self._index_writer = IndexWriter(self._keywords)
-        self._learning = PlannerStatistics(target)
+        self._planner_statistics = PlannerStatistics(target)
         self._index_rebuild = IndexRebuild(target, self._keywords, others, self._index_writer, clock)
 
     def begin(self) -> MigrationState:
@@ -111,7 +112,7 @@ class Migrator:
         """Bring the target to what the source has now; with ``logs`` all that is no memory too. Answers how many
         memories had to be copied or taken away."""
         with self._source.read() as view:
-            done = self._follow(view)
+            done = self._copy_memories(view)
             if logs:
                 self._copy_rest(view)
         return done
@@ -124,43 +125,43 @@ class Migrator:
             while not self._index_rebuild.is_complete:
                 self._index_rebuild.run_step()
                 advance(total - self._index_rebuild.remaining)
-        while self._keywords.settle(self._target):
+        while self._keywords.compact(self._target):
             pass
 
     def compare(self) -> Comparison:
         """What both have, as it is."""
         with self._source.read() as view:
-            return self._compared(view, mend=False)
+            return self._compare(view, mend=False)
 
     def finish(self) -> Comparison | None:
         """Copy the rest, compare both, and let the target be used where they are equal. None where somebody has written
         to the source meanwhile: to be called again when nobody does."""
         self.follow(logs=True)
         self.index()
-        self._target.learn()
+        self._target.analyze()
         with self._source.read() as view:
-            self._follow(view)
+            self._copy_memories(view)
             self._copy_rest(view)
-            compared = self._compared(view, mend=True)
-            moment = view.moment()
+            compared = self._compare(view, mend=True)
+            moment = view.change_cursor()
         with self._source.read() as view:
             if any(batch for _, batch in view.changes(moment)):
                 return None
         if compared.is_equal:
-            self._target.write(self._finished)
+            self._target.write(self._mark_finished)
         return compared
 
-    def _finished(self, tx: Transaction) -> None:
+    def _mark_finished(self, tx: Transaction) -> None:
         now = self._clock.now().isoformat(timespec="seconds")
         tx.set_setting(MOVE, replace(known(tx), finished_at=now).text)
 
     # memories
 
-    def _follow(self, view: View) -> int:
+    def _copy_memories(self, view: View) -> int:
         with self._target.read() as there:
             stand = known(there)
         done = 0 if stand.shown is None else self._catch_up(view, stand, stand.shown)
-        stand = replace(stand, shown=view.moment())
+        stand = replace(stand, shown=view.change_cursor())
         models = [(fingerprint, view.dimension(model)) for fingerprint, model in whole_reader.list_models(view)]
 
         def work(tx: Transaction) -> None:
@@ -169,15 +170,15 @@ class Migrator:
             tx.set_setting(MOVE, stand.text)
 
         self._target.write(work)
-        new = sorted(key for key in view.matching(EVERYTHING) if key > stand.upto)
+        new = sorted(key for key in view.matching_keys(EVERYTHING) if key > stand.upto)
         with self._progress("Copying", len(new)) as advance:
             copied = 0
             for portion in whole_reader.split_into_batches(view, new):
                 self._put(whole_reader.read_memories(view, portion), replace(stand, upto=portion[-1]))
                 copied += len(portion)
                 advance(copied)
-                self._learning.wrote(len(portion))
-        self._learning.ended()
+                self._planner_statistics.rows_written(len(portion))
+        self._planner_statistics.load_ended()
         return done + len(new)
 
     def _catch_up(self, view: View, stand: MigrationState, since: ChangeCursor) -> int:
@@ -199,15 +200,15 @@ class Migrator:
         """Take memories away, then put those back that the source has."""
         left: list[DocumentKey] = []
         for some in whole_reader.in_batches(keys, whole_reader.BATCH_SIZE):
-            here = view.standings(some, EVERYTHING).keys()
-            self._target.write(lambda tx, some=some, here=here: self._take_away(tx, some, here))
+            here = view.rank_features_of(some, EVERYTHING).keys()
+            self._target.write(lambda tx, some=some, here=here: self._remove(tx, some, here))
             left += sorted(here)
         for portion in whole_reader.split_into_batches(view, left):
             self._put(whole_reader.read_memories(view, portion), None)
 
-    def _take_away(self, tx: Transaction, keys: Sequence[DocumentKey], to_return: Collection[DocumentKey]) -> None:
+    def _remove(self, tx: Transaction, keys: Sequence[DocumentKey], to_return: Collection[DocumentKey]) -> None:
         indexed = _has_index(tx)
-        for key, memory in tx.admitted(keys, EVERYTHING).items():
+        for key, memory in tx.memories_of(keys, EVERYTHING).items():
             if not indexed:
                 tx.forget(key)
             elif key in to_return:
@@ -220,7 +221,7 @@ class Migrator:
             if _has_index(tx):
                 self._index_writer.import_memories(tx, load.memories)
             else:
-                tx.move_in(load.memories)
+                tx.import_memories(load.memories)
             _put_vectors(tx, load)
             if stand is not None:
                 tx.set_setting(MOVE, stand.text)
@@ -233,13 +234,13 @@ class Migrator:
         self._copy_reads(view)
         self._copy_audit(view)
         self._copy_recalls(view)
-        happenings.copy(view, self._target)
-        moving_proposals.copy(view, self._target)
-        moving_batches.copy(view, self._target)
+        copy_events(view, self._target)
+        copy_proposals(view, self._target)
+        copy_batches(view, self._target)
         self._copy_handovers(view)
         self._copy_files(view)
         values = {name: value for name in self._settings if (value := view.setting(name)) is not None}
-        agents, keys, jobs = view.agents(), view.api_keys(), list(map(_as_moved, view.jobs()))
+        agents, keys, jobs = view.agents(), view.api_keys(), list(map(_cancel_running, view.jobs()))
 
         def work(tx: Transaction) -> None:
             for agent in agents:
@@ -255,17 +256,17 @@ class Migrator:
 
     def _copy_reads(self, view: View) -> None:
         """Access counts: reading a memory is no change that the log tells of."""
-        for some in whole_reader.in_batches(sorted(view.matching(EVERYTHING)), PAGE):
-            wanted = view.standings(some, EVERYTHING)
+        for some in whole_reader.in_batches(sorted(view.matching_keys(EVERYTHING)), PAGE):
+            wanted = view.rank_features_of(some, EVERYTHING)
             with self._target.read() as there:
-                found = there.standings(some, EVERYTHING)
+                found = there.rank_features_of(some, EVERYTHING)
             reads = {
                 key: (one.access_count - found[key].access_count, one.accessed_at)
                 for key, one in wanted.items()
                 if one.accessed_at is not None and key in found and one.access_count > found[key].access_count
             }
             if reads:
-                self._target.write(lambda tx, reads=reads: tx.touch(reads))
+                self._target.write(lambda tx, reads=reads: tx.count_reads(reads))
 
     def _copy_audit(self, view: View) -> None:
         number = 0
@@ -274,12 +275,12 @@ class Migrator:
                 copied = {one for one, _ in there.audit_after(number, PAGE)}
             missing = {one: entry for one, entry in page if one not in copied}
             if missing:
-                self._target.write(lambda tx, missing=missing: tx.move_in_audit(missing))
+                self._target.write(lambda tx, missing=missing: tx.import_audit(missing))
             number = page[-1][0]
 
     def _copy_handovers(self, view: View) -> None:
         event = EventId("")
-        while page := view.handovers_behind(event, PAGE):
+        while page := view.handovers_after(event, PAGE):
 
             def work(tx: Transaction, page: Sequence[Handover] = page) -> None:
                 for one in page:
@@ -290,20 +291,20 @@ class Migrator:
 
     def _copy_files(self, view: View) -> None:
         kept: set[tuple[str, str]] = set()
-        for page in _files(view):
+        for page in file_pages(view):
             self._target.write(lambda tx, page=page: tx.put_files(page))
             kept.update((file.place, file.path) for file in page)
         with self._target.read() as there:
-            dropped = [file for page in _files(there) for file in page if (file.place, file.path) not in kept]
+            dropped = [file for page in file_pages(there) for file in page if (file.place, file.path) not in kept]
         for file in dropped:
             self._target.write(lambda tx, file=file: tx.drop_files(file.place, [file.path]))
 
     def _copy_recalls(self, view: View) -> None:
         with self._target.read() as there:
-            copied = {recall.id for page in _recalls(there) for recall in page}
+            copied = {recall.id for page in recall_pages(there) for recall in page}
         kept: set[RecallId] = set()
         oldest = datetime.max.replace(tzinfo=UTC)
-        for page in _recalls(view):
+        for page in recall_pages(view):
             missing = [recall for recall in page if recall.id not in copied]
             if missing:
                 self._target.write(lambda tx, missing=missing: tx.log_recalls(missing))
@@ -317,21 +318,21 @@ class Migrator:
 
     # comparing
 
-    def _compared(self, view: View, *, mend: bool) -> Comparison:
+    def _compare(self, view: View, *, mend: bool) -> Comparison:
         """``mend``: what is not equal is copied again and looked at once more."""
         here, there = Checksum(), Checksum()
         with self._target.read() as target:
-            keys = sorted({*view.matching(EVERYTHING), *target.matching(EVERYTHING)})
-        with self._progress("ObservationComparison", len(keys)) as advance:
+            keys = sorted({*view.matching_keys(EVERYTHING), *target.matching_keys(EVERYTHING)})
+        with self._progress("Comparing", len(keys)) as advance:
             done = 0
             for portion in whole_reader.split_into_batches(view, keys):
                 wanted = whole_reader.memory_digests(whole_reader.read_memories(view, portion))
-                found = self._found(portion)
+                found = self._target_digests(portion)
                 wrong = [key for key in portion if wanted.get(key) != found.get(key)]
                 if wrong and mend:
                     self._rewrite(view, wrong)
-                    moving_proposals.copy(view, self._target)  # A memory that is taken away takes its own with it.
-                    found = self._found(portion)
+                    copy_proposals(view, self._target)  # A memory that is taken away takes its own with it.
+                    found = self._target_digests(portion)
                 for one in wanted.values():
                     here.add(one)
                 for one in found.values():
@@ -339,11 +340,11 @@ class Migrator:
                 done += len(portion)
                 advance(done)
         if mend:  # What was taken away to be copied again took the events with it that tell of it.
-            happenings.copy(view, self._target)
+            copy_events(view, self._target)
         with self._target.read() as target:
-            return Comparison(source=_side(view, here), target=_side(target, there))
+            return Comparison(source=_store_digest(view, here), target=_store_digest(target, there))
 
-    def _found(self, keys: Sequence[DocumentKey]) -> dict[DocumentKey, bytes]:
+    def _target_digests(self, keys: Sequence[DocumentKey]) -> dict[DocumentKey, bytes]:
         with self._target.read() as there:
             return whole_reader.memory_digests(whole_reader.read_memories(there, keys))
 
@@ -357,12 +358,12 @@ def _put_vectors(tx: Transaction, load: MemoryBatch) -> None:
         tx.put_vectors(tx.register_model(fingerprint, made.dimension), made.vectors, made.tokens)
 
 
-def _as_moved(job: Job) -> Job:
+def _cancel_running(job: Job) -> Job:
     """What is going on in the source does not go on in the target."""
-    return replace(job, state=JobState.CANCELLED, error=ENDED_BY_MOVE) if job.state is JobState.RUNNING else job
+    return replace(job, state=JobState.CANCELLED, error=CANCELLED_BY_MOVE) if job.state is JobState.RUNNING else job
 
 
-def _recalls(view: View) -> Iterable[Sequence[Recall]]:
+def recall_pages(view: View) -> Iterable[Sequence[Recall]]:
     """All of them in pages, newest first."""
     page = view.recalls(_ALL_RECALLS, None, PAGE)
     while page:
@@ -370,31 +371,137 @@ def _recalls(view: View) -> Iterable[Sequence[Recall]]:
         page = view.recalls(_ALL_RECALLS, (page[-1].at, page[-1].id), PAGE)
 
 
-def _files(view: View) -> Iterable[Sequence[KnownFile]]:
+def file_pages(view: View) -> Iterable[Sequence[KnownFile]]:
     """All of them in pages."""
     place, path = "", ""
-    while page := view.files_behind(place, path, PAGE):
+    while page := view.files_after(place, path, PAGE):
         yield page
         place, path = page[-1].place, page[-1].path
 
 
-def _side(view: View, memories: Checksum) -> Side:
+def _store_digest(view: View, memories: Checksum) -> StoreDigest:
     kinds = [memories, *(Checksum() for _ in range(9))]
     _, agents, keys, jobs, audit, recalls, events, cooldowns, proposals, batches = kinds
     agents.add_all(view.agents())
     keys.add_all(view.api_keys())
-    jobs.add_all(map(_as_moved, view.jobs()))
+    jobs.add_all(map(_cancel_running, view.jobs()))
     number = 0
     while page := view.audit_after(number, PAGE):
         audit.add_all(page)
         number = page[-1][0]
-    for some in _recalls(view):
+    for some in recall_pages(view):
         recalls.add_all(some)
-    for happened in happenings.events(view):
+    for happened in event_pages(view):
         events.add_all(happened)
-    cooldowns.add_all(happenings.cooldowns(view))
-    for page_of_proposals in moving_proposals.pages(view):
+    cooldowns.add_all(all_cooldowns(view))
+    for page_of_proposals in proposal_pages(view):
         proposals.add_all(page_of_proposals)
-    batches.add_all(moving_batches.everything(view))
+    batches.add_all(all_batches(view))
     together = hashlib.sha256(b"".join(kind.digest for kind in kinds)).hexdigest()
-    return Side(counts=view.counts(), sha256=together)
+    return StoreDigest(counts=view.counts(), sha256=together)
+
+
+BATCH_PAGE = 100
+_ALL_BATCHES = BatchFilter(seen=EVERYTHING.visibility)
+
+BatchWithPreimages = tuple[Batch, tuple[Preimage, ...]]
+
+
+def all_batches(view: View) -> Iterable[BatchWithPreimages]:
+    """All batches with what is kept of them, newest first."""
+    page = view.batches(_ALL_BATCHES, None, BATCH_PAGE)
+    while page:
+        for one in page:
+            yield one, tuple(view.preimages(one.id))
+        page = view.batches(_ALL_BATCHES, (page[-1].at, page[-1].id), BATCH_PAGE)
+
+
+def copy_batches(view: View, target: MemoryStore) -> None:
+    """Let the target have the batches that the view shows, and no others."""
+    with target.read() as there:
+        known = {kept[0].id: _batch_digest(kept) for kept in all_batches(there)}
+    for kept in all_batches(view):
+        if known.pop(kept[0].id, None) != _batch_digest(kept):
+            target.write(lambda tx, kept=kept: _put_batch(tx, kept))
+    for gone in known:
+        target.write(lambda tx, gone=gone: tx.drop_batch(BatchId(gone)))
+
+
+def _put_batch(tx: Transaction, kept: BatchWithPreimages) -> None:
+    batch, preimages = kept
+    tx.drop_batch(batch.id)
+    tx.put_batch(batch, preimages)
+
+
+def _batch_digest(kept: BatchWithPreimages) -> bytes:
+    return sha256(canonical(kept)).digest()
+
+
+_ALL_EVENTS = EventFilter(seen=EVERYTHING.visibility)
+_ALL_TIME = datetime.min.replace(tzinfo=UTC)
+
+
+def copy_events(view: View, target: MemoryStore) -> None:
+    """See that the target has those of ``view``, and no others. Those that tell of a memory come after it."""
+    with target.read() as there:
+        copied = {event.id for page in event_pages(there) for event in page}
+        known = {(one.service, one.action): one for one in all_cooldowns(there)}
+    for page in event_pages(view):
+        missing = [event for event in page if event.id not in copied]
+        if missing:
+            target.write(lambda tx, missing=missing: tx.log_events(missing))
+        copied.difference_update(event.id for event in page)
+    wanted = {(one.service, one.action): one for one in all_cooldowns(view)}
+
+    def work(tx: Transaction) -> None:
+        for event in copied:
+            tx.drop_event(event)
+        for service, action in known.keys() - wanted.keys():
+            tx.drop_cooldown(service, action)
+        for place, one in wanted.items():
+            if known.get(place) != one:
+                tx.put_cooldown(one)
+
+    target.write(work)
+
+
+def event_pages(view: View) -> Iterable[Sequence[Event]]:
+    """All of them in pages, newest first."""
+    page = view.events(_ALL_EVENTS, None, PAGE)
+    while page:
+        yield page
+        page = view.events(_ALL_EVENTS, (page[-1].at, page[-1].id), PAGE)
+
+
+def all_cooldowns(view: View) -> Sequence[Cooldown]:
+    """All of them, those too that are over."""
+    return view.cooldowns(_ALL_TIME)
+
+
+_ALL_PROPOSALS = ProposalFilter(seen=EVERYTHING.visibility)
+
+
+def proposal_pages(view: View) -> Iterable[Sequence[Proposal]]:
+    """All proposals in pages, newest first."""
+    page = view.proposals(_ALL_PROPOSALS, None, PAGE)
+    while page:
+        yield page
+        page = view.proposals(_ALL_PROPOSALS, (page[-1].at, page[-1].id), PAGE)
+
+
+def copy_proposals(view: View, target: MemoryStore) -> None:
+    """Let the target have the proposals that the view shows, and no others."""
+    with target.read() as there:
+        copied = {one.id: one for page in proposal_pages(there) for one in page}
+    kept = {one.id for page in proposal_pages(view) for one in page}
+    for page in proposal_pages(view):
+        changed = [one for one in page if copied.get(one.id) != one]
+        if changed:
+            target.write(lambda tx, changed=changed: _put_proposals(tx, changed))
+    for gone in copied.keys() - kept:
+        target.write(lambda tx, gone=gone: tx.drop_proposal(gone))
+
+
+def _put_proposals(tx: Transaction, proposals: Sequence[Proposal]) -> None:
+    for one in proposals:
+        tx.put_proposal(one)

@@ -35,7 +35,7 @@ Holder = Callable[[], str | None]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Place:
+class DatabaseLocation:
     """Where a store is: the path of a SQLite file, or the URL of a PostgreSQL database, which may hold a password."""
 
     where: Path | str
@@ -44,43 +44,43 @@ class Place:
         if isinstance(self.where, Path):
             return str(self.where)
         with postgres_package():
-            from hivelore.storage.postgres.connection import whereabouts
-        return whereabouts(self.where)
+            from hivelore.storage.postgres.connection import server_name
+        return server_name(self.where)
 
 
 @dataclass(frozen=True, slots=True)
 class MigrationSource:
-    place: Place
+    place: DatabaseLocation
     store: Snapshots
     holder: Holder
 
 
 @dataclass(frozen=True, slots=True)
 class MigrationTarget:
-    place: Place
+    place: DatabaseLocation
     store: MemoryStore
     engines: Sequence[KeywordIndex]
 
 
-def named(text: str) -> Place:
+def parse_location(text: str) -> DatabaseLocation:
     """The place that a text names: the URL of a PostgreSQL database, a SQLite file, or the folder that it is in."""
     where = database_at(text)
     if isinstance(where, str):
-        return Place(where)
+        return DatabaseLocation(where)
     is_folder = where.is_dir() or (not where.exists() and not where.suffix)
-    return Place(where / endpoint.DATABASE if is_folder else where)
+    return DatabaseLocation(where / endpoint.DATABASE if is_folder else where)
 
 
-def configured(settings: Settings) -> Place:
+def configured_location(settings: Settings) -> DatabaseLocation:
     """Where the service of these settings keeps everything."""
     where = settings.postgres_url or settings.database_path
     if where is None:
         raise Invalid("HIVELORE_DATABASE=memory: ends with its process: there is nothing to move.")
-    return Place(where)
+    return DatabaseLocation(where)
 
 
 @contextmanager
-def source(place: Place, settings: Settings) -> Generator[MigrationSource]:
+def open_source(place: DatabaseLocation, settings: Settings) -> Generator[MigrationSource]:
     """A store to copy from. Nobody else opens a file meanwhile where nobody has it open; it is brought to the schema of
     this version then, as by every start."""
     clock = SystemClock()
@@ -91,7 +91,7 @@ def source(place: Place, settings: Settings) -> Generator[MigrationSource]:
     if not place.where.is_file():
         raise NotFound(f"There is no database {place.where}.")
     with ExitStack() as stack:
-        claim = _Claim(_home_of(place.where, settings), clock)
+        claim = _HomeLock(_lock_folder(place.where, settings), clock)
         stack.callback(claim.release)
         if claim.refusal() is None:
             SqliteStore(place.where, clock=clock).close()
@@ -101,37 +101,37 @@ def source(place: Place, settings: Settings) -> Generator[MigrationSource]:
 
 
 @contextmanager
-def seen_source(place: Place, settings: Settings) -> Generator[MigrationSource]:
+def open_source_read_only(place: DatabaseLocation, settings: Settings) -> Generator[MigrationSource]:
     """The same to be looked at only: nothing is locked or changed."""
     clock = SystemClock()
     if not isinstance(place.where, Path):
         with _postgres_source(place, place.where, clock) as end:
             yield end
         return
-    home = _home_of(place.where, settings)
+    home = _lock_folder(place.where, settings)
     with closing(SqliteSource(place.where, clock=clock)) as store:
-        yield MigrationSource(place, store, lambda: _holder_of(home))
+        yield MigrationSource(place, store, lambda: _describe_holder(home))
 
 
 @contextmanager
-def target(place: Place, settings: Settings) -> Generator[MigrationTarget]:
+def open_target(place: DatabaseLocation, settings: Settings) -> Generator[MigrationTarget]:
     """A store to copy to, which nobody else has open: raises Busy."""
     clock = SystemClock()
     engines = keyword_engines(settings.model_copy(update={"database": str(place.where)}))
     if not isinstance(place.where, Path):
-        with closing(_postgres(place.where, clock)) as store:
+        with closing(_open_postgres(place.where, clock)) as store:
             _refuse_others(store.others())
             yield MigrationTarget(place, store, engines)
         return
     endpoint.make_home(place.where.parent)
     with ExitStack() as stack:
-        claim = _Claim(_home_of(place.where, settings), clock)
+        claim = _HomeLock(_lock_folder(place.where, settings), clock)
         stack.callback(claim.release)
-        claim.insist()
+        claim.acquire()
         yield MigrationTarget(place, stack.enter_context(closing(SqliteStore(place.where, clock=clock))), engines)
 
 
-def examine_target(place: Place, settings: Settings, source: Snapshots) -> str:
+def examine_target(place: DatabaseLocation, settings: Settings, source: Snapshots) -> str:
     """What there is at a target, in a few words; nothing of it is changed. Raises what ``target`` and a move to it
     would raise, as far as that can be known."""
     clock = SystemClock()
@@ -139,51 +139,51 @@ def examine_target(place: Place, settings: Settings, source: Snapshots) -> str:
     with source.read() as view:
         origin = origin_of(view)
     if isinstance(place.where, Path):
-        _refuse_holder(_home_of(place.where, settings))
+        _refuse_holder(_lock_folder(place.where, settings))
         if not place.where.exists():
             _refuse_unwritable(place.where)
             return "will be made"
         with closing(SqliteSource(place.where, clock=clock)) as store:
-            return _found(store, origin)
+            return _describe_target(store, origin)
     with postgres_package():
         from hivelore.storage.postgres.pool import rehearse
     if rehearse(place.where):
         return "gets its tables"
-    with closing(_postgres(place.where, clock, as_it_is=True)) as store:
+    with closing(_open_postgres(place.where, clock, as_it_is=True)) as store:
         _refuse_others(store.others())
-        return _found(store, origin)
+        return _describe_target(store, origin)
 
 
-def moving(source: MigrationSource, target: MigrationTarget, progress: Progress) -> Migrator:
+def build_migrator(source: MigrationSource, target: MigrationTarget, progress: Progress) -> Migrator:
     return Migrator(source.store, target.store, target.engines, SystemClock(), settings=SETTINGS, progress=progress)
 
 
-def _postgres(url: str, clock: Clock, *, as_it_is: bool = False) -> "PostgresStore":
+def _open_postgres(url: str, clock: Clock, *, as_it_is: bool = False) -> "PostgresStore":
     """Known to the server by a name of our own, so that we are not counted among the others."""
     with postgres_package():
-        from hivelore.storage.postgres.connection import named as known_as
+        from hivelore.storage.postgres.connection import with_application_name
         from hivelore.storage.postgres.store import PostgresStore
-    url = known_as(url, f"hivelore move {os.getpid()}")
+    url = with_application_name(url, f"hivelore move {os.getpid()}")
     return PostgresStore(url, clock=clock, connections=_CONNECTIONS, as_it_is=as_it_is)
 
 
 @contextmanager
-def _postgres_source(place: Place, url: str, clock: Clock) -> Generator[MigrationSource]:
-    with closing(_postgres(url, clock, as_it_is=True)) as store:
-        yield MigrationSource(place, store, lambda: _told(store.others()))
+def _postgres_source(place: DatabaseLocation, url: str, clock: Clock) -> Generator[MigrationSource]:
+    with closing(_open_postgres(url, clock, as_it_is=True)) as store:
+        yield MigrationSource(place, store, lambda: _describe_connections(store.others()))
 
 
-def _told(connections: int) -> str | None:
+def _describe_connections(connections: int) -> str | None:
     return f"Other Hivelores have {connections} connections to this database." if connections else None
 
 
 def _refuse_others(connections: int) -> None:
-    told = _told(connections)
+    told = _describe_connections(connections)
     if told is not None:
         raise Busy(f"{told} Stop them first.")
 
 
-def _found(store: Snapshots, origin: str) -> str:
+def _describe_target(store: Snapshots, origin: str) -> str:
     with store.read() as view:
         stand = fitting(view, origin)
     if stand is None:
@@ -197,14 +197,14 @@ def _refuse_unwritable(path: Path) -> None:
         raise Broken(f"Nothing can be written in {folder}.")
 
 
-def _home_of(path: Path, settings: Settings) -> Path | None:
+def _lock_folder(path: Path, settings: Settings) -> Path | None:
     """The folder with the lock of whoever has a file open; None for one that no service would look for."""
     if settings.database_path == path:
         return settings.home
     return path.parent if path.name == endpoint.DATABASE else None
 
 
-def _holder_of(home: Path | None) -> str | None:
+def _describe_holder(home: Path | None) -> str | None:
     owner = None if home is None else read_owner(home)
     return None if owner is None else str(held_by(owner))
 
@@ -215,7 +215,7 @@ def _refuse_holder(home: Path | None) -> None:
         raise held_by(owner)
 
 
-class _Claim:
+class _HomeLock:
     """The lock of a data directory, taken as soon as it is free."""
 
     def __init__(self, home: Path | None, clock: Clock) -> None:
@@ -223,7 +223,7 @@ class _Claim:
         self._clock = clock
         self._lock: Lock | None = None
 
-    def insist(self) -> None:
+    def acquire(self) -> None:
         """Raises Busy where somebody holds it."""
         if self._home is not None and self._lock is None:
             started = self._clock.now().isoformat()
@@ -232,7 +232,7 @@ class _Claim:
     def refusal(self) -> str | None:
         """Who holds it; None once it is ours, or where there is none to hold."""
         try:
-            self.insist()
+            self.acquire()
         except Busy as busy:
             return str(busy)
         return None

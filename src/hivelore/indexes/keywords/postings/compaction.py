@@ -1,8 +1,10 @@
-"""Gathering the newest chunks into segments, and small segments into large ones, in steps between the calls.
+"""Compaction and purging, in short steps between the calls.
 
-What a step writes is prepared beforehand, on a snapshot. A segment is filled term by term while nobody looks at it,
-and its row says how far that is, so a killed process goes on where it was. It is switched on, in place of those it
-was made from, in one unit; these are emptied afterwards.
+Compaction turns the newest chunks into segments, and small segments into larger ones. A step prepares its writes on a
+snapshot. A segment is filled term by term before it is searched, and its row records the progress, so a killed process
+continues where it stopped. One transaction activates it in place of its sources, which are emptied afterwards.
+
+Purging erases dropped chunks from the postings, guided by their own terms, and from the table of terms.
 """
 
 import json
@@ -15,48 +17,47 @@ from math import log
 import numpy as np
 
 from hivelore.indexes.keywords.postings import sql
-from hivelore.indexes.keywords.postings.segment import Keys, Rows
+from hivelore.indexes.keywords.postings.segment import Keys, Rows, each
 from hivelore.indexes.keywords.postings.sql import EMPTYING, FILLING, SEARCHED, Now, Segment
-from hivelore.indexes.keywords.postings.terms import each
 from hivelore.storage.ports import MemoryStore
 from hivelore.storage.sql.transaction import SqlTransaction
 from hivelore.storage.sql.view import SqlView
 
 Posting = tuple[str, bytes, bytes]
-"""A term with its places and counts."""
+"""A term with its positions and counts."""
 
 SWEEP = "postings.sweep"
-"""The setting that says whether there may be rows of dropped chunks that no segment holds any more."""
+"""The setting that is set while rows of dropped chunks may exist that no segment contains."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """How much is done at a time; the defaults keep the writer busy for about 10 ms."""
+    """Sizes of the steps; the defaults keep the writer busy for about 10 ms."""
 
     newest: int = 1_000
-    """Chunks in the tail from which on it becomes a segment."""
+    """Chunks in the memtable that make a new segment."""
     segment: int = 4_000
     """The most chunks that become one segment."""
     alike: int = 4
-    """So many segments of about the same size become one."""
+    """Number of segments of similar size that are merged into one."""
     sparse: float = 0.25
-    """A segment of which a greater part is dropped is written anew."""
+    """A segment with a greater share of dropped chunks is rewritten."""
     postings: int = 1_000
-    """Postings that are written or deleted in one unit, ..."""
+    """Postings that are written or deleted in one transaction."""
     size: int = 500_000
-    """... or as many as have so many bytes of places."""
+    """Bytes of positions that are written in one transaction."""
 
 
 class Compaction:
     def __init__(self, sizes: Sizes) -> None:
         self._sizes = sizes
         self._inverted: tuple[Hashable, list[Posting]] | None = None
-        """Of the segment that is filled from rows of terms: all its postings, by term."""
+        """All postings, by term, of the segment that is filled from rows of terms."""
         self._moved: tuple[Hashable, Mapping[int, Keys]] | None = None
-        """Of the segment that is merged: where the rows of each source lie in it."""
+        """Positions of the rows of each source in the merged segment."""
 
     def step(self, store: MemoryStore) -> bool:
-        """Do one step; False where there was nothing to do."""
+        """Does one step; returns False if there was nothing to do."""
         with store.read() as view:
             work = self._next(sql.readable(view))
         if work is None:
@@ -86,7 +87,7 @@ class Compaction:
     # beginning
 
     def _newest(self, view: SqlView, last: int, settled: int) -> "Work | None":
-        """``settled``: no rows of terms with a number up to this can come any more."""
+        """``settled``: no more rows of terms with a number up to this can appear."""
         if sql.ask(view, "count_newest", after=last, settled=settled)[0][0] < self._sizes.newest:
             return None
         found = sql.ask(view, "oldest_of_newest", after=last, settled=settled, limit=self._sizes.segment)
@@ -128,7 +129,7 @@ class Compaction:
         return Fill(segment, now.generation, some) if some else SwitchOn(segment)
 
     def _from_terms(self, view: SqlView, segment: Segment, now: Now) -> Iterator[Posting]:
-        """Those behind ``segment.upto``."""
+        """Yields the postings behind ``segment.upto``."""
         of = segment.key, now.generation, now.incarnation
         if self._inverted is None or self._inverted[0] != of:
             self._inverted = of, _inverted(view, segment)
@@ -146,19 +147,19 @@ class Compaction:
         return _merged(found, self._moved[1])
 
 
-# What a step writes.
+# The writes of a step.
 
 
 @dataclass(frozen=True, slots=True)
 class Begin:
-    """A segment that is to be filled."""
+    """Creates a segment to be filled."""
 
     rows: Rows
     first: int
     last: int
     sources: tuple[int, ...]
     left: bool
-    """Whether dropped chunks are left out."""
+    """True if dropped chunks are left out."""
 
     def do(self, unit: SqlTransaction) -> None:
         unit.claim(b"postings.segments")
@@ -183,7 +184,7 @@ class Begin:
 class Fill:
     segment: Segment
     generation: int
-    """Postings that were read before another one may hold words that were wiped since."""
+    """Postings read in an earlier generation may contain purged words."""
     postings: list[Posting]
 
     def do(self, unit: SqlTransaction) -> None:
@@ -244,7 +245,7 @@ Work = Begin | Fill | SwitchOn | Empty | Sweep
 
 
 def empty_some(unit: SqlTransaction, limit: int) -> bool:
-    """Go on emptying what is switched off; False where nothing is."""
+    """Continues emptying inactive segments; returns False if there is none."""
     emptying = [one for one in sql.segments(unit) if one.state == EMPTYING]
     if emptying:
         _empty(unit, emptying, limit).do(unit)
@@ -261,7 +262,7 @@ def _empty(view: SqlView, emptying: Sequence[Segment], limit: int) -> Empty:
 
 
 def _sweep(view: SqlView, segments: Sequence[Segment], limit: int) -> Sweep:
-    """Drops of chunks that no segment holds nor will; but for the newest, by which readers know what they have seen."""
+    """Finds drops of chunks that are in no segment. The newest drop stays: readers use it as their position."""
     last = max((one.last for one in segments if one.state == SEARCHED), default=0)
     mine = np.array([row[0] for row in sql.ask(view, "drops_behind_us", last=last)], np.int64)
     held = [sql.rows_of(view, one.key).slots for one in segments]
@@ -278,8 +279,7 @@ def _merging(view: SqlView, sources: Sequence[Segment]) -> Begin:
 
 
 def _merged(found: Sequence[tuple[str, int, bytes, bytes]], moved: Mapping[int, Keys]) -> Iterator[Posting]:
-    """Postings of the sources, by term, as those of the segment that they become. A term whose chunks are all left
-    out has no places."""
+    """Merges the postings of the sources by term. A term whose chunks are all left out has no positions."""
     if not found:
         return
     terms = list(dict.fromkeys(row[0] for row in found))
@@ -296,7 +296,7 @@ def _merged(found: Sequence[tuple[str, int, bytes, bytes]], moved: Mapping[int, 
 
 
 def _moved(rows: Rows, slots: Keys) -> Keys:
-    """The new place of each row among ``slots``, -1 for those that are left out."""
+    """Returns the new position of each row among ``slots``, -1 for rows that are left out."""
     if not len(slots):
         return np.full(len(rows), -1, np.int64)
     at = np.minimum(np.searchsorted(slots, rows.slots), len(slots) - 1)
@@ -315,3 +315,76 @@ def _inverted(view: SqlView, segment: Segment) -> list[Posting]:
             known[0].append(place)
             known[1].append(count)
     return [(term, places.tobytes(), bytes(counts)) for term, (places, counts) in sorted(postings.items())]
+
+
+_PURGING = "postings.wiping"
+"""The setting that is set while there is something to purge."""
+
+CHUNKS = 1
+"""Chunks purged in one step."""
+POSTINGS = 500
+"""Postings of inactive segments deleted in one step."""
+
+
+def request_purge(unit: SqlTransaction) -> None:
+    unit.set_setting(_PURGING, "asked")
+
+
+def is_purged(view: SqlView) -> bool:
+    return not view.setting(_PURGING)
+
+
+def purge_step(unit: SqlTransaction) -> None:
+    """Continues purging. A dropped chunk keeps its position in its segment, so nothing is renumbered."""
+    if is_purged(unit) or empty_some(unit, POSTINGS):
+        return
+    dropped = sql.ask(unit, "to_wipe", limit=CHUNKS)
+    if not dropped:
+        unit.set_setting(_PURGING, "")
+        return
+    slots = np.array([slot for slot, _ in dropped], np.int64)
+    for segment in sql.segments(unit):
+        places, here = sql.rows_of(unit, segment.key).places(slots)
+        terms = [each(row[1]) for row in dropped]
+        _remove_terms(unit, segment.key, {int(place): terms[at] for at, place in enumerate(places) if here[at]})
+        if segment.state == sql.FILLING:
+            _reset_progress(unit, segment)
+    for slot in slots.tolist():
+        sql.ask(unit, "terms_delete", slot=slot)
+    # Prepared writes may contain these terms, and cached snapshots contain the deleted rows.
+    sql.next_generation(unit)
+
+
+def _reset_progress(unit: SqlTransaction, segment: sql.Segment) -> None:
+    """Moves the progress of filling, which is a term, to the previous term if that term was purged."""
+    if segment.upto and not sql.ask(unit, "posting_of", term=segment.upto, segment=segment.key):
+        before = sql.ask(unit, "term_before", upto=segment.upto, segment=segment.key)
+        sql.ask(unit, "segment_upto", segment=segment.key, upto=before[0][0] if before else "")
+
+
+def clear(unit: SqlTransaction) -> None:
+    """Removes everything except the newest drop, which readers use as their position."""
+    for statement in ("clear_postings", "clear_segments", "clear_segment_rows", "clear_terms", "clear_drops"):
+        sql.ask(unit, statement)
+    for setting in (_PURGING, SWEEP):
+        unit.set_setting(setting, "")
+    sql.next_generation(unit)
+
+
+def _remove_terms(unit: SqlTransaction, segment: int, terms_at: dict[int, Sequence[str]]) -> None:
+    places_of: dict[str, list[int]] = {}
+    for place, terms in terms_at.items():
+        for term in terms:
+            places_of.setdefault(term, []).append(place)
+    for term, gone in places_of.items():
+        for row in sql.ask(unit, "posting_of", term=term, segment=segment):
+            places, counts = np.frombuffer(row[0], "<u4").copy(), np.frombuffer(row[1], np.uint8).copy()
+            counts[np.isin(places, gone)] = 0
+            stay = np.flatnonzero(counts)
+            if len(stay):
+                away = np.flatnonzero(counts == 0)
+                places[away] = places[stay[np.minimum(np.searchsorted(stay, away), len(stay) - 1)]]
+                params = {"places": places.tobytes(), "counts": counts.tobytes()}
+                sql.ask(unit, "posting_change", term=term, segment=segment, **params)
+            else:
+                sql.ask(unit, "posting_delete", term=term, segment=segment)

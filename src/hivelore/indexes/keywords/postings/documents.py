@@ -1,60 +1,60 @@
-"""What a ``Filter`` asks of each document, in memory, following the changes of the store."""
+"""Attributes of all documents in memory, for filters; they follow the changes of the store."""
 
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hivelore.indexes.attributes import CodeBook, Labels, Mask
 from hivelore.indexes.keywords.postings.segment import Keys
 from hivelore.indexes.keywords.postings.sql import ask, attribute_pages
-from hivelore.indexes.vectors.attributes import CodeBook, Labels, Mask
 from hivelore.indexing.model import AttributeColumns, Attributes, ChangeCursor, ChangeKind, DocumentKey
 from hivelore.search.model import Filter
 from hivelore.storage.sql.view import SqlView
 
 _LOSES_CHUNKS = (ChangeKind.CONTENT, ChangeKind.FORGOTTEN)
 NOTES = 10_000
-"""How many changes of documents are remembered for the sake of older snapshots."""
-NOBODY = 0
-"""The place of a document that is not known."""
+"""Number of document changes that are remembered for older snapshots."""
+UNKNOWN = 0
+"""The position of an unknown document."""
 
 
 class Documents:
-    """Labels are changed in place, for all readers: who follows notes a document first and then labels it anew, who
-    reads looks at the labels first and then at the notes, and asks the database about what is noted as newer than the
-    snapshot. Only one at a time may follow."""
+    """Labels change in place for all readers. A follower first notes a document, then relabels it. A reader first reads
+    the labels, then the notes, and checks documents that are newer than its snapshot in the database. Only one
+    thread may follow at a time."""
 
     def __init__(self, view: SqlView, number: int) -> None:
         self.codes = CodeBook()
         self._notes: list[tuple[int, DocumentKey]] = []
         self._remembers = number
-        self._shaken: set[int] = set()
+        self._may_have_lost_chunks: set[int] = set()
         self._is_surveyed = False
         pages = [(keys, self.codes.encode(columns)) for keys, columns in attribute_pages(view)]
-        self._labels = _joined([_nobody(), *(labels for _, labels in pages)])
+        self._labels = _joined([_no_labels(), *(labels for _, labels in pages)])
         self._keys: Keys = np.concatenate([np.zeros(1, np.int64), *(keys for keys, _ in pages)])
         self._count = len(self._keys)
         self._late: dict[int, int] = {}
-        """The places of documents that were seen after younger ones: in order of their keys is no room for them."""
+        """Positions of documents that arrived after ones with greater keys, outside the sorted order."""
 
     def places(self, documents: Keys) -> NDArray[np.int32]:
         keys = self._keys[: self._count]
         at = np.minimum(np.searchsorted(keys, documents), len(keys) - 1)
-        places = np.where(keys[at] == documents, at, NOBODY).astype(np.int32)
+        places = np.where(keys[at] == documents, at, UNKNOWN).astype(np.int32)
         if self._late:
-            for where in np.flatnonzero(places == NOBODY).tolist():
-                places[where] = self._late.get(int(documents[where]), NOBODY)
+            for where in np.flatnonzero(places == UNKNOWN).tolist():
+                places[where] = self._late.get(int(documents[where]), UNKNOWN)
         return places
 
     def follow(self, view: SqlView, since: ChangeCursor) -> None:
-        """Apply what the view shows and a moment did not."""
-        shown = view.moment().number
+        """Applies the changes that the view shows and ``since`` did not."""
+        shown = view.change_cursor().number
         for _, changes in view.changes(since):
             touched = sorted({one.document for one in changes if one.kind is not ChangeKind.VECTORS})
             self._notes.extend((shown, document) for document in touched)
-            self._shaken.update(one.document for one in changes if one.kind in _LOSES_CHUNKS)
+            self._may_have_lost_chunks.update(one.document for one in changes if one.kind in _LOSES_CHUNKS)
             present = view.attributes(touched)
-            known = self.places(np.array(touched, np.int64)) != NOBODY
+            known = self.places(np.array(touched, np.int64)) != UNKNOWN
             self._relabel(
                 {key: present[key] for key, here in zip(touched, known, strict=True) if here and key in present}
             )
@@ -71,7 +71,7 @@ class Documents:
             self._labels.put(at.astype(np.intp), self.codes.encode(AttributeColumns.of(list(documents.values()))))
 
     def _append(self, documents: dict[DocumentKey, Attributes]) -> None:
-        """Ascending by key."""
+        """Appends documents, ascending by key."""
         if not documents:
             return
         fresh = self._in_order(np.fromiter(documents, np.int64))
@@ -87,33 +87,33 @@ class Documents:
         self._count = stop
 
     def _in_order(self, keys: Keys) -> Keys:
-        """The keys to write behind those that are there: a late one repeats the last of them, and is noted apart."""
+        """Returns the keys to append. A late key is replaced by the last one and remembered in ``_late``."""
         last = int(self._keys[self._count - 1])
         for number in range(int(np.searchsorted(keys, last))):
             self._late[int(keys[number])] = self._count + number
         return np.maximum(keys, last)
 
     def admitted(self, where: Filter, at: NDArray[np.int32]) -> Mask:
-        """Which of the documents at these places pass now; but for the tag."""
+        """Returns a mask of the documents at these positions that pass now, ignoring tags."""
         labels = self._labels
-        known = np.where(at < len(labels.codes[0]), at, NOBODY)
+        known = np.where(at < len(labels.codes[0]), at, UNKNOWN)
         return self.codes.admitted(where, labels.take(known.astype(np.intp)))
 
     def survey(self, view: SqlView) -> None:
-        """Look once for chunks that are gone while their terms are still there."""
+        """Finds, once, chunks that no longer exist but still have terms."""
         if not self._is_surveyed:
-            self._shaken.update(row[0] for row in ask(view, "orphans"))
+            self._may_have_lost_chunks.update(row[0] for row in ask(view, "orphans"))
             self._is_surveyed = True
 
     def may_have_lost(self, documents: Keys) -> Sequence[int]:
-        """Where in these those are that may lack a chunk that is indexed."""
+        """Returns the positions of documents that may lack an indexed chunk."""
         if not self._is_surveyed:
             return range(len(documents))
-        shaken = self._shaken
+        shaken = self._may_have_lost_chunks
         return [at for at, document in enumerate(documents.tolist()) if document in shaken] if shaken else ()
 
     def newer(self, number: int) -> Sequence[DocumentKey] | None:
-        """Those that may have changed after the moment of this number; None where that is not known any more."""
+        """Returns the documents that may have changed after this number; None if that is no longer remembered."""
         notes = self._notes
         if number < self._remembers:
             return None
@@ -126,7 +126,7 @@ class Documents:
 
 
 class Admission:
-    """Which documents a search is about, as the view shows them."""
+    """The documents that a filter admits, as of the view of a search."""
 
     def __init__(self, documents: Documents, view: SqlView, where: Filter, number: int) -> None:
         self._documents = documents
@@ -138,23 +138,23 @@ class Admission:
             self._keys = self._matching()
 
     def _matching(self) -> Keys:
-        return np.array(self._view.matching(self._where), np.int64)
+        return np.array(self._view.matching_keys(self._where), np.int64)
 
     def __call__(self, documents: Keys, at: NDArray[np.int32]) -> Mask:
-        """``at``: their places, as ``Documents`` tells them."""
+        """Returns a mask of the admitted documents; ``at`` are their positions in ``Documents``."""
         if self._keys is None:
             passing = self._documents.admitted(self._where, at)
             newer = self._documents.newer(self._number)
             if newer is not None and not newer:
                 return passing
             if newer is not None:
-                admitted = list(self._view.admitted(newer, self._where))
+                admitted = list(self._view.memories_of(newer, self._where))
                 return (passing & ~np.isin(documents, newer)) | np.isin(documents, admitted)
             self._keys = self._matching()
         return np.isin(documents, self._keys)
 
 
-def _nobody() -> Labels:
+def _no_labels() -> Labels:
     labels = Labels.empty(1)
     labels.codes[:] = -1
     labels.instants[:] = 0
@@ -162,7 +162,7 @@ def _nobody() -> Labels:
 
 
 def _joined(labels: Iterable[Labels]) -> Labels:
-    them = list(labels)
+    parts = list(labels)
     return Labels(
-        np.concatenate([one.codes for one in them], axis=1), np.concatenate([one.instants for one in them], axis=1)
+        np.concatenate([one.codes for one in parts], axis=1), np.concatenate([one.instants for one in parts], axis=1)
     )

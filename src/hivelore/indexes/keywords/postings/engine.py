@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from threading import Lock
 
-from hivelore.indexes.keywords.postings import purge, sql
+from hivelore.indexes.keywords.postings import compaction, sql
 from hivelore.indexes.keywords.postings.compaction import Compaction, Sizes
 from hivelore.indexes.keywords.postings.ranking import rarities, scored
+from hivelore.indexes.keywords.postings.segment import Counted, counted
 from hivelore.indexes.keywords.postings.snapshot import IndexSnapshot
 from hivelore.indexes.keywords.postings.sql import Now
-from hivelore.indexes.keywords.postings.terms import Counted, counted
 from hivelore.indexing.model import Candidates, ChunkKey, DocumentKey, KeywordEntry
 from hivelore.search.model import Filter
 from hivelore.storage.ports import MemoryStore, Transaction, View
@@ -17,18 +17,19 @@ from hivelore.storage.sql.view import SqlView
 
 
 class Postings:
-    """BM25 as ``Fts5`` counts it, but for what occurs more than 127 times in one chunk. Needs a store that speaks SQL.
+    """BM25 scores equal to those of ``Fts5``, except for terms that occur more than 127 times in a chunk. It needs a
+    SQL store.
 
-    A search in a transaction reads the whole index anew, because nobody else may see what it sees."""
+    A search inside a transaction loads the whole index again, because its uncommitted state must not be shared."""
 
     name = "postings"
 
     def __init__(self, sizes: Sizes | None = None) -> None:
         self._state: IndexSnapshot | None = None
         self._following = Lock()
-        self._gathering = Compaction(sizes or Sizes())
+        self._compaction = Compaction(sizes or Sizes())
         self._weighed: tuple[Now, dict[str, float]] | None = None
-        """How rare the terms of the last search were: who asks for scores asks for that next."""
+        """Rarities of the terms of the last search, which callers usually request next."""
 
     # writing
 
@@ -52,30 +53,30 @@ class Postings:
 
     def forget(self, tx: Transaction, chunks: Sequence[ChunkKey]) -> None:
         self.remove(tx, chunks)
-        purge.ask_for(sql.writable(tx))
+        compaction.request_purge(sql.writable(tx))
 
-    def is_tidy(self, view: View) -> bool:
-        return purge.is_done(sql.readable(view))
+    def is_purged(self, view: View) -> bool:
+        return compaction.is_purged(sql.readable(view))
 
-    def tidy(self, tx: Transaction) -> None:
-        purge.step(sql.writable(tx))
+    def purge_step(self, tx: Transaction) -> None:
+        compaction.purge_step(sql.writable(tx))
 
-    def settle(self, store: MemoryStore) -> bool:
+    def compact(self, store: MemoryStore) -> bool:
         with store.read() as view:
             snapshot = sql.readable(view)
             self._as_of(snapshot, sql.now(snapshot)).documents.survey(snapshot)
-        return self._gathering.step(store)
+        return self._compaction.step(store)
 
     def clear(self, tx: Transaction) -> None:
-        purge.clear(sql.writable(tx))
+        compaction.clear(sql.writable(tx))
 
     # comparing
 
-    def missing(self, view: View, after: DocumentKey, limit: int) -> Sequence[DocumentKey]:
+    def unindexed_documents(self, view: View, after: DocumentKey, limit: int) -> Sequence[DocumentKey]:
         found = sql.ask(sql.readable(view), "missing", after=after, limit=limit)
         return [DocumentKey(row[0]) for row in found]
 
-    def strays(self, view: View, limit: int) -> Sequence[ChunkKey]:
+    def orphaned_chunks(self, view: View, limit: int) -> Sequence[ChunkKey]:
         return [ChunkKey(row[0]) for row in sql.ask(sql.readable(view), "strays", limit=limit)]
 
     # searching
@@ -103,7 +104,7 @@ class Postings:
 
     @staticmethod
     def _gone(view: SqlView, state: IndexSnapshot, found: Candidates) -> Sequence[int]:
-        """The chunks that are not there any more, though their terms are: the store has the last word."""
+        """Returns the chunks that no longer exist although their terms do: the store decides."""
         doubtful = state.documents.may_have_lost(found.documents)
         if not doubtful:
             return ()
@@ -144,7 +145,7 @@ def _is_newer(one: Now, other: Now) -> bool:
 
 
 def _add(unit: SqlTransaction, fresh: Counted) -> bool:
-    """False where the chunk is indexed already."""
+    """Indexes a chunk; returns False if it is indexed already."""
     params = {"chunk": fresh.chunk, "document": fresh.document, "length": fresh.length}
     return bool(sql.ask(unit, "put", terms=fresh.terms, counts=fresh.counts, **params))
 

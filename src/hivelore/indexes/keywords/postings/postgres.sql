@@ -1,7 +1,7 @@
--- What the keyword index "postings" says to PostgreSQL alone. Which moment a view shows is told by its snapshot.
+-- Statements of the keyword index "postings" for PostgreSQL. The snapshot of a view is its position in all logs.
 
 -- name: elsewhere
--- Transactions that are open in other databases of the same server: they keep nothing back here.
+-- Open transactions of other databases on the same server, which are irrelevant here.
 SELECT l.transactionid::text::bigint FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
 WHERE l.locktype = 'transactionid' AND l.granted
   AND a.datid <> (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())
@@ -34,7 +34,7 @@ WHERE namespace = :namespace AND (tx > :upto OR tx = ANY(:open)) ORDER BY tx, sl
 SELECT COUNT(*) FROM terms WHERE namespace = :namespace AND tx > :after AND tx <= :settled
 
 -- name: oldest_of_newest
--- All rows of a transaction or none of them.
+-- Returns all rows of a transaction or none.
 SELECT slot, chunk, document, length, dropped, tx FROM terms
 WHERE namespace = :namespace AND tx > :after AND tx <= COALESCE((
   SELECT tx FROM terms WHERE namespace = :namespace AND tx > :after AND tx <= :settled

@@ -1,5 +1,5 @@
--- The keyword index "postings": what every dialect understands. Rows of the table terms are a log, by their number: on
--- SQLite the slot, on PostgreSQL the transaction. So is what is dropped.
+-- Statements of the keyword index "postings" for all dialects. The tables terms and dropped are logs. Their position is the
+-- slot on SQLite and the transaction id on PostgreSQL.
 
 -- name: searched
 SELECT key, first, last FROM segment WHERE namespace = :namespace AND state = 2 ORDER BY key

@@ -1,4 +1,4 @@
-"""BM25 over parts of an index: the scores of SQLite's FTS5, for many chunks at once."""
+"""BM25 over the segments of an index, with the scores of SQLite's FTS5, for many chunks at once."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hivelore.indexes.attributes import Mask
 from hivelore.indexes.keywords.postings.segment import Keys, LiveChunks, Places, SegmentView
 from hivelore.indexes.top_k import at_least
-from hivelore.indexes.vectors.attributes import Mask
 from hivelore.indexing.model import Candidates
 from hivelore.search.tokenizer import rarity
 
@@ -17,26 +17,26 @@ SATURATION = 1.2
 LENGTH_SHARE = 0.75
 
 AMPLE = 2
-"""So many chunks are looked at for each document that is asked for: some are of one document, some not admitted."""
+"""Chunks to consider per requested document: some share a document, some are not admitted."""
 WIDENING = 16
-"""Where that was not enough, so many times more are."""
+"""Factor by which that grows if it was not enough."""
 
 Scores = NDArray[np.float64]
 Admits = Callable[[Keys, NDArray[np.int32]], Mask]
-"""Which of some documents a search is about; the second argument says where they lie among ``Documents``."""
+"""Returns a mask of the admitted documents; the second argument has their positions in ``Documents``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """The chunks of one part that have terms: for each term its places, ascending, and counts in halves. A count
-    of 0 is that of a chunk that was wiped."""
+    """The chunks of one segment that contain terms: for each term its positions, ascending, and counts in halves. A
+    count of 0 is that of a purged chunk."""
 
     part: SegmentView
     living: LiveChunks
     postings: dict[str, tuple[Places, NDArray[np.uint8]]]
 
     def having(self, term: str) -> int:
-        """How many living chunks have the term."""
+        """Counts the living chunks with a term."""
         if term not in self.postings:
             return 0
         places, counts = self.postings[term]
@@ -46,7 +46,7 @@ class Matches:
 
 
 def rarities(terms: Iterable[str], matches: Sequence[Matches]) -> dict[str, float]:
-    """Of each term, among all living chunks."""
+    """Returns the rarity of each term among all living chunks."""
     chunks = sum(one.living.chunks for one in matches)
     return {term: rarity(chunks, sum(one.having(term) for one in matches)) for term in terms}
 
@@ -57,7 +57,7 @@ def average_length(matches: Sequence[Matches]) -> float:
 
 
 class Scored:
-    """Every chunk of some parts with its score: 0 for those that have none of the terms, or are dead."""
+    """The scores of all chunks: 0 for chunks without any of the terms and for dead ones."""
 
     def __init__(self, parts: Sequence[SegmentView], scores: Sequence[Scores], admits: Admits) -> None:
         self._parts = parts
@@ -66,13 +66,13 @@ class Scored:
         self._admits = admits
 
     def drop(self, chunks: Sequence[int]) -> None:
-        """These chunks score nothing any more."""
+        """Sets the scores of these chunks to 0."""
         for number, part in enumerate(self._parts):
             start, stop = self._starts[number : number + 2]
             self._scores[start:stop][np.isin(part.rows.chunks[: stop - start], chunks)] = 0.0
 
     def best(self, limit: int) -> Candidates:
-        """The best ``limit`` documents that are admitted, by their best chunk; of equal ones the older first."""
+        """Returns the best ``limit`` admitted documents by their best chunk; among ties the older first."""
         take = AMPLE * limit
         while True:
             at = self._top(take)
@@ -88,12 +88,12 @@ class Scored:
         return Candidates(documents[last], chunks[first][last], scores[first][last])
 
     def _top(self, take: int) -> Places:
-        """Where the best ``take`` are that have any of the terms, and all that are as good as the last of them."""
+        """Returns the positions of the best ``take`` positive scores and of all ties with the last one."""
         at = at_least(self._scores, take)
         return at[self._scores[at] > 0.0]
 
     def _looked_up(self, at: Places) -> tuple[Keys, Keys, Mask]:
-        """The chunk and document of each, and whether it is admitted."""
+        """Returns the chunk and document of each position, and a mask of the admitted ones."""
         ends = np.searchsorted(at, self._starts)
         chunks, documents = np.empty(len(at), np.int64), np.empty(len(at), np.int64)
         known = np.empty(len(at), np.int32)
@@ -107,16 +107,16 @@ class Scored:
 
 
 def scored(terms: Sequence[str], matches: Sequence[Matches], weights: dict[str, float], admits: Admits) -> Scored:
-    """Every living chunk with its score. A term that comes twice counts twice."""
+    """Scores every living chunk. A repeated term counts each time."""
     average = average_length(matches)
     scores = [_scores(terms, one, weights, average) for one in matches]
     return Scored([one.part for one in matches], scores, admits)
 
 
 def _scores(terms: Sequence[str], one: Matches, weights: dict[str, float], average: float) -> Scores:
-    """(size or less,)"""
+    """Returns the scores of one segment, (size or less,)."""
     postings = [(weights[term], *one.postings[term]) for term in terms if term in one.postings]
-    if not postings or not average:  # without living chunks there is no length
+    if not postings or not average:  # Without living chunks there is no average length.
         return np.empty(0)
     slope, base = SATURATION * LENGTH_SHARE / average, SATURATION * (1 - LENGTH_SHARE)
     places = np.concatenate([places for _, places, _ in postings]).astype(np.intp, copy=False)

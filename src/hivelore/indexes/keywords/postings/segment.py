@@ -1,17 +1,19 @@
-"""A part of the index in memory: which chunks it holds, and which of them are dropped, as of any moment.
+"""Segments in memory, and the terms of a chunk as they are stored.
 
-What a part holds never changes; what is dropped later is noted with its number. So one part serves every
-snapshot, old and new, and no reader needs a lock.
+The rows of a segment never change. Later drops are recorded with their log number. So one segment serves old and new
+snapshots, and no reader needs a lock.
 """
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hivelore.indexes.vectors.attributes import Mask
-from hivelore.indexing.model import ChangeCursor
+from hivelore.indexes.attributes import Mask
+from hivelore.indexing.model import ChangeCursor, ChunkKey, DocumentKey, KeywordEntry
 
 Keys = NDArray[np.int64]
 Places = NDArray[np.intp]
@@ -33,7 +35,7 @@ class Rows:
 
     @classmethod
     def of(cls, rows: Sequence[tuple[int, int, int, int]]) -> "Rows":
-        """Each with slot, chunk, document and length."""
+        """Builds rows from tuples of slot, chunk, document and length."""
         slots, chunks, documents, lengths = np.array(rows, np.int64).reshape(-1, 4).T
         return cls(slots.copy(), chunks.copy(), documents.copy(), lengths.astype(np.int32))
 
@@ -54,7 +56,7 @@ class Rows:
         return Rows(self.slots[at], self.chunks[at], self.documents[at], self.lengths[at])
 
     def joined(self, *others: "Rows") -> "Rows":
-        """With the rows of others behind these."""
+        """Appends the rows of others."""
         all_rows = (self, *others)
         return Rows(
             np.concatenate([rows.slots for rows in all_rows]),
@@ -68,7 +70,7 @@ class Rows:
         return Rows(self.slots[order], self.chunks[order], self.documents[order], self.lengths[order])
 
     def places(self, slots: Keys) -> tuple[Places, Mask]:
-        """Where these slots lie, and which of them lie here at all."""
+        """Returns the positions of slots, and a mask of those that are present."""
         if not len(self):
             return np.zeros(len(slots), np.intp), np.zeros(len(slots), np.bool_)
         at = np.minimum(np.searchsorted(self.slots, slots), len(self) - 1)
@@ -77,14 +79,14 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class LiveChunks:
-    """What of a part is there in one snapshot: its first ``size`` rows but the ``dead`` ones."""
+    """The rows of a segment that exist in one snapshot: its first ``size`` rows except the ``dead`` ones."""
 
     size: int
     dead: Mask | None
-    """(size,); None where none is."""
+    """(size,); None if no row is dead."""
     chunks: int
     length: int
-    """Of all living chunks together."""
+    """Total length of all living chunks."""
 
 
 _NONE = np.empty(0, np.int64)
@@ -94,20 +96,20 @@ _NONE = np.empty(0, np.int64)
 class SegmentView:
     rows: Rows
     at: NDArray[np.int32]
-    """The place of each chunk's document among ``Documents``."""
+    """The position of each chunk's document in ``Documents``."""
     drops: Keys = field(default_factory=lambda: _NONE)
-    """The numbers of the drops so far in their log, ..."""
+    """Log numbers of the drops so far."""
     dropped: Places = field(default_factory=lambda: _NONE)
-    """... and the place that each took."""
+    """The dropped position of each of them."""
     length: int = 0
-    """Of all chunks together."""
+    """Total length of all chunks."""
 
     @classmethod
     def of(cls, rows: Rows, at: NDArray[np.int32]) -> "SegmentView":
         return cls(rows, at, length=_sum(rows.lengths))
 
     def after(self, numbers: Keys, slots: Keys) -> "SegmentView":
-        """With some more drops; those of other parts are passed over."""
+        """Adds drops; those of other segments are ignored."""
         places, here = self.rows.places(slots)
         return self.without(numbers[here], places[here])
 
@@ -125,7 +127,7 @@ class SegmentView:
         return replace(self, rows=self.rows.joined(rows), at=np.concatenate([self.at, at]), length=length)
 
     def gone(self, drops: ChangeCursor) -> Places:
-        """The places of what was dropped by then."""
+        """Returns the positions dropped as of a cursor."""
         return self.dropped[drops.shows(self.drops)] if len(self.drops) else self.dropped
 
     def as_of(self, drops: ChangeCursor) -> LiveChunks:
@@ -137,7 +139,7 @@ class SegmentView:
         return self.living(alive)
 
     def living(self, alive: Mask | None) -> LiveChunks:
-        """The rows of a mask; None: all."""
+        """Returns the rows of a mask; None: all."""
         size = len(self.rows)
         if alive is None:
             return LiveChunks(size, None, size, self.length)
@@ -146,3 +148,42 @@ class SegmentView:
 
 def _sum(lengths: NDArray[np.int32]) -> int:
     return int(lengths.sum(dtype=np.int64))
+
+
+MOST = 255
+"""The highest count, 127.5 occurrences. More make no difference to the score."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """An entry as it is stored."""
+
+    chunk: ChunkKey
+    document: DocumentKey
+    length: int
+    """Number of terms in all columns."""
+    terms: str
+    """The distinct terms, joined by spaces; no term contains one."""
+    counts: bytes
+    """One byte for each term, in halves."""
+
+
+def counted(entry: KeywordEntry) -> Counted:
+    """Counts terms in halves: 2 for an occurrence and 1 in the context, the weights 1.0 and 0.5 of ``Fts5``."""
+    halves = Counter(chain(entry.own, entry.own, entry.context, entry.header, entry.header))
+    return Counted(
+        chunk=entry.chunk,
+        document=entry.document,
+        length=len(entry.own) + len(entry.context) + len(entry.header),
+        terms=" ".join(halves),
+        counts=_capped(halves.values()),
+    )
+
+
+def _capped(counts: Collection[int]) -> bytes:
+    return bytes(counts) if max(counts, default=0) <= MOST else bytes(min(count, MOST) for count in counts)
+
+
+def each(terms: str) -> list[str]:
+    """Splits the terms of a row, in the order of its counts."""
+    return terms.split(" ") if terms else []

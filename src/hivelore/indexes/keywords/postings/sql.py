@@ -1,4 +1,4 @@
-"""The statements of this engine, and what they answer as values."""
+"""The SQL statements of this engine, and their results as values."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -10,29 +10,29 @@ import numpy as np
 from hivelore.indexes.keywords.postings.segment import Keys, Rows
 from hivelore.indexing.model import AttributeColumns, ChangeCursor
 from hivelore.storage.ports import Transaction, View
-from hivelore.storage.sql.names import load
-from hivelore.storage.sql.rows import attribute_columns
+from hivelore.storage.sql.filters import Param, Params
+from hivelore.storage.sql.rows import read_attribute_columns
+from hivelore.storage.sql.statements import load
 from hivelore.storage.sql.transaction import SqlTransaction
 from hivelore.storage.sql.view import SqlView
-from hivelore.storage.sql.where import Param, Params
 
 _PACKAGE = "hivelore.indexes.keywords.postings"
 SQL = {name: load((_PACKAGE, "queries.sql"), (_PACKAGE, f"{name}.sql")) for name in ("sqlite", "postgres")}
-"""By the dialect of a view."""
+"""Statements by dialect."""
 
 GENERATION = "postings.generation"
-"""The setting that counts how often postings were switched on, or were changed in place."""
+"""The setting that counts how often segments were activated or postings changed in place."""
 
 FILLING, SEARCHED, EMPTYING = 1, 2, 3
 
 _PAGE = 5_000
 _SHORT = 0xFFFF_FFFF
-"""What locks tell of the number of a transaction."""
+"""The part of a transaction id that locks show."""
 
 
 @dataclass(frozen=True, slots=True)
 class Now:
-    """What a view shows: how much of the logs of changes, of indexed chunks and of drops, and what was switched on."""
+    """The position of a view in the logs of changes, indexed chunks and drops, and its generation of segments."""
 
     changes: ChangeCursor
     rows: ChangeCursor
@@ -57,21 +57,21 @@ def ask(view: SqlView, statement: str, /, **params: Param) -> list[Any]:
 
 
 def ask_for_each(unit: SqlTransaction, statement: str, each: Sequence[Params]) -> None:
-    """A statement that answers nothing, once for each of these."""
+    """Runs a statement without results once for each set of parameters."""
     unit.run_many(SQL[unit.dialect][statement], each)
 
 
 def now(view: SqlView) -> Now:
     generation, incarnation = int(view.setting(GENERATION) or 0), view.setting("incarnation")
-    if "now" not in SQL[view.dialect]:  # One number tells of every log where it is that of a transaction.
-        moment = view.moment()
+    if "now" not in SQL[view.dialect]:  # On PostgreSQL the transaction id is the position in every log.
+        moment = view.change_cursor()
         return Now(moment, moment, moment, generation, incarnation)
     changes, rows, drops = ask(view, "now")[0]
     return Now(ChangeCursor(changes), ChangeCursor(rows), ChangeCursor(drops), generation, incarnation)
 
 
 def settled(view: SqlView, rows: ChangeCursor) -> int:
-    """Up to here no rows of terms can come any more."""
+    """Returns the number up to which no more rows of terms can appear."""
     if not rows.open:
         return rows.upto
     elsewhere = {row[0] for row in ask(view, "elsewhere")}
@@ -79,7 +79,7 @@ def settled(view: SqlView, rows: ChangeCursor) -> int:
 
 
 def since(view: SqlView, moment: ChangeCursor) -> dict[str, Param]:
-    """What is news to who knows a moment, as parameters."""
+    """Returns parameters that select the rows behind a cursor."""
     return {"upto": moment.upto, "open": view.array(moment.open)}
 
 
@@ -95,18 +95,18 @@ def rows_of(view: SqlView, segment: int) -> Rows:
 
 
 def drops(found: Sequence[tuple[int, int]]) -> tuple[Keys, Keys]:
-    """The numbers in their log and the slots of rows of ``dropped``."""
+    """Splits rows of ``dropped`` into their log numbers and slots."""
     columns = np.array(found, np.int64).reshape(-1, 2).T
     return columns[0], columns[1]
 
 
 def attribute_pages(view: SqlView) -> Iterator[tuple[Keys, AttributeColumns]]:
-    """Of all documents, ascending by key."""
+    """Yields the attributes of all documents, ascending by key."""
     after = 0
-    with view.of_everybody():
+    with view.unrestricted():
         while found := ask(view, "documents", after=after, limit=_PAGE):
             keys, *columns = zip(*found, strict=True)
-            yield np.array(keys, np.int64), attribute_columns(columns)
+            yield np.array(keys, np.int64), read_attribute_columns(columns)
             after = found[-1][0]
 
 

@@ -1,4 +1,4 @@
--- What the keyword index "postings" says to SQLite alone. A view of it is known by the numbers that "now" answers.
+-- Statements of the keyword index "postings" for SQLite. "now" returns the positions of a view in the logs.
 
 -- name: now
 SELECT

@@ -1,9 +1,9 @@
-"""What an OpenAI-compatible embeddings endpoint is told, what it answers, and what its refusals mean."""
+"""The protocol of an OpenAI-compatible embeddings endpoint: prepared inputs, requests, responses and errors."""
 
 import binascii
 import re
 from base64 import b64decode
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from math import isfinite
@@ -11,6 +11,7 @@ from typing import Any, cast
 
 import numpy as np
 import orjson
+import regex
 from numpy.typing import NDArray
 
 from hivelore.core.vectors import LITTLE_ENDIAN_FLOAT32, normalised
@@ -25,11 +26,11 @@ LONGEST_RETRY_AFTER = 86_400.0
 
 
 class Fault(Exception):
-    """Why a request brought nothing.
+    """A failed request.
 
-    ``refused``: one of its texts may be the reason, so its halves are worth asking for.
-    ``passing``: the same request may succeed a moment later; ``retry_after`` is in seconds, where the server said so.
-    Neither: a setting is wrong. ``in_vain``: the server has not begun to work on it.
+    ``refused``: one of its texts may be the cause, so the halves are worth trying. ``passing``: the same request may
+    succeed a moment later; ``retry_after`` is in seconds, if the server gave it. Neither: a setting is wrong.
+    ``in_vain``: the server has not started to work on it.
     """
 
     def __init__(
@@ -49,7 +50,7 @@ class Fault(Exception):
 
 
 def request_body(texts: Sequence[str], model: str, dimensions: int | None) -> bytes:
-    """``dimensions`` None: not sent; servers other than OpenAI's refuse it for many models."""
+    """Builds a request. ``dimensions`` None: not sent, since other servers reject it for many models."""
     body: dict[str, object] = {"model": model, "input": texts, "encoding_format": "base64"}
     if dimensions is not None:
         body["dimensions"] = dimensions
@@ -57,7 +58,7 @@ def request_body(texts: Sequence[str], model: str, dimensions: int | None) -> by
 
 
 def read_vectors(body: bytes, count: int, dimension: int) -> Vector:
-    """One unit vector per text as rows, in the order of the texts. Raises Fault where the answer is anything else."""
+    """Returns one unit vector per text as rows, in order. Raises Fault for any other response."""
     rows: list[NDArray[np.float32] | None] = [None] * count
     for item in items(body, count):
         index = item.get("index")
@@ -73,7 +74,7 @@ def read_vectors(body: bytes, count: int, dimension: int) -> Vector:
     try:
         return normalised(np.stack([row for row in rows if row is not None]))
     except Invalid as invalid:
-        # A lone text is worth a second try; among others, asking for the halves is that second try.
+        # A single text is worth a retry; for several texts, trying the halves is the retry.
         raise Fault(f"answered with an unusable vector: {invalid}", refused=True, passing=count == 1) from invalid
 
 
@@ -92,7 +93,8 @@ def items(body: bytes, count: int) -> list[dict[str, Any]]:
 
 
 def numbers(embedding: object) -> NDArray[np.float32]:
-    """The numbers of one embedding, sent as base64 or as a list; null (how some servers write NaN) becomes NaN."""
+    """Returns the numbers of one embedding, sent as base64 or as a list; null, used by some servers for NaN, becomes
+    NaN."""
     try:
         if isinstance(embedding, str):
             return np.frombuffer(b64decode(embedding, validate=True), dtype=LITTLE_ENDIAN_FLOAT32).astype(np.float32)
@@ -105,26 +107,26 @@ def numbers(embedding: object) -> NDArray[np.float32]:
 
 
 def fault_of(status: int, headers: Mapping[str, str], said: str, now: datetime, key: str) -> Fault:
-    """What a status other than 200 means. ``said`` is the server's own message, empty where it had none;
-    ``key``: the setting of the key."""
+    """Interprets a status other than 200. ``said`` is the message of the server or empty; ``key`` is the setting of the
+    key."""
     quoted = f": {said}" if said else ""
     if status in REFUSES_KEY:
-        # The message of the server is left out, it may repeat the key.
+        # The message of the server is left out, since it may repeat the key.
         return Fault(f"does not accept the key (status {status}): set {key} to one that is valid there", in_vain=True)
     if status in REFUSES_TEXT:
         return Fault(f"refused the request (status {status}){quoted}", refused=True, in_vain=True)
     if status == 500 and NOT_A_NUMBER.search(said):
-        # How Ollama reports that a text of the batch came out as NaN, each time it is asked.
+        # Ollama reports a text of the batch that became NaN this way, permanently.
         return Fault(f"could not embed (status {status}){quoted}", refused=True)
     if status >= 500 or status in MAY_PASS:
         wait = retry_after(headers.get("retry-after"), now)
-        told = f"is not answering now (status {status}){quoted}"
-        return Fault(told, passing=True, retry_after=wait, in_vain=status < 500)
+        message = f"is not answering now (status {status}){quoted}"
+        return Fault(message, passing=True, retry_after=wait, in_vain=status < 500)
     return Fault(f"does not offer this (status {status}){quoted}: check the base URL and the model", in_vain=True)
 
 
 def message_in(body: bytes) -> str:
-    """The words of an error answer, whether as ``error.message``, ``error``, ``message`` or plain text."""
+    """Extracts the message of an error response: ``error.message``, ``error``, ``message`` or plain text."""
     try:
         said: Any = orjson.loads(body)
     except orjson.JSONDecodeError:
@@ -137,7 +139,7 @@ def message_in(body: bytes) -> str:
 
 
 def retry_after(value: str | None, now: datetime) -> float | None:
-    """The seconds of a Retry-After header, given as a number or as a date; None where it says nothing usable."""
+    """Returns the seconds of a Retry-After header, a number or a date; None if it is unusable."""
     if value is None:
         return None
     try:
@@ -149,3 +151,44 @@ def retry_after(value: str | None, now: datetime) -> float | None:
             return None
         seconds = (date.replace(tzinfo=date.tzinfo or UTC) - now).total_seconds()
     return min(max(seconds, 0.0), LONGEST_RETRY_AFTER) if isfinite(seconds) else None
+
+
+BYTES_PER_TOKEN = 2
+"""A low estimate: English has 4 UTF-8 bytes per token, code 3.2, Chinese about 3, random hexadecimal 2. If a request is
+still too long, the server refuses it and its halves are sent."""
+
+GRAPHEME = regex.compile(r"\X")
+LONGEST_GRAPHEME = 64
+
+
+def estimated_tokens(text: str) -> int:
+    return -(-len(text.encode()) // BYTES_PER_TOKEN)
+
+
+def prepared(text: str, prefix: str, most_tokens: int) -> str:
+    """Returns the prefix and the text on one line, cut between graphemes if it exceeds ``most_tokens``."""
+    line = text.strip().replace("\r\n", " ").replace("\n", " ").replace("\r", " ")
+    return shortened(prefix + line, most_tokens)
+
+
+def shortened(text: str, most_tokens: int) -> str:
+    room = most_tokens * BYTES_PER_TOKEN
+    encoded = text.encode()
+    if len(encoded) <= room:
+        return text
+    kept = len(encoded[:room].decode(errors="ignore"))
+    ends = [grapheme.end() for grapheme in GRAPHEME.finditer(text, 0, kept + LONGEST_GRAPHEME)]
+    return text[: max((end for end in ends if end <= kept), default=kept)]
+
+
+def batches(texts: Sequence[str], most_inputs: int, most_tokens: int) -> Iterator[range]:
+    """Yields consecutive ranges of positions that fit into one request each."""
+    start = tokens = 0
+    for position, text in enumerate(texts):
+        more = estimated_tokens(text)
+        if position > start and (position - start == most_inputs or tokens + more > most_tokens):
+            yield range(start, position)
+            start, tokens = position, 0
+        tokens += more
+    if texts:
+        yield range(start, len(texts))

@@ -1,4 +1,4 @@
-"""SQL that has names: statements live in ``.sql`` files, each under a line ``-- name: what_it_does``."""
+"""Named SQL statements, loaded from ``.sql`` files in which each stands under a line ``-- name: what_it_does``."""
 
 import re
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ _NAME = re.compile(r"^--\s*name:\s*(\w+)\s*$", re.MULTILINE)
 
 
 def parse(text: str) -> dict[str, str]:
-    """The statements of one file by name; a name that comes twice is refused."""
+    """Returns the statements of one file by name. Raises ValueError for a duplicate name."""
     pieces = _NAME.split(text)
     statements: dict[str, str] = {}
     for name, body in zip(pieces[1::2], pieces[2::2], strict=True):
@@ -19,8 +19,8 @@ def parse(text: str) -> dict[str, str]:
 
 
 def load(*sources: tuple[str, str]) -> Mapping[str, str]:
-    """Statements of several (package, file name); a later one replaces an earlier one of the same name,
-    which is how a dialect overrides what is shared."""
+    """Returns the statements of several files, given as (package, file name). A later statement replaces an earlier one
+    of the same name: a dialect overrides a shared statement."""
     statements: dict[str, str] = {}
     for package, file in sources:
         statements |= parse(files(package).joinpath(file).read_text(encoding="utf-8"))

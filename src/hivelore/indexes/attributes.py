@@ -1,4 +1,4 @@
-"""What a ``Filter`` asks of a document, as columns of numbers, so that it becomes a mask over many at once."""
+"""Attributes of documents as columns of numbers, so that a ``Filter`` becomes a mask over many documents at once."""
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ CREATED, EXPIRES = range(2)
 NONE = 0
 """The code of None in every column."""
 UNKNOWN = -1
-"""The code of a value that nothing has: it is equal to none in the columns."""
+"""The code of a value that occurs in no column."""
 NEVER = np.iinfo(np.int64).max
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -56,26 +56,35 @@ class Labels:
 
 
 class CodeBook:
-    """Numbers the values of each column as they come; a number never changes. Safe from many threads."""
+    """Assigns a code to each value of a column on first use; a code never changes. Thread-safe."""
 
     def __init__(self) -> None:
         self._columns: list[dict[Hashable, int]] = [{None: NONE} for _ in range(SUPERSEDED + 1)]
         self._lock = Lock()
 
-    def encode(self, them: AttributeColumns) -> Labels:
-        labels = Labels.empty(len(them.created_at))
-        columns = (them.owner, them.scope, them.source, them.project, them.session, them.category, them.superseded)
+    def encode(self, values: AttributeColumns) -> Labels:
+        labels = Labels.empty(len(values.created_at))
+        columns = (
+            values.owner,
+            values.scope,
+            values.source,
+            values.project,
+            values.session,
+            values.category,
+            values.superseded,
+        )
         with self._lock:
-            for codes, numbers, values in zip(labels.codes, self._columns, columns, strict=True):
-                for value in dict.fromkeys(values):
+            for codes, numbers, column in zip(labels.codes, self._columns, columns, strict=True):
+                for value in dict.fromkeys(column):
                     numbers.setdefault(value, len(numbers))
-                codes[:] = list(map(numbers.__getitem__, values))
-        labels.instants[CREATED] = them.created_at.view(np.int64)
-        labels.instants[EXPIRES] = np.where(np.isnat(them.expires_at), NEVER, them.expires_at.view(np.int64))
+                codes[:] = list(map(numbers.__getitem__, column))
+        labels.instants[CREATED] = values.created_at.view(np.int64)
+        labels.instants[EXPIRES] = np.where(np.isnat(values.expires_at), NEVER, values.expires_at.view(np.int64))
         return labels
 
     def admitted(self, where: Filter, labels: Labels) -> Mask:
-        """Which of the labelled pass; the same meaning as ``Filter.admits``, but for what ``Filter.needs_store``."""
+        """Returns a mask of the labels that pass, like ``Filter.admits``, except for parts that
+        ``Filter.needs_store``."""
         return reduce(np.logical_and, self._conditions(where, labels), self._visible(where.visibility, labels))
 
     def _conditions(self, where: Filter, labels: Labels) -> list[Mask]:

@@ -1,11 +1,14 @@
-"""How choices are numbered in tables. A number that has shipped is never given to something else."""
+"""Column values: codes of enums, instants and digests. A shipped code is never reused for another value."""
+
+import hashlib
+from datetime import UTC, datetime, timedelta
 
 from hivelore.changes.model import BatchKind
 from hivelore.core.agents import Interface, Role
 from hivelore.core.jobs import JobState
 from hivelore.events.model import Level
 from hivelore.feedback.recalls import Aspect, Sign
-from hivelore.memories.model import Action, Scope, Source, Trust
+from hivelore.memories.model import Action, Scope, Source, Statement, Topic, Trust
 from hivelore.observations.model import ObservationKind
 from hivelore.review.model import Decision, ProposalKind
 from hivelore.search.model import RetrievalMode
@@ -36,7 +39,7 @@ KIND = {
     ObservationKind.DISPROVED: 8,
 }
 LEVEL = {Level.INFO: 1, Level.WARNING: 2, Level.ERROR: 3, Level.CRITICAL: 4}
-"""Graver ones are greater."""
+"""Codes grow with severity."""
 PROPOSAL_KIND = {
     ProposalKind.CONTRADICTION: 1,
     ProposalKind.SHARING: 2,
@@ -44,6 +47,8 @@ PROPOSAL_KIND = {
     ProposalKind.DUPLICATE: 4,
     ProposalKind.SUPERSESSION: 5,
 }
+UNDECIDED = 0
+"""Stands in the column of the decision while a proposal is open."""
 DECISION = {Decision.ACCEPTED: 1, Decision.REJECTED: 2, Decision.MERGED: 3}
 ASPECT = {Aspect.USE: 1, Aspect.RATING: 2, Aspect.OUTCOME: 3}
 SIGN = {
@@ -81,7 +86,7 @@ BATCH_KIND = {
 SCOPE_OF = {code: scope for scope, code in SCOPE.items()}
 SOURCE_OF = {code: source for source, code in SOURCE.items()}
 ROLE_OF = {code: role for role, code in ROLE.items()}
-DOOR_OF = {code: interface for interface, code in INTERFACE.items()}
+INTERFACE_OF = {code: interface for interface, code in INTERFACE.items()}
 TRUST_OF = {code: trust for trust, code in TRUST.items()}
 JOB_STATE_OF = {code: state for state, code in JOB_STATE.items()}
 HANDOVER_STATE_OF = {code: state for state, code in HANDOVER_STATE.items()}
@@ -93,3 +98,41 @@ SIGN_OF = {code: sign for sign, code in SIGN.items()}
 PATH_OF = {code: path for path, code in PATH.items()}
 BATCH_KIND_OF = {code: kind for kind, code in BATCH_KIND.items()}
 ACTION_OF = {code: action for action, code in ACTION.items()}
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MICROSECOND = timedelta(microseconds=1)
+
+
+def to_micros(instant: datetime) -> int:
+    return (instant - _EPOCH) // MICROSECOND
+
+
+def from_micros(micros: int) -> datetime:
+    return _EPOCH + timedelta(microseconds=micros)
+
+
+def to_micros_or_none(instant: datetime | None) -> int | None:
+    return None if instant is None else to_micros(instant)
+
+
+def from_micros_or_none(micros: int | None) -> datetime | None:
+    return None if micros is None else from_micros(micros)
+
+
+def statement_digest(value: Statement) -> bytes:
+    """Returns the digest of owner, name and content. Project and scope are not part of it, so that digests from before
+    projects existed stay valid."""
+    return digest(value.owner or "", value.name, value.content)
+
+
+def topic_digest(value: Topic) -> bytes:
+    """Returns the digest of the topic that facts are about."""
+    named = ["" if part is None else f"={part}" for part in (value.home, value.project)]
+    return digest(*named, value.subject)
+
+
+def digest(*parts: str) -> bytes:
+    """Returns 16 bytes for one or several texts, for indexes on texts that may be too long to be indexed."""
+    joined = b"".join([len(part).to_bytes(8, "big") + part for part in map(str.encode, parts)])
+    return hashlib.blake2b(joined, digest_size=16).digest()

@@ -2,11 +2,11 @@
 
 from datetime import datetime, timedelta
 
-WITHIN = timedelta(hours=1)
+REPEAT_WINDOW = timedelta(hours=1)
 """The same words of the same session within it were said once."""
 
 
 def is_repeated(session: str | None, at: datetime, before: str | None, before_at: datetime) -> bool:
     """Whether the same words of these two sessions at these two instants are of one telling. Without a session nobody
     can say so."""
-    return session is not None and session == before and abs(at - before_at) < WITHIN
+    return session is not None and session == before and abs(at - before_at) < REPEAT_WINDOW

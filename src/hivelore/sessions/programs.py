@@ -1,0 +1,325 @@
+"""How agent programs tell their events and take replies: each is a ``Dialect``, and one translator knows them all.
+
+Programs change what they send from version to version. So a field that is missing or of another kind counts as absent,
+what nobody knows is passed over, and only an event without a session is none.
+"""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import cast
+
+from hivelore.core.text import Clean
+from hivelore.errors import Invalid
+from hivelore.memories.model import Json
+from hivelore.sessions.model import AgentEvent, EventId, EventKind, Origin, Reply, SubAgent, Task
+from hivelore.sessions.transcripts import claude_code, gemini
+
+Payload = Mapping[str, object]
+"""What a program hands to its hooks."""
+Cleaner = Callable[[str], Clean]
+MAX_FIELD = 200_000
+"""Characters of a field that are looked at."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventContext:
+    """What a program does not tell: it is known where the event was seen."""
+
+    id: EventId
+    at: datetime
+    project: Clean | None = None
+    task: Task | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dialect:
+    """Names of fields stand in the order in which they are looked for."""
+
+    program: str
+    event_name: tuple[str, ...] = ("hook_event_name",)
+    kinds: Mapping[str, EventKind]
+    """By the program's names of its events; others are not for us."""
+    accepts_context: frozenset[EventKind]
+    """Where it takes words for the model."""
+    session: tuple[str, ...] = ("session_id",)
+    origin: tuple[str, ...] = ("source",)
+    origins: Mapping[str, Origin]
+    texts: Mapping[EventKind, tuple[str, ...]]
+    model: tuple[str, ...] = ("model",)
+    inserted_text: re.Pattern[str] | None = None
+    """What the program itself puts into prompts: of a command that ended in the background, say."""
+    transcript: tuple[str, ...] = ("transcript_path",)
+    subagent: tuple[tuple[str, ...], tuple[str, ...]] = (("agent_id",), ("agent_type",))
+    """Id and type of a sub-agent; where there is no id, each event is about another one."""
+    subagent_transcript: tuple[str, ...] = ("agent_transcript_path",)
+    context_field: str = "additionalContext"
+    """What words for the model are called in a reply."""
+    wraps_context: bool = True
+    """Whether they stand in ``hookSpecificOutput``, with the name of the event."""
+    extra_fields: Mapping[EventKind, Mapping[str, Json]] = field(default_factory=dict[EventKind, Mapping[str, Json]])
+    """What such a reply holds besides."""
+
+    def read_event_name(self, payload: Payload) -> str | None:
+        """What the program calls an event, where it says so."""
+        return _read_field(payload, self.event_name)
+
+    def parse_event(self, name: str, payload: Payload, about: EventContext, clean: Cleaner) -> AgentEvent | None:
+        """An event as we know it; None for what is not for us. ``name``: what the program calls it."""
+        kind, session = self.kinds.get(name), _read_field(payload, self.session)
+        if kind is None or session is None:
+            return None
+        if kind not in _SUBAGENT_EVENTS and _read_field(payload, self.subagent[0]) is not None:
+            return None  # In the conversation of a sub-agent: what is worth telling of it comes with its start and end.
+        subagent = _parse_subagent(payload, self.subagent, about, clean) if kind in _SUBAGENT_EVENTS else None
+        if subagent is None and kind in _SUBAGENT_EVENTS:
+            return None  # The program works for itself then: Claude Code summarises with agents that have no type.
+        text = _read_field(payload, self.texts.get(kind, ()))
+        if kind is EventKind.PROMPTED and text is not None and self.inserted_text is not None:
+            text = self.inserted_text.sub("", text)
+            if not text.strip():
+                return None
+        return AgentEvent(
+            id=about.id,
+            kind=kind,
+            program=self.program,
+            session=clean(session),
+            at=about.at,
+            project=about.project,
+            task=about.task,
+            origin=self.origins.get(_read_field(payload, self.origin) or "", Origin.NEW),
+            text=None if text is None else clean(text),
+            model=_read_field(payload, self.model),
+            subagent=subagent,
+            transcript=_read_field(payload, self.transcript if subagent is None else self.subagent_transcript),
+        )
+
+    def format_reply(self, name: str, event: AgentEvent, reply: Reply) -> Json:
+        """A reply as the program takes it to this event; None where it is to hear nothing."""
+        if reply.context is None or event.kind not in self.accepts_context:
+            return None
+        said: dict[str, Json] = {**self.extra_fields.get(event.kind, {}), self.context_field: reply.context}
+        return {"hookSpecificOutput": {"hookEventName": name, **said}} if self.wraps_context else said
+
+
+_SUBAGENT_EVENTS = frozenset({EventKind.SUBAGENT_STARTED, EventKind.SUBAGENT_ENDED})
+
+
+def _parse_subagent(
+    payload: Payload, names: tuple[tuple[str, ...], tuple[str, ...]], about: EventContext, clean: Cleaner
+) -> SubAgent | None:
+    number, kind = (_read_field(payload, fields) for fields in names)
+    return None if kind is None else SubAgent(clean(number or about.id), clean(kind))
+
+
+def _read_field(payload: Payload, names: tuple[str, ...]) -> str | None:
+    """The first of these fields that says something, as a text that can be kept."""
+    for name in names:
+        value = payload.get(name)
+        if isinstance(value, str) and value.strip():
+            return storable(value[:MAX_FIELD])
+    return None
+
+
+def storable(text: str) -> str:
+    """A text without what no store keeps: NUL, and halves of surrogate pairs."""
+    return text.replace("\0", "").encode(errors="replace").decode()
+
+
+CLAUDE_CODE = Dialect(
+    program="claude-code",
+    kinds={
+        "SessionStart": EventKind.STARTED,
+        "UserPromptSubmit": EventKind.PROMPTED,
+        "Stop": EventKind.ANSWERED,
+        "TaskCompleted": EventKind.ADVANCED,
+        "PreCompact": EventKind.COMPACTING,
+        "PostCompact": EventKind.COMPACTED,
+        "SubagentStart": EventKind.SUBAGENT_STARTED,
+        "SubagentStop": EventKind.SUBAGENT_ENDED,
+        "SessionEnd": EventKind.ENDED,
+    },
+    # Words in reply to Stop and SubagentStop would make the agent go on, and SessionEnd takes none at all.
+    accepts_context=frozenset({EventKind.STARTED, EventKind.PROMPTED, EventKind.SUBAGENT_STARTED}),
+    origins={"clear": Origin.CLEARED, "resume": Origin.RESUMED, "compact": Origin.COMPACTED},
+    texts={
+        EventKind.PROMPTED: ("prompt",),
+        EventKind.ANSWERED: ("last_assistant_message",),
+        EventKind.COMPACTED: ("compact_summary",),
+        EventKind.SUBAGENT_ENDED: ("last_assistant_message",),
+    },
+    inserted_text=claude_code.INSERTED,
+)
+
+
+_UNKNOWN = ("TaskCompleted",)
+CODEX = replace(
+    CLAUDE_CODE,
+    program="codex",
+    kinds={name: kind for name, kind in CLAUDE_CODE.kinds.items() if name not in _UNKNOWN},
+)
+
+
+GEMINI = Dialect(
+    program="gemini",
+    kinds={
+        "SessionStart": EventKind.STARTED,
+        "BeforeAgent": EventKind.PROMPTED,
+        "AfterAgent": EventKind.ANSWERED,
+        "SessionEnd": EventKind.ENDED,
+    },
+    accepts_context=frozenset({EventKind.STARTED, EventKind.PROMPTED}),
+    origins={"clear": Origin.CLEARED, "resume": Origin.RESUMED},
+    texts={EventKind.PROMPTED: ("prompt",), EventKind.ANSWERED: ("prompt_response",)},
+    inserted_text=gemini.INSERTED,
+)
+
+
+COPILOT = Dialect(
+    program="copilot",
+    event_name=(),
+    kinds={
+        "sessionStart": EventKind.STARTED,
+        "userPromptSubmitted": EventKind.PROMPTED,
+        "agentStop": EventKind.ANSWERED,
+        "preCompact": EventKind.COMPACTING,
+        "subagentStart": EventKind.SUBAGENT_STARTED,
+        "subagentStop": EventKind.SUBAGENT_ENDED,
+    },
+    accepts_context=frozenset({EventKind.STARTED, EventKind.PROMPTED, EventKind.SUBAGENT_STARTED}),
+    session=("sessionId",),
+    origins={"resume": Origin.RESUMED},
+    texts={EventKind.PROMPTED: ("prompt",), EventKind.SUBAGENT_ENDED: ("response",)},
+    transcript=("transcriptPath",),
+    subagent=(("agentId",), ("agentType", "agentName")),
+    subagent_transcript=(),
+    wraps_context=False,
+)
+
+
+CURSOR = Dialect(
+    program="cursor",
+    kinds={
+        "sessionStart": EventKind.STARTED,
+        "beforeSubmitPrompt": EventKind.PROMPTED,
+        "afterAgentResponse": EventKind.ANSWERED,
+        "preCompact": EventKind.COMPACTING,
+        "subagentStop": EventKind.SUBAGENT_ENDED,
+    },
+    # Of words with a prompt the documentation says nothing, but they have been taken since 3.20.
+    accepts_context=frozenset({EventKind.STARTED, EventKind.PROMPTED}),
+    session=("conversation_id", "session_id"),
+    origins={},
+    texts={
+        EventKind.PROMPTED: ("prompt",),
+        EventKind.ANSWERED: ("text",),
+        EventKind.SUBAGENT_ENDED: ("summary", "result"),
+    },
+    transcript=(),
+    subagent=(("subagent_id",), ("subagent_type",)),
+    subagent_transcript=(),
+    context_field="additional_context",
+    wraps_context=False,
+    extra_fields={EventKind.PROMPTED: {"continue": True}},
+)
+
+
+OPENCODE = Dialect(
+    program="opencode",
+    kinds={
+        "chat.message": EventKind.PROMPTED,
+        "session.idle": EventKind.ANSWERED,
+        "session.compacting": EventKind.COMPACTING,
+        "session.compacted": EventKind.COMPACTED,
+        "subagent.started": EventKind.SUBAGENT_STARTED,
+        "subagent.idle": EventKind.SUBAGENT_ENDED,
+    },
+    accepts_context=frozenset({EventKind.PROMPTED, EventKind.SUBAGENT_STARTED}),
+    origins={},
+    texts={
+        EventKind.PROMPTED: ("prompt",),
+        EventKind.ANSWERED: ("last_assistant_message",),
+        EventKind.COMPACTED: ("compact_summary",),
+        EventKind.SUBAGENT_ENDED: ("last_assistant_message",),
+    },
+    wraps_context=False,
+)
+
+
+PROGRAMS: Mapping[str, Dialect] = {
+    dialect.program: dialect for dialect in (CLAUDE_CODE, CODEX, GEMINI, COPILOT, CURSOR, OPENCODE)
+}
+
+
+MAX_ID = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Envelope:
+    """Nothing in it is clean yet."""
+
+    program: str
+    id: EventId
+    payload: Payload
+    event: str | None = None
+    """What the program calls the event, where the payload does not say."""
+    at: datetime | None = None
+    """None: just now."""
+    project: str | None = None
+    url: str | None = None
+    """The service it was meant for, where somebody had said which."""
+    key: str | None = None
+    """The key it was to come in with, where one was given, without its secret."""
+    task_id: str | None = None
+    """HIVELORE_TASK_ID."""
+    task_file: str | None = None
+    """What stands in HIVELORE_TASK_FILE."""
+
+    def task(self) -> tuple[str, str] | None:
+        """Id and text of the current task (A45): as the file says, else the id alone. A file that says nothing of the
+        kind counts as none."""
+        try:
+            told: object = json.loads(self.task_file or "null")
+        except ValueError:
+            told = None
+        if isinstance(told, dict):
+            task = cast(Mapping[str, object], told)
+            number, text = _text(task.get("id")), _text(task.get("task"))
+            if number is not None and text is not None:
+                return number, text
+        return None if self.task_id is None else (self.task_id, "")
+
+
+def parse_envelope(data: object) -> Envelope:
+    """An envelope as it was put aside. Raises Invalid for what is none."""
+    if not isinstance(data, dict):
+        raise Invalid("This is not what a hook has put aside.")
+    fields = cast(Mapping[str, object], data)
+    program, number, payload = fields.get("program"), fields.get("id"), fields.get("payload")
+    if not (isinstance(program, str) and isinstance(number, str) and isinstance(payload, dict)):
+        raise Invalid("This is not what a hook has put aside.")
+    return Envelope(
+        program=program,
+        id=EventId(number[:MAX_ID]),
+        payload=cast(Payload, payload),
+        event=_text(fields.get("event")),
+        at=_instant(fields.get("at")),
+        project=_text(fields.get("project")),
+        url=_text(fields.get("url")),
+        key=_text(fields.get("key")),
+        task_id=_text(fields.get("taskId")),
+        task_file=_text(fields.get("taskFile")),
+    )
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) and value.strip() else None
+
+
+def _instant(value: object) -> datetime | None:
+    try:
+        return datetime.fromisoformat(str(value)).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
