@@ -14,7 +14,7 @@ from bench.quality.stores import Store, filled, opened, told_at
 from bench.quality.variants import AGELESS, NO_UPDATES, Recipe, asking, hits, identified, search_service
 from bench.report import Section, Table
 from bench.updates import KINDS, retold, told_again
-from hivelore.search.scoring import Profile, Ranking, recency
+from hivelore.search.ranking import Profile, Ranking, recency
 
 SETS = ("locomo", COMMITS)
 DAY = timedelta(days=1)

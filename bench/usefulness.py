@@ -14,12 +14,12 @@ from bench.quality.stores import Store, done, filled, opened
 from bench.quality.variants import Recipe, asking, hits, search_service
 from bench.report import Section, Table
 from hivelore.core.text import Clean
-from hivelore.feedback.rating import Worth
+from hivelore.feedback.model import Worth
 from hivelore.feedback.recalls import Evidence, Sign
 from hivelore.indexing.model import DocumentKey
 from hivelore.memories.model import MemoryId
 from hivelore.search.model import EVERYTHING
-from hivelore.search.scoring import Ranking
+from hivelore.search.ranking import Ranking
 
 SETS = (CONVERSATIONS, COMMITS)
 MOST_COLLECTIONS = 4

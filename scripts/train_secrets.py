@@ -20,10 +20,8 @@ from pathlib import Path
 
 import numpy as np
 
-from hivelore.core.redaction.candidates import regions
 from hivelore.core.redaction.readings import readings
-from hivelore.core.redaction.suspicion import STEPS
-from hivelore.core.redaction.traits import TABLE_SIZE, Surroundings
+from hivelore.core.redaction.suspicion import STEPS, TABLE_SIZE, Surroundings, regions
 
 DATA = Path(__file__).parents[1] / "bench" / "data" / "secret_texts.jsonl"
 PLACEHOLDER = re.compile(

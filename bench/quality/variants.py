@@ -8,11 +8,9 @@ from bench.quality.baselines import Ask
 from bench.quality.stores import Store
 from hivelore.core.text import Clean
 from hivelore.embeddings.active_model import ActiveModel
-from hivelore.search.boosts import Boosts
 from hivelore.search.fusion import FusionWeights
 from hivelore.search.model import Hit, Query
-from hivelore.search.recency_conflicts import RecencyConflicts
-from hivelore.search.scoring import Ranking
+from hivelore.search.ranking import Boosts, Ranking, RecencyConflicts
 from hivelore.search.service import SearchService
 
 NO_PRIORS = Boosts(company=0.0, brevity=0.0, question=0.0, author=0.0, date=0.0)

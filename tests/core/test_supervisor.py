@@ -12,8 +12,7 @@ from hivelore.core.redaction import Redactor
 from hivelore.core.supervisor import Supervisor
 from hivelore.errors import Unavailable
 from hivelore.health.model import Cause, Worker
-from hivelore.health.rules import LONGEST_PAUSE, STUCK
-from hivelore.health.state import HealthState
+from hivelore.health.state import LONGEST_PAUSE, STUCK, HealthState
 from support.clocks import START, SteppingClock
 from support.fake_secrets import STRONG
 from support.waiting import until

@@ -12,10 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hivelore.core.redaction import Redactor, find, suspicion
-from hivelore.core.redaction.candidates import regions
 from hivelore.core.redaction.readings import readings
-from hivelore.core.redaction.shapes import judged_value
-from hivelore.core.redaction.traits import TABLE_SIZE, Surroundings
+from hivelore.core.redaction.suspicion import TABLE_SIZE, Surroundings, judged_value, regions
 from support.secret_shapes import WORDS, Values
 
 REDACTOR = Redactor(b"a key of some length")

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.feedback.model import UNKNOWN, Use
-from hivelore.feedback.rating import AGAINST, FOR, Worth, factor
+from hivelore.feedback.model import AGAINST, FOR, UNKNOWN, Use, Worth, factor
 from hivelore.feedback.recalls import EVIDENCE_KEPT, Aspect, Evidence, Sign, together, use_of
 from support.memories import ADA, BOB, evidence, instant
 

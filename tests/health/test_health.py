@@ -3,29 +3,29 @@
 from hypothesis import given
 from hypothesis import strategies as some
 
-from hivelore.health import rules
+from hivelore.health import state
 
 SECONDS = some.floats(0.0, 1e6)
 
 
 @given(SECONDS, SECONDS)
 def test_a_failure_that_was_met_once_is_no_problem_and_one_that_stays_is(began: float, more: float) -> None:
-    assert not rules.is_confirmed(began, began)
-    assert rules.is_confirmed(began, began + rules.CONFIRMED + 0.01 + more)
+    assert not state.is_confirmed(began, began)
+    assert state.is_confirmed(began, began + state.CONFIRMED + 0.01 + more)
 
 
 @given(SECONDS, SECONDS, SECONDS)
 def test_what_is_lasting_stays_so_and_was_confirmed_long_before(began: float, now: float, later: float) -> None:
-    if rules.is_lasting(began, now):
-        assert rules.is_lasting(began, now + later)
-        assert rules.is_confirmed(began, now)
+    if state.is_lasting(began, now):
+        assert state.is_lasting(began, now + later)
+        assert state.is_confirmed(began, now)
 
 
 @given(some.integers(1, 10_000))
 def test_a_worker_rests_longer_with_each_failure_and_never_longer_than_a_minute(failures: int) -> None:
-    assert rules.FIRST_PAUSE <= rules.pause(failures) <= rules.pause(failures + 1) <= rules.LONGEST_PAUSE
+    assert state.FIRST_PAUSE <= state.pause(failures) <= state.pause(failures + 1) <= state.LONGEST_PAUSE
 
 
 @given(some.integers(0, 100))
 def test_a_worker_is_stuck_after_some_unexpected_failures_in_a_row(failures: int) -> None:
-    assert rules.is_stuck(failures) is (failures >= rules.STUCK)
+    assert state.is_stuck(failures) is (failures >= state.STUCK)

@@ -32,7 +32,7 @@ FORBIDDEN = [
     ("sql", "hivelore.storage.leader_lease", "hivelore.storage.sql.filters"),
     ("light", "hivelore.python.client", "numpy"),
     ("light", "hivelore.mcp.bridge", "hivelore.indexing.model"),
-    ("light", "hivelore.hooks", "hivelore.search.scoring"),
+    ("light", "hivelore.hooks", "hivelore.search.ranking"),
     ("local", "hivelore.local.endpoint", "platformdirs"),
     ("local", "hivelore.errors", "rich"),
 ]

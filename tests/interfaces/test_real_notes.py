@@ -26,11 +26,9 @@ from hivelore.python.hive import Hive
 from hivelore.runtime.app import Application
 from hivelore.runtime.clock import SystemClock
 from hivelore.runtime.settings import load
-from hivelore.search.boosts import Boosts
 from hivelore.search.fusion import FusionWeights
 from hivelore.search.model import Query
-from hivelore.search.recency_conflicts import RecencyConflicts
-from hivelore.search.scoring import Profile, Ranking
+from hivelore.search.ranking import Boosts, Profile, Ranking, RecencyConflicts
 from hivelore.search.service import SearchService
 from support.bridge import Bridge
 from support.command_line import HIVELORE

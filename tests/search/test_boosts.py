@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hivelore.memories.model import MemoryId, RankFeatures, is_question
-from hivelore.search.boosts import Boosts, prior
 from hivelore.search.dates import Span
+from hivelore.search.ranking import Boosts, prior
 
 PLAIN = RankFeatures(
     id=MemoryId("m"),

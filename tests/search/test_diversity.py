@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.search.diversity import says_the_same, varied
+from hivelore.search.selection import says_the_same, varied
 
 NOTE = (
     "The replica listens on port 5433, needs ssl and takes no writes; ask the platform team before you restart it, "

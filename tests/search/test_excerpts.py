@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hivelore.core.token_count import estimate
 from hivelore.memories.chunking import EXCERPT_RANGE, chunk
 from hivelore.memories.model import Chunk, Passage
-from hivelore.search.excerpts import excerpt, shortened, whole_words
+from hivelore.search.snippets import excerpt, shortened, whole_words
 
 FILLER = "Nothing of note was said in this sentence, which is of some length. "
 pieces = st.sampled_from(

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.search.recency_conflicts import RecencyConflicts, is_update, reach
+from hivelore.search.ranking import RecencyConflicts, is_update, reach
 
 CONSTANTS = RecencyConflicts(overlap=0.4, gap=0.15)
 terms = st.frozensets(st.sampled_from("abcdefgh"))

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hivelore.search.query_analysis import query_terms
-from hivelore.search.relevance_floor import COMPANY, FLOOR, fit, fits, says_something
+from hivelore.search.selection import COMPANY, FLOOR, fit, fits, says_something
 from hivelore.search.tokenizer import STOP_WORDS
 
 cosines = st.floats(-1.0, 1.0)

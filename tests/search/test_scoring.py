@@ -7,13 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.feedback.model import UNKNOWN, Use
-from hivelore.feedback.rating import Worth, factor
+from hivelore.feedback.model import UNKNOWN, Use, Worth, factor
 from hivelore.memories.model import rank_features
-from hivelore.search.boosts import Boosts
 from hivelore.search.fusion import Relevance
 from hivelore.search.model import Score
-from hivelore.search.scoring import Profile, Ranking, access_boost, recency, score
+from hivelore.search.ranking import Boosts, Profile, Ranking, access_boost, recency, score
 from support.memories import a_memory
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)

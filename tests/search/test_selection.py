@@ -15,9 +15,8 @@ from hivelore.indexes.vectors.brute_force import ExactVectors
 from hivelore.indexing.model import DocumentKey, Neighbours, Vector
 from hivelore.memories.model import Memory, MemoryId, RankFeatures
 from hivelore.search.model import Filter, Query, RetrievalMode, Score
-from hivelore.search.recency_conflicts import Ranked
-from hivelore.search.relevance_floor import FLOOR, fit
-from hivelore.search.selection import Signal, chosen
+from hivelore.search.ranking import Ranked
+from hivelore.search.selection import FLOOR, Signal, chosen, fit
 from hivelore.search.service import KEYWORD_DEPTH, LEAST_CANDIDATES
 from hivelore.storage.ports import View
 from support.clocks import SteppingClock

@@ -14,7 +14,7 @@ from hivelore.feedback.recalls import Sign
 from hivelore.memories.drafts import Draft
 from hivelore.memories.model import Action, Scope, Source
 from hivelore.search.model import RetrievalMode, ScopeChoice
-from hivelore.search.scoring import Profile, Ranking
+from hivelore.search.ranking import Profile, Ranking
 from support.clocks import SteppingClock
 from support.embedders import FaultyEmbedder
 from support.memories import evidence

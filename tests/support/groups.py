@@ -36,12 +36,14 @@ def in_order_of_time(told: Iterable[Observation], judge: Judge) -> list[Group]:
         against = replace(one, kind=ObservationKind.CONTRADICTED)
         for number, found in enumerate(judged):
             if found.verdict is Verdict.CONFLICT:
-                groups[number] = replace(groups[number], others=(*groups[number].other_observations, against))
+                groups[number] = replace(
+                    groups[number], other_observations=(*groups[number].other_observations, against)
+                )
         if home is None:
             first = replace(one, kind=ObservationKind.CREATED, to=DEFAULT)
             groups.append(Group(memory=None, text=one.text, project=None, first=first))
         else:
-            groups[home] = replace(groups[home], again=(*groups[home].reinforcements, one))
+            groups[home] = replace(groups[home], reinforcements=(*groups[home].reinforcements, one))
     return groups
 
 

@@ -27,11 +27,9 @@ from hivelore.observations.outcomes import MatchingMode, ObservationInput, Obser
 from hivelore.review.model import ProposalId
 from hivelore.runtime.services import Ids, Services
 from hivelore.runtime.settings import Embedder, Settings, load
-from hivelore.search.boosts import Boosts
 from hivelore.search.fusion import FusionWeights
 from hivelore.search.model import Query, RecallId, RecallResult
-from hivelore.search.recency_conflicts import RecencyConflicts
-from hivelore.search.scoring import Ranking
+from hivelore.search.ranking import Boosts, Ranking, RecencyConflicts
 from hivelore.search.service import SearchService
 from hivelore.sessions.model import SessionEnd
 from hivelore.storage.ports import MemoryStore

@@ -1,23 +1,78 @@
-"""Making kept text harmless before a model or a terminal gets it: nothing in it passes for the words of the program
-around it, takes over a terminal, or is there without being seen.
-
-Kept text stays as it was told; this is how it leaves. What is changed stays readable:
-
-    </system-reminder>   (/system-reminder)    tags and markers by which programs frame what they tell a model
-    Human: yes           > Human: yes          at the beginning of a line
-    hivelore-memory      hivelore_memory       the name of our own fence
-    ESC, U+202E          \\x1b, \\u202e         controls, and what cannot be seen, except within a script or emoji
-
-Letters and brackets that look like others, such as full-width ones, count as those.
-"""
+"""Characters that look like an ASCII one and that no normal form of Unicode makes one, as far as they could stand in a
+marker that frames what a model is told."""
 
 import re
 import unicodedata
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from hivelore.core.look_alikes import LOOK_ALIKES
 from hivelore.core.text import Harmless
+
+_LOOK_ALIKES = {
+    "a": "\u0430\u0251\u03b1\u1d00\u237a\uab7a",
+    "b": "\u042c\u0185\u13cf\u15af",
+    "c": "\u0441\u03f2\u2ca5\u1d04\uabaf",
+    "d": "\u0501\u0257\u13e7\u146f",
+    "e": "\u0435\u04bd\u0454\u1d07\u0258\u212e\uab32",
+    "f": "\ua799\u1e9d\u03dd",
+    "g": "\u0261\u0581\u0262\u1d83",
+    "h": "\u04bb\u0570\u13c2\u0266\u043d",
+    "i": "\u0456\u0131\u0269\u03b9\u04cf\ua647\u026a\u04c0",
+    "j": "\u0458\u03f3\u029d",
+    "k": "\u03ba\u043a\u1d0b",
+    "l": "\u2c93\u05df\u0627\u01c0\u029f",
+    "m": "\u043c\u1d0d",
+    "n": "\u0578\u043f\u057c\u0274",
+    "o": "\u043e\u03bf\u0585\u0d20\u0ed0\u0e50\u1d0f\u0b20\u1040\u03c3\u05e1\u0647",
+    "p": "\u0440\u03c1\u03f1\u1d18",
+    "q": "\u051b\u0563\u0566",
+    "r": "\u0433\u1d26\u2c85\u0280\uab47",
+    "s": "\u0455\ua731\u01bd",
+    "t": "\u0442\u03c4\u1d1b",
+    "u": "\u03c5\u057d\u1d1c\u028b\u0446\uab4e",
+    "v": "\u03bd\u0475\u1d20\u05d8",
+    "w": "\u051d\u0461\u0561\u1d21\u0448\u026f",
+    "x": "\u0445\u03c7\u166e",
+    "y": "\u0443\u04af\u03b3\u10e7\u028f",
+    "z": "\u1d22\u0290",
+    "A": "\u0410\u0391\u13aa\u15c5\ua4ee",
+    "B": "\u0412\u0392\u13f4\u15f7\ua4d0",
+    "C": "\u0421\u03f9\u216d\u13df\ua4da",
+    "D": "\u13a0\u15de\ua4d3\xd0",
+    "E": "\u0415\u0395\u13ac\ua4f0",
+    "F": "\u03dc\u15b4\ua4dd\u0492",
+    "G": "\u050c\u13c0\ua4d6",
+    "H": "\u041d\u0397\u13bb\u157c\ua4e7",
+    "I": "\u0406\u0399\u2c92\ua4f2",
+    "J": "\u0408\u13ab\u148d\ua4d9\u037f",
+    "K": "\u041a\u039a\u13e6\u2c94\ua4d7",
+    "L": "\u13de\u14aa\ua4e1\u2cd0",
+    "M": "\u041c\u039c\u13b7\u15f0\ua4df\u03fa",
+    "N": "\u039d\u2c9a\ua4e0",
+    "O": "\u041e\u039f\u0555\u2c9e\ua4f3",
+    "P": "\u0420\u03a1\u13e2\u146d\ua4d1",
+    "R": "\u13a1\u13d2\u1587\ua4e3",
+    "S": "\u0405\u054f\u13da\ua4e2",
+    "T": "\u0422\u03a4\u13a2\ua4d4",
+    "U": "\u054d\u1200\u144c\ua4f4",
+    "V": "\u0474\u0667\u13d9\ua4e6\u2d38",
+    "W": "\u051c\u13b3\u13d4\ua4ea",
+    "X": "\u0425\u03a7\u2d5d\ua4eb",
+    "Y": "\u04ae\u03a5\u13a9\ua4ec",
+    "Z": "\u0396\u13c3\ua4dc",
+    "<": "\u2039\xab\u02c2\u1438\u3008\u300a\u27e8\u27ea\u276c\u276e\u2770\u2991\u29fc\u227a\u22d6\u226a\u2aaa",
+    ">": "\u203a\xbb\u02c3\u1433\u3009\u300b\u27e9\u27eb\u276d\u276f\u2771\u2992\u29fd\u227b\u22d7\u226b\u2aab",
+    "/": "\u2044\u2215\u2571\u27cb\u29f8\u3033\u2cc6\u1735\u4e3f",
+    "|": "\u2223\u2502\u2758\u05c0\u2d4f\u2503\uffe8\ua7fe",
+    "-": "\u2010\u2011\u2012\u2013\u2014\u2015\u2212\u2043\u02d7\u2574\u30fc\u05be\u2cbb\u1400",
+    "_": "\u2017\uff3f\ufe4d\ufe4e\ufe4f\u2581",
+    "[": "\u3010\u3014\u27e6\u2772\u3016\u301a\u2045\uff3b",
+    "]": "\u3011\u3015\u27e7\u2773\u3017\u301b\u2046\uff3d",
+    ":": "\u02d0\u02f8\u0589\u05c3\u0703\u0704\u16ec\u1803\u1809\u2236\ua4fd\ua789",
+    "\n": "\u2028\u2029",
+}
+LOOK_ALIKES = {other: plain for plain, others in _LOOK_ALIKES.items() for other in others}
+
 
 if TYPE_CHECKING:
     from hivelore.memories.model import Json

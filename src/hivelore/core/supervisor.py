@@ -8,8 +8,7 @@ from hivelore.core import tracebacks
 from hivelore.core.clock import Clock
 from hivelore.core.redaction import Redactor
 from hivelore.errors import HiveloreError, Unavailable
-from hivelore.health.rules import PASSING_PAUSE, pause
-from hivelore.health.state import HealthState
+from hivelore.health.state import PASSING_PAUSE, HealthState, pause
 
 _LOG = logging.getLogger("hivelore")
 

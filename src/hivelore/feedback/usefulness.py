@@ -9,8 +9,7 @@ from hivelore.core.clock import Clock
 from hivelore.core.redaction import Redactor
 from hivelore.core.text import Clean
 from hivelore.errors import Forbidden, TooLarge
-from hivelore.feedback.model import Usefulness
-from hivelore.feedback.rating import Worth, factor
+from hivelore.feedback.model import Usefulness, Worth, factor
 from hivelore.feedback.recalls import Evidence, Recall, RecallFilter, Sign, use_of
 from hivelore.indexing.model import Stored
 from hivelore.memories.model import Action, MemoryId

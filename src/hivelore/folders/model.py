@@ -1,6 +1,6 @@
-"""The folders in which agents keep memories as files, and what is known of the files in them.
+"""Values of memory folders and of the files in them.
 
-Paths are relative to the workspace, with ``/`` between their parts.
+Paths are relative to the workspace, with ``/`` as separator.
 """
 
 from dataclasses import dataclass
@@ -14,31 +14,30 @@ class MemoryFolder:
     path: str
     scope: Scope
     agent: str | None = None
-    """Name or id of the agent whose it is; None: this machine's."""
+    """Name or id of the owning agent; None for the local agent."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnownFile:
-    """A file whose content became a memory."""
+    """A file that was stored as a memory."""
 
     place: Clean
-    """The workspace: where it is, and on which machine."""
+    """Key of the workspace: its path and machine."""
     path: Clean
     mark: str
-    """Changes with every writing of the file, and not with its name or folder."""
+    """Changes with each write of the file, not with its name or folder."""
     digest: str
-    """Of its content: SHA-256, in hexadecimal."""
+    """SHA-256 of the content, in hexadecimal."""
     memory: MemoryId
 
 
 @dataclass(frozen=True, slots=True)
 class FolderScan:
-    """What was found in the memory folders at one time. Links and whatever is no file are not in it."""
+    """Files found by one scan, without links and special files."""
 
     marks: dict[str, str]
-    """By path: the marks of the files."""
+    """Marks of the files, by path."""
     unread: tuple[str, ...] = ()
-    """Folders that could not be looked into, or not to their end: what was in them may still be there. An empty path
-    stands for all of them."""
+    """Folders that could not be read completely; their files may still exist. An empty path stands for all."""
     problem: str | None = None
-    """Why not, for people."""
+    """Reason, for display."""

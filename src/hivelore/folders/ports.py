@@ -6,23 +6,23 @@ from hivelore.folders.model import FolderScan
 
 
 class Workspace(Protocol):
-    """The files of agents on this machine, as far as they may be memories (``folders.rules``). No link is followed,
-    and nothing but files is opened."""
+    """Files of agents on this machine that may be memories (``folders.rules``). Links are not followed, and only
+    regular files are opened."""
 
     @property
     def path(self) -> str:
-        """Where it is, with links followed."""
+        """Real path of the workspace."""
         ...
 
     def create_folders(self) -> None:
-        """See that it has folders for memories. Raises Unavailable."""
+        """Creates the memory folders. Raises Unavailable."""
         ...
 
     def scan(self) -> FolderScan:
-        """Which files there are now; 10,000 at most."""
+        """Returns the current files, at most 10,000."""
         ...
 
     def read(self, path: str, most: int) -> tuple[str, bytes]:
-        """The mark of a file, and its content that goes with it. Raises NotFound where it is gone, no file or just
-        being written, TooLarge over so many bytes, Unavailable where it cannot be read now."""
+        """Returns mark and content of a file. Raises NotFound if it is missing, not a regular file or being written,
+        TooLarge above ``most`` bytes, Unavailable if it cannot be read now."""
         ...

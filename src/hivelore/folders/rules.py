@@ -1,4 +1,4 @@
-"""Which files are memories, whose, and what has become of them since they were last looked at."""
+"""Rules of memory folders: which files are memories, who owns them, and what changed since the last scan."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,16 +17,16 @@ _PREFIXES = {f"{folder.path}/": folder for folder in _FIXED}
 _AGENTS = "agents"
 _AGENT_FOLDER = "memory"
 MAX_DEPTH = 16
-"""Folders below a memory folder that are looked into."""
+"""Scanned levels below a memory folder."""
 _TEMPORARY = re.compile(
     r"^(#.*#|~\$.*|4913|___jb_\w+___)$|(~|\.(swp|swo|swx|tmp|temp|part|partial|crdownload|lock))$", re.IGNORECASE
 )
-"""Names under which editors and downloads keep what is not finished."""
+"""Names of temporary files of editors and downloads."""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 
 
 def memory_folder(path: str) -> MemoryFolder | None:
-    """The memory folder in which a file lies; None where it lies in none."""
+    """Returns the memory folder of a file; None if it is in none."""
     for prefix, folder in _PREFIXES.items():
         if path.startswith(prefix):
             return folder
@@ -37,7 +37,7 @@ def memory_folder(path: str) -> MemoryFolder | None:
 
 
 def is_scanned_folder(parts: Sequence[str]) -> bool:
-    """Whether to look into a folder: a memory folder, one that leads to some, or one below them."""
+    """Returns True for memory folders, their parents and their subfolders."""
     if any(part.startswith(".") or not is_utf8_name(part) for part in parts):
         return False
     path = "/".join(parts)
@@ -49,7 +49,7 @@ def is_scanned_folder(parts: Sequence[str]) -> bool:
 
 
 def is_memory_file(path: str) -> bool:
-    """Whether a file of this name is a memory: in a memory folder, neither hidden nor unfinished."""
+    """Returns True for files in a memory folder that are neither hidden nor temporary."""
     name = path.rpartition("/")[2]
     return (
         memory_folder(path) is not None
@@ -60,19 +60,19 @@ def is_memory_file(path: str) -> bool:
 
 
 def is_utf8_name(name: str) -> bool:
-    """False for names of bytes that are no UTF-8, which nobody can be told."""
+    """Returns False for names that are not valid UTF-8."""
     return name.isascii() or name.encode(errors="replace").decode() == name
 
 
 def memory_name(path: str) -> str:
-    """What the memory of a file is called: as the file, without extension."""
+    """Returns the name of a file's memory: the file name without extension."""
     name = path.rpartition("/")[2]
     stem = name.rpartition(".")[0] or name
     return _CONTROL.sub(" ", stem).strip()[:NAME_LENGTH].strip() or "file"
 
 
 def decode_content(content: bytes) -> str:
-    """What a file says, without what we had told an agent ourselves. Raises Invalid for what is no text."""
+    """Returns the text of a file without injected parts. Raises Invalid if it is not text."""
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -88,18 +88,17 @@ def content_digest(content: bytes) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FolderChanges:
-    """What has become of files. A path is in one of them at most, of a move its new one."""
+    """Changes between scans. Each path is in one group at most; a move counts under its new path."""
 
     written: tuple[str, ...]
-    """New, or with other content than before, as far as the marks tell."""
+    """New files, and files whose mark changed."""
     deleted: tuple[KnownFile, ...]
     moved: tuple[tuple[KnownFile, str], ...]
     """With the new path."""
 
 
 def find_changes(known: Mapping[str, KnownFile], before: FolderScan, now: FolderScan) -> FolderChanges:
-    """What is new since ``known``, by path. Only what two looks agree on: what is just being written, or replaced, is
-    left for a later one."""
+    """Returns the changes since ``known`` that two scans agree on. Files being written wait for a later scan."""
     calm = {path: mark for path, mark in now.marks.items() if before.marks.get(path) == mark}
     new = [path for path in calm if path not in known]
     gone = [file for path, file in known.items() if _is_deleted(path, before) and _is_deleted(path, now)]
@@ -115,8 +114,7 @@ def find_changes(known: Mapping[str, KnownFile], before: FolderScan, now: Folder
 
 
 def find_renamed(gone: Iterable[KnownFile], path: str, digest: str) -> KnownFile | None:
-    """The file that a new one has taken the place of under another name: one with this content that was in the same
-    memory folder; the one of the same name first."""
+    """Returns the deleted file that a new one replaces: same content and memory folder, preferably the same name."""
     folder, name = memory_folder(path), path.rpartition("/")[2]
     same = [file for file in gone if file.digest == digest and memory_folder(file.path) == folder]
     return min(same, key=lambda file: (file.path.rpartition("/")[2] != name, file.path), default=None)

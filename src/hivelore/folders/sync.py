@@ -1,4 +1,4 @@
-"""Memory folders: what agents keep as files becomes memories, and follows what becomes of the files (A35)."""
+"""Memory folders: keeps memories in step with the files that agents write (A35)."""
 
 import logging
 import threading
@@ -27,23 +27,23 @@ from hivelore.storage.ports import MemoryStore, Transaction
 
 _LOG = logging.getLogger("hivelore")
 SCAN_INTERVAL = 1.0
-"""Seconds between two looks, at least."""
+"""Minimum seconds between two scans."""
 SCAN_SHARE = 20
-"""So many times what a look took passes before the next one."""
+"""The pause after a scan is at least this many times its duration."""
 MAX_BYTES = 4 * CONTENT_LENGTH
-"""Of a file: so many at most are the characters that a memory may have."""
+"""Largest file: the UTF-8 size of the longest memory."""
 PAGE = 1_000
 FLUSH_AFTER = 100
-"""Files after which what is known of them is written down."""
+"""Changed files after which the known state is saved."""
 RETRY_AFTER = 60.0
-"""Seconds after which a file is tried again that could not be read, or that belongs to nobody."""
+"""Seconds before retrying a file that could not be read or has no owner."""
 _NO_SCAN = FolderScan({}, ("",))
-"""Before the first look: what nobody has looked for is not gone."""
+"""State before the first scan, in which no file counts as deleted."""
 
 
 @dataclass(frozen=True, slots=True)
 class FolderState:
-    """How the folders are, for people; without names."""
+    """State of the folders for status reports, without file names."""
 
     known: int = 0
     skipped: int = 0
@@ -53,15 +53,15 @@ class FolderState:
 
 @dataclass(frozen=True, slots=True)
 class _SkippedFile:
-    """A file that is no memory as it is."""
+    """A file that is not a memory in its current state."""
 
     mark: str
     retry_at: float | None = None
-    """When to try it again though it is as it was."""
+    """When to retry it although it is unchanged."""
 
 
 class FolderSync:
-    """For one thread, but for ``standing``."""
+    """Used by one thread; only ``state`` is read by others."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class FolderSync:
         redactor: Redactor,
         clock: Clock,
     ) -> None:
-        """``place``: what the workspace is known by in the store. Only who is ``leader_lease`` looks into it."""
+        """``place``: the key of the workspace in the store. Only the holder of ``leader_lease`` scans it."""
         self._store = store
         self._workspace = workspace
         self._place = place
@@ -92,7 +92,7 @@ class FolderSync:
         self.state = FolderState()
 
     def run(self, stop: threading.Event, report: Report = unreported) -> None:
-        """Look until stopped, and then let another service do so. ``report`` is told how each look went."""
+        """Scans until stopped, then releases the lease. ``report`` receives the outcome of each scan."""
         try:
             self._workspace.create_folders()
         except Unavailable as problem:
@@ -113,9 +113,8 @@ class FolderSync:
             _LOG.warning("%s", problem)
 
     def scan(self, stopping: Callable[[], bool] = lambda: False) -> float:
-        """See what has become of the files since the last look, and do likewise with their memories. What a file is
-        counts once two looks agree. Answers how many seconds the looking took. Raises Unavailable where the rest has to
-        wait for the next look."""
+        """Applies changes of files to their memories. A change counts once two scans agree. Returns the seconds the
+        scan took. Raises Unavailable if the rest must wait for the next scan."""
         if not self._leader_lease.is_leader():
             self._known, self.state = None, FolderState()
             return 0.0
@@ -156,8 +155,7 @@ class FolderSync:
             self._isolate_errors(file.path, file.mark, lambda file=file: self._expire_memory(known, file))
 
     def _isolate_errors(self, path: str, mark: str, work: Callable[[], None]) -> None:
-        """Whatever is wrong with one file is not in the way of others. Raises Unavailable where it is none of the
-        file's."""
+        """Skips a file that fails, so that others are not affected. Raises Unavailable for faults of the store."""
         try:
             work()
         except Unavailable:
@@ -170,7 +168,7 @@ class FolderSync:
     # what is done with one file
 
     def _store_file(self, known: dict[str, KnownFile], gone: dict[str, KnownFile], path: str, mark: str) -> None:
-        """A file that is new, or was written."""
+        """Stores a new or changed file."""
         self._refuse_secret(path)
         folder, viewer = self._folder_and_viewer(path)
         if viewer is None:
@@ -217,7 +215,7 @@ class FolderSync:
         return KnownFile(self._place, Clean(path), mark, digest, memory.id)
 
     def _move_file(self, known: dict[str, KnownFile], file: KnownFile, path: str, mark: str) -> None:
-        """A file that is now called otherwise, or lies elsewhere."""
+        """Applies a new name or folder of a file."""
         memory = self._load_memory(file)
         old, owner = self._folder_and_viewer(file.path)
         new, taker = self._folder_and_viewer(path)
@@ -241,7 +239,7 @@ class FolderSync:
         self._set_known(known, path, replace(file, path=Clean(path), mark=mark))
 
     def _expire_memory(self, known: dict[str, KnownFile], file: KnownFile) -> None:
-        """A file that is gone. Its memory is found no more, and can be restored, as it was or by its file."""
+        """Expires the memory of a deleted file. It can be restored by undo or by its file."""
         memory, (_, viewer) = self._load_memory(file), self._folder_and_viewer(file.path)
         now = self._clock.now()
         if memory is not None and viewer is not None and memory.is_live(now):
@@ -250,7 +248,7 @@ class FolderSync:
         self._set_known(known, file.path, None)
 
     def _edit_with_path(self, path: str, folder: MemoryFolder, memory: Memory, edit: Edit, viewer: Viewer) -> None:
-        """Where a memory of before has the path, that one leaves it."""
+        """Edits a memory; if an older memory has the path, removes the path from that one first."""
         try:
             self._memory_service.edit(memory.id, edit, viewer)
         except Conflict:
@@ -265,7 +263,7 @@ class FolderSync:
     # what is known
 
     def _folder_and_viewer(self, path: str) -> tuple[MemoryFolder, Viewer | None]:
-        """The folder of a file, and who speaks for it; None where there is no such agent."""
+        """Returns the folder of a file and its owner; None if the agent does not exist."""
         folder = rules.memory_folder(path)
         if folder is None:
             raise Invalid("It lies in no folder of memories.")
@@ -279,7 +277,7 @@ class FolderSync:
         return folder, Viewer(role=agent.role, agent=agent.id, interface=Interface.SERVICE)
 
     def _load_memory(self, file: KnownFile) -> Memory | None:
-        """What a file became, unless it is gone or somebody has put it elsewhere since."""
+        """Returns the memory of a file, unless it was deleted or its path changed since."""
         with self._store.read() as view:
             stored = view.get(file.memory)
         is_there = stored is not None and stored.memory.source_path == self._source_path(file.path)
@@ -314,8 +312,7 @@ class FolderSync:
             self._skipped.pop(path, None)
 
     def _flush(self) -> None:
-        """What became of files that were known. What a killed process has not written down of it is found out anew, and
-        changes nothing."""
+        """Saves pending changes of known files. After a crash the next scan finds unsaved changes again."""
         if not self._pending:
             return
         kept = [file for file in self._pending.values() if file is not None]

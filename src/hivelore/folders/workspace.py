@@ -1,5 +1,4 @@
-"""Looking through the folders in which agents keep memories as files: by descriptors from folder to folder, so that no
-link leads out of them, however quickly somebody puts one there."""
+"""Workspace files, opened by descriptor from folder to folder, so that no link created meanwhile leads outside."""
 
 import os
 import socket
@@ -15,7 +14,7 @@ from hivelore.local import private_files
 
 MAX_FILES = 10_000
 MAX_ENTRIES = 50_000
-"""Names that are looked at, those included that are no memories."""
+"""Directory entries read, including those that are not memories."""
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # Not blocking: opening a pipe would wait for who writes into it.
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -23,15 +22,15 @@ _GONE = (FileNotFoundError, NotADirectoryError)
 
 
 def host_name() -> str:
-    """What this machine is called."""
+    """Returns the name of this machine."""
     return socket.gethostname()
 
 
 class WorkspaceFiles:
-    """Implements ``storage.ports.Workspace``."""
+    """Implements ``folders.ports.Workspace``."""
 
     def __init__(self, root: Path, home: Path) -> None:
-        """``home``: the folder of the service, whose own files are no memories even where it lies among them."""
+        """``home``: data directory of the service, which is never scanned."""
         self.path = os.path.realpath(root)
         self._home = home
 
@@ -103,7 +102,7 @@ class _TooManyFilesError(Exception):
 
 
 class _Walk:
-    """Raises _TooMany, or OSError for the folder that it begins in."""
+    """Raises _TooManyFilesError, or OSError for the folder it starts in."""
 
     def __init__(self, home: Path) -> None:
         self.marks: dict[str, str] = {}

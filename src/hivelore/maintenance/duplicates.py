@@ -14,8 +14,8 @@ from hivelore.memories.model import Memory
 from hivelore.memories.whole_reader import in_batches
 from hivelore.observations.contradiction.judging import Verdict, judge, may_be_same
 from hivelore.review.model import Decision, Proposal, ProposalKind
-from hivelore.search.diversity import says_the_same
 from hivelore.search.model import EVERYTHING, Filter, Visibility
+from hivelore.search.selection import says_the_same
 from hivelore.storage.ports import MemoryStore, View
 
 COMPARED_BY_VECTOR = 2_000

@@ -12,8 +12,7 @@ from hivelore.core.agents import Viewer
 from hivelore.core.audit import AuditEntry
 from hivelore.core.text import Clean
 from hivelore.errors import Conflict, Forbidden
-from hivelore.feedback.model import Usefulness
-from hivelore.feedback.rating import Worth, factor
+from hivelore.feedback.model import Usefulness, Worth, factor
 from hivelore.feedback.recalls import use_of
 from hivelore.indexing.model import Stored
 from hivelore.indexing.writer import IndexWriter

@@ -1,5 +1,5 @@
 """How a text is cut into chunks, the units that keywords are indexed by, and passages, the units with a vector;
-and a long sentence into pieces that can be shown (``search.excerpts``).
+and a long sentence into pieces that can be shown (``search.snippets``).
 
 A text of at most ``CHUNK_LENGTH`` characters is one chunk. A longer one is cut at its markdown headings of
 level 1 to 3 that stand outside of code fences, and a section that is still too long at the last paragraph

@@ -1,7 +1,7 @@
-"""Adjudicating: what the rules could not tell of two observations is put to a language model, beside the calls (X8).
+"""Adjudication: asks a language model about contradictions that the rules left uncertain, in the background (X8).
 
-It only ever decides what waits in the inbox, as an operator might have; where it is not sure, a person decides. What
-was asked once is not asked again: how far it has come is kept with the data.
+It only decides proposals in the inbox, as an operator could. If the model is not sure, a person decides. The position
+is stored, so no proposal is sent to the model twice.
 """
 
 import threading
@@ -23,20 +23,20 @@ from hivelore.storage.ports import MemoryStore
 
 LEASE_NAME = "adjudicating"
 POSITION_SETTING = "judge.asked"
-"""The setting with the last proposal that a model was asked about: its instant and id, ``...~...``."""
+"""Setting with the last proposal sent to a model: its instant and id, ``...~...``."""
 PAGE = 100
 ATTEMPTS = 3
-"""So often a question is put to a model that refuses it; one that cannot be reached is asked for ever."""
+"""Attempts for a request that the model refuses. An unreachable model is retried without limit."""
 LEASE = timedelta(minutes=2)
 """Longer than any answer takes."""
 FIRST_PAUSE = 10.0
-"""Seconds after a model could not be asked; six times as long after each further failure in a row."""
+"""Seconds of pause after a failure; multiplied by six for each further one in a row."""
 LONGEST_PAUSE = 3_600.0
 SERVICE = Viewer(role=Role.OPERATOR, agent=None, interface=Interface.SERVICE)
 
 
 class Adjudicator:
-    """``run``, or ``step``, in one thread."""
+    """Call ``run``, or ``step``, from one thread."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class Adjudicator:
         token_quota: TokenQuota,
         leader_lease: LeaderLease,
     ) -> None:
-        """``leader_lease``: under the name ``ADJUDICATING``, so that no two processes pay for the same answer."""
+        """``leader_lease`` has the name ``LEASE_NAME``, so that no two processes pay for the same answer."""
         self._store = store
         self._review_inbox = review_inbox
         self._model = model
@@ -58,8 +58,8 @@ class Adjudicator:
         """Why the model could not be asked the last time."""
 
     def run(self, stop: threading.Event, idle: float, report: Report = unreported) -> None:
-        """Ask until ``stop`` is set; with nothing to do look again after ``idle`` seconds. ``report`` is told how each
-        round went."""
+        """Runs until ``stop`` is set, pausing ``idle`` seconds when nothing is due. ``report`` receives the outcome of
+        each round."""
         while not stop.is_set():
             try:
                 done = self.step()
@@ -75,8 +75,8 @@ class Adjudicator:
             self._leader_lease.release_lease()
 
     def step(self) -> bool:
-        """Ask about the oldest that was not asked about. False where there is none, no token is left for it today,
-        another process does it, or the model cannot be asked."""
+        """Asks about the oldest open proposal. Returns False if there is none, the daily tokens are used up, another
+        process holds the lease, or the model cannot be reached."""
         waiting = self._oldest_unasked() if self._leader_lease.is_leader() else None
         if waiting is None:
             return False
@@ -99,7 +99,7 @@ class Adjudicator:
         return True
 
     def _ask_model(self, case: ProposalDetail) -> Opinion | None:
-        """None where the day has not so many tokens left."""
+        """Returns None if the daily tokens do not suffice."""
         older, newer = case.memories
         service = None if newer.operational is None else newer.operational.service
         prompt = asking.prompt(older.content, newer.content, service)
@@ -114,7 +114,7 @@ class Adjudicator:
         self.last_error = str(error)
 
     def _oldest_unasked(self) -> Proposal | None:
-        """Of those that wait, and came after the last one that was asked about."""
+        """Returns the oldest open contradiction after the stored position."""
         where = ProposalFilter(seen=visible_to(SERVICE, LeadSees.ALL), open=True, kind=ProposalKind.CONTRADICTION)
         oldest, after = None, None
         with self._store.read(sees=where.seen) as view:

@@ -1,4 +1,4 @@
-"""What an agent is told of running things before it begins: the surest first, as far as they have room (C17, C19)."""
+"""Operational block: text about running services for the session-start context, highest confidence first (C17, C19)."""
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -12,20 +12,20 @@ from hivelore.observations.model import GENERAL
 from hivelore.observations.outcomes import RatedMemory
 
 _BRACKETS = str.maketrans("[]", "()")
-"""Nobody is to end the brackets early and go on with a confidence of his own."""
+"""Replaced, so that text cannot close the brackets and forge a confidence."""
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
     text: Harmless
-    """Empty where nothing is told."""
+    """Empty if nothing is included."""
     included: int
     total: int
-    """Of all that might have been told."""
+    """Number of active memories."""
     tokens: int
-    """Estimated; of the whole text, headings included."""
+    """Estimated tokens of the whole text, headings included."""
     memories: tuple[Memory, ...] = ()
-    """Those that are included, as they stand in the text."""
+    """Included memories, in the order of the text."""
 
 
 NO_BLOCK = Block(Harmless(""), 0, 0, 0)
@@ -37,11 +37,12 @@ def build_block(
     characters: int | None = None,
     known: Collection[tuple[MemoryId, int]] = (),
 ) -> Block:
-    """``memories`` are all that are active, in the order in which they are to be preferred where they are equally sure.
-    ``budget``: in tokens. ``characters``: no more than so many in all. ``known``: what the reader was told before, in
-    these versions; it counts, and is not told again.
+    """Builds the block from active memories; their order breaks ties of confidence. ``budget``: tokens. ``characters``:
+    limit on the whole text. ``known``: memories in versions the reader already has; they count in the total but are not
+    repeated.
 
-    A line that is too long for what is left is passed over, so none takes the room of a surer one."""
+    A line that does not fit is skipped; smaller ones after it may still fit.
+    """
     total = len(memories)
     heading = _heading(total, total, budget)
     left, room = budget - estimate(heading), math.inf if characters is None else characters - len(heading)
@@ -69,7 +70,7 @@ def _service_group(memory: Memory) -> str:
 
 
 def _group_order(groups: Mapping[str, Sequence[RatedMemory]]) -> Callable[[str], tuple[bool, float, str]]:
-    """Where a group stands: by its surest line, then by name; what holds for all comes last."""
+    """Sorts groups by their highest confidence, then by name; GENERAL comes last."""
     return lambda group: (group == GENERAL, -groups[group][0].confidence, group)
 
 
@@ -82,6 +83,6 @@ def _group_heading(group: str) -> str:
 
 
 def _format_line(one: RatedMemory) -> str:
-    """In one line, whatever it holds."""
+    """Formats a memory in one line."""
     category = in_one_line(one.memory.category).translate(_BRACKETS)
     return harmless(f"- [{category}] {in_one_line(one.memory.content)} (confidence: {round(one.confidence, 2)})")

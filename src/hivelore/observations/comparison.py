@@ -1,7 +1,7 @@
-"""Comparing observations: whether two texts about one service say the same, contradict each other, or neither (X8).
+"""Comparison of observations: two texts about one service say the same, contradict each other, or neither (X8).
 
-A verdict depends on the two texts, not on which of them came first, nor on whether their vectors are stored already:
-missing vectors are computed. It is slow work and is done before the unit of work begins.
+A verdict depends on the two texts only, not on their order or on stored vectors; missing vectors are computed.
+Comparing is slow and happens before the transaction.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -21,12 +21,11 @@ from hivelore.observations.outcomes import MatchingMode, PairScores
 from hivelore.storage.ports import MemoryStore
 
 MAX_NEAR = 10
-"""Of those that are nearest to what was seen and do not clash, so many are read together with it by the model, some
-milliseconds each."""
+"""Nearest texts without a contradiction that the pair model reads, some milliseconds each."""
 MAX_READ = 100
-"""Pairs that the model reads for one observation; of more, rules alone judge."""
+"""Pairs the model reads per observation; rules alone judge the rest."""
 MAX_EMBEDDED = 50
-"""Texts without a stored vector that are embedded for one observation; of more, words alone count."""
+"""Texts embedded per observation; the rest is compared by words."""
 _SAME = Judgement(Verdict.SAME, 1.0, ("the same service and category",))
 
 
@@ -35,7 +34,7 @@ class MissingVerdict(Exception):
 
 
 class Verdicts:
-    """What was made of pairs of texts, each compared once."""
+    """Verdicts about pairs of texts, each computed once."""
 
     def __init__(self, judge: Callable[[Clean, Clean], Judgement]) -> None:
         self._judge = judge
@@ -57,7 +56,7 @@ class ObservationComparison:
     def __init__(
         self, store: MemoryStore, active_model: ActiveModel, matching: MatchingMode, reader: PairReader | None
     ) -> None:
-        """``reader``: where there is none, rules alone judge."""
+        """``reader``: the pair model; without it, rules decide."""
         self._store = store
         self._active_model = active_model
         self._matching = matching
@@ -67,7 +66,7 @@ class ObservationComparison:
     def verdicts(
         self, text: Clean, known: Mapping[DocumentKey, Clean], service: str, deadline: float | None = None
     ) -> Verdicts:
-        """Verdicts about ``text`` and each of the ``known`` ones; other pairs are compared when they are asked for."""
+        """Compares ``text`` with each of ``known``; other pairs are compared on demand."""
         if self._matching is MatchingMode.STRUCTURAL:
             return Verdicts(_always_same)
         pairs = _Pairs(self._active_model, self._constants, self._reader, service)
@@ -83,14 +82,14 @@ class ObservationComparison:
         return verdicts
 
     def by_rules(self, service: str) -> Verdicts:
-        """Verdicts without any model, which are found at once."""
+        """Returns verdicts that use no model."""
         if self._matching is MatchingMode.STRUCTURAL:
             return Verdicts(_always_same)
         return Verdicts(_Pairs(ActiveModel(None), self._constants, None, service).judge)
 
 
 class _Pairs:
-    """Pairs of texts for one observation, within the bounds of what may be done for it."""
+    """Compares pairs of texts for one observation, within limits."""
 
     def __init__(
         self, active_model: ActiveModel, constants: Constants, reader: PairReader | None, service: str
@@ -107,7 +106,7 @@ class _Pairs:
         self._near = 0
 
     def embed(self, text: Clean) -> EmbeddedQuery | None:
-        """Find the vector of a text; None: the model cannot be asked, or not for any more."""
+        """Embeds a text; None if the model is unavailable or the limit is reached."""
         if self._embedded >= MAX_EMBEDDED:
             return None
         embedded = self._active_model.embed_text(_first_passage(text))
@@ -122,8 +121,8 @@ class _Pairs:
         return sorted(others, key=lambda other: (-(likeness[other] or -1.0), other))
 
     def judge(self, one: Clean, other: Clean) -> Judgement:
-        """What the rules take for a contradiction is read once more by the model, where there is one; so is what is
-        near, and may be the same or the opposite in other words."""
+        """Judges a pair by rules. The pair model confirms contradictions, and reads near texts that may be the same or
+        opposite."""
         likeness = None if one == other else self._similarity(one, other)
         judgement = self._judge_texts(one, other, likeness)
         is_told = judgement.verdict is Verdict.SAME and judgement.confidence == 1.0
@@ -143,7 +142,7 @@ class _Pairs:
         return judging.judge(one, other, likeness, self._constants, service=self._service, stance=stance)
 
     def _similarity(self, one: Clean, other: Clean) -> float | None:
-        """The cosine of their vectors, where both can be had."""
+        """Returns the cosine of the vectors, None if one is missing."""
         ours, theirs = self._vector(one), self._vector(other)
         return None if ours is None or theirs is None else cosine(ours, theirs)
 
@@ -158,6 +157,6 @@ def _always_same(_one: Clean, _other: Clean) -> Judgement:
 
 
 def _first_passage(text: Clean) -> Clean:
-    """The first passage, whose vector is stored."""
+    """Returns the first passage, whose vector is stored."""
     passage = chunk(text)[0].passages[0]
     return Clean(text[passage.start : passage.stop])

@@ -1,8 +1,7 @@
-"""How sure something is: what time takes of it (C14, C37).
+"""Confidence of operational memory and its decay (C14, C37).
 
-A confidence is never written down as time wears it off: it is computed from what it was when it was last observed. So
-it is the same however often and whenever it is asked for (X17). What it was then follows from all that was observed
-(``observations.confidence``).
+Stored is the confidence at the last observation; the current one is computed from it, so it does not depend on when or
+how often it is read (X17). The stored value results from replaying all observations in order.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,7 +15,7 @@ from hivelore.observations.outcomes import State, TimelinePoint
 
 WEEK = timedelta(days=7)
 _DECIMALS = 9
-"""0.2 + 0.1 is not 0.3 in floats, and a threshold is to be met to the letter."""
+"""Rounding, so that 0.2 + 0.1 meets a threshold of 0.3."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,20 +24,20 @@ class Lifecycle:
     reinforcement: float = 0.1
     contradiction: float = 0.2
     threshold: float = 0.3
-    """What is less sure is inactive: kept, and not told."""
+    """Below it a memory is inactive: stored but not injected."""
     grace: timedelta = timedelta(days=30)
-    """So long nothing is worn off after an observation."""
+    """Time after an observation before decay begins."""
     decay: float = 0.1
-    """What a week takes after that."""
+    """Loss per week after that."""
 
 
 def clamp(value: float) -> Confidence:
-    """Within 0 to 1; what is no number is as good as nothing."""
+    """Limits a value to 0..1; NaN becomes 0."""
     return Confidence(round(min(max(value, 0.0), 1.0), _DECIMALS)) if value == value else Confidence(0.0)
 
 
 def confidence_at(known: Operational, now: datetime, lifecycle: Lifecycle) -> Confidence:
-    """How sure it is at a time. A time before the last observation is as that."""
+    """Returns the confidence at a time; before the last observation, the value at that observation."""
     held = known.held
     stale = now - held.since - lifecycle.grace
     if known.persistent or stale <= timedelta():
@@ -51,8 +50,8 @@ def is_active(known: Operational, now: datetime, lifecycle: Lifecycle) -> bool:
 
 
 def decay_points(known: Operational, since: datetime, until: datetime, lifecycle: Lifecycle) -> list[TimelinePoint]:
-    """How sure it is while nothing is observed, without the beginning: at the end, and before it where the line bends
-    or it becomes inactive."""
+    """Returns the points of the decay curve after ``since``: where its slope changes or it becomes inactive, and
+    ``until``."""
     between = [at for at in _bend_times(known, until, lifecycle) if since < at < until]
     return [point_at(known, at, lifecycle) for at in (*between, until)]
 
@@ -63,7 +62,7 @@ def point_at(known: Operational, at: datetime, lifecycle: Lifecycle) -> Timeline
 
 
 def _bend_times(known: Operational, until: datetime, lifecycle: Lifecycle) -> list[datetime]:
-    """When time begins to wear it off, has brought it down to the threshold, and to nothing; none that is later."""
+    """Returns when decay begins, crosses the threshold, and reaches zero, up to ``until``."""
     if known.persistent or not lifecycle.decay:
         return []
     base, worn_from = known.held.base, known.held.since + lifecycle.grace
@@ -75,33 +74,34 @@ def _bend_times(known: Operational, until: datetime, lifecycle: Lifecycle) -> li
 Observer = tuple[AgentId, Clean | None]
 Order = tuple[datetime, str, str, str]
 SUPPORTING = (ObservationKind.CREATED, ObservationKind.REINFORCED)
-"""The kinds of observations that say that it is so."""
+"""Kinds that support the statement."""
 REPORTED = (*SUPPORTING, ObservationKind.CONTRADICTED)
-"""The kinds that agents report; all others are decisions about a memory."""
+"""Kinds that agents report; the others are decisions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """An observation, and what it changed."""
+    """An observation and its effect."""
 
     observation: Observation
     since: datetime
-    """When something was observed before it."""
+    """Time of the previous observation."""
     at: datetime
-    """From when it counts: what was seen before the memory was created counts from then."""
+    """Time from which it counts, at least the creation of the memory."""
     before: Operational | None
-    """None: it was created."""
+    """None for the creation."""
     after: Operational
 
 
 def order_key(seen: Observation) -> Order:
-    """The place of an observation among all of its service and category; two with the same one are the same."""
+    """Returns the position of an observation among those of its service and category; equal keys mean the same
+    observation."""
     return seen.at, seen.text or "", seen.actor or "", seen.session or ""
 
 
 def replay(known: Operational, seen: Iterable[Observation], lifecycle: Lifecycle) -> Iterator[Step]:
-    """The observations of a memory, one after the other by their times, with what each of them changes. The first is
-    that it was created, and what is known of it but for ``held`` counts."""
+    """Yields the effect of each observation in order of time, starting with the creation. Of ``known``, all but
+    ``held`` is used."""
     told = sorted(seen, key=_replay_order)
     known = replace(known, persistent=_was_persistent_at_creation(known, told))
     voices = _ObserverStates(told[0].actor if told else None)
@@ -115,19 +115,18 @@ def replay(known: Operational, seen: Iterable[Observation], lifecycle: Lifecycle
 
 
 def apply_observation(known: Operational, seen: Observation, lifecycle: Lifecycle) -> Operational:
-    """What is known once something was observed by somebody who had not observed it before; not before what was
-    observed last."""
+    """Returns the state after an observation by a new observer, not earlier than the last observation."""
     return _ObserverStates(None).apply(known, seen, lifecycle)
 
 
 def is_repeated_by_observer(earlier: Iterable[Observation], seen: Observation, owner: AgentId | None) -> bool:
-    """Whether who has seen this had seen it before. ``owner``: who saw it first."""
+    """Returns True if this observer reported the same before. ``owner``: the first observer."""
     who = _observer(seen, owner)
     return who is not None and any(_observer(one, owner) == who for one in earlier if one.kind in SUPPORTING)
 
 
 def step_points(step: Step, lifecycle: Lifecycle) -> list[TimelinePoint]:
-    """The line of its confidence from the observation before this one on: up to this one, and right after it."""
+    """Returns the curve from the previous observation to this one, and the point right after it."""
     if step.before is None:
         return [point_at(step.after, step.at, lifecycle)]
     return [*decay_points(step.before, step.since, step.at, lifecycle), point_at(step.after, step.at, lifecycle)]
@@ -135,20 +134,20 @@ def step_points(step: Step, lifecycle: Lifecycle) -> list[TimelinePoint]:
 
 @dataclass(slots=True)
 class _ObserverStates:
-    """Who has said what of a memory so far."""
+    """What each observer last said about a memory."""
 
     owner: AgentId | None
-    """Who saw it first; None: an operator."""
+    """First observer; None for an operator."""
     statements: dict[Observer, tuple[ObservationKind, float]] = field(
         default_factory=dict[Observer, tuple[ObservationKind, float]]
     )
-    """What an observer said last, and how much the confidence owes to it."""
+    """Last statement of an observer, and its contribution to the confidence."""
     supporters: set[AgentId] = field(default_factory=set[AgentId])
     opponents: set[AgentId] = field(default_factory=set[AgentId])
-    """Since it was inactive the last time."""
+    """Opponents since the memory was last inactive."""
 
     def apply(self, known: Operational, seen: Observation, lifecycle: Lifecycle) -> Operational:
-        """What is inactive comes back by being seen again, or by what an operator says."""
+        """Returns the state after an observation. A new observation or an operator reactivates an inactive memory."""
         held = known.held
         match seen.kind:
             case ObservationKind.CREATED:
@@ -207,7 +206,7 @@ class _ObserverStates:
             self.supporters.add(who[0])
 
     def _forget_opponents(self) -> None:
-        """It came back: who sees the opposite from now on is heard again."""
+        """Clears opponents after reactivation, so that new contradictions count again."""
         self.opponents.clear()
         self.statements = {
             who: told for who, told in self.statements.items() if told[0] is not ObservationKind.CONTRADICTED
@@ -215,14 +214,14 @@ class _ObserverStates:
 
 
 def _observer(seen: Observation, owner: AgentId | None) -> Observer | None:
-    """None for an operator who acts for nobody, whose every word counts."""
+    """Returns None for an operator who acts for no agent: each of their statements counts."""
     if seen.actor is None:
         return None
     return (seen.actor, seen.session) if seen.actor == owner else (seen.actor, None)
 
 
 def _replay_order(one: Observation) -> tuple[bool, datetime, bool, tuple[str, ...]]:
-    """Decisions come behind what was observed at the same instant, in the order in which they were made."""
+    """Decisions follow observations of the same instant, in the order they were made."""
     is_observed = one.kind in REPORTED
     words = (one.kind.value, *order_key(one)[1:]) if is_observed else ()
     return one.kind is not ObservationKind.CREATED, one.at, not is_observed, words

@@ -1,4 +1,4 @@
-"""Marking: what an agent says in markers by the way is kept, each for itself (C05, C06, C42)."""
+"""Marker ingest: stores the observations, events and cooldowns an agent reports in markers (C05, C06, C42)."""
 
 import logging
 from collections.abc import Collection
@@ -37,8 +37,8 @@ class MarkerIngest:
         self._categories = categories
 
     def ingest(self, text: str, viewer: Viewer, session: str, at: datetime) -> int:
-        """Keep what a text of the assistant says, but for what we had put into it. Answers how many markers were kept;
-        one that cannot be is logged. Raises Unavailable where trying later may help."""
+        """Stores the markers in a message of the assistant, ignoring injected text. Returns the number stored; invalid
+        ones are logged. Raises Unavailable if a retry may help."""
         reader = MarkerReader(self._categories)
         kept = 0
         for marker in [*reader.read(unfenced(text)), *reader.end()]:

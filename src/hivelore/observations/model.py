@@ -1,4 +1,4 @@
-"""What is known about running things: a memory with a confidence that observations move and time wears off."""
+"""Values of operational memory: a memory with a confidence that observations change and that decays over time."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -12,7 +12,7 @@ Confidence = NewType("Confidence", float)
 """0 to 1."""
 
 GENERAL = Clean("general")
-"""What is asked for by this name holds for all services, and names none."""
+"""Name of the group of observations that apply to all services."""
 SERVICE_LENGTH = 100
 TIERS = range(4)
 """0: made by an operator, without a session; 1 to 3: how much the agent that observed it may do."""
@@ -20,39 +20,39 @@ DEFAULT_TIER = 1
 
 
 class ObservationKind(StrEnum):
-    """What an observation does to what is known."""
+    """Effect of an observation."""
 
     CREATED = "created"
     REINFORCED = "reinforced"
-    """Seen again."""
+    """Observed again."""
     CONTRADICTED = "contradicted"
-    """The opposite was seen."""
+    """The opposite was observed."""
     DISPROVED = "disproved"
-    """Somebody who may decide it has decided that the opposite was seen."""
+    """A reviewer decided that the opposite was observed."""
     SET = "set"
-    """An operator said how sure it is."""
+    """An operator set the confidence."""
     SWITCHED_OFF = "switched_off"
-    """An operator took it out of use."""
+    """An operator deactivated it."""
     MADE_PERSISTENT = "made_persistent"
-    """An operator exempted it from being worn off by time."""
+    """An operator disabled its decay."""
     MADE_PASSING = "made_passing"
-    """An operator exempts it no more."""
+    """An operator enabled its decay again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
-    """One time that something was seen, or judged by an operator; kept for ever."""
+    """One report by an agent or decision by an operator; kept forever."""
 
     at: datetime
     kind: ObservationKind
     actor: AgentId | None
-    """None: an operator who acted for nobody."""
+    """None for an operator who acted for no agent."""
     interface: Interface
     session: Clean | None = None
     text: Clean | None = None
-    """In the words of who saw it."""
+    """The observer's own words."""
     to: Confidence | None = None
-    """For ``SET`` and ``CREATED``: how sure it is then."""
+    """The new confidence, for ``SET`` and ``CREATED``."""
 
     def __post_init__(self) -> None:
         if self.at.tzinfo is not UTC:
@@ -65,13 +65,13 @@ class Observation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Held:
-    """How sure something was when it was last observed: all that its confidence at a later time depends on."""
+    """Confidence at the last observation, from which later confidence is computed."""
 
     base: Confidence
     since: datetime
-    """When it was last observed or set."""
+    """Time of the last observation or setting."""
     is_off: bool = False
-    """An operator took it out of use, and nothing was observed since."""
+    """True if an operator deactivated it and nothing was observed since."""
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.base <= 1.0:
@@ -82,14 +82,14 @@ class Held:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operational:
-    """What a memory has besides, that is about running things (C01)."""
+    """Operational data of a memory (C01)."""
 
     held: Held
     service: Clean | None = None
-    """None: it holds for all."""
+    """None if it applies to all services."""
     tier: int = DEFAULT_TIER
     persistent: bool = False
-    """Time does not wear it off."""
+    """True if it does not decay."""
 
     def __post_init__(self) -> None:
         if self.tier not in TIERS:
@@ -101,7 +101,6 @@ class Operational:
 
 
 def may_set_confidence(viewer: Viewer) -> bool:
-    """Whether ``viewer`` may keep a memory about running things with a confidence of its own, compared with nothing:
-    who has an operator's key, also where it speaks for an agent, as in an import. What agents observe is compared with
-    what is known, and is as sure as that is."""
+    """Returns True if the viewer may store a memory with a given confidence and without comparison (X19, X22), as in an
+    import: anyone with an operator's key. The confidence of what agents observe results from comparison."""
     return viewer.role is Role.OPERATOR or viewer.acting

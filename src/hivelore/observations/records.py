@@ -1,4 +1,4 @@
-"""Noting what was observed of an operational memory, as a part of the unit of work in which it is seen."""
+"""Stored observations of operational memories, and their groups (``observations.grouping``), within a transaction."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,7 +22,7 @@ from hivelore.storage.ports import Transaction, View
 
 
 def record_creation(tx: Transaction, stored: Stored, viewer: Viewer) -> None:
-    """Of a memory that is operational from now on: as sure as it was said to be, since when it was said to be."""
+    """Records the creation of an operational memory with its confidence and time."""
     memory = stored.memory
     if memory.operational is None:
         return
@@ -45,7 +45,7 @@ def record_creation(tx: Transaction, stored: Stored, viewer: Viewer) -> None:
 
 
 def replace_observations(tx: Transaction, stored: Stored, seen: Sequence[Observation], lifecycle: Lifecycle) -> Stored:
-    """Replace all that was observed of a memory; the memory as it is then."""
+    """Replaces all observations of a memory and returns it with the new confidence."""
     known = stored.memory.operational
     assert known is not None
     *_, last = replay(known, seen, lifecycle)
@@ -54,7 +54,7 @@ def replace_observations(tx: Transaction, stored: Stored, seen: Sequence[Observa
 
 
 def add_observations(tx: Transaction, stored: Stored, seen: Sequence[Observation], lifecycle: Lifecycle) -> Stored:
-    """Of one that is known; the memory as it is then: as if all had arrived in the order in which it was seen."""
+    """Adds observations and returns the memory as if all had arrived in order of time."""
     known = stored.memory.operational
     assert known is not None
     *_, last = replay(known, [*tx.observations(stored.key), *seen], lifecycle)
@@ -65,7 +65,7 @@ def add_observations(tx: Transaction, stored: Stored, seen: Sequence[Observation
 
 
 MAX_COMPARED = 500
-"""What is known of one service in one category is compared as far as it is among so many, newest first."""
+"""Newest memories of a service and category that are compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class KnownGroup:
 
 
 def newest_memories(view: View, where: Filter) -> Mapping[DocumentKey, Memory]:
-    """What an observation may belong to or contradict."""
+    """Returns memories that an observation may match or contradict."""
     keys = sorted(view.matching_keys(where), reverse=True)[:MAX_COMPARED]
     found = view.memories_of(keys, where)
     # In a project counts what is for all, too; what is seen for all says nothing of what is marked for one.
@@ -87,8 +87,8 @@ def newest_memories(view: View, where: Filter) -> Mapping[DocumentKey, Memory]:
 
 
 def load_groups(view: View, where: Filter, at: datetime) -> Mapping[MemoryId, KnownGroup]:
-    """By memory. Where nothing was observed since ``at``, only how each of them began is read: the rest makes no
-    difference to what is observed then."""
+    """Returns groups by memory. If nothing was observed since ``at``, only their beginnings are read; the rest cannot
+    matter."""
     found = newest_memories(view, where)
     is_late = any(one.operational is not None and one.operational.held.since >= at for one in found.values())
     seen = view.observations_of(found if is_late else ())
@@ -142,7 +142,7 @@ class GroupStore:
         seen: NormalizedDraft,
         viewer: Viewer,
     ) -> Stored:
-        """Bring the store to what became of the groups; the memory that ``seen`` belongs to."""
+        """Stores changed groups and returns the memory that ``seen`` belongs to."""
         homes = {id(group): self._put_group(tx, group, known, seen, viewer) for group in placed.groups}
         for memory, home in placed.merged:
             self._merge(tx, known[memory].stored, homes[id(home)], viewer)
@@ -168,7 +168,7 @@ class GroupStore:
         return replace_observations(tx, stored, rows, self._lifecycle)
 
     def _build_memory(self, group: Group, seen: NormalizedDraft) -> NormalizedDraft:
-        """The memory that a group is where it begins with its first observation."""
+        """Builds the memory of a group from its first observation."""
         first = group.first
         if order_key(first) == (seen.memory.created_at, seen.memory.content, *order_key(first)[2:]):
             return seen
@@ -190,7 +190,7 @@ class GroupStore:
         return NormalizedDraft(memory, chunk(group.text), seen.draft)
 
     def _replace_beginning(self, tx: Transaction, stored: Stored, fresh: NormalizedDraft, viewer: Viewer) -> Stored:
-        """Let a memory begin with what was seen before all that was known of it."""
+        """Replaces the beginning of a memory by an earlier observation."""
         was, now = stored.memory, self._clock.now()
         memory = replace(
             fresh.memory,
@@ -206,7 +206,7 @@ class GroupStore:
         return self._index_writer.change(tx, stored, memory, fresh.chunks, Action.EDITED)
 
     def _merge(self, tx: Transaction, stored: Stored, home: Stored, viewer: Viewer) -> None:
-        """Take off a memory whose observations are those of another one now."""
+        """Removes a memory whose observations moved to another."""
         tx.add_evidence({home.key: tx.evidence(stored.key)})
         self._index_writer.drop(tx, stored)
         self._record(tx, stored.memory, Action.FORGOTTEN, f"its observations are those of {home.memory.id}", viewer)

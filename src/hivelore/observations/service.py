@@ -1,8 +1,8 @@
-"""Observing: what somebody saw of running things is taken for what is known already, for its opposite, or for new (X8).
+"""Observation service: matches an observation against known ones as the same, the opposite, or new (X8).
 
-Comparing is slow work and is done in a snapshot before the unit of work begins, which looks again at what has come
-since. What memories there are, and how sure each of them is, follows from all that was observed and when, whatever the
-order in which it arrives (``observations.grouping``).
+Texts are compared in a snapshot before the transaction begins; the transaction checks for observations stored since.
+The resulting memories and confidences depend on all observations and their times, not on the order of arrival
+(``observations.grouping``).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -34,9 +34,9 @@ from hivelore.search.model import Filter, ScopeChoice
 from hivelore.storage.ports import MemoryStore, Transaction
 
 ATTEMPTS = 3
-"""How often what was seen is compared once more, because something else was observed meanwhile; then rules judge."""
+"""How often the comparison is repeated when other observations arrive meanwhile; after that, rules decide."""
 MAX_PROPOSED = 3
-"""Of what it may have to do with, so much is put to review, the surest first."""
+"""Uncertain matches put to review per observation, those with the highest confidence first."""
 
 
 class ObservationService:
@@ -56,8 +56,8 @@ class ObservationService:
         reader: PairReader | None = None,
         written: Callable[[], None],
     ) -> None:
-        """``reader``: where there is none, rules alone judge. ``written`` is called after every write that may have
-        left passages without vectors."""
+        """``reader``: the pair model; without it, rules decide. ``written`` is called after each write that may leave
+        passages without vectors."""
         self._store = store
         self._index_writer = index_writer
         self._normalizer = normalizer
@@ -71,7 +71,7 @@ class ObservationService:
         self._written = written
 
     def observe(self, seen: ObservationInput, viewer: Viewer, deadline: float | None = None) -> ObservationResult:
-        """Take in what was seen; durable when this returns. What an agent sees is for the whole swarm."""
+        """Stores an observation; durable when this returns. Observations are visible to the whole swarm."""
         prepared = self._prepare(seen, viewer)
         where = self._comparable(prepared.memory, viewer)
         for _ in range(ATTEMPTS):
@@ -88,7 +88,7 @@ class ObservationService:
     def _store_observation(
         self, prepared: NormalizedDraft, where: Filter, verdicts: Verdicts, viewer: Viewer, deadline: float | None
     ) -> ObservationResult | None:
-        """None: something has come meanwhile that it was not compared with."""
+        """Returns None if observations arrived that this one was not compared with."""
 
         def work(tx: Transaction) -> ObservationResult | None:
             tx.claim(f"seen of {where.service} {where.category}".encode())
@@ -115,7 +115,7 @@ class ObservationService:
         return prepared
 
     def _comparable(self, memory: Memory, viewer: Viewer) -> Filter:
-        """What may be meant by it: of the same service and category, in the same project or for all of them."""
+        """Returns the filter for memories it may match: same service and category, same project or none."""
         assert memory.operational is not None
         return Filter(
             visibility=visible_to(viewer, self._lead_sees, ScopeChoice.SWARM),
@@ -128,7 +128,7 @@ class ObservationService:
     # comparing
 
     def _compare(self, prepared: NormalizedDraft, where: Filter, deadline: float | None) -> Verdicts:
-        """Verdicts about all pairs of texts that decide what becomes of it."""
+        """Returns verdicts about all pairs of texts that decide the placement."""
         memory = prepared.memory
         with self._store.read(deadline) as view:
             known = load_groups(view, where, memory.created_at)
@@ -141,7 +141,7 @@ class ObservationService:
     def _find_placement(
         self, prepared: NormalizedDraft, known: Mapping[MemoryId, KnownGroup], verdicts: Verdicts
     ) -> Placement | None:
-        """None: this very observation is known."""
+        """Returns None if this very observation is stored already."""
         memory, groups = prepared.memory, [one.group for one in known.values()]
         seen = _observation(prepared)
         if find_group(groups, seen) is not None:
@@ -191,7 +191,7 @@ class ObservationService:
         return ObservationResult(memory=stored.memory, effect=Effect.UNCERTAIN, about=about, why=why, dropped=dropped)
 
     def _is_repeat(self, tx: Transaction, stored: Stored, seen: Observation) -> bool:
-        """Whether it is no news that who has seen this sees it, since nothing came between."""
+        """Returns True if the observer reported this before and nothing came between."""
         told = tx.observations(stored.key)
         first = next(one for one in told if one.kind is ObservationKind.CREATED)
         known = stored.memory.operational
@@ -208,8 +208,7 @@ class ObservationService:
     def _propose_reviews(
         self, tx: Transaction, doubtful: Sequence[KnownGroup], stored: Stored, verdicts: Verdicts, viewer: Viewer
     ) -> int:
-        """Let somebody decide whether the newer contradicts the older. Answers for how many of these there is no room
-        in the inbox; it is kept all the same."""
+        """Proposes contradictions for review. Returns the number dropped because the inbox is full."""
         asked = [
             self._proposal_queue.propose_or_drop(
                 tx,

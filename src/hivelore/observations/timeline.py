@@ -1,4 +1,4 @@
-"""The life of a memory about running things: what was observed of it, in pages, and how sure it was all the while."""
+"""Confidence timeline: the observations of a memory, in pages, with its confidence over time."""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
@@ -19,7 +19,8 @@ def build_timeline(
     now: datetime,
     lifecycle: Lifecycle,
 ) -> ConfidenceTimeline:
-    """A page of the life until ``now``. ``after``: behind so many of that instant."""
+    """Returns a page of the timeline until ``now``. ``after``: an instant and the number of its observations already
+    read."""
     known = memory.operational
     assert known is not None
     told = list(replay(known, seen, lifecycle))
@@ -38,7 +39,7 @@ def build_timeline(
 
 
 def _positions(times: Sequence[datetime]) -> list[tuple[datetime, int]]:
-    """Each of sorted times with how many of the same instant there are up to it."""
+    """Numbers the entries of equal time."""
     return [(at, number) for at, some in groupby(times) for number, _ in enumerate(some, 1)]
 
 

@@ -1,4 +1,4 @@
-"""How many tokens an agent is told, by who it is (C36)."""
+"""Token budgets of operational memory, by model and tier (C36)."""
 
 import re
 from collections.abc import Mapping
@@ -14,15 +14,15 @@ _TIER_LIKE = re.compile(r"tier[^a-z]*")
 
 @dataclass(frozen=True, slots=True)
 class TokenBudget:
-    """Tokens; 0: nothing is told."""
+    """Tokens; 0 disables the block."""
 
     tokens: int
     by_tier: Mapping[int, int] = field(default_factory=dict[int, int])
     by_model: Mapping[str, int] = field(default_factory=dict[str, int])
-    """By a part of its name, in small letters."""
+    """By a lower-case part of the model name."""
 
     def tokens_for(self, model: str | None = None, tier: int | None = None) -> int:
-        """That of the model, by the longest name that fits, else that of the tier, else that of all."""
+        """Returns the budget of the model (longest matching name), else of the tier, else the default."""
         name = (model or "").lower()
         fitting = [part for part in self.by_model if part in name]
         if fitting:
@@ -31,7 +31,7 @@ class TokenBudget:
 
 
 def parse_budget(told: str) -> TokenBudget:
-    """``2000``, or a table like ``2000, tier1=800, opus=6000``; the number without a name is for all others."""
+    """Parses ``2000``, or a table like ``2000, tier1=800, opus=6000``; the number without a name is the default."""
     told_of: dict[str, int] = {}
     for part in told.split(","):
         entry = _ENTRY.fullmatch(part.strip())

@@ -1,4 +1,4 @@
-"""What an observation is made of: checked the same whoever tells it, under the names that doors have for it."""
+"""Validation of observations, shared by all interfaces."""
 
 from datetime import datetime
 
@@ -8,11 +8,11 @@ from hivelore.memories.normalizer import Normalizer, to_utc
 from hivelore.observations.model import GENERAL, SERVICE_LENGTH
 
 MAX_OBSERVATION = 4_000
-"""Characters of what was seen: it is to be told in one line."""
+"""Characters; an observation is shown in one line."""
 
 
 def normalize_text(text: str, normalizer: Normalizer) -> Clean:
-    """What was seen, in one line."""
+    """Returns the observation in one line."""
     if len(text) > MAX_OBSERVATION:
         raise TooLarge(
             f"The observation has {len(text):,} characters; it may have {MAX_OBSERVATION:,}. Say it in a line, and "
@@ -26,14 +26,14 @@ def normalize_text(text: str, normalizer: Normalizer) -> Clean:
 
 
 def check_category(name: str) -> str:
-    """To be cleaned yet."""
+    """Returns the category. Not yet redacted."""
     if not name.strip():
         raise Invalid("An observation has a category, like timing.", field="category")
     return name
 
 
 def normalize_service(name: str | None) -> Clean | None:
-    """What is about no service in particular is about none. To be cleaned yet."""
+    """Returns the service name, None for GENERAL. Not yet redacted."""
     name = in_one_line(name or "")
     if len(name) > SERVICE_LENGTH:
         raise Invalid(f"The name of a service has at most {SERVICE_LENGTH} characters.", field="service")
@@ -41,10 +41,10 @@ def normalize_service(name: str | None) -> Clean | None:
 
 
 def service_filter(name: str | None) -> Clean | None:
-    """GENERAL: what holds for all; None: any, as where the name is empty."""
+    """Returns the service to filter by: GENERAL for observations about all services, None for any."""
     return (normalize_service(name) or GENERAL) if name and name.strip() else None
 
 
 def observation_time(told: datetime | None, now: datetime) -> datetime:
-    """When it was seen. Clocks may differ: what was seen was not seen in the future."""
+    """Returns the time of the observation, at most now, because clocks may differ."""
     return min(to_utc(told, "at") or now, now)

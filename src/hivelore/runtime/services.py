@@ -43,11 +43,9 @@ from hivelore.review.model import ProposalId
 from hivelore.review.proposals import ProposalQueue
 from hivelore.runtime.background import niced
 from hivelore.runtime.settings import Settings
-from hivelore.search.boosts import Boosts
 from hivelore.search.fusion import FusionWeights
 from hivelore.search.model import RecallId
-from hivelore.search.recency_conflicts import RecencyConflicts
-from hivelore.search.scoring import Ranking
+from hivelore.search.ranking import Boosts, Ranking, RecencyConflicts
 from hivelore.search.service import SearchService
 from hivelore.sessions.capture import CaptureService
 from hivelore.sessions.injection import Budgets, InjectionService

@@ -16,7 +16,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from hivelore.core import capabilities
 from hivelore.core.agents import LeadSees
 from hivelore.errors import Invalid
-from hivelore.feedback.rating import LEAST, MOST, Worth
+from hivelore.feedback.model import LEAST, MOST, Worth
 from hivelore.local import endpoint
 from hivelore.memories.model import Source
 from hivelore.memories.ttl import Lifetimes
@@ -25,7 +25,7 @@ from hivelore.observations.markers import CATEGORIES, NAME_PATTERN
 from hivelore.observations.outcomes import MatchingMode
 from hivelore.observations.token_budget import parse_budget
 from hivelore.runtime import logs
-from hivelore.search.scoring import Profile, Ranking
+from hivelore.search.ranking import Profile, Ranking
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails

@@ -159,11 +159,11 @@ class Score(NamedTuple):
     keyword: float = 0.0
     vector: float = 0.0
     prior: float = 0.0
-    """What ``search.boosts`` adds to similarity."""
+    """What ``search.ranking`` adds to similarity."""
     recency: float = 0.0
     access: float = 0.0
     update: float = 0.0
-    """What ``search.recency_conflicts`` adds to the total."""
+    """What ``search.ranking`` adds to the total."""
     confidence: float = 1.0
     usefulness: float = 1.0
 
@@ -199,7 +199,7 @@ class Hit:
     passage: Snippet
     score: Score
     fit: float = 0.0
-    """How far it has to do with the question at all (``search.relevance_floor``), 0..3; ``score`` only compares
+    """How far it has to do with the question at all (``search.selection``), 0..3; ``score`` only compares
     hits."""
     fits: bool = False
     """Whether it is worth giving to somebody who did not ask."""

@@ -1,20 +1,117 @@
-"""Which of the ranked candidates an answer gives: those that fit, none twice, and not more than there is room for."""
+"""Whether what was found is worth saying to somebody who did not ask for it (N06).
+
+The score of a hit says which of the hits is best, and the best of nothing is still the best. ``fit`` says how far a hit
+has to do with the question at all, on one scale for every store and question. The figures behind the constants, and
+what the signal cannot see, are in docs/decisions/0008.
+"""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hivelore.core.token_count import estimate
 from hivelore.indexing.model import DocumentKey, Vector
 from hivelore.memories.model import Memory
-from hivelore.search.diversity import says_the_same, varied
-from hivelore.search.excerpts import shortened
-from hivelore.search.model import Hit, Query, Score
-from hivelore.search.recency_conflicts import Ranked
-from hivelore.search.relevance_floor import AMONG, fit, fits, says_something
+from hivelore.search.model import Query, Score
+from hivelore.search.ranking import Ranked
+from hivelore.search.tokenizer import STOP_TERMS, distinct_terms, document_terms
+
+FLOOR = 0.70
+"""An answer is worth giving unasked when its best hit fits at least so well."""
+COMPANY = 0.40
+"""In such an answer, a hit that fits at least so well is worth giving, too."""
+AMONG = 10
+"""So many of the best hits are looked at for the one that fits best, however few are asked for."""
+
+_NODS = """
+ok okay yes yeah yep yup nope sure right correct exactly agreed please thanks thank thx good great nice fine cool
+perfect done hi hello hey bye go going ahead continue proceed carry keep now again well let also just too
+"""
+_SAY_NOTHING = STOP_TERMS.union(document_terms(_NODS))
+_ANSWERED = 1.5
+_SCALE = 1.15
+_BY_WORDS_ALONE = 7 / 6
+
+
+def says_something(terms: Iterable[str]) -> bool:
+    """Whether a question of these terms asks for anything: not one that is but grammar ("the of and") or moves a talk
+    on ("go on", "yes, do it, thanks"). What has all of its words need not have to do with anything."""
+    return not _SAY_NOTHING.issuperset(terms)
+
+
+def fit(cosine: float | None, answered: float) -> float:
+    """How well a hit fits a question, 0..3. ``cosine`` is that of its nearest passage, ``answered`` its keyword score
+    as a share of what all words of the question weigh.
+
+    1.15 x cosine x (1 + 1.5 answered): words and meaning have to agree. Without a cosine the words alone have to say
+    more.
+    """
+    share = min(max(answered, 0.0), 1.0)
+    if cosine is None:
+        return _BY_WORDS_ALONE * share
+    return _SCALE * max(cosine, 0.0) * (1.0 + _ANSWERED * share)
+
+
+def fits(own: float, best: float) -> bool:
+    """Whether a hit is worth giving unasked. ``best`` is the fit of the one that fits best."""
+    return best >= FLOOR and own >= COMPANY
+
+
+OVERLAP = 0.9
+"""The least share of terms in common, of all terms of both, of texts that say the same."""
+READ = 20_000
+"""Longer texts say the same only where they are the same."""
+_FIRST = 4
+
+_TURNS = frozenset(("no", "not", "never", "none", "nor", "without", "t", "off", "disabl"))
+"""Terms that turn what a sentence says into its opposite; t is that of "don't"."""
+
+
+def says_the_same(one: str, other: str) -> bool:
+    """Whether two texts are the same but for case, blanks, punctuation and a few words that change no fact."""
+    if _are_plainly_the_same(one, other):
+        return True
+    if max(len(one), len(other)) > READ:
+        return False
+    words, others = distinct_terms(one), distinct_terms(other)
+    together, shared = words | others, words & others
+    if not shared or len(shared) < OVERLAP * len(together):
+        return False
+    if any(term in _TURNS or not term.isalpha() for term in together - shared):
+        return False
+    return _of(shared, one) == _of(shared, other)
+
+
+def _of(shared: frozenset[str], text: str) -> list[str]:
+    return [term for term in document_terms(text) if term in shared]
+
+
+def _are_plainly_the_same(one: str, other: str) -> bool:
+    """But for case and blanks. Most texts differ in their first words, and then no more of them is looked at."""
+    return _first_words(one) == _first_words(other) and one.casefold().split() == other.casefold().split()
+
+
+def _first_words(text: str) -> list[str]:
+    return [word.casefold() for word in text.split(maxsplit=_FIRST)[:_FIRST]]
+
+
+def varied(scores: Sequence[float], likeness: Callable[[int, int], float], diversity: float, limit: int) -> list[int]:
+    """Places of up to ``limit`` of the scores, each with the best balance of a high score and being unlike those before
+    it: (1 - diversity) x score - diversity x its greatest likeness (Carbonell and Goldstein's marginal relevance).
+    ``diversity`` 0..1; 0 keeps the order of the scores."""
+    left = list(range(len(scores)))
+    nearest = [0.0] * len(scores)
+    chosen: list[int] = []
+    while left and len(chosen) < limit:
+        best = max(left, key=lambda place: (1.0 - diversity) * scores[place] - diversity * nearest[place])
+        left.remove(best)
+        chosen.append(best)
+        for place in left:
+            nearest[place] = max(nearest[place], likeness(best, place))
+    return chosen
+
 
 LIKE_LENGTH = 0.85
 """How long the shorter of two texts that may say the same is at least, as a part of the longer one."""
@@ -25,8 +122,6 @@ LIKE_VECTORS = 0.9
 at stake."""
 VARIED_AMONG = 50
 """So many of the best, without copies, are looked at where unlike ones are asked for."""
-LEAST_SHOWN = 20
-"""Tokens of its passage that the first hit shows, however small the budget."""
 
 Vectors = Callable[[Sequence[DocumentKey]], Mapping[DocumentKey, Vector]]
 """The nearest passage of each, as far as it has a vector."""
@@ -167,25 +262,3 @@ def _original(ranked: Sequence[Ranked], place: int, rivals: Sequence[int], memor
     texts = memories([ranked[it].key for it in (place, *rivals)])
     text = texts[ranked[place].key].content
     return next((it for it in rivals if says_the_same(texts[ranked[it].key].content, text)), None)
-
-
-def within(hits: Sequence[Hit], budget: int | None, weights: Mapping[str, float]) -> list[Hit]:
-    """The hits whose names and passages take up to ``budget`` tokens together, in their order: what is too long for the
-    rest is left out. Of the first one, the part of the passage that says the most of the question, whose terms have
-    ``weights``, is shown where not all of it has room."""
-    if budget is None or not hits:
-        return list(hits)
-    passage, room = hits[0].passage, max(budget - estimate(hits[0].memory.name), LEAST_SHOWN)
-    first = replace(hits[0], passage=replace(passage, content=shortened(passage.content, room, weights)))
-    left = budget - _cost(first)
-    shown = [first]
-    for hit in hits[1:]:
-        cost = _cost(hit)
-        if cost <= left:
-            left -= cost
-            shown.append(hit)
-    return shown
-
-
-def _cost(hit: Hit) -> int:
-    return estimate(hit.memory.name) + estimate(hit.passage.content)

@@ -17,15 +17,13 @@ from hivelore.indexing.model import Candidate, Candidates, DocumentKey, Neighbou
 from hivelore.memories.model import Memory, RankFeatures
 from hivelore.observations.confidence import Lifecycle, is_active
 from hivelore.observations.model import Operational
-from hivelore.search.boosts import Boosts, prior
 from hivelore.search.dates import spans
 from hivelore.search.fusion import FusionWeights, Relevance, Spread, fuse
 from hivelore.search.model import Filter, Hit, Query, RecallResult, RetrievalMode, Score, Visibility
 from hivelore.search.query_analysis import QueryAnalysis, asked_of, gist
-from hivelore.search.recency_conflicts import Ranked, RecencyConflicts, in_order, renewed
-from hivelore.search.scoring import Profile, Ranking, score
-from hivelore.search.selection import Memories, Signal, Vectors, chosen, is_crowded, within
-from hivelore.search.snippets import opening, shown, shown_then
+from hivelore.search.ranking import Boosts, Profile, Ranked, Ranking, RecencyConflicts, in_order, prior, renewed, score
+from hivelore.search.selection import Memories, Signal, Vectors, chosen, is_crowded
+from hivelore.search.snippets import opening, shown, shown_then, within
 from hivelore.storage.ports import MemoryStore, View
 
 LEAST_READ = 50

@@ -1,5 +1,5 @@
-"""What agents are taught about memory (A47), and what is worth keeping at all (B18): one text for every place that says
-so, made from the tools and folders that there are."""
+"""Instructions for agents about memory (A47) and about what is worth storing (B18). One source for all places, built
+from the tools and folders available."""
 
 import json
 from collections.abc import Collection
@@ -28,7 +28,7 @@ EXAMPLE = (
     "auth-header-fix",
 )
 UNKNOWN_WORKSPACE = "the folder that `hivelore status` calls workspace"
-"""For who cannot say where that is."""
+"""Used where the path of the workspace is not known."""
 _HEAD = """\
 ---
 name: memory
@@ -40,13 +40,13 @@ at the start of a task, after a problem was solved, and when the user states a p
 
 
 def skill_file(tools: Collection[str], where: str | None) -> str:
-    """``teaching``, as agent programs want it in a file of its own."""
+    """Returns ``instructions_page`` as a skill file."""
     return f"{_HEAD}{instructions_page(tools, where)}"
 
 
 def instructions_page(tools: Collection[str], where: str | None) -> str:
-    """For an agent that has these tools. ``where``: in words, the workspace with the memory folders; None where nobody
-    looks into any."""
+    """Returns the instructions for an agent with these tools. ``where``: the workspace in words; None if no service
+    scans one."""
     parts = [f"# Memory\n\n{PURPOSE}", _search_section(tools), _write_section(tools, where)]
     parts.append(
         f"**Do not write down** {EXCLUSIONS}. Hivelore summarizes each session when it ends; do not write session "
@@ -59,7 +59,7 @@ def instructions_page(tools: Collection[str], where: str | None) -> str:
 
 
 def instruction_lines(tools: Collection[str], where: str | None) -> str:
-    """The same in three lines at most, for a CLAUDE.md or AGENTS.md (A48)."""
+    """Returns the instructions in at most three lines, for a CLAUDE.md or AGENTS.md (A48)."""
     told: list[str] = []
     if SEARCH in tools:
         told.append(f"Before you begin a task, search your memory for what is known about it: `{SEARCH}`.")
@@ -73,7 +73,7 @@ def instruction_lines(tools: Collection[str], where: str | None) -> str:
 
 
 def short_instructions() -> str:
-    """The same in short, for who has all tools and sees their descriptions."""
+    """Returns the short form for clients that show all tool descriptions."""
     when = "; ".join(one.partition(":")[0] for one in OCCASIONS)
     return (
         f"Your memory across sessions. {PURPOSE} Search at the start of a task. Store when {when}. "
@@ -82,7 +82,7 @@ def short_instructions() -> str:
 
 
 def format_path(workspace: str) -> str:
-    """A path in words."""
+    """Formats a path for a sentence."""
     plain = workspace.isprintable() and "`" not in workspace
     return f"`{workspace}`" if plain else json.dumps(workspace)
 

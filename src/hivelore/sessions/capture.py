@@ -1,4 +1,4 @@
-"""Capture: what follows from what happens in an agent program, and what the program is told in reply."""
+"""Capture: turns hook envelopes into events, stores what they report, and replies with text for the model."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -63,9 +63,9 @@ class CaptureService:
         self._clock = clock
 
     def handle(self, event: AgentEvent, viewer: Viewer, deadline: float | None = None) -> Reply:
-        """What the program is to be told at an event. What is to be kept of it is durable then; taking the same event
-        again keeps nothing more. Raises Unauthenticated for who is no agent, Forbidden where nothing but a transcript
-        that is not theirs tells what was said."""
+        """Returns the reply to an event. Stored data is durable when this returns; handling the same event again stores
+        nothing more. Raises Unauthenticated if the viewer is no agent, Forbidden if the only source is a transcript of
+        somebody else."""
         agent = _require_agent(viewer)
         if event.kind in _WITH_REPLY:
             return self._reply(event, agent, viewer, deadline)
@@ -79,8 +79,7 @@ class CaptureService:
         return NO_REPLY
 
     def _check_transcript(self, event: AgentEvent, viewer: Viewer) -> AgentEvent:
-        """The event without a transcript that is not to be read for the viewer. Raises Forbidden where nothing else
-        tells what was said."""
+        """Returns the event without a transcript that the viewer may not use. Raises Forbidden if no text is left."""
         if event.transcript is None:
             return event
         name = _session_key(replace(event, subagent=None))
@@ -99,8 +98,7 @@ class CaptureService:
         return replace(event, transcript=None)
 
     def handle_late(self, event: AgentEvent, viewer: Viewer) -> None:
-        """As ``take``, for an event that nobody waits for any more: what was told in reply, if anything, has not
-        arrived."""
+        """Handles an event after its hook has stopped waiting. Its reply, if any, did not arrive."""
         agent = _require_agent(viewer)
         if event.kind in _WITH_REPLY:
             self._update_session(event, agent, lambda session: _remove_injection(session, event))
@@ -122,7 +120,7 @@ class CaptureService:
     def _store_compaction_summary(
         self, event: AgentEvent, agent: AgentId, viewer: Viewer, deadline: float | None
     ) -> None:
-        """The program's own summary of a conversation, which a later one of the same session takes the place of."""
+        """Stores the program's own summary of a conversation. A later one of the same session replaces it."""
         text = unfenced(event.text or "").strip()
         if text_weight(text) <= MIN_WEIGHT:
             return
@@ -181,7 +179,7 @@ def _session_key(event: AgentEvent) -> Clean:
 
 
 def _apply_event(session: Session, event: AgentEvent) -> Session:
-    """A session when an event has come, before anything is told in reply."""
+    """Returns the session after an event, before any reply."""
     if event.kind is EventKind.STARTED and event.origin is not Origin.RESUMED:
         # The model knows nothing of what it was told before; after a compaction it goes on with the same work.
         goes_on = event.origin is Origin.COMPACTED
@@ -208,7 +206,7 @@ def _add_injection(session: Session, event: AgentEvent, notes: Sequence[Note]) -
 
 
 def _remove_injection(session: Session, event: AgentEvent) -> Session:
-    """A session whose model has not been told what was said in reply to an event."""
+    """Returns the session without what was injected in reply to an event, because the model did not receive it."""
     asked = unfenced(event.text or "").strip()[:GOAL_LENGTH] if event.kind is EventKind.PROMPTED else ""
     return replace(
         session,
@@ -226,7 +224,7 @@ class HookService:
         self._clock = clock
 
     def handle(self, envelope: Envelope, viewer: Viewer, deadline: float | None = None) -> Json:
-        """What the program takes as an answer; None where it is to hear nothing."""
+        """Returns the reply in the format of the program; None for no reply."""
         dialect, name = _dialect_and_event(envelope)
         event = self._parse_event(dialect, name, envelope)
         if event is None:
@@ -234,7 +232,7 @@ class HookService:
         return dialect.format_reply(name, event, self._capture.handle(event, viewer, deadline))
 
     def handle_late(self, envelope: Envelope, viewer: Viewer) -> None:
-        """Likewise, where nobody waits for an answer any more."""
+        """Handles an envelope after its hook has stopped waiting."""
         dialect, name = _dialect_and_event(envelope)
         event = self._parse_event(dialect, name, envelope)
         if event is not None:
@@ -251,12 +249,12 @@ class HookService:
         return dialect.parse_event(name, envelope.payload, about, self._redactor.clean)
 
     def _clean_id(self, number: EventId) -> EventId:
-        """The id as it is kept. One that reads like a secret is replaced by its keyed digest, which is as unique."""
+        """Returns the id as stored. An id that looks like a secret is replaced by its keyed digest."""
         text = storable(number)
         return EventId(text if self._redactor.clean(text) == text else self._redactor.digest(text))
 
     def _event_time(self, envelope: Envelope) -> datetime:
-        """Clocks may differ: what has happened has not happened in the future."""
+        """Returns the time of the event, at most now, because clocks may differ."""
         now = self._clock.now()
         return now if envelope.at is None else min(envelope.at, now)
 

@@ -1,15 +1,14 @@
-"""The fence around memories that are given to a model unasked: it tells the model that they are data, and us, when we
-read a conversation later, that these words are our own and nothing new (N06). Each has a random number, so that no text
-can end it that was written before.
+"""Fence around injected memories.
 
-A conversation may be cut anywhere, and whoever repeats a fence may escape it: so each mark counts by itself, in a few
-spellings.
+It marks injected text as data for the model, and lets Hivelore recognize its own text when it reads a transcript later
+(N06). Each fence has a random number, so text written earlier cannot close it. A conversation may be cut anywhere and a
+fence may come back escaped, so each mark counts alone, in several spellings.
 """
 
 import re
 
 TYPE_CHECKING = False
-"""Written out, because importing typing takes time too."""
+"""Defined here because importing ``typing`` costs start-up time."""
 
 if TYPE_CHECKING:
     from hivelore.core.text import Harmless
@@ -34,19 +33,19 @@ def end(nonce: str) -> str:
 
 
 def fenced(text: "Harmless", nonce: str) -> str:
-    """The text between two marks, behind a notice. ``nonce``: 16 random hexadecimal digits."""
+    """Returns the text between two marks, after a notice. ``nonce``: 16 random hexadecimal digits."""
     return f"{begin(nonce)}\n{NOTICE}\n\n{text.strip()}\n{end(nonce)}"
 
 
 def unfenced(text: str) -> str:
-    """What a text says besides what we had put into it. A fence without an end reaches to the end of the text, one
-    without a beginning from the mark before it. A text without fences comes back as it is."""
+    """Returns the text without injected parts. A fence without an end reaches to the end of the text; an end without a
+    beginning reaches back to the previous mark. Text without fences is returned unchanged."""
     return Unfencer().read(text)
 
 
 class Unfencer:
-    """The same for a text that arrives in pieces, where no mark is cut in two: what was read cannot be taken back, so a
-    fence without a beginning reaches back to the beginning of its piece at most."""
+    """Removes fences from a text that arrives in pieces, where no mark is split. An end without a beginning reaches
+    back to the start of its piece at most."""
 
     def __init__(self) -> None:
         self.is_inside_fence = False

@@ -1,4 +1,4 @@
-"""What a model is told without having asked: how memories read in there, and how much of it has room."""
+"""Injection: selects and formats the text that a model gets unasked at session start, prompts and sub-agent starts."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -19,22 +19,21 @@ from hivelore.sessions.fence import fenced
 from hivelore.sessions.model import AgentEvent, EventKind, Origin, Session
 
 MAX_CHARACTERS = 9_500
-"""Claude Code shows no more than 10,000 of what one hook says; the fence takes its part."""
+"""Claude Code shows at most 10,000 characters of one hook's output; the fence takes the rest."""
 MAX_OPERATIONAL_CHARACTERS = 6_000
-"""Characters, of these, that what is known about running things may take, whatever its budget: the rest is for the task
-and for what else there is."""
+"""Share of ``MAX_CHARACTERS`` for operational memory, whatever its token budget."""
 MAX_WHOLE_CHARACTERS = 700
-"""Characters of a memory that is shown whole."""
+"""Longer memories are shown by their summary."""
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A memory and what of it is shown."""
+    """A memory and the excerpt of it that is shown."""
 
     memory: Memory
     text: str
     recall: RecallId | None = None
-    """That gave it."""
+    """The recall that returned the memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +41,13 @@ class Section:
     heading: str
     notes: Sequence[Note]
     text: str = ""
-    """What stands there besides; it counts, and is there at any rate."""
+    """Fixed text of the section. It counts against the character limit and is always shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Injection:
     text: str | None
-    """None: there is nothing to tell."""
+    """None if there is nothing to inject."""
     notes: Sequence[Note]
 
 
@@ -56,20 +55,21 @@ NO_INJECTION = Injection(None, ())
 
 
 def excerpt(memory: Memory) -> Note:
-    """A memory nobody asked for in particular: all of it where it is short, else what it is about."""
+    """Returns a memory in full if it is short, else its summary."""
     whole = memory.content if len(memory.content) <= MAX_WHOLE_CHARACTERS else memory.summary
     return Note(memory, whole.strip())
 
 
 def environment_line(what: str) -> Harmless:
-    """What an agent is told of its environment, in front of all else (C21); empty where there is nothing to tell."""
+    """Returns the line about the environment that precedes the operational block (C21); empty if there is nothing to
+    report."""
     return harmless(f"Environment: {what}" if what else "")
 
 
 def compose(sections: Sequence[Section], tokens: int, nonce: str, before: Injection = NO_INJECTION) -> Injection:
-    """The sections within a fence, with as many notes, in their order, as have room in a number of tokens: one that is
-    too long for the rest is left out. A section without anything has no heading. ``before``: what stands there first,
-    at any rate, and is told with the rest; it takes room, and no tokens. ``nonce``: see ``fenced``."""
+    """Formats sections inside a fence. Notes are added in order while they fit the token and character limits; a note
+    that does not fit is skipped, and a section without content is omitted. ``before`` comes first in any case and costs
+    characters but no tokens. ``nonce``: see ``fenced``."""
     left, room = tokens, MAX_CHARACTERS - len(before.text or "")
     parts = [before.text] if before.text else []
     told = list(before.notes)
@@ -89,7 +89,7 @@ def compose(sections: Sequence[Section], tokens: int, nonce: str, before: Inject
 
 
 def _line(note: Note) -> str:
-    """Like ``- [2026-11-03] Ports: 8443 is taken by the proxy.``, with further lines under it."""
+    """Formats a note like ``- [2026-11-03] Ports: 8443 is taken by the proxy.``; further lines are indented."""
     memory = note.memory
     named = not note.text.startswith(memory.name.rstrip("…"))
     text = f"{memory.name}: {note.text}" if named else note.text
@@ -98,22 +98,22 @@ def _line(note: Note) -> str:
 
 
 MAX_RELEVANT = 5
-"""Memories that are told because of what was asked for (B11)."""
+"""Memories injected because they match a prompt or task (B11)."""
 MAX_CANDIDATES = 50
-"""Of the newest memories, so many are looked at for a briefing."""
+"""Newest memories considered for the session-start context."""
 MAX_SUMMARIES = 2
-"""Of earlier sessions, told in one briefing."""
+"""Summaries of earlier sessions in one session-start context."""
 TASK_LENGTH = 2_000
 
 
 @dataclass(frozen=True, slots=True)
 class Budgets:
-    """Tokens, estimated; 0: nothing is told."""
+    """Estimated tokens; 0 disables an injection."""
 
     start: int
     prompt: int
     operational: TokenBudget
-    """Of what is known about running things, by model."""
+    """Budget of operational memory, by model."""
 
 
 class InjectionService:
@@ -135,7 +135,8 @@ class InjectionService:
         self._nonce = nonce
 
     def inject(self, event: AgentEvent, session: Session, viewer: Viewer, deadline: float | None = None) -> Injection:
-        """What to tell at an event, without what the model was told before. ``session``: as it is known by then."""
+        """Returns the text to inject at an event, without memories the model already received. ``session`` is the
+        session after the event."""
         # Unasked, even a lead gets only what is its own or everybody's.
         viewer = replace(viewer, role=Role.WORKER)
         known = frozenset((one.memory, one.version) for one in session.injected)
@@ -154,7 +155,7 @@ class InjectionService:
     def _operational_context(
         self, event: AgentEvent, known: frozenset[tuple[MemoryId, int]], viewer: Viewer
     ) -> Injection:
-        """What must wait (C42), and what is known about running things (C21)."""
+        """Returns active cooldowns (C42) and operational memory (C21)."""
         budget = self._budgets.operational.tokens_for(event.model)
         if not budget:
             return NO_INJECTION
@@ -189,7 +190,7 @@ class InjectionService:
     def _recent_memories(
         self, event: AgentEvent, known: frozenset[tuple[MemoryId, int]], viewer: Viewer
     ) -> Iterable[Section]:
-        """What was kept last: of the project first, then what belongs to none."""
+        """Yields the newest memories, those of the project before those without a project."""
         where = replace(
             self._reader.widest_filter(viewer),
             project=event.project,
@@ -215,7 +216,7 @@ def _excerpts(memories: Iterable[Memory]) -> Sequence[Note]:
 
 
 def _recall_query(event: AgentEvent, session: Session) -> str:
-    """What memories are to have to do with."""
+    """Returns the text that injected memories should match."""
     if event.kind is EventKind.PROMPTED:
         return event.text or ""
     parts = [None if event.task is None else event.task.text]
@@ -225,7 +226,7 @@ def _recall_query(event: AgentEvent, session: Session) -> str:
 
 
 def _reminders(event: AgentEvent, session: Session) -> Iterable[Section]:
-    """The task, and after a compaction what was asked for (D25)."""
+    """Yields the current task and, after a compaction, what was asked for (D25)."""
     if event.task is not None:
         yield Section("Current task", (), f"{event.task.id}: {event.task.text[:TASK_LENGTH]}".rstrip(": "))
     compacted, asking = event.origin is Origin.COMPACTED, event.kind is EventKind.PROMPTED

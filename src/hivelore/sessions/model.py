@@ -1,4 +1,4 @@
-"""What was said and done in a session of an agent program, and what is handed over when a session ends."""
+"""Values of sessions: transcripts, hook events, session ends and summaries."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -11,7 +11,7 @@ from hivelore.memories.model import MemoryId
 from hivelore.search.model import RecallId
 
 EventId = NewType("EventId", str)
-"""Made by who hands over; the same one twice is the same event."""
+"""Chosen by the sender; the same id twice is the same event."""
 
 
 class Speaker(StrEnum):
@@ -22,10 +22,10 @@ class Speaker(StrEnum):
 
 
 class ToolEffect(StrEnum):
-    """What a tool is for, whatever a program calls it."""
+    """What a tool does, independent of its name in a program."""
 
     RUN = "run"
-    """Commands of a shell."""
+    """Runs shell commands."""
     WRITE = "write"
     """Changes files."""
     OTHER = "other"
@@ -36,20 +36,20 @@ class Tool:
     name: str
     effect: ToolEffect
     target: str
-    """The input of interest: the command, the path of the file, the address, the question; may be empty."""
+    """Main input: command, path, address or query; may be empty."""
     written: str = field(default="", compare=False)
-    """What was put into files, as far as that was seen."""
+    """Text written to files, where known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
     speaker: Speaker
     text: str
-    """What was said; of a result what the tool answered; empty for a call."""
+    """Spoken text, or the output of a tool; empty for a call."""
     tool: Tool | None = None
-    """Of calls and results."""
+    """Set for calls and results."""
     failed: bool = False
-    """Of a result: whether the tool said that it failed."""
+    """True if the tool reported a failure."""
     at: datetime | None = None
 
     @property
@@ -60,11 +60,11 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Transcript:
-    """Turns in their order."""
+    """Turns in order."""
 
     turns: tuple[Turn, ...]
     cut: bool = False
-    """Whether there was more before the first one."""
+    """True if earlier turns are missing."""
 
     @property
     def size(self) -> int:
@@ -80,7 +80,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class SubAgent:
-    """A helper that a session started; ``id`` is unique within it."""
+    """A helper started by a session; ``id`` is unique within the session."""
 
     id: str
     type: str
@@ -88,7 +88,7 @@ class SubAgent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionEnd:
-    """A session, a sub-agent or a long turn came to its end."""
+    """The end of a session, a sub-agent or a turn."""
 
     id: EventId
     program: str
@@ -97,20 +97,20 @@ class SessionEnd:
     at: datetime
     """UTC."""
     transcript: str | None = None
-    """The path of the program's own file."""
+    """Path of the program's own file."""
     text: str | None = None
-    """What was said, where there is no such file."""
+    """Conversation text, if there is no file."""
     last_message: str | None = None
-    """What the assistant said last, all of it: a file may lag behind it, or be gone."""
+    """Last message of the assistant, complete; the file may lag behind or be deleted."""
     project: str | None = None
     task: Task | None = None
     subagent: SubAgent | None = None
     is_partial: bool = False
-    """Only a turn ended: what is made of it is replaced before long."""
+    """True if only a turn ended; a later end replaces its summary."""
 
     @property
     def thread(self) -> str:
-        """What is distilled into one memory: the session, or one of its sub-agents."""
+        """Key of the summary: the session, or one of its sub-agents."""
         whole = f"session:{self.program}:{self.session}"
         return whole if self.subagent is None else f"{whole}:{self.subagent.id}"
 
@@ -119,12 +119,12 @@ class HandoverState(StrEnum):
     WAITING = "waiting"
     DONE = "done"
     FAILED = "failed"
-    """For good."""
+    """Not retried."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Handover:
-    """An end as a store keeps it until it is distilled; after that without what was said."""
+    """A stored session end. Its conversation text is dropped once it is summarized."""
 
     ended: SessionEnd
     """Its texts are clean."""
@@ -132,37 +132,37 @@ class Handover:
     state: HandoverState = HandoverState.WAITING
     attempts: int = 0
     not_before: datetime
-    """When it is to be looked at."""
+    """Earliest time of the next attempt."""
 
 
 MAX_INJECTED = 500
-"""Of what was told in a session, so much is known at most: the newest."""
+"""Newest injected memories that are remembered per session."""
 GOAL_LENGTH = 1_000
 MAX_SHOWN = 500
-"""Likewise of what was ever shown in it."""
+"""Newest entries of ``Session.shown`` that are kept."""
 
 
 def session_key(program: str, session: str, subagent: str | None) -> Clean:
-    """What a session of a program is kept under, or that of a sub-agent in it."""
+    """Returns the key under which a session, or one of its sub-agents, is stored."""
     name = f"{program}:{session}"
     return Clean(name if subagent is None else f"{name}:{subagent}")
 
 
 class InjectedMemory(NamedTuple):
-    """A memory as the model has seen it."""
+    """A version of a memory that the model has in its context."""
 
     memory: MemoryId
     version: int
     event: EventId
-    """With the reply to which it was told."""
+    """The event in reply to which it was injected."""
 
 
 class ShownMemory(NamedTuple):
-    """A memory that was told, whether the model still knows it or not."""
+    """A memory that was injected, whether or not the model still has it."""
 
     memory: MemoryId
     recall: RecallId | None
-    """None: nobody asked for it, it was just new."""
+    """None if no recall returned it, for example a recent memory."""
     event: EventId
     at: datetime
     """UTC."""
@@ -172,18 +172,17 @@ class ShownMemory(NamedTuple):
 class Session:
     agent: AgentId
     id: Clean
-    """Program and session, and of a sub-agent what it is called in there: one for each that remembers by itself what it
-    was told."""
+    """Program and session, plus the sub-agent if any; each has its own context."""
     updated_at: datetime
     """UTC."""
     begun_at: datetime | None = None
-    """UTC, by the clock of the service, when it first heard of it; None: nobody has noted that."""
+    """When the service first saw it, UTC; None if not recorded."""
     goal: Clean | None = None
-    """What was asked for first."""
+    """First prompt."""
     last_prompt: Clean | None = None
-    """What was asked for last."""
+    """Last prompt."""
     context_event: EventId | None = None
-    """With the reply to which what is known of the project was told."""
+    """Event in reply to which the session-start context was injected."""
     injected: tuple[InjectedMemory, ...] = ()
     """Oldest first."""
     shown: tuple[ShownMemory, ...] = ()
@@ -193,11 +192,11 @@ class Session:
 @dataclass(frozen=True, slots=True)
 class Summary:
     points: tuple[str, ...]
-    """One sentence or two each, the most useful first; none: nothing was learned."""
+    """One or two sentences each, most useful first; empty if nothing was learned."""
     quotes_tools: bool = False
-    """Whether some of it are the words of tools: they may come from anywhere."""
+    """True if some points quote tool output, which is untrusted."""
     by: str = ""
-    """Who made it, for people: ``extractive``, ``anthropic claude-haiku-5-5``."""
+    """Name of the summarizer for display: ``extractive``, ``anthropic claude-haiku-5-5``."""
 
     @property
     def text(self) -> str:
@@ -209,65 +208,65 @@ EMPTY_SUMMARY = Summary(())
 
 class EventKind(StrEnum):
     STARTED = "started"
-    """A session has begun, or goes on."""
+    """A session began or was resumed."""
     PROMPTED = "asked"
-    """Somebody asked the agent for something."""
+    """The user sent a prompt."""
     ANSWERED = "answered"
-    """The agent is done with what it was asked for."""
+    """The agent finished its answer."""
     ADVANCED = "advanced"
-    """It is done with a part of that."""
+    """The agent finished a part of its task."""
     COMPACTING = "compacting"
-    """The program is about to shorten the conversation."""
+    """The program is about to compact the conversation."""
     COMPACTED = "compacted"
-    """It has done so."""
+    """The conversation was compacted."""
     SUBAGENT_STARTED = "sub-agent started"
     SUBAGENT_ENDED = "sub-agent ended"
     ENDED = "ended"
-    """The session is over."""
+    """The session ended."""
 
 
 class Origin(StrEnum):
-    """How a session came to start."""
+    """How a session started."""
 
     NEW = "new"
     CLEARED = "cleared"
-    """New, in the place of another one."""
+    """New, replacing another session."""
     RESUMED = "resumed"
-    """The conversation of before is there again."""
+    """The earlier conversation is restored."""
     COMPACTED = "compacted"
-    """What is left of the conversation is a summary of it."""
+    """The conversation was replaced by its summary."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentEvent:
-    """One event, told once or again. ``text`` is what was asked for, what was answered last, or the summary of what was
-    compacted."""
+    """One hook event; it may be delivered more than once. ``text`` is the prompt, the last answer, or the summary of a
+    compaction."""
 
     id: EventId
     kind: EventKind
     program: str
     session: Clean
-    """As the program calls it."""
+    """Session id of the program."""
     at: datetime
     project: Clean | None = None
     task: Task | None = None
-    """What the agent was started for (A45)."""
+    """Task that the agent was started for (A45)."""
     origin: Origin = Origin.NEW
-    """Of a session that started."""
+    """Set for a session that started."""
     text: Clean | None = None
     model: str | None = None
-    """That the agent thinks with, as the program calls it; None: it does not say so at this event."""
+    """Model name given by the program; None if the event has none."""
     subagent: SubAgent | None = None
     transcript: str | None = None
-    """Where the program keeps the conversation, of the sub-agent where it is about one; a path on its machine."""
+    """Path of the transcript on the program's machine, of the sub-agent for sub-agent events."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """What the program is to be told."""
+    """The reply to a hook event."""
 
     context: str | None = None
-    """For the eyes of the model."""
+    """Text for the model."""
 
 
 NO_REPLY = Reply()

@@ -1,5 +1,5 @@
-"""Knowing: what of a summary an agent has among its memories already. That is not kept a second time; the memories that
-say it are reinforced instead."""
+"""Novelty filter: finds the points of a summary that existing memories already state. Those memories are reinforced
+instead of storing the point again."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -17,10 +17,10 @@ from hivelore.sessions.lessons.claims import is_informative, is_stated, parse_cl
 from hivelore.storage.ports import MemoryStore, Transaction, View
 
 _MAX_CANDIDATES = 5
-"""Memories that may say the same: those with the most of its words."""
+"""Memories compared with a point: those that share most of its words."""
 _CODE_FENCE = "```"
 _MAX_CHARACTERS = 50_000
-"""Characters of a text that may be known; ``sentences`` looks at no more."""
+"""Longest text that is compared; ``sentences`` reads no more."""
 
 
 class NoveltyFilter:
@@ -33,8 +33,8 @@ class NoveltyFilter:
     def split_points(
         self, points: Sequence[str], agent: AgentId, project: Clean | None, besides: Clean
     ) -> tuple[list[str], list[Stored]]:
-        """The points that no memory says which the agent can see, and the memories that say the others. ``besides``:
-        the external id of one that does not count."""
+        """Returns the points that no visible memory states, and the memories that state the others. ``besides``:
+        external id of a memory to ignore."""
         new: list[str] = []
         saying: dict[DocumentKey, Stored] = {}
         where = self._filter(agent, project)
@@ -48,8 +48,8 @@ class NoveltyFilter:
         return new, list(saying.values())
 
     def memories_stating(self, text: str, agent: AgentId, project: Clean | None, besides: Clean) -> list[Stored]:
-        """The memories that say all that a text says. None at all where something in it is news, or nothing in it could
-        be known: code, or a text without statements."""
+        """Returns the memories that together state everything in a text. Empty if any statement is new, or if the text
+        holds code or no statement."""
         if _CODE_FENCE in text or len(text) > _MAX_CHARACTERS:
             return []
         saying: dict[DocumentKey, Stored] = {}
@@ -63,7 +63,7 @@ class NoveltyFilter:
         return list(saying.values())
 
     def reinforce(self, memories: Sequence[Stored]) -> None:
-        """They were right again: they count as read, and live as if they were written anew (B08)."""
+        """Counts an access to each memory and renews its lifetime (B08)."""
         if not memories:
             return
         now = self._clock.now()
@@ -76,7 +76,7 @@ class NoveltyFilter:
         self._store.write(work)
 
     def renew(self, stored: Stored) -> None:
-        """It lives as if it was written anew."""
+        """Renews the lifetime of a memory as if it had been written now."""
         later = self._renewed_expiry(stored, self._clock.now())
         self._store.write(lambda tx: tx.set_expiry(stored.key, later))
 
@@ -93,6 +93,6 @@ class NoveltyFilter:
         return None
 
     def _renewed_expiry(self, stored: Stored, now: datetime) -> datetime | None:
-        """The later of both: who was given more time keeps it."""
+        """Returns the later of the current and the renewed expiry."""
         before, renewed = stored.memory.expires_at, self._lifetimes.expiry(stored.memory.source, now)
         return None if before is None or renewed is None else max(before, renewed)

@@ -1,7 +1,7 @@
-"""How agent programs tell their events and take replies: each is a ``Dialect``, and one translator knows them all.
+"""Hook events and replies of agent programs. Each program is a ``Dialect``; one parser handles all of them.
 
-Programs change what they send from version to version. So a field that is missing or of another kind counts as absent,
-what nobody knows is passed over, and only an event without a session is none.
+Programs change their payloads between versions. A missing or mistyped field counts as absent, unknown fields are
+ignored, and only an event without a session is rejected.
 """
 
 import json
@@ -18,15 +18,15 @@ from hivelore.sessions.model import AgentEvent, EventId, EventKind, Origin, Repl
 from hivelore.sessions.transcripts import claude_code, gemini
 
 Payload = Mapping[str, object]
-"""What a program hands to its hooks."""
+"""JSON object that a program passes to its hooks."""
 Cleaner = Callable[[str], Clean]
 MAX_FIELD = 200_000
-"""Characters of a field that are looked at."""
+"""Characters of a field that are read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventContext:
-    """What a program does not tell: it is known where the event was seen."""
+    """Facts about an event that the payload does not contain."""
 
     id: EventId
     at: datetime
@@ -36,38 +36,38 @@ class EventContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect:
-    """Names of fields stand in the order in which they are looked for."""
+    """Field names are tried in order."""
 
     program: str
     event_name: tuple[str, ...] = ("hook_event_name",)
     kinds: Mapping[str, EventKind]
-    """By the program's names of its events; others are not for us."""
+    """By the program's event name; other events are ignored."""
     accepts_context: frozenset[EventKind]
-    """Where it takes words for the model."""
+    """Events whose reply may carry text for the model."""
     session: tuple[str, ...] = ("session_id",)
     origin: tuple[str, ...] = ("source",)
     origins: Mapping[str, Origin]
     texts: Mapping[EventKind, tuple[str, ...]]
     model: tuple[str, ...] = ("model",)
     inserted_text: re.Pattern[str] | None = None
-    """What the program itself puts into prompts: of a command that ended in the background, say."""
+    """Text that the program itself inserts into prompts."""
     transcript: tuple[str, ...] = ("transcript_path",)
     subagent: tuple[tuple[str, ...], tuple[str, ...]] = (("agent_id",), ("agent_type",))
-    """Id and type of a sub-agent; where there is no id, each event is about another one."""
+    """Fields for the id and type of a sub-agent; without an id each event is about another sub-agent."""
     subagent_transcript: tuple[str, ...] = ("agent_transcript_path",)
     context_field: str = "additionalContext"
-    """What words for the model are called in a reply."""
+    """Field of a reply that holds text for the model."""
     wraps_context: bool = True
-    """Whether they stand in ``hookSpecificOutput``, with the name of the event."""
+    """True if the text stands in ``hookSpecificOutput`` with the event name."""
     extra_fields: Mapping[EventKind, Mapping[str, Json]] = field(default_factory=dict[EventKind, Mapping[str, Json]])
-    """What such a reply holds besides."""
+    """Further fields of such a reply."""
 
     def read_event_name(self, payload: Payload) -> str | None:
-        """What the program calls an event, where it says so."""
+        """Returns the program's event name, if the payload has it."""
         return _read_field(payload, self.event_name)
 
     def parse_event(self, name: str, payload: Payload, about: EventContext, clean: Cleaner) -> AgentEvent | None:
-        """An event as we know it; None for what is not for us. ``name``: what the program calls it."""
+        """Parses a payload; None if the event is ignored. ``name``: the program's event name."""
         kind, session = self.kinds.get(name), _read_field(payload, self.session)
         if kind is None or session is None:
             return None
@@ -97,7 +97,7 @@ class Dialect:
         )
 
     def format_reply(self, name: str, event: AgentEvent, reply: Reply) -> Json:
-        """A reply as the program takes it to this event; None where it is to hear nothing."""
+        """Returns the reply in the program's format; None for no reply."""
         if reply.context is None or event.kind not in self.accepts_context:
             return None
         said: dict[str, Json] = {**self.extra_fields.get(event.kind, {}), self.context_field: reply.context}
@@ -115,7 +115,7 @@ def _parse_subagent(
 
 
 def _read_field(payload: Payload, names: tuple[str, ...]) -> str | None:
-    """The first of these fields that says something, as a text that can be kept."""
+    """Returns the first of these fields that holds text, in storable form."""
     for name in names:
         value = payload.get(name)
         if isinstance(value, str) and value.strip():
@@ -124,7 +124,7 @@ def _read_field(payload: Payload, names: tuple[str, ...]) -> str | None:
 
 
 def storable(text: str) -> str:
-    """A text without what no store keeps: NUL, and halves of surrogate pairs."""
+    """Removes characters that no store accepts: NUL and lone surrogates."""
     return text.replace("\0", "").encode(errors="replace").decode()
 
 
@@ -258,28 +258,28 @@ MAX_ID = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Envelope:
-    """Nothing in it is clean yet."""
+    """Payload of a hook with the facts only the hook knew. Nothing is redacted yet."""
 
     program: str
     id: EventId
     payload: Payload
     event: str | None = None
-    """What the program calls the event, where the payload does not say."""
+    """Event name, if the payload has none."""
     at: datetime | None = None
-    """None: just now."""
+    """None means now."""
     project: str | None = None
     url: str | None = None
-    """The service it was meant for, where somebody had said which."""
+    """The service it was sent to, if configured."""
     key: str | None = None
-    """The key it was to come in with, where one was given, without its secret."""
+    """Public part of the key it was sent with, if any."""
     task_id: str | None = None
     """HIVELORE_TASK_ID."""
     task_file: str | None = None
-    """What stands in HIVELORE_TASK_FILE."""
+    """Content of the file at HIVELORE_TASK_FILE."""
 
     def task(self) -> tuple[str, str] | None:
-        """Id and text of the current task (A45): as the file says, else the id alone. A file that says nothing of the
-        kind counts as none."""
+        """Returns id and text of the current task (A45) from the task file, else the id alone. An invalid file is
+        ignored."""
         try:
             told: object = json.loads(self.task_file or "null")
         except ValueError:
@@ -293,7 +293,7 @@ class Envelope:
 
 
 def parse_envelope(data: object) -> Envelope:
-    """An envelope as it was put aside. Raises Invalid for what is none."""
+    """Parses a spooled envelope. Raises Invalid."""
     if not isinstance(data, dict):
         raise Invalid("This is not what a hook has put aside.")
     fields = cast(Mapping[str, object], data)

@@ -20,9 +20,9 @@ from hivelore.sessions.programs import Envelope, parse_envelope
 _SUFFIX = ".json"
 _UNREADABLE = ".unreadable"
 _MAX_BYTES = 64_000_000
-"""Bytes of an event; hooks put less aside in all."""
+"""Largest event; hooks spool less than this in total."""
 _TRANSIENT_ERRORS = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO, errno.EAGAIN, errno.EINTR)
-"""Reasons that have nothing to do with the file."""
+"""Errors that are not caused by the file."""
 
 
 class SpoolFolder:
@@ -71,7 +71,7 @@ class SpoolFolder:
 
 
 def _read_regular_file(file: Path) -> bytes:
-    """Of a file proper; what else lies there might never end, or be another user's."""
+    """Reads a regular file only; other kinds may never end, or belong to another user."""
     descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as data:
         told = os.fstat(descriptor)
@@ -94,8 +94,8 @@ class SpoolDelivery:
         """The names of events that are for other services: once read is enough."""
 
     def deliver(self, stopping: Callable[[], bool] = lambda: False) -> int:
-        """Take what waits, and answer how many there were. An event is removed once what follows from it is durable:
-        should that be twice, nothing follows the second time. Raises Unavailable where the rest has to wait."""
+        """Delivers waiting events in order and returns their number. An event is removed once its effects are durable;
+        delivering it twice has no further effect. Raises Unavailable if the rest must wait."""
         taken = 0
         waiting = self._spool.waiting()
         self._elsewhere.intersection_update(waiting)
@@ -110,7 +110,7 @@ class SpoolDelivery:
         return len(self._spool.waiting())
 
     def lost(self) -> int:
-        """How many events could not even be put aside, since the folder was made."""
+        """Returns the number of events that could not be spooled since the folder was created."""
         return self._spool.lost()
 
     def _deliver_event(self, name: str) -> bool:
@@ -130,11 +130,11 @@ class SpoolDelivery:
         return True
 
     def _is_for_this_service(self, envelope: Envelope) -> bool:
-        """What was meant for a service elsewhere is left where it is."""
+        """Events for another service are left in place."""
         return envelope.url is None or self._url is None or is_same(envelope.url, self._url)
 
     def _viewer(self, envelope: Envelope) -> Viewer:
-        """Only who may write into the home folder can have put it there; a key that was given says for whom."""
+        """Returns the owner of the key, else the local agent: only its user can write to the home folder."""
         if envelope.key is not None:
             return self._agents.viewer_of_key_id(envelope.key, Interface.HOOK)
         local = self._agents.local_agent()

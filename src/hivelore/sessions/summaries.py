@@ -1,7 +1,7 @@
-"""Distilling: from the end of a session to a memory of it.
+"""Session summaries: stores a memory for each session that ended.
 
-Handing over takes a millisecond, since a hook waits for it: the end is written down, and that is all. The work is done
-later in a thread of its own, as often as it takes, and survives kill -9: what waits is in the database.
+Handing over an end takes about a millisecond, because a hook waits for it: the end is only written to the database. A
+background thread summarizes it later and retries on failure. Pending ends survive a crash.
 """
 
 import threading
@@ -31,25 +31,25 @@ from hivelore.storage.leader_lease import LeaderLease
 from hivelore.storage.ports import MemoryStore, Transaction
 
 MAX_TRANSCRIPT_BYTES = 8_000_000
-"""Bytes of a transcript that are looked through for them: what tools answered takes most of it."""
+"""Bytes read from the end of a transcript; tool output fills most of them."""
 SESSION_LENGTH = 500
 ATTEMPTS = 3
 FIRST_PAUSE = timedelta(seconds=10)
 LAG = timedelta(seconds=2)
-"""By which the file of a session that goes on may be behind what was said last, where that was not handed over, too."""
+"""Time by which the transcript of an active session may lag behind its last message."""
 LEASE_NAME = "distilling"
 LEASE = timedelta(minutes=2)
 """Longer than any summary takes."""
 RETENTION = timedelta(days=7)
-"""So long an event is known after it was distilled, so that it is not taken again."""
+"""How long a summarized event is remembered, so that it is not handled again."""
 PRUNE_BATCH = 250
 _BATCH = 500
-"""Ends that are looked at together: of each session only the newest is distilled."""
+"""Ends read at a time; only the newest of each session is summarized."""
 _UNSTORABLE = str.maketrans({"\0": "\ufffd"})
 
 
 class SessionSummaries:
-    """``hand_over`` from any thread; ``run``, or ``step``, in one."""
+    """Call ``hand_over`` from any thread, ``run`` or ``step`` from one."""
 
     def __init__(
         self,
@@ -66,9 +66,9 @@ class SessionSummaries:
         leader_lease: LeaderLease,
         marked: Callable[[str, Viewer, str, datetime], object],
     ) -> None:
-        """``marked``: see ``MarkerIngest.take``.
-        ``fallback``: without a model; it summarises while a session goes on, and where ``summarizer`` could not.
-        ``leader_lease``: under the name ``DISTILLING``, so that no two processes distil at the same time."""
+        """``marked``: see ``MarkerIngest.ingest``. ``fallback`` needs no model; it summarizes active sessions, and
+        those for which ``summarizer`` failed. ``leader_lease`` has the name ``LEASE_NAME``, so that only one process
+        summarizes at a time."""
         self._store = store
         self._memory_service = memory_service
         self._novelty_filter = novelty_filter
@@ -85,9 +85,10 @@ class SessionSummaries:
         """Why the last summary failed, or had to do without the transcript."""
 
     def hand_over(self, ended: SessionEnd, viewer: Viewer) -> None:
-        """Take an end to be distilled; durable when this returns. The same event again changes nothing.
+        """Queues the end of a session; durable when this returns. The same event again has no effect.
 
-        Raises Invalid for an operator who acts for no agent: the summary belongs to one."""
+        Raises Invalid for an operator who acts for no agent, because a summary belongs to an agent.
+        """
         if viewer.agent is None:
             raise Invalid("The end of a session needs an agent: its summary is private. Name one (X-Agent-ID).")
         lags = ended.is_partial and ended.last_message is None and ended.transcript is not None
@@ -97,8 +98,8 @@ class SessionSummaries:
         self._wake_up.set()
 
     def run(self, stop: threading.Event, idle: float, report: Report = unreported) -> None:
-        """Distil until ``stop`` is set (``wake`` after setting it); with nothing to do look again after an event, or
-        after ``idle`` seconds. ``report`` is told how each round went."""
+        """Summarizes until ``stop`` is set (call ``wake`` after setting it). When idle, waits for an event or ``idle``
+        seconds. ``report`` receives the outcome of each round."""
         while not stop.is_set():
             self._wake_up.clear()
             try:
@@ -116,7 +117,7 @@ class SessionSummaries:
         self._wake_up.set()
 
     def step(self) -> bool:
-        """Distil one end; False where none is due, or another process does it."""
+        """Summarizes one end. Returns False if none is due or another process holds the lease."""
         if not self._leader_lease.is_leader():
             return False
         now = self._clock.now()
@@ -141,18 +142,18 @@ class SessionSummaries:
         return True
 
     def counts(self) -> Mapping[HandoverState, int]:
-        """How many ends there are in each state; what was distilled is forgotten after a while."""
+        """Returns the number of ends in each state. Summarized ends are deleted after a while."""
         with self._store.read() as view:
             return view.handover_counts()
 
     def _ingest_last_message(self, one: Handover) -> None:
-        """Keep what was said in markers, as soon as it is heard of."""
+        """Stores the markers of the last message at the first attempt."""
         if one.attempts == 0 and one.ended.last_message:
             self._ingest_markers(one.ended.last_message, one.by, one.ended.session, one.ended.at)
 
     def _attempt(self, begun: Handover) -> HandoverState:
-        """What became of it. An end in the middle of which the process was killed so often is tried once more without a
-        model, and not again where that was the end of it, too."""
+        """Returns the state after one attempt. After repeated crashes the end is tried once without a model, then given
+        up."""
         if begun.attempts > ATTEMPTS + 1:
             return HandoverState.FAILED
         self.last_error = None
@@ -196,7 +197,7 @@ class SessionSummaries:
             return same_record(view.memories_with_external_id(agent, Clean(ended.thread)), project)
 
     def _conversation(self, ended: SessionEnd, whole: Transcript) -> Transcript:
-        """The last of what was said, clean; the last message where the file does not have it yet."""
+        """Returns the last turns, clean, with the last message if the transcript lacks it."""
         turns = [self._clean_turn(turn) for turn in last_turns(whole, MAX_SUMMARISED).turns]
         last = (ended.last_message or "")[-MAX_SUMMARISED:]
         if last and not any(turn.speaker is Speaker.ASSISTANT and turn.text.strip() == last.strip() for turn in turns):
@@ -238,12 +239,12 @@ class SessionSummaries:
         return None if text is None else self._clean(text)
 
     def _clean(self, text: str) -> str:
-        """What agents say is not refused for a character that cannot be kept."""
+        """Replaces characters that cannot be stored, instead of refusing the text."""
         return self._redactor.clean(text.translate(_UNSTORABLE).encode(errors="replace").decode())
 
 
 def _select_newest(due: Sequence[Handover]) -> tuple[Handover, list[Handover]]:
-    """Of the session that waits longest the newest end, and those before it, which it makes needless."""
+    """Returns the newest end of the session that waits longest, and the earlier ends it makes obsolete."""
     first = due[0]
     same = [one for one in due if (one.ended.thread, one.by.agent) == (first.ended.thread, first.by.agent)]
     return same[-1], same[:-1]
@@ -255,7 +256,7 @@ def _put_handovers(tx: Transaction, handovers: Sequence[Handover]) -> None:
 
 
 def _finish_handovers(tx: Transaction, handovers: Sequence[Handover], state: HandoverState, now: datetime) -> None:
-    """What was said is not needed any more."""
+    """Sets the state and drops the conversation text, which is no longer needed."""
     for one in handovers:
         ended = replace(one.ended, transcript=None, text=None, last_message=None, project=None, task=None)
         tx.put_handover(replace(one, ended=ended, state=state, not_before=now))

@@ -1,4 +1,4 @@
-"""Whose transcript the service reads: whoever has a key may name any path."""
+"""Transcript files: which ones a viewer may name, and reading the end of them."""
 
 import os
 import re
@@ -16,9 +16,9 @@ _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 def may_read_transcript(
     viewer: Viewer, path: str, session: str, local: AgentId | None, begun: Mapping[AgentId, datetime | None]
 ) -> bool:
-    """Whether ``viewer`` hands over a session of their own. This machine's agent may name any, and so may an operator's
-    key that speaks for an agent: who holds these reads the files anyway. Others name the file of a session that this
-    service saw begin for them first, or where it is not known for whom first, for nobody else (``begun``)."""
+    """Returns True if the transcript is the viewer's own. The local agent and an operator acting for an agent may name
+    any file, because they can read these files anyway. Others may name the file of a session that this service first
+    saw with their key (``begun``)."""
     if viewer.acting or (viewer.agent is not None and viewer.agent == local):
         return True
     return _first_agents(begun) == {viewer.agent} and is_session_file(path, session)
@@ -32,8 +32,8 @@ def _first_agents(begun: Mapping[AgentId, datetime | None]) -> set[AgentId]:
 
 
 def is_session_file(path: str, session: str) -> bool:
-    """Whether a file, by its name, is that of a session, or of a sub-agent in it: it is called after the session, ends
-    with its id, or lies in a folder of that id."""
+    """Returns True if a file name belongs to a session or its sub-agents: the name is or ends with the session id, or a
+    folder of the path is that id."""
     file = PurePosixPath(path)
     if file.stem == session:
         return True
@@ -46,8 +46,8 @@ _SUFFIX = ".jsonl"
 
 
 class TranscriptFiles:
-    """Implements ``storage.ports.Transcripts``. Whoever has a key may name any path, so only those inside
-    ``folders`` are opened, wherever links lead."""
+    """Implements ``sessions.ports.Transcripts``. Any key may name any path, so only files inside ``folders``, with
+    links resolved, are opened."""
 
     def __init__(self, folders: Sequence[Path]) -> None:
         self._folders = folders
@@ -71,7 +71,7 @@ class TranscriptFiles:
         return (lines[1:] if start else lines), bool(start)
 
     def _resolve(self, path: str) -> Path:
-        """Where it really is. Raises NotFound for what is no transcript of an agent program."""
+        """Returns the real path. Raises NotFound if it is not a transcript in one of the folders."""
         real = Path(path).resolve()
         if real.suffix == _SUFFIX and any(real.is_relative_to(folder.resolve()) for folder in self._folders):
             return real
@@ -79,7 +79,7 @@ class TranscriptFiles:
 
 
 def _read(file: int, start: int, size: int) -> bytes:
-    """So many bytes from there on, or as many as there are."""
+    """Reads up to this many bytes from a position."""
     pieces: list[bytes] = []
     while size > 0 and (piece := os.pread(file, size, start)):
         pieces.append(piece)

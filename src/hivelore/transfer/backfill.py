@@ -1,7 +1,6 @@
-"""What agent programs kept on this machine before Hivelore came, as drafts: their sessions, distilled by rules, and
-their own memories.
+"""Backfill: turns sessions and notes that agent programs already have on this machine into drafts.
 
-Reading happens where the caller is. Each draft has an external id, so doing it again changes nothing.
+Files are read by the caller's process. Each draft has an external id, so a second run changes nothing.
 """
 
 import re
@@ -21,7 +20,7 @@ from hivelore.sessions.transcripts import last_turns, read_conversation, session
 from hivelore.transfer.files import MAX_BYTES, Skipped
 
 MAX_TRANSCRIPT_BYTES = 8_000_000
-"""Bytes of a transcript that are read: the last ones."""
+"""Bytes read from the end of a transcript."""
 NOTHING_LEARNED = "nothing was learned in it"
 _SESSIONS = {"claude-code": "*/*.jsonl", "codex": "**/*.jsonl"}
 _NOTES = {"claude-code": "projects/*/memory/*.md", "codex": "memories/*.md"}
@@ -35,7 +34,7 @@ _INDEX_LINK = re.compile(r"^\s*[-*]\s*\[[^\]]*\]\([^)\s]+\.md\).*$", re.MULTILIN
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A file in which a program keeps something."""
+    """A session or note of an agent program."""
 
     path: Path
     is_session: bool
@@ -43,7 +42,7 @@ class SourceFile:
 
 
 def find_files(program: str, home: Path, since: datetime | None) -> list[SourceFile]:
-    """The files of a program that were changed since an instant, oldest first."""
+    """Returns the program's files changed since an instant, oldest first."""
     sessions = (home / SESSIONS[program]).glob(_SESSIONS[program])
     found = [
         *(_source_file(path, True) for path in sessions if not path.name.startswith(_SUBAGENT_PREFIX)),
@@ -63,7 +62,7 @@ def _source_file(path: Path, is_session: bool) -> SourceFile | None:
 
 
 def read_draft(program: str, kept: SourceFile, project_of: Callable[[Path], str | None]) -> Draft | Skipped:
-    """A file as a draft, or why it is none. ``project_of``: of a folder that somebody worked in."""
+    """Returns the draft of a file, or why it is skipped. ``project_of`` maps a working folder to its project."""
     try:
         return (_session_draft if kept.is_session else _note_draft)(program, kept, project_of)
     except OSError as error:
@@ -114,7 +113,7 @@ def _note_draft(program: str, kept: SourceFile, project_of: Callable[[Path], str
 
 
 def _project_folder(program: str, path: Path) -> Path | None:
-    """Where the sessions worked beside which a note lies."""
+    """Returns the working folder of the sessions stored with a note."""
     for session in sorted(path.parent.parent.glob("*.jsonl")) if program == "claude-code" else ():
         folder = session_and_folder(program, _read_end(session)[0])[1]
         if folder is not None:
@@ -123,14 +122,14 @@ def _project_folder(program: str, path: Path) -> Path | None:
 
 
 def _as_imported(draft: Draft, kept: SourceFile, at: datetime) -> Draft:
-    """What somebody takes over on purpose stays: it has the source of what is written by hand."""
+    """Marks a draft as imported on purpose: manual source, so that it does not expire."""
     origin = str(kept.path).encode(errors="replace").decode()
     metadata = {**(draft.metadata or {}), "origin": origin}
     return replace(draft, source=Source.MANUAL, created_at=at, tags=("imported",), metadata=metadata)
 
 
 def _read_end(path: Path) -> tuple[list[str], bool]:
-    """The last whole lines of a file, and whether there is more before them."""
+    """Returns the last whole lines, and True if earlier ones are missing."""
     with path.open("rb") as file:
         size = file.seek(0, 2)
         start = max(size - MAX_TRANSCRIPT_BYTES, 0)

@@ -1,4 +1,4 @@
-"""Storing many drafts in units of bounded size, where one that is refused does not take the others along."""
+"""Batched writes: stores many drafts in transactions of bounded size; a refused draft does not affect the others."""
 
 from collections.abc import Callable
 from typing import Generic, TypeVar
@@ -8,11 +8,11 @@ from hivelore.memories.drafts import Draft, WriteResult
 from hivelore.python.hive import UNIT, UNIT_CHARACTERS, Hive
 
 K = TypeVar("K")
-"""What a caller tells its drafts by: a line number, a path."""
+"""Key of a draft in reports: a line number or a path."""
 
 
 class BatchedWriter(Generic[K]):
-    """Take drafts with ``add``, and ``flush`` in the end; each is then reported once, as kept or as refused."""
+    """Call ``add`` for each draft and ``flush`` at the end; each draft is reported once, as stored or refused."""
 
     def __init__(
         self, hive: Hive, *, kept: Callable[[K, WriteResult], None], refused: Callable[[K, str], None]
@@ -24,14 +24,14 @@ class BatchedWriter(Generic[K]):
         self._size = 0
 
     def add(self, name: K, draft: Draft, size: int) -> None:
-        """``size``: bytes or characters that it takes, at least those of its content."""
+        """``size``: its bytes or characters, at least those of the content."""
         if len(self._pending) == UNIT or self._size + size > UNIT_CHARACTERS:
             self.flush()
         self._pending.append((name, draft))
         self._size += size
 
     def flush(self) -> None:
-        """Store what waits. It is durable when this returns."""
+        """Stores pending drafts; durable when this returns."""
         unit, self._pending, self._size = self._pending, [], 0
         if unit:
             self._store(unit)

@@ -148,7 +148,7 @@ def test_a_running_service_goes_on_until_it_is_stopped_for_the_rest(
     with Service(home, **given) as service:
         first = remember(service, "Kept before.")
         looked = alone("move", *words, "--dry-run")
-        assert (looked.code, "It may go on until all is copied." in looked.out) == (0, True)
+        assert (looked.code, "It may keep running until everything is copied." in looked.out) == (0, True)
         half = alone("move", *words)
         assert (half.code, half.err.count("Stopped.")) == (7, 0)
         assert "Stop it, then run this again" in half.out

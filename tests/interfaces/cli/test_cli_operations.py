@@ -49,7 +49,7 @@ def test_what_was_seen_is_told_to_the_next_agent(cli: CommandLine, about: str) -
     again = cli("observe", "takes a minute to start", "--category", "timing", "--service", about, "--session", "s-2")
     assert again.out.startswith("Reinforced: ")
     against = cli("observe", "Takes 10 minutes to start", "--category", "timing", "--service", about)
-    assert against.out.startswith("New, and against what was known: ")
+    assert against.out.startswith("New, contradicts an earlier observation: ")
     assert "60 s" in against.err or "60s" in against.err or "minute" in against.err
     told = cli("context", "--service", about).out
     assert f"{NOTICE}\n\n## Operational Memory (" in told

@@ -9,14 +9,12 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
-from hivelore.core.redaction.assignments import assigned_secrets
-from hivelore.core.redaction.commands import secrets_of_commands
+from hivelore.core.redaction.assignments import assigned_secrets, tabled_secrets
 from hivelore.core.redaction.encodings import wrapped_secrets
-from hivelore.core.redaction.headers import sent_secrets
+from hivelore.core.redaction.logins import secrets_of_commands, sent_secrets
 from hivelore.core.redaction.matching import Span, compiled
 from hivelore.core.redaction.readings import as_shown, readings
 from hivelore.core.redaction.suspicion import suspected_secrets
-from hivelore.core.redaction.tables import tabled_secrets
 from hivelore.core.redaction.vendors import secrets_of_vendors
 from hivelore.core.text import Clean
 from hivelore.errors import Invalid, TooLarge

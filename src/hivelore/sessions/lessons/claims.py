@@ -1,7 +1,7 @@
-"""What a sentence claims, so that it can be told whether another one claims the same.
+"""Claims: sentences in normalized form, to find repetitions, and the filter for points worth storing (B18).
 
-Only what changes no claim is left out: marks of typography, fillers, politeness, English articles. Everything else
-counts, each word where it stands: another number, name, negation or order is another claim.
+Normalization drops only what does not change a claim: typographic marks, fillers, politeness, English articles. Every
+other word counts in its position; a different number, name, negation or order is a different claim.
 """
 
 import unicodedata
@@ -66,21 +66,21 @@ nunca jamás ningún ninguna sin excepto
 不 没 沒 無 无 未 非 勿 别 別
 """
 _NEGATIONS = frozenset(_NEGATION_LIST.split())
-"""Words that turn round what a sentence says, in the languages that cues are known in."""
+"""Words that negate a sentence, in the languages of the cues."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Its words in their order, in one form each."""
+    """Normalized words in order."""
 
     words: tuple[str, ...]
 
     def repeats(self, other: "Claim") -> bool:
-        """Whether it says just what the other says. What says nothing repeats nothing."""
+        """Returns True if both claims have the same words. An empty claim repeats nothing."""
         return bool(self.words) and self.words == other.words
 
     def is_contained_in(self, other: "Claim") -> bool:
-        """Whether all it says stands in the other, in the same order, and what one of them denies the other does."""
+        """Returns True if all words occur in the other claim in the same order, with the same negations."""
         if not self.words or self._negations != other._negations:
             return False
         rest = iter(other.words)
@@ -102,12 +102,12 @@ def parse_claim(sentence: str) -> Claim:
 
 
 def parse_claims(text: str) -> list[Claim]:
-    """Those of a text, sentence by sentence."""
+    """Returns the claims of a text, by sentence."""
     return [one for one in map(parse_claim, sentences(text)) if one.words]
 
 
 def is_stated(point: str, said: Sequence[Claim]) -> bool:
-    """Whether a point says only what is said there."""
+    """Returns True if a point states only what these claims state."""
     known = set(said)
     whole, parts = parse_claim(point), parse_claims(point)
     return bool(whole.words) and (whole in known or (bool(parts) and all(part in known for part in parts)))
@@ -124,22 +124,22 @@ def _normalize_word(word: str) -> str:
 
 
 MIN_WEIGHT = 20
-"""Characters, or fewer, say nothing (A40)."""
+"""Texts of this weight or less carry no information (A40)."""
 MAX_SENTENCE = 400
 MAX_PROMPT = 2_000
-"""Characters of a message of a user that points are compared with."""
+"""Characters of a prompt that points are compared with."""
 _MIN_WORDS = 3
-"""Fewer different words than that are no statement."""
+"""Distinct words that a statement needs."""
 _QUESTION_ENDS = ("?", "？", ":", "：")
 
 
 def parse_prompts(messages: Iterable[str]) -> list[Claim]:
-    """What users claimed in their messages."""
+    """Returns the claims in the user's messages."""
     return [claim for message in messages for claim in parse_claims(message[:MAX_PROMPT])]
 
 
 def select_points(points: Iterable[str], prompts: Collection[Claim]) -> Iterator[str]:
-    """The points that say something, in their order. ``prompts``: what users said."""
+    """Yields the informative points in order, without repetitions of each other or of the prompts."""
     taken: list[Claim] = []
     for point in points:
         said, parts = parse_claim(point), parse_claims(point)
@@ -151,7 +151,7 @@ def select_points(points: Iterable[str], prompts: Collection[Claim]) -> Iterator
 
 
 def is_informative(sentence: str) -> bool:
-    """Whether a sentence could be news to somebody."""
+    """Returns True if a sentence may tell a reader something new."""
     text = sentence.strip()
     return (
         text_weight(text) > MIN_WEIGHT
@@ -162,12 +162,12 @@ def is_informative(sentence: str) -> bool:
 
 
 def content_terms(text: str) -> frozenset[str]:
-    """What it speaks of."""
+    """Returns the terms of a text without stop words."""
     return distinct_terms(text) - STOP_WORDS
 
 
 def text_weight(text: str) -> int:
-    """Characters, of which an ideograph says as much as three."""
+    """Returns the number of characters, counting an ideograph as three."""
     return len(text) if text.isascii() else len(text) + 2 * sum(map(_is_ideograph, text))
 
 

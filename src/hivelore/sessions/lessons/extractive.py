@@ -1,8 +1,7 @@
-"""The extractive summary: what of a session somebody would want to know the next time, found by rules and in the very
-words of those who said it. No model, no cost, no invention.
+"""Extractive summary: selects the points of a session by rules, in the speakers' own words, without a model.
 
-In the order of what is worth most: what the user corrected, what failed and what helped, what turned out, what was
-decided, the last word; then which files were changed and which checks passed.
+Points are ordered by value: user corrections, failures and their fixes, causes, decisions, the last message; then
+changed files and passed checks.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,18 +23,18 @@ from hivelore.sessions.model import EMPTY_SUMMARY, Speaker, Summary, Transcript,
 MAX_POINTS = 7
 """Points of a summary."""
 MIN_POINTS = 3
-"""With fewer than these the last message is told in more sentences."""
+"""With fewer points, more sentences of the last message are added."""
 MIN_CONVERSATION = 100
-"""Characters of a conversation; with as few, or fewer, nothing can have been learned (A40)."""
+"""Conversations of this many characters or fewer teach nothing (A40)."""
 _MAX_PER_KIND = 2
 _FILES, _PASSED = "Files changed: ", "Passed: "
 _CORRECTION_LENGTH = 300
 _MAX_CLOSING_SENTENCES = 4
-"""Sentences of the last message that are looked at, from its beginning."""
+"""Sentences taken from the beginning of the last message."""
 
 
 def extract_summary(conversation: Transcript) -> Summary:
-    """At most ``MOST`` points; none where nothing was said that is worth keeping."""
+    """Returns at most ``MAX_POINTS`` points; none if nothing is worth storing."""
     turns = conversation.turns
     if conversation.size <= MIN_CONVERSATION:
         return EMPTY_SUMMARY
@@ -56,12 +55,12 @@ def extract_summary(conversation: Transcript) -> Summary:
 
 
 def without_activity(points: Sequence[str]) -> list[str]:
-    """Without those that only say what was done: alone they are of no use to anybody."""
+    """Drops points that only list activity, which are useless alone."""
     return [point for point in points if not point.startswith((_FILES, _PASSED))]
 
 
 def _corrections(turns: Sequence[Turn]) -> Iterator[str]:
-    """What a user said to put the assistant right, in the words of the user."""
+    """Yields user sentences that correct the assistant."""
     answered = False
     for turn in turns:
         if turn.speaker is not Speaker.USER:
@@ -77,7 +76,7 @@ def _is_statement(sentence: str) -> bool:
 
 
 def _assistant_sentences(turns: Sequence[Turn]) -> list[str]:
-    """What the assistant said, sentence by sentence, the newest first: what was found out later holds."""
+    """Returns the assistant's informative sentences, newest first, because later findings supersede earlier ones."""
     said = [turn.text for turn in turns if turn.speaker is Speaker.ASSISTANT]
     return [
         one for text in reversed(said) for one in sentences(text) if len(one) <= MAX_SENTENCE and is_informative(one)
@@ -85,7 +84,7 @@ def _assistant_sentences(turns: Sequence[Turn]) -> list[str]:
 
 
 def _select_by_cue(said: Sequence[str]) -> Iterator[str]:
-    """A few sentences for each kind of cue."""
+    """Yields a few sentences for each kind of cue."""
     taken: set[str] = set()
     for cue in (CAUSE, DECISION, FACT):
         found = [one for one in said if one not in taken and cue.search(one)][:_MAX_PER_KIND]
@@ -94,7 +93,7 @@ def _select_by_cue(said: Sequence[str]) -> Iterator[str]:
 
 
 def _closing_sentences(turns: Sequence[Turn]) -> Iterator[str]:
-    """The first sentences of the last message that say something."""
+    """Yields the first informative sentences of the last message."""
     last = next((turn.text for turn in reversed(turns) if turn.speaker is Speaker.ASSISTANT), "")
     found = (one for one in sentences(last) if is_informative(one) and len(one) <= MAX_SENTENCE)
     for one, _ in zip(found, range(_MAX_CLOSING_SENTENCES), strict=False):

@@ -1,4 +1,4 @@
-"""How the summary of a session is kept: its name, its place and what it says of its origin (A40)."""
+"""Draft of the memory that holds a session summary (A40)."""
 
 from datetime import datetime
 
@@ -7,7 +7,7 @@ from hivelore.memories.model import Memory, Scope, Source, Trust
 from hivelore.sessions.model import SessionEnd, Summary
 
 MAX_SUMMARISED = 20_000
-"""Characters of a conversation that are summarised: the last ones."""
+"""Characters of a conversation that are summarized, from its end."""
 TASK_LENGTH = 80
 _ENDED = "ended"
 
@@ -30,7 +30,7 @@ def build_draft(ended: SessionEnd, summary: Summary) -> Draft:
 
 
 def is_newer_than(memory: Memory, ended: SessionEnd) -> bool:
-    """Whether the summary of a session was made when it had gone on after this end."""
+    """Returns True if the stored summary covers a later end of the session."""
     try:
         return datetime.fromisoformat(str(memory.metadata.get(_ENDED))) > ended.at
     except (ValueError, TypeError):  # Nobody has noted when, or somebody has with other words.

@@ -1,7 +1,7 @@
-"""The files in which agent programs keep their sessions, as turns.
+"""Transcripts of agent programs, parsed into turns.
 
-Those formats are internal to the programs and change with every version. So nothing is required of a line: what is cut,
-unknown or without anything said is passed over, and so is what was put into the conversation by us or by the program.
+The formats are internal to the programs and change between versions. Lines that are cut, unknown or empty are skipped,
+and so is text inserted by Hivelore or the program.
 """
 
 from collections.abc import Iterable
@@ -17,11 +17,11 @@ READERS = {
     "gemini": gemini.turns,
     "copilot": copilot.turns,
 }
-"""By program. What is in the file of another one is not known."""
+"""By program. Transcripts of other programs are not parsed."""
 
 
 def read_transcript(program: str, lines: Iterable[str], *, cut: bool = False, of_subagent: bool = False) -> Transcript:
-    """What the lines of a file say. ``cut``: the file has more before them."""
+    """Parses the lines of a transcript. ``cut``: earlier lines are missing."""
     reader = READERS.get(program)
     return Transcript(() if reader is None else tuple(reader(lines, of_subagent)), cut)
 
@@ -29,7 +29,7 @@ def read_transcript(program: str, lines: Iterable[str], *, cut: bool = False, of
 def read_conversation(
     program: str, lines: Iterable[str], *, cut: bool = False, of_subagent: bool = False
 ) -> Transcript:
-    """The same without what our own tools were asked and answered."""
+    """Parses a transcript without calls of Hivelore's own tools."""
     return without_own_tools(read_transcript(program, lines, cut=cut, of_subagent=of_subagent))
 
 
@@ -38,7 +38,7 @@ def without_own_tools(whole: Transcript) -> Transcript:
 
 
 def session_and_folder(program: str, lines: Iterable[str]) -> tuple[str | None, str | None]:
-    """The session that lines of a file are of, and the folder that it works in, as far as they tell."""
+    """Returns the session and working folder named in the lines, if any."""
     session = folder = None
     for entry in parse_entries(lines):
         told = as_mapping(entry.get("payload")) if program == "codex" else entry
@@ -50,7 +50,7 @@ def session_and_folder(program: str, lines: Iterable[str]) -> tuple[str | None, 
 
 
 def last_turns(whole: Transcript, characters: int) -> Transcript:
-    """The last turns, with at most so many characters in them; the first one may have lost its beginning."""
+    """Returns the last turns with at most this many characters; the first may lose its beginning."""
     kept: list[Turn] = []
     left = characters
     for turn in reversed(whole.turns):

@@ -1,4 +1,4 @@
-"""What the files of all programs have in common: a JSON object on each line, texts in parts, instants, tools."""
+"""Shared parsing of transcripts: JSON lines, text parts, times and tool calls."""
 
 import json
 import re
@@ -13,7 +13,7 @@ Entry = Mapping[str, Any]
 
 NO_FIELDS: Entry = {}
 _MAX_OUTPUT_HALF = 1_500
-"""Of what a tool answered, so many characters of the beginning and of the end are kept."""
+"""Characters kept from the beginning and from the end of a tool output."""
 _MAX_INPUT = 2_000
 _MAX_LINE = 8_000_000
 _RUN_TOOLS = frozenset(
@@ -37,7 +37,7 @@ _INPUT_FIELDS = (
 )
 _CONTENT_FIELDS = ("content", "contents", "file_text", "new_string", "new_str", "new_source", "text")
 _MAX_WRITTEN = 20_000
-"""Characters, of what one call has put into files."""
+"""Characters kept of the text one call writes to files."""
 _OWN_TOOL = re.compile(r"memory-(?:search|get|list|store|delete|rate)\Z|hivelore", re.IGNORECASE)
 _ADDED = re.compile(r"^\+(?!\+\+ )(.*)$", re.MULTILINE)
 """A line that a patch adds."""
@@ -45,7 +45,7 @@ _PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$", re.MULTILINE
 
 
 def parse_entries(lines: Iterable[str]) -> Iterator[Entry]:
-    """The lines that are whole JSON objects."""
+    """Yields the lines that are complete JSON objects."""
     for line in lines:
         if not line.strip() or len(line) > _MAX_LINE:
             continue
@@ -58,17 +58,17 @@ def parse_entries(lines: Iterable[str]) -> Iterator[Entry]:
 
 
 def as_mapping(value: object) -> Entry:
-    """The value where it is a mapping, else an empty one."""
+    """Returns the value if it is a mapping, else an empty one."""
     return cast(Entry, value) if isinstance(value, Mapping) else NO_FIELDS
 
 
 def as_list(value: object) -> Sequence[object]:
-    """The value where it is a list, else an empty one."""
+    """Returns the value if it is a list, else an empty one."""
     return cast(list[object], value) if isinstance(value, list) else ()
 
 
 def join_texts(content: object) -> str:
-    """What is said in a content: a text, or a list of parts of which some are texts."""
+    """Returns the text of a content: a string, or a list with text parts."""
     if isinstance(content, str):
         return content
     said = (part if isinstance(part, str) else as_mapping(part).get("text") for part in as_list(content))
@@ -86,13 +86,13 @@ def parse_instant(value: object) -> datetime | None:
 
 
 def as_text(value: object) -> str:
-    """The value where it is a text, else an empty one."""
+    """Returns the value if it is a string, else an empty one."""
     return value if isinstance(value, str) else ""
 
 
 def parse_tool(name: str, given: object, folder: str) -> Tool:
-    """A tool as it was called; ``given`` is its input, which may be a JSON text. Files are told as seen from the
-    ``folder`` that the session worked in."""
+    """Parses a tool call. ``given``: its input, possibly a JSON string. Paths are made relative to ``folder``, the
+    working folder."""
     if isinstance(given, str):
         try:
             parsed = json.loads(given)
@@ -114,18 +114,18 @@ def parse_tool(name: str, given: object, folder: str) -> Tool:
 
 
 def _written_text(given: Entry) -> str:
-    """What a call puts into a file, in one piece or several."""
+    """Returns the text a call writes to a file."""
     pieces = [given, *map(as_mapping, as_list(given.get("edits")))]
     return "\n".join(as_text(piece[key]) for piece in pieces for key in _CONTENT_FIELDS if as_text(piece.get(key)))
 
 
 def is_own_tool(used: Tool) -> bool:
-    """Whether a tool gives back what is remembered already."""
+    """Returns True for tools that return stored memories."""
     return _OWN_TOOL.search(used.name) is not None
 
 
 def spoken_turn(who: Speaker, text: str, at: datetime | None) -> Iterator[Turn]:
-    """One turn without what we put into it; none where nothing is left."""
+    """Yields a turn without injected text; nothing if no text is left."""
     left = unfenced(text).strip()
     if left:
         yield Turn(speaker=who, text=left, at=at)
@@ -143,7 +143,7 @@ def _relative_path(folder: str, path: str) -> str:
 
 
 def _join_words(value: object) -> str:
-    """A text, or a command that is given in words."""
+    """Returns a text, or a command given as a list of words."""
     if isinstance(value, list):
         words = [one for one in as_list(cast(object, value)) if isinstance(one, str)]
         shell = len(words) > 2 and words[1] in ("-c", "-lc")

@@ -1,4 +1,4 @@
-"""The two ends of a move: which store a text names, who else has it open, and what stands against using it."""
+"""Source and target of a migration: parsing locations, locking, and checks before a run."""
 
 import os
 from collections.abc import Callable, Generator, Sequence
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
     from hivelore.storage.postgres.store import PostgresStore
 
 SETTINGS = (SERVING, REDACTION_KEY, SPENT)
-"""Those that belong to the swarm."""
+"""Settings that belong to the swarm."""
 _CONNECTIONS = 2
 
 Holder = Callable[[], str | None]
-"""Who else may write to a store; None where nobody does."""
+"""Returns who else may write to a store; None if nobody."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class DatabaseLocation:
-    """Where a store is: the path of a SQLite file, or the URL of a PostgreSQL database, which may hold a password."""
+    """Path of a SQLite file, or URL of a PostgreSQL database, which may contain a password."""
 
     where: Path | str
 
@@ -63,7 +63,7 @@ class MigrationTarget:
 
 
 def parse_location(text: str) -> DatabaseLocation:
-    """The place that a text names: the URL of a PostgreSQL database, a SQLite file, or the folder that it is in."""
+    """Parses a PostgreSQL URL, a SQLite file, or the folder of one."""
     where = database_at(text)
     if isinstance(where, str):
         return DatabaseLocation(where)
@@ -72,7 +72,7 @@ def parse_location(text: str) -> DatabaseLocation:
 
 
 def configured_location(settings: Settings) -> DatabaseLocation:
-    """Where the service of these settings keeps everything."""
+    """Returns the database location of these settings."""
     where = settings.postgres_url or settings.database_path
     if where is None:
         raise Invalid("HIVELORE_DATABASE=memory: ends with its process: there is nothing to move.")
@@ -81,8 +81,7 @@ def configured_location(settings: Settings) -> DatabaseLocation:
 
 @contextmanager
 def open_source(place: DatabaseLocation, settings: Settings) -> Generator[MigrationSource]:
-    """A store to copy from. Nobody else opens a file meanwhile where nobody has it open; it is brought to the schema of
-    this version then, as by every start."""
+    """Opens the source. An unused SQLite file is locked and upgraded to the current schema, as at every start."""
     clock = SystemClock()
     if not isinstance(place.where, Path):
         with _postgres_source(place, place.where, clock) as end:
@@ -102,7 +101,7 @@ def open_source(place: DatabaseLocation, settings: Settings) -> Generator[Migrat
 
 @contextmanager
 def open_source_read_only(place: DatabaseLocation, settings: Settings) -> Generator[MigrationSource]:
-    """The same to be looked at only: nothing is locked or changed."""
+    """Opens the source without locking or changing it."""
     clock = SystemClock()
     if not isinstance(place.where, Path):
         with _postgres_source(place, place.where, clock) as end:
@@ -115,7 +114,7 @@ def open_source_read_only(place: DatabaseLocation, settings: Settings) -> Genera
 
 @contextmanager
 def open_target(place: DatabaseLocation, settings: Settings) -> Generator[MigrationTarget]:
-    """A store to copy to, which nobody else has open: raises Busy."""
+    """Opens the target. Raises Busy if another process uses it."""
     clock = SystemClock()
     engines = keyword_engines(settings.model_copy(update={"database": str(place.where)}))
     if not isinstance(place.where, Path):
@@ -132,8 +131,7 @@ def open_target(place: DatabaseLocation, settings: Settings) -> Generator[Migrat
 
 
 def examine_target(place: DatabaseLocation, settings: Settings, source: Snapshots) -> str:
-    """What there is at a target, in a few words; nothing of it is changed. Raises what ``target`` and a move to it
-    would raise, as far as that can be known."""
+    """Describes the target without changing it. Raises the foreseeable errors of a migration."""
     clock = SystemClock()
     keyword_engines(settings.model_copy(update={"database": str(place.where)}))
     with source.read() as view:
@@ -159,7 +157,7 @@ def build_migrator(source: MigrationSource, target: MigrationTarget, progress: P
 
 
 def _open_postgres(url: str, clock: Clock, *, as_it_is: bool = False) -> "PostgresStore":
-    """Known to the server by a name of our own, so that we are not counted among the others."""
+    """Connects under a distinct application name, so that these connections are not counted as others."""
     with postgres_package():
         from hivelore.storage.postgres.connection import with_application_name
         from hivelore.storage.postgres.store import PostgresStore
@@ -198,7 +196,7 @@ def _refuse_unwritable(path: Path) -> None:
 
 
 def _lock_folder(path: Path, settings: Settings) -> Path | None:
-    """The folder with the lock of whoever has a file open; None for one that no service would look for."""
+    """Returns the folder whose lock protects a file; None if no service would use the file."""
     if settings.database_path == path:
         return settings.home
     return path.parent if path.name == endpoint.DATABASE else None
@@ -216,7 +214,7 @@ def _refuse_holder(home: Path | None) -> None:
 
 
 class _HomeLock:
-    """The lock of a data directory, taken as soon as it is free."""
+    """Lock of a data directory, taken as soon as it is free."""
 
     def __init__(self, home: Path | None, clock: Clock) -> None:
         self._home = home
@@ -224,13 +222,13 @@ class _HomeLock:
         self._lock: Lock | None = None
 
     def acquire(self) -> None:
-        """Raises Busy where somebody holds it."""
+        """Raises Busy if another process holds it."""
         if self._home is not None and self._lock is None:
             started = self._clock.now().isoformat()
             self._lock = Lock(self._home, Owner(pid=os.getpid(), kind=EMBEDDED, url=None, started_at=started))
 
     def refusal(self) -> str | None:
-        """Who holds it; None once it is ours, or where there is none to hold."""
+        """Returns the holder; None once it is acquired or not needed."""
         try:
             self.acquire()
         except Busy as busy:
