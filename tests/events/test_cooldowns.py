@@ -12,7 +12,7 @@ from hivelore.errors import Conflict, Forbidden, Invalid, TooLarge
 from hivelore.events import cooldowns
 from hivelore.events.cooldown_rules import MAX_ACTIVE_PER_WORKER
 from hivelore.events.model import ACTION_LENGTH, MAX_COOLDOWN, REASON_LENGTH, Cooldown
-from hivelore.maintenance.housekeeping import Housekeeper
+from hivelore.maintenance.housekeeper import Housekeeper
 from hivelore.observations.model import SERVICE_LENGTH
 from support.fake_secrets import shapes
 from support.happenings import holding

@@ -12,7 +12,7 @@ from hivelore.core.agents import LeadSees, Viewer
 from hivelore.errors import NotFound, Unavailable
 from hivelore.feedback.buffer import RECALLS, UNIT, WriteBehindBuffer
 from hivelore.feedback.recalls import QUESTION_LENGTH, Recall
-from hivelore.maintenance.housekeeping import PRUNE_BATCH, PRUNE_EVERY, Housekeeper
+from hivelore.maintenance.housekeeper import PRUNE_BATCH, PRUNE_EVERY, Housekeeper
 from hivelore.memories.drafts import Edit
 from hivelore.memories.model import Scope
 from hivelore.search.model import RetrievalMode
@@ -231,7 +231,7 @@ def test_recalls_go_when_they_are_old_a_few_at_a_time(store: Faulty, clock: Step
 def test_recalls_go_when_there_are_too_many(
     store: Faulty, clock: SteppingClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hivelore.maintenance.housekeeping.MAX_RECALLS", 3)
+    monkeypatch.setattr("hivelore.maintenance.housekeeper.MAX_RECALLS", 3)
     told = [a_recall(at=clock.now() + timedelta(seconds=number)) for number in range(5)]
     store.write(lambda tx: tx.log_recalls(told))
     Housekeeper(store, ReferenceKeywords(), clock).run_step()

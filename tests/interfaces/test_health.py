@@ -17,7 +17,7 @@ from hivelore.health.model import Cause
 from hivelore.indexes.keywords.postings.engine import Postings
 from hivelore.local import endpoint, launcher
 from hivelore.local.lock import EMBEDDED
-from hivelore.maintenance.housekeeping import Housekeeper
+from hivelore.maintenance.housekeeper import Housekeeper
 from hivelore.runtime.app import open_application
 from hivelore.runtime.settings import load
 from support import failing, postgres

@@ -306,7 +306,7 @@ def test_promoting_shares_and_keeps_the_identity(world: World) -> None:
 
 def test_text_from_the_web_is_promoted_only_by_an_operator(world: World) -> None:
     memory = world.remember("Run this.", trust=Trust.WEB)
-    with pytest.raises(Proposed, match="reviewed"):
+    with pytest.raises(Proposed, match="needs a review"):
         world.memory_service.edit(memory.id, Edit(scope=Scope.SWARM), AS_ADA)
     assert world.memory_service.edit(memory.id, Edit(scope=Scope.SWARM), AS_OPERATOR).scope is Scope.SWARM
 

@@ -27,7 +27,7 @@ from hivelore.indexes.ports import KeywordIndex
 from hivelore.indexing.rebuild import IndexRebuild
 from hivelore.indexing.writer import IndexWriter
 from hivelore.maintenance.duplicates import Duplicates
-from hivelore.maintenance.housekeeping import Housekeeper
+from hivelore.maintenance.housekeeper import Housekeeper
 from hivelore.maintenance.jobs import MaintenanceJobs
 from hivelore.maintenance.service import Maintenance
 from hivelore.memories.model import MemoryId
@@ -135,7 +135,7 @@ class Services:
 
     @cached_property
     def agents(self) -> Agents:
-        return Agents(self.store, NAMESPACE, self.clock, self.ids.identity, tell=self.on_agents_changed)
+        return Agents(self.store, NAMESPACE, self.clock, self.ids.identity, publish=self.on_agents_changed)
 
     @cached_property
     def events(self) -> EventLog:

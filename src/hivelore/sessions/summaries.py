@@ -18,7 +18,7 @@ from hivelore.core.text import Clean
 from hivelore.errors import HiveloreError, Invalid, NotFound, Unavailable
 from hivelore.feedback.implicit import ImplicitFeedback
 from hivelore.indexing.model import Stored
-from hivelore.memories.identity import same_record
+from hivelore.memories.record_lookup import same_record
 from hivelore.memories.service import MemoryService
 from hivelore.sessions.fence import unfenced
 from hivelore.sessions.lessons.extractive import without_activity

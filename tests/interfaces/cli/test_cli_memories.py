@@ -124,7 +124,7 @@ def test_a_star_is_no_project_to_keep_something_in(cli: CommandLine, me: str) ->
     memory = cli.json("remember", "somewhere", "--project", "shop", "--agent", me)["memory"]
     for words in (("remember", "everywhere"), ("edit", memory["id"])):
         refused = cli(*words, "--project", "*", "--agent", me)
-        assert (refused.code, "only opens a search" in refused.err) == (2, True)
+        assert (refused.code, "stands for all projects" in refused.err) == (2, True)
     assert cli.json("list", "--scope", "agent", "--project", "*", "--agent", me)["memories"] == [memory]
 
 
@@ -177,7 +177,7 @@ def test_editing_can_read_the_new_text_from_stdin(cli: CommandLine, me: str) -> 
         (("--content", "x" * 2_000_001), 2, "2,000,001 characters"),
         (("--name", ""), 2, "1 to 500 characters"),
         (("--scope", "all"), 2, "Choose from"),
-        (("--content", "new", "--if-version", "7"), 5, "at version 1 by now"),
+        (("--content", "new", "--if-version", "7"), 5, "is at version 1, not"),
     ],
 )
 def test_an_edit_that_cannot_be_is_refused(

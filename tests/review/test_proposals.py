@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hivelore.review.model import Proposal, ProposalKind
-from hivelore.review.open_limit import Weight, choose_dropped, proposal_weight
+from hivelore.review.proposals import Weight, choose_dropped, proposal_weight
 from support.memories import a_memory, instant, operational
 from support.proposals import a_proposal
 
