@@ -224,6 +224,7 @@ def test_without_a_message_it_loads_next_to_nothing(service: Service, tmp_path: 
         loaded = {line.rpartition("|")[2].strip() for line in bridge.complaints().splitlines()}
     assert {name for name in loaded if name.startswith("hivelore")} == {
         "hivelore",
+        "hivelore.mcp",
         "hivelore.mcp.bridge",
         "hivelore.mcp.bridge.loop",
         "hivelore.mcp.bridge.streams",

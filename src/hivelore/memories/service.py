@@ -323,7 +323,9 @@ class MemoryService:
                 return unchanged
             raise Forbidden(f"You may not say when memory {known.memory.id} expires: leave expiresAt out.")
         tx.set_expiry(known.key, expires_at)
-        return WriteResult(memory=replace(known.memory, expires_at=expires_at), created=False, changed=True)
+        # Only a renewal that the caller asked for counts as a change.
+        changed = prepared.draft.expires_at is not None
+        return WriteResult(memory=replace(known.memory, expires_at=expires_at), created=False, changed=changed)
 
     def _find_existing(self, tx: Transaction, prepared: NormalizedDraft, viewer: Viewer) -> Stored | None:
         """Returns the memory that this draft updates: the same path or external id in the same home and project, else
