@@ -13,11 +13,11 @@ BROAD = {"Exception", "BaseException"}
 BROAD_EXCEPTS = {
     "hivelore/storage/sqlite/checkpoints.py::Checkpoints._run": "it goes on and tells the log: else that would grow",
     "hivelore/storage/sqlite/writer.py::Writer._commit": "it belongs to whoever waits for the group",
-    "hivelore/storage/sqlite/writer.py::Writer._perform": "whatever a write raises belongs to the caller who waits",
+    "hivelore/storage/sqlite/writer.py::Writer._run_unit": "whatever a write raises belongs to the caller who waits",
     "hivelore/health/monitor.py::Monitor._search": "a search that raises anything does not work, which is reported",
     "hivelore/core/supervisor.py::Supervisor.attempt": "a worker is restarted after whatever it raises",
     "hivelore/maintenance/jobs.py::MaintenanceJobs._run": "a job has failed, whatever the work raised",
-    "hivelore/http/incidents.py::Mishaps.noted": "what nobody foresaw is logged, and answered without a word of it",
+    "hivelore/http/incidents.py::Incidents.noted": "what nobody foresaw is logged, and answered without a word of it",
 }
 
 

@@ -92,7 +92,7 @@ def test_what_may_be_done_twice_is_asked_again_when_the_service_ends_meanwhile(s
 def test_what_may_not_be_done_twice_is_asked_once_and_called_unsure(start: Start, once: str) -> None:
     bridge, service = start(Exchange.drop)
     message = said(bridge, name=once)["message"]
-    assert message == ("The service ended before it answered. It may have been carried out: look before you ask again.")
+    assert message == ("The service ended before it answered. It may have been executed: check before you repeat it.")
     assert len(service.heard) == 1
 
 

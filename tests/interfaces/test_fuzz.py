@@ -19,6 +19,7 @@ from schemathesis.checks import CHECKS
 from schemathesis.generation import GenerationMode
 from schemathesis.specs.openapi.schemas import OpenApiSchema
 
+from hivelore.api.registry import OPERATIONS as DECLARED
 from hivelore.http.app import ROUTERS
 from support.laws import examples
 from support.service import Service
@@ -26,11 +27,16 @@ from support.service import Service
 pytestmark = pytest.mark.hypothesis
 
 OPERATIONS = sorted(
-    (route.path, method)
-    for router in ROUTERS
-    for route in router.routes
-    if isinstance(route, APIRoute)
-    for method in route.methods or ()
+    [
+        *(
+            (route.path, method)
+            for router in ROUTERS
+            for route in router.routes
+            if isinstance(route, APIRoute)
+            for method in route.methods or ()
+        ),
+        *((operation.http.path, operation.http.method) for operation in DECLARED),
+    ]
 )
 NOTHING_TO_GET_WRONG = {"/health", "/health/live", "/health/ready"}
 """They take no argument, so there is none that could be against the description."""

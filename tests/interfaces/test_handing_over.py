@@ -18,11 +18,11 @@ import os, signal, sys
 
 from hivelore.runtime.app import Application
 from hivelore.runtime.settings import load
-from hivelore.core.agents import Door, Role, Viewer
+from hivelore.core.agents import Interface, Role, Viewer
 from support.sessions import an_end
 
 app = Application(load(embedder="none"))
-app.distilling.hand_over(an_end(sys.argv[1]), Viewer(role=Role.WORKER, agent=app.agents.local().id, door=Door.HOOK))
+app.session_summaries.hand_over(an_end(sys.argv[1]), Viewer(role=Role.WORKER, agent=app.agents.local().id, interface=Interface.HOOK))
 os.kill(os.getpid(), signal.SIGKILL)
 """
 

@@ -124,7 +124,7 @@ def test_on_the_command_line_it_is_told_shown_and_taken_back(
     assert cli("rate", memory, "useful").out == "Usefulness: 1.10 (useful 1)\n"
     assert "1.10 (useful 1)" in cli("get", memory).out
     assert cli.json("rate", memory, "useless") == {"factor": pytest.approx(0.9), "seen": {"useless": 1}}
-    assert cli("rate", memory, "--reset").out == "Usefulness: 1.00 (nothing is known)\n"
+    assert cli("rate", memory, "--reset").out == "Usefulness: 1.00 (no ratings)\n"
     assert "operator: what was known of its use" in cli("history", memory).out
     for words in ((memory,), (memory, "useful", "--reset"), (memory, "nice"), (NOWHERE, "useful")):
         result = cli("rate", *words)

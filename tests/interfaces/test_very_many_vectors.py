@@ -22,7 +22,7 @@ def test_the_index_comes_by_itself_and_nobody_waits_for_it(tmp_path: Path, monke
         return Embedder()
 
     monkeypatch.setattr(engines, "PgVectors", partial(PgVectors, exact_below=3))
-    monkeypatch.setattr(workers, "SETTLE_EVERY", 0.02)
+    monkeypatch.setattr(workers, "MAINTAIN_EVERY", 0.02)
     monkeypatch.setattr(engines, "_provider", embedder)
     with Service(tmp_path, vector_memory=0, **service_on("postgres")) as service:
         client = service.client(service.agent_key)

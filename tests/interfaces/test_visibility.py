@@ -542,7 +542,7 @@ ALL: dict[Any, Probe] = {**ROUTES, **CALLS, **METHODS, **COMMANDS}
 
 
 @pytest.mark.parametrize("who", ["ada", "bob", "lea", "operator", "revoked"])
-@pytest.mark.parametrize("door", ALL, ids=str)
+@pytest.mark.parametrize("interface", ALL, ids=str)
 def test_nobody_is_shown_what_they_may_not_see(world: World, asking: Asking, who: str, interface: Any) -> None:
     seen = _seen(ALL[interface](asking(who)))
     may_see = _may_see(who, world)

@@ -52,7 +52,7 @@ def _operator_key(app: Application) -> str:
 
 
 def _kept(memory: Memory) -> Any:
-    parts = {name: getattr(memory, name) for name in Memory.__dataclass_fields__}
+    parts = {name: getattr(memory, name) for name in Memory.__struct_fields__}
     return {name: part for name, part in parts.items() if name not in ("accessed_at", "access_count")}
 
 

@@ -117,7 +117,7 @@ def come_in(places: Places, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
     return lambda interface, key: ways[interface](places.keys[interface].get(key or "", key))
 
 
-@pytest.mark.parametrize("door", INTERFACES)
+@pytest.mark.parametrize("interface", INTERFACES)
 @pytest.mark.parametrize("name", KEYS)
 def test_cell(places: Places, come_in: ComeIn, name: str, interface: str) -> None:
     key, expected = KEYS[name]

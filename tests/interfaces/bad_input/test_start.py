@@ -227,7 +227,7 @@ def cells() -> Generator[tuple[str, str]]:
         yield from ((name, interface) for interface in interfaces if interface != "bridge" or row.verb != "doctor")
 
 
-@pytest.mark.parametrize(("name", "door"), cells())
+@pytest.mark.parametrize(("name", "interface"), cells())
 def test_cell(
     home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str, interface: str
 ) -> None:

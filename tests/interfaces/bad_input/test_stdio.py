@@ -47,7 +47,7 @@ LINES: Mapping[str, tuple[bytes, tuple[int, str]]] = {
     "unknown method": (b'{"jsonrpc": "2.0", "id": 1, "method": "memories/eat"}', (UNKNOWN, "not found")),
     "number for a method": (b'{"jsonrpc": "2.0", "id": 1, "method": 7}', (MALFORMED, "tools/list")),
     "empty method": (b'{"jsonrpc": "2.0", "id": 1, "method": ""}', (MALFORMED, "tools/list")),
-    "list of params": (REQUEST + b', "params": [1]}', (MALFORMED, "params is no object")),
+    "list of params": (REQUEST + b', "params": [1]}', (MALFORMED, "params is not an object")),
     "another version of JSON-RPC": (b'{"jsonrpc": "1.0", "id": 1, "method": "ping"}', (MALFORMED, "2.0")),
     "no version of JSON-RPC": (b'{"id": 1, "method": "ping"}', (MALFORMED, "2.0")),
     "null for an id": (b'{"jsonrpc": "2.0", "id": null, "method": "ping"}', (MALFORMED, "id is neither")),
