@@ -119,7 +119,7 @@ def test_a_passing_error_of_the_disk_is_counted_and_is_no_problem(on_disk: tuple
     with disk.failing(Deed.WRITE, Kind.LOG, apsw.IOError), pytest.raises(Unavailable):
         remember(service)
     assert causes(service) == []
-    until(lambda: not service.app.health.is_standing(Cause.WRITES))
+    until(lambda: not service.app.health.has_failure(Cause.WRITES))
     assert service.app.health.counts[Cause.WRITES] >= 1
 
 

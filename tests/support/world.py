@@ -22,9 +22,9 @@ from hivelore.events.cooldowns import Cooldowns
 from hivelore.events.log import EventLog
 from hivelore.events.model import LoggedId
 from hivelore.feedback.buffer import WriteBehindBuffer
-from hivelore.feedback.model import Worth
+from hivelore.feedback.model import UsefulnessBounds
 from hivelore.feedback.recall_log import RecallLog
-from hivelore.feedback.usefulness import Rating
+from hivelore.feedback.usefulness import UsefulnessService
 from hivelore.identity.service import Agents, IdSource
 from hivelore.indexes.ports import KeywordIndex, VectorIndex
 from hivelore.indexes.vectors.brute_force import ExactVectors
@@ -51,7 +51,7 @@ from hivelore.review.model import ProposalId
 from hivelore.review.proposals import ProposalQueue
 from hivelore.search.fusion import FusionWeights
 from hivelore.search.model import Query, RecallId, RecallResult
-from hivelore.search.ranking import Boosts, Ranking, RecencyConflicts
+from hivelore.search.ranking import Boosts, RankingConstants, RecencyConflicts
 from hivelore.search.service import SearchService
 from hivelore.sessions.capture import CaptureService
 from hivelore.sessions.injection import Budgets, InjectionService
@@ -79,7 +79,7 @@ class World:
         *,
         embedder: EmbeddingProvider | None = None,
         vectors: VectorIndex | None = None,
-        ranking: Ranking | None = None,
+        ranking: RankingConstants | None = None,
         lead_sees: LeadSees = LeadSees.ALL,
         keywords_complete: Callable[[], bool] = lambda: True,
         logged_for: timedelta = timedelta(days=30),
@@ -174,7 +174,7 @@ class World:
             store=store,
             keywords=keywords,
             active_model=self.active_model,
-            ranking=ranking or Ranking(),
+            ranking=ranking or RankingConstants(),
             fusion_weights=FusionWeights(),
             boosts=Boosts(),
             recency_conflicts=RecencyConflicts(),
@@ -193,7 +193,9 @@ class World:
             clock=clock,
         )
         redactor = Redactor(b"a key for tests only")
-        self.rating = Rating(store=store, worth=Worth(), lead_sees=lead_sees, redactor=redactor, clock=clock)
+        self.rating = UsefulnessService(
+            store=store, worth=UsefulnessBounds(), lead_sees=lead_sees, redactor=redactor, clock=clock
+        )
         briefing = InjectionService(
             self.search_service,
             self.reading,

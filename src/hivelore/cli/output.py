@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from hivelore.core.sanitizer import escaped_json, harmless, visible
+from hivelore.core.sanitizer import escape_hidden, escaped_json, sanitize
 
 if TYPE_CHECKING:
     from hivelore.python.jobs import Advance
@@ -37,22 +37,22 @@ def say(*parts: Part) -> None:
     if console.no_color or not console.is_terminal:
         print(_plain(parts))
         return
-    shown = [harmless(part) if isinstance(part, str) else (harmless(part[0]), part[1]) for part in parts]
+    shown = [sanitize(part) if isinstance(part, str) else (sanitize(part[0]), part[1]) for part in parts]
     console.print(Text.assemble(*shown), soft_wrap=True)
 
 
 def _plain(parts: Sequence[Part]) -> str:
-    return harmless("".join(part if isinstance(part, str) else part[0] for part in parts))
+    return sanitize("".join(part if isinstance(part, str) else part[0] for part in parts))
 
 
 def say_fenced(text: str) -> None:
     """A text that the service has made harmless and put into a fence, which stays."""
-    print(visible(text))
+    print(escape_hidden(text))
 
 
 def note(text: str) -> None:
     """Something about a result, or about how it goes."""
-    print(harmless(text), file=sys.stderr)
+    print(sanitize(text), file=sys.stderr)
 
 
 def as_json(value: Any) -> None:

@@ -23,7 +23,7 @@ from hivelore.cli.options import (
 )
 from hivelore.cli.rating import in_words
 from hivelore.errors import Invalid
-from hivelore.feedback.model import UNKNOWN, Usefulness
+from hivelore.feedback.model import NO_USAGE, Usefulness
 from hivelore.feedback.recalls import Recall
 from hivelore.memories import codec
 from hivelore.memories.model import Memory
@@ -138,7 +138,7 @@ def _show_whole(memory: Memory, known: Usefulness) -> None:
     for name, value in fields.items():
         if value not in (None, [], {}):
             output.say((f"{name:14}", "dim"), _told(value))
-    if known.use != UNKNOWN:
+    if known.use != NO_USAGE:
         output.say((f"{'usefulness':14}", "dim"), in_words(known))
     output.say()
     output.say(memory.content)

@@ -10,7 +10,7 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 
 from hivelore.core.clock import Clock
-from hivelore.core.supervisor import Report, unreported
+from hivelore.core.supervisor import Report, ignore_report
 from hivelore.core.text import Clean
 from hivelore.embeddings.active_model import SERVING, ActiveModel, EmbeddingModel
 from hivelore.embeddings.retry import retry_pause
@@ -129,7 +129,7 @@ class EmbeddingQueue:
         self._reused_to = seen[-1] if len(seen) == REUSE_BATCH else None
         return len(seen)
 
-    def run(self, stop: threading.Event, idle: float, report: Report = unreported) -> None:
+    def run(self, stop: threading.Event, idle: float, report: Report = ignore_report) -> None:
         """Work until ``stop`` is set (``wake`` after setting it); with nothing to do look again on
         ``wake`` or after ``idle`` seconds. ``report`` is told how each round went."""
         while not stop.is_set():

@@ -7,13 +7,13 @@ place of: recalled no more, but in the history, and as it was for whoever asks a
 from dataclasses import replace
 from datetime import datetime
 
-from hivelore.core.access import Effect, Ruling, may_affect
+from hivelore.core.access import Effect, Permission, may_affect
 from hivelore.core.agents import Viewer
 from hivelore.core.audit import AuditEntry
 from hivelore.core.text import Clean
 from hivelore.errors import Conflict, Forbidden
-from hivelore.feedback.model import Usefulness, Worth, factor
-from hivelore.feedback.recalls import use_of
+from hivelore.feedback.model import Usefulness, UsefulnessBounds, usefulness_factor
+from hivelore.feedback.recalls import count_usage
 from hivelore.indexing.model import Stored
 from hivelore.indexing.writer import IndexWriter
 from hivelore.maintenance.merge_rules import may_merge, preferred_wording
@@ -36,7 +36,7 @@ def merge(
 ) -> None:
     """Raises Forbidden where the viewer may not change both, Conflict where they may not become one any more."""
     for one in (older.memory, newer.memory):
-        if may_affect(viewer, Effect.EDIT, one) is not Ruling.ALLOWED:
+        if may_affect(viewer, Effect.EDIT, one) is not Permission.ALLOWED:
             raise Forbidden(f"You may not change memory {one.id}: an operator merges the two.")
     if not may_merge(older.memory, newer.memory, now):
         raise Conflict("These two cannot become one any more: one has expired or was replaced. Reject the proposal.")
@@ -63,8 +63,8 @@ def merge(
 
 
 def _with_usefulness(tx: Transaction, stored: Stored) -> tuple[Memory, Usefulness]:
-    use = use_of(tx.evidence(stored.key))
-    return stored.memory, Usefulness(factor(use, Worth()), use)
+    use = count_usage(tx.evidence(stored.key))
+    return stored.memory, Usefulness(usefulness_factor(use, UsefulnessBounds()), use)
 
 
 def _merged_memory(older: Memory, newer: Memory, words: Memory, viewer: Viewer, now: datetime) -> Memory:

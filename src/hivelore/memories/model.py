@@ -8,7 +8,7 @@ from typing import NamedTuple, NewType
 
 from hivelore.core.agents import AgentId, Interface
 from hivelore.core.text import Clean
-from hivelore.feedback.model import UNKNOWN, Use
+from hivelore.feedback.model import NO_USAGE, UsageCounts
 from hivelore.observations.model import Operational
 
 MemoryId = NewType("MemoryId", str)
@@ -178,7 +178,7 @@ class RankFeatures(NamedTuple):
     """Characters of its content, at least 1."""
     is_question: bool
     """Whether it ends as a question."""
-    use: Use = UNKNOWN
+    use: UsageCounts = NO_USAGE
     operational: Operational | None = None
 
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from hivelore.core.access import Effect, Ruling, is_of_folder, may_affect, takes_over
+from hivelore.core.access import Effect, Permission, becomes_owner, is_from_shared_folder, may_affect
 from hivelore.core.agents import Interface, Viewer
 from hivelore.errors import Forbidden
 from hivelore.indexing.model import Stored
@@ -20,7 +20,7 @@ def merge_draft(tx: Transaction, known: Stored, prepared: NormalizedDraft, viewe
     """A memory that is told again, and its next version; the same object when nothing is new. What the scan of a
     memory folder finds under the path of another's memory keeps nothing of that but its id."""
     after = updated_memory(known.memory, prepared)
-    if not takes_over(viewer, known.memory):
+    if not becomes_owner(viewer, known.memory):
         return known, after
     if viewer.interface is Interface.SERVICE:
         known = _remove_explicit_successors(tx, known)
@@ -114,14 +114,14 @@ def without_placement(prepared: NormalizedDraft) -> NormalizedDraft:
 
 def may_upsert(viewer: Viewer, known: Memory, prepared: NormalizedDraft) -> bool:
     """Whether this may be told of a known memory: what changes nothing may always be."""
-    return may_affect(viewer, Effect.REPLACE, known) is Ruling.ALLOWED or updated_memory(known, prepared) is known
+    return may_affect(viewer, Effect.REPLACE, known) is Permission.ALLOWED or updated_memory(known, prepared) is known
 
 
 def check_upsert_allowed(known: Stored | None, prepared: NormalizedDraft, viewer: Viewer) -> None:
     """Raises Forbidden when the draft has the path or external id of a memory that the viewer may not replace."""
     if known is None or may_upsert(viewer, known.memory, prepared):
         return
-    if is_of_folder(known.memory):
+    if is_from_shared_folder(known.memory):
         raise Forbidden(f"{known.memory.source_path} is a file of a memory folder: write to the file itself.")
     by, field = ("external id", "externalId") if prepared.memory.source_path is None else ("path", "sourcePath")
     owner = describe_owner(known.memory)

@@ -20,7 +20,7 @@ from hivelore.events.log import EventLog
 from hivelore.feedback.buffer import WriteBehindBuffer
 from hivelore.feedback.implicit import ImplicitFeedback
 from hivelore.feedback.recall_log import RecallLog
-from hivelore.feedback.usefulness import Rating
+from hivelore.feedback.usefulness import UsefulnessService
 from hivelore.folders.sync import FolderSync
 from hivelore.folders.workspace import WorkspaceFiles, host_name
 from hivelore.health.monitor import Monitor
@@ -50,7 +50,7 @@ from hivelore.runtime.settings import Settings
 from hivelore.runtime.wiring import Parts
 from hivelore.runtime.workers import BackgroundWorkers
 from hivelore.search.fusion import FusionWeights
-from hivelore.search.ranking import Boosts, Ranking, RecencyConflicts
+from hivelore.search.ranking import Boosts, RankingConstants, RecencyConflicts
 from hivelore.search.service import SearchService
 from hivelore.sessions import summaries
 from hivelore.sessions.capture import CaptureService, HookService
@@ -242,7 +242,7 @@ class Application:
 
     def search_service_with(
         self,
-        ranking: Ranking,
+        ranking: RankingConstants,
         fusion_weights: FusionWeights,
         boosts: Boosts,
         recency_conflicts: RecencyConflicts,
@@ -270,10 +270,10 @@ class Application:
         return IntegrityCheck(self.monitor.check, self.store, self.index_rebuild, self.embedding)
 
     @cached_property
-    def rating(self) -> Rating:
+    def rating(self) -> UsefulnessService:
         settings = self.settings
         worth = settings.ranking_constants.worth
-        return Rating(
+        return UsefulnessService(
             store=self.store, worth=worth, lead_sees=settings.lead_sees, redactor=self.redactor, clock=self.clock
         )
 

@@ -21,7 +21,7 @@ ANY_PROJECT = "*"
 BUDGET_RANGE = (50, 100_000)
 
 
-def narrowed_to(project: Clean | None) -> Clean | None:
+def project_filter(project: Clean | None) -> Clean | None:
     """The project a search is narrowed to; None, for no filter, where none is known or all are asked for."""
     return None if project == ANY_PROJECT else project
 
@@ -232,7 +232,7 @@ class MemoryPage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TakenBack:
+class UndoneChange:
     """That a change of a memory, or what was known of its use, was taken back."""
 
     at: datetime
@@ -252,7 +252,7 @@ class History:
     supersedes: MemoryId | None
     superseded_by: tuple[MemoryId, ...]
     """As far as whoever asks may see them."""
-    taken_back: tuple[TakenBack, ...] = ()
+    taken_back: tuple[UndoneChange, ...] = ()
     """Changes that are no version any more, newest first."""
 
 
